@@ -1,0 +1,95 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Warnings are errors in every target of ours; dependencies keep their own settings.
+let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
+
+let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+
+/// A Swift target of the daemon. Arrows point one way: see "One way through the house" in docs/architecture.md.
+func room(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies + ["TestSupport"], swiftSettings: strict)
+}
+
+let package = Package(
+    name: "waypost",
+    products: [
+        .library(name: "Positioning", targets: ["Positioning"]),
+        .library(name: "NMEA", targets: ["NMEA"]),
+        .library(name: "Tracking", targets: ["Tracking"]),
+        .executable(name: "waypost", targets: ["waypost"]),
+        .executable(name: "waypost-collector", targets: ["waypost-collector"]),
+        .executable(name: "waypost-simulate", targets: ["waypost-simulate"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
+    ],
+    targets: [
+        // The pure core: no I/O, no clock, no randomness, no async, no logger.
+        room("Positioning"),
+        room("NMEA", ["Positioning"]),
+        room("Tracking", ["Positioning"]),
+        room("Delivery", ["Positioning"]),
+
+        // The edges.
+        room("Sensors", ["Positioning", "NMEA", "CLinux"]),
+        room("Outbox", ["Positioning", "Delivery", "CSQLite", "CLinux"]),
+        room("Uplink", ["Delivery", "CCurl", "CZlib"]),
+        room("Systemd", [logging]),
+
+        // Composition.
+        room(
+            "Agent",
+            [
+                "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "Systemd", "CTOML",
+                "CLinux", logging,
+            ]),
+        room(
+            "WaypostCLI",
+            ["Agent", "Delivery", "NMEA", "Outbox", "Positioning", "Tracking", "Systemd", argumentParser, logging]),
+        .executableTarget(name: "waypost", dependencies: ["WaypostCLI"], swiftSettings: strict),
+
+        // System libraries: shims and module maps, no logic.
+        .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
+        .target(name: "CTOML"),
+        .target(name: "CLinux"),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+
+        // Tools that never go into the device package.
+        .executableTarget(
+            name: "waypost-collector",
+            dependencies: [argumentParser, .product(name: "FlyingFox", package: "FlyingFox")],
+            path: "Sources/Collector", swiftSettings: strict),
+        room("DriveSimulation", ["Positioning"]),
+        .executableTarget(
+            name: "waypost-simulate", dependencies: ["DriveSimulation", "Positioning", argumentParser],
+            path: "Sources/Simulator", swiftSettings: strict),
+
+        .target(
+            name: "TestSupport", dependencies: ["Positioning"], path: "Tests/Support", swiftSettings: strict),
+        tests("PositioningTests", ["Positioning"]),
+        tests("NMEATests", ["NMEA", "Positioning"]),
+        tests("TrackingTests", ["Tracking", "Positioning", "NMEA", "DriveSimulation"]),
+        tests("DeliveryTests", ["Delivery", "Positioning"]),
+        tests("OutboxTests", ["Outbox", "Delivery", "Positioning"]),
+        tests("SensorsTests", ["Sensors", "NMEA", "Positioning", "CLinux"]),
+        tests("UplinkTests", ["Uplink", "Delivery", "CLinux"]),
+        tests("SystemdTests", ["Systemd", logging]),
+        tests(
+            "AgentTests",
+            ["Agent", "WaypostCLI", "Delivery", "NMEA", "Outbox", "Positioning", "Sensors", "Tracking", "Uplink"]),
+        tests("SystemTests", ["Positioning"]),
+        // Needs ../shared/corpus; `.ci/run` and `make corpus` run it, `make test` does not.
+        tests("CorpusTests", ["NMEA", "Positioning", "Tracking", "Agent"]),
+    ],
+    swiftLanguageModes: [.v6],
+    cxxLanguageStandard: .cxx17
+)

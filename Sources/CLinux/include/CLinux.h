@@ -1,0 +1,27 @@
+#ifndef WAYPOST_CLINUX_H
+#define WAYPOST_CLINUX_H
+
+// System calls that the Glibc module of Swift does not import, under their own names with a prefix.
+#include <stdint.h>
+#include <sys/epoll.h>
+
+/// eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); -1 and errno on failure.
+int waypost_eventfd(void);
+/// timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK); -1 and errno on failure.
+int waypost_timerfd(void);
+/// Arms the timer for an absolute boot-clock instant in nanoseconds; 0 or less disarms it.
+int waypost_timerfd_arm(int fd, int64_t boottime_ns);
+/// signalfd for SIGTERM, SIGINT and SIGHUP, which are blocked for the calling thread and its children.
+int waypost_signalfd(void);
+/// Reads one pending signal number from a signalfd, 0 when there is none.
+int waypost_signalfd_read(int fd);
+/// accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK).
+int waypost_accept(int fd);
+/// Effective user id of the peer of a Unix stream socket, or -1.
+int64_t waypost_peer_uid(int fd);
+/// CLOCK_BOOTTIME in nanoseconds.
+int64_t waypost_boottime_ns(void);
+/// ioctl(fd, TIOCEXCL): further opens of this terminal fail with EBUSY (root excepted).
+int waypost_tty_exclusive(int fd);
+
+#endif

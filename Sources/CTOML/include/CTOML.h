@@ -1,0 +1,4 @@
+#ifndef WAYPOST_CTOML_H
+#define WAYPOST_CTOML_H
+
+#endif

@@ -1,0 +1,6 @@
+import ArgumentParser
+
+@main
+struct Collector: ParsableCommand {
+    func run() {}
+}

@@ -1,0 +1,40 @@
+import Positioning
+
+/// A location as it stands in the outbox.
+public struct QueuedLocation: Hashable, Sendable {
+    /// Queue order; strictly rising for the life of the queue, gaps are normal.
+    public var seq: Int64
+    /// Boot id (32 hex digits) of the boot that recorded it; nil when the system has none.
+    public var bootID: String?
+    /// Host wall clock at receipt, Unix milliseconds; may be wrong, informative only.
+    public var receivedMs: Int64?
+    public var location: Location
+
+    public init(seq: Int64, bootID: String?, receivedMs: Int64?, location: Location) {
+        self.seq = seq
+        self.bootID = bootID
+        self.receivedMs = receivedMs
+        self.location = location
+    }
+}
+
+/// A formed batch: always the same rows and the same id, whatever happens to it.
+public struct Batch: Hashable, Sendable {
+    public var endpoint: String
+    /// `<outbox>-<endpoint>-<first>-<last>`: the idempotency key.
+    public var id: String
+    /// Oldest first, never empty.
+    public var rows: [QueuedLocation]
+    /// Host wall clock when the batch was formed, Unix milliseconds; nil when that clock is implausible.
+    public var sentMs: Int64?
+    /// The bytes of a batch are the same at every attempt, so one that was rendered by other rules gets a new generation.
+    public var generation: Int
+
+    public init(endpoint: String, id: String, rows: [QueuedLocation], sentMs: Int64?, generation: Int = 1) {
+        self.endpoint = endpoint
+        self.id = id
+        self.rows = rows
+        self.sentMs = sentMs
+        self.generation = generation
+    }
+}

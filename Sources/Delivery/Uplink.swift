@@ -1,0 +1,118 @@
+/// One HTTP request, complete.
+public struct UplinkRequest: Hashable, Sendable {
+    public var method: String
+    public var url: String
+    /// In the order in which they are sent. `Content-Length`, `Host` and `User-Agent` are the uplink's.
+    public var headers: [Header]
+    /// Before compression.
+    public var body: [UInt8]
+    /// Send the body gzipped with `Content-Encoding: gzip`.
+    public var gzip: Bool
+    /// The whole request, from connect to the last byte of the reply.
+    public var timeout: Duration
+
+    public struct Header: Hashable, Sendable {
+        public var name: String
+        public var value: String
+
+        public init(_ name: String, _ value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    public init(
+        method: String = "POST", url: String, headers: [Header] = [], body: [UInt8], gzip: Bool = false,
+        timeout: Duration = .seconds(60)
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.gzip = gzip
+        self.timeout = timeout
+    }
+}
+
+/// A complete answer of the server.
+public struct UplinkReply: Hashable, Sendable {
+    public var status: Int
+    /// Names in lower case, in order of arrival.
+    public var headers: [UplinkRequest.Header]
+    /// At most 64 KiB.
+    public var body: [UInt8]
+    /// The reply was longer than the cap or broke off after the status.
+    public var bodyIncomplete: Bool
+
+    public init(status: Int, headers: [UplinkRequest.Header] = [], body: [UInt8] = [], bodyIncomplete: Bool = false) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+        self.bodyIncomplete = bodyIncomplete
+    }
+
+    /// The first value of a header, whose name is given in lower case.
+    public func header(_ name: String) -> String? {
+        headers.first { $0.name == name }?.value
+    }
+}
+
+/// Why there is no answer.
+public enum TransportFailure: Hashable, Sendable {
+    case resolve(String)
+    case connect(String)
+    /// Handshake, or a certificate that is refused by name, chain or clock.
+    case tls(String)
+    case timeout(String)
+    /// The request was written in full, then the connection was closed without a byte.
+    case closedWithoutReply(String)
+    case broken(String)
+
+    /// The words for people; no URL, no secret.
+    public var message: String {
+        switch self {
+        case .resolve(let m), .connect(let m), .tls(let m), .timeout(let m), .closedWithoutReply(let m), .broken(let m):
+            m
+        }
+    }
+
+    /// One word for counters and journal fields.
+    public var word: String {
+        switch self {
+        case .resolve: "dns"
+        case .connect: "connect"
+        case .tls: "tls"
+        case .timeout: "timeout"
+        case .closedWithoutReply: "closed"
+        case .broken: "reset"
+        }
+    }
+}
+
+/// How one attempt ended.
+public struct UplinkOutcome: Hashable, Sendable {
+    public enum Result: Hashable, Sendable {
+        case reply(UplinkReply)
+        case failed(TransportFailure)
+    }
+    public var result: Result
+    /// Bytes on the wire in each direction as far as the transport tells: heads and bodies, without TLS and TCP.
+    public var bytesSent: Int
+    public var bytesReceived: Int
+    /// A new connection was opened for it.
+    public var newConnection: Bool
+
+    public init(_ result: Result, bytesSent: Int = 0, bytesReceived: Int = 0, newConnection: Bool = false) {
+        self.result = result
+        self.bytesSent = bytesSent
+        self.bytesReceived = bytesReceived
+        self.newConnection = newConnection
+    }
+}
+
+/// The way out. Calls back on the loop's thread, never from inside `send`.
+public protocol Uplink: AnyObject {
+    func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void)
+    /// Ends all requests in flight without calling back, and closes the connections.
+    func close()
+}

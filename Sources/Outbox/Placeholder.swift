@@ -1,0 +1,1 @@
+// The durable ordered queue in SQLite.

@@ -1,0 +1,46 @@
+/// An instant on the monotonic clock that all timers run on: nanoseconds since an arbitrary origin.
+///
+/// Live it is the boot clock (it counts suspend); with a file source and in replay tracking uses the log's own time.
+/// It never goes back within one run and means nothing in another run.
+public struct EventTime: Hashable, Comparable, Sendable, Codable {
+    public var nanoseconds: Int64
+
+    public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+
+    public static let zero = EventTime(nanoseconds: 0)
+
+    public static func < (lhs: EventTime, rhs: EventTime) -> Bool { lhs.nanoseconds < rhs.nanoseconds }
+
+    /// Saturates instead of overflowing, so that an absurd duration is merely "never".
+    public static func + (lhs: EventTime, rhs: Duration) -> EventTime {
+        let (sum, overflow) = lhs.nanoseconds.addingReportingOverflow(rhs.nanoseconds)
+        return EventTime(nanoseconds: overflow ? (rhs.nanoseconds > 0 ? .max : .min) : sum)
+    }
+
+    public static func - (lhs: EventTime, rhs: Duration) -> EventTime { lhs + (.zero - rhs) }
+
+    /// Seconds from `earlier` to this instant, negative when it is later.
+    public func seconds(since earlier: EventTime) -> Double {
+        Double(nanoseconds - earlier.nanoseconds) / 1e9
+    }
+
+    public func duration(since earlier: EventTime) -> Duration {
+        .nanoseconds(nanoseconds - earlier.nanoseconds)
+    }
+}
+
+extension Duration {
+    /// Whole nanoseconds, saturating at the ends of `Int64` (292 years).
+    public var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        if overflow { return seconds > 0 ? .max : .min }
+        let (sum, carry) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
+        return carry ? (seconds > 0 ? .max : .min) : sum
+    }
+
+    /// Whole milliseconds, truncated toward zero.
+    public var milliseconds: Int64 { nanoseconds / 1_000_000 }
+
+    public var inSeconds: Double { Double(nanoseconds) / 1e9 }
+}

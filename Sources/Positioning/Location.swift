@@ -1,0 +1,144 @@
+/// Why a location was recorded besides the plain track.
+public enum LocationEvent: String, Sendable, Codable, CaseIterable {
+    case none
+    case motionchange
+    case geofence
+    case heartbeat
+    case power
+    case gap
+    case trip
+    case panic
+}
+
+/// A geofence crossing as of the time it was recorded.
+public struct GeofenceCrossing: Hashable, Sendable, Codable {
+    public enum Action: String, Sendable, Codable, CaseIterable {
+        case enter, exit, dwell
+    }
+    public enum Source: String, Sendable, Codable, CaseIterable {
+        case device, beacon
+    }
+    public var id: String
+    public var name: String?
+    public var action: Action
+    public var source: Source
+
+    public init(id: String, name: String?, action: Action, source: Source = .device) {
+        self.id = id
+        self.name = name
+        self.action = action
+        self.source = source
+    }
+}
+
+/// The trip fields of a record with the event `trip`.
+public struct TripSummary: Hashable, Sendable, Codable {
+    /// Departure.
+    public var start: UTCTime
+    public var startCoordinate: Coordinate
+    /// Standstill.
+    public var end: UTCTime
+    /// Metres gained on the odometer, gaps left out.
+    public var distance: Double
+    /// Seconds standing inside the trip.
+    public var idle: Double
+    /// Metres per second; nil without speeds.
+    public var maxSpeed: Double?
+
+    public init(
+        start: UTCTime, startCoordinate: Coordinate, end: UTCTime, distance: Double, idle: Double, maxSpeed: Double?
+    ) {
+        self.start = start
+        self.startCoordinate = startCoordinate
+        self.end = end
+        self.distance = distance
+        self.idle = idle
+        self.maxSpeed = maxSpeed
+    }
+}
+
+/// State of battery and supply. nil means unknown, never empty.
+public struct PowerState: Hashable, Sendable, Codable {
+    /// Percent, 0…100.
+    public var batteryPercent: Int?
+    public var charging: Bool?
+    /// In a vehicle box this is the ignition.
+    public var externalPower: Bool?
+
+    public init(batteryPercent: Int? = nil, charging: Bool? = nil, externalPower: Bool? = nil) {
+        self.batteryPercent = batteryPercent
+        self.charging = charging
+        self.externalPower = externalPower
+    }
+}
+
+/// A record that is kept and uploaded (LocationData), everything as of the time it was recorded. nil = unknown.
+public struct Location: Hashable, Sendable {
+    /// Whose location this is; nil in rows that only a `feed = "engine"` endpoint gets.
+    public var trackable: String?
+    /// Time of the fix, or for decisions without a fix the last dated fix plus the event time elapsed since.
+    public var time: UTCTime
+    /// Event time of the decision to record it.
+    public var at: EventTime
+    public var coordinate: Coordinate
+    /// Metres above mean sea level.
+    public var altitudeMSL: Double?
+    /// Metres above the WGS 84 ellipsoid.
+    public var altitudeHAE: Double?
+    /// Metres, DRMS; never 0.
+    public var horizontalAccuracy: Double?
+    /// Metres per second.
+    public var speed: Double?
+    /// Degrees true, 0…360.
+    public var course: Double?
+    public var hdop: Double?
+    public var satellitesUsed: Int?
+    /// nil in records that no fix stands behind.
+    public var mode: FixMode?
+    public var quality: FixQuality?
+    public var moving: Bool
+    public var event: LocationEvent
+    /// The trigger that kept the record (`interval`, `displacement`, `stop-timeout`, …).
+    public var reason: String?
+    /// Metres.
+    public var odometer: Double
+    public var power: PowerState
+    public var geofence: GeofenceCrossing?
+    public var trip: TripSummary?
+    /// Selected by the network resolution of its trackable.
+    public var published: Bool
+
+    public init(
+        trackable: String?, time: UTCTime, at: EventTime, coordinate: Coordinate, altitudeMSL: Double? = nil,
+        altitudeHAE: Double? = nil, horizontalAccuracy: Double? = nil, speed: Double? = nil, course: Double? = nil,
+        hdop: Double? = nil, satellitesUsed: Int? = nil, mode: FixMode? = nil, quality: FixQuality? = nil,
+        moving: Bool, event: LocationEvent = .none, reason: String? = nil, odometer: Double = 0,
+        power: PowerState = PowerState(), geofence: GeofenceCrossing? = nil, trip: TripSummary? = nil,
+        published: Bool = true
+    ) {
+        self.trackable = trackable
+        self.time = time
+        self.at = at
+        self.coordinate = coordinate
+        self.altitudeMSL = altitudeMSL
+        self.altitudeHAE = altitudeHAE
+        self.horizontalAccuracy = horizontalAccuracy
+        self.speed = speed
+        self.course = course
+        self.hdop = hdop
+        self.satellitesUsed = satellitesUsed
+        self.mode = mode
+        self.quality = quality
+        self.moving = moving
+        self.event = event
+        self.reason = reason
+        self.odometer = odometer
+        self.power = power
+        self.geofence = geofence
+        self.trip = trip
+        self.published = published
+    }
+
+    /// The receiver said that the fix is simulated.
+    public var simulated: Bool { quality == .simulated }
+}

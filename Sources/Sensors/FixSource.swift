@@ -1,0 +1,56 @@
+import NMEA
+import Positioning
+
+/// What a source has to say.
+public enum SourceEvent: Sendable {
+    /// An epoch, and for a file the place to go on from once everything that it led to is on disk.
+    case epoch(Epoch, clock: SourceClock, position: FilePosition?)
+    case stateChanged(SourceState)
+    /// A followed file has no more bytes for now: from here on its epochs arrive on the boot clock.
+    case caughtUp
+}
+
+/// The clock that the event time of an epoch comes from.
+public enum SourceClock: Hashable, Sendable {
+    /// The boot clock, at the arrival of the first byte of the epoch.
+    case arrival(EventTime)
+    /// The time of the log itself.
+    case log(EventTime)
+}
+
+/// A place in a file that survives a restart.
+public struct FilePosition: Hashable, Sendable, Codable {
+    public var device: UInt64
+    public var inode: UInt64
+    public var resume: ResumePoint
+
+    public init(device: UInt64, inode: UInt64, resume: ResumePoint) {
+        self.device = device
+        self.inode = inode
+        self.resume = resume
+    }
+}
+
+/// A receiver as the event loop sees it. Implementations open, read, stamp and hand over; they decide nothing.
+///
+/// The loop watches `descriptor` and calls `descriptorReady`; it calls `deadlineReached` at `nextDeadline`. After each
+/// call it reads the three properties again. No call blocks. Sources open again by themselves.
+public protocol FixSource: AnyObject {
+    /// For people: `serial /dev/ttyACM0`.
+    var name: String { get }
+    /// The descriptor to watch now; nil while closed, resting, or when epoll cannot watch it (a file).
+    var descriptor: Int32? { get }
+    /// Watch for writability (a connect in progress) instead of input.
+    var awaitsWritability: Bool { get }
+    /// Boot-clock instant of the next call that the source needs; nil = none.
+    var nextDeadline: EventTime? { get }
+    /// What was decoded and what was dropped since the start.
+    var counters: NMEACounters { get }
+
+    func start(at now: EventTime, _ deliver: (SourceEvent) -> Void)
+    func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void)
+    func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void)
+    /// While paused a file is not read. Live sources ignore it: their bytes would be lost.
+    func setPaused(_ paused: Bool, at now: EventTime)
+    func close()
+}

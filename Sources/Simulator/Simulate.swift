@@ -1,0 +1,6 @@
+import ArgumentParser
+
+@main
+struct Simulate: ParsableCommand {
+    func run() {}
+}

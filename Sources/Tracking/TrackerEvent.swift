@@ -1,0 +1,104 @@
+import Positioning
+
+/// Everything that can happen to an asset, as told to `Tracker.handle(_:at:)`.
+public enum TrackerEvent: Sendable {
+    case fixReceived(Fix)
+    /// An epoch without a fix.
+    case noFix(NoFixReason)
+    case sourceStateChanged(SourceState)
+    /// true = connected (in a vehicle box: ignition on); nil = unknown, changes nothing.
+    case externalPowerChanged(Bool?)
+    case batteryChanged(percent: Int?, charging: Bool?)
+    /// A line or an accelerometer that tells movement.
+    case movementSourceChanged(source: String, moving: Bool)
+    case paceRequested(Pace)
+    case panicRequested
+    case fencesChanged([Geofence])
+    case subscriberChanged(SubscriberChange)
+    /// nil clears the constant location engine.
+    case engineSet(Resolution?)
+    /// A moving profile for a bounded time, then back by deadline; nil ends it.
+    case profileChanged(Boost?)
+    case settingsReloaded(Tracker.Settings)
+    /// The schedule opened (true) or closed (false); the calendar is the agent's.
+    case timeWindowChanged(open: Bool)
+    case deadlineReached
+    case shutdown
+}
+
+/// A motion state forced by hand (`waypost pace`).
+public enum Pace: String, Sendable, Codable, CaseIterable {
+    case moving, stationary, auto
+}
+
+/// What should happen. Effects of one call are in order: announcement, then its location, then the fixes after it.
+public enum Effect: Sendable {
+    case record(Location)
+    case announceMotion(MotionChange)
+    /// The network resolution of one trackable changed.
+    case announceResolution(trackable: String, Resolution)
+    /// The engine resolution changed: ask the receiver for this rate.
+    case setReceiver(Resolution)
+    case sleepReceiver(until: EventTime)
+    case count(CountReason)
+}
+
+/// The asset began to move, or stands.
+public struct MotionChange: Hashable, Sendable {
+    public var moving: Bool
+    public var reason: MotionReason
+    /// Event time of the decision.
+    public var at: EventTime
+    /// UTC of the decision; nil before the first dated fix.
+    public var decided: UTCTime?
+    /// moving: the departure; not moving: the standstill. Lies before the decision.
+    public var since: UTCTime?
+    public var coordinate: Coordinate
+    /// The numbers that decided.
+    public var evidence: MotionEvidence
+
+    public init(
+        moving: Bool, reason: MotionReason, at: EventTime, decided: UTCTime?, since: UTCTime?, coordinate: Coordinate,
+        evidence: MotionEvidence
+    ) {
+        self.moving = moving
+        self.reason = reason
+        self.at = at
+        self.decided = decided
+        self.since = since
+        self.coordinate = coordinate
+        self.evidence = evidence
+    }
+}
+
+/// Why the motion state changed.
+public enum MotionReason: String, Sendable, Codable {
+    case start
+    case speed
+    case fence
+    case backupFence = "backup-fence"
+    case stopTimeout = "stop-timeout"
+    case noFix = "no-fix"
+    case gap
+    case power
+    case pace
+}
+
+/// What the motion detector saw when it decided.
+public struct MotionEvidence: Hashable, Sendable, Codable {
+    /// Metres of agreed movement in the window (`motion-and-tracks` e).
+    public var evidence: Double
+    /// Metres from the fence centre (while stopping: from the stop anchor).
+    public var distance: Double
+    /// Vector speed over 5 s, m/s; nil without speed and course.
+    public var speed: Double?
+    /// Metres; nil when unknown.
+    public var accuracy: Double?
+
+    public init(evidence: Double = 0, distance: Double = 0, speed: Double? = nil, accuracy: Double? = nil) {
+        self.evidence = evidence
+        self.distance = distance
+        self.speed = speed
+        self.accuracy = accuracy
+    }
+}

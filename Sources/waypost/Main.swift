@@ -1,0 +1,6 @@
+import WaypostCLI
+
+@main
+struct Main {
+    static func main() { Waypost.main() }
+}

@@ -1,0 +1,67 @@
+import Positioning
+import Testing
+
+@Suite struct UTCTimeTests {
+    @Test(arguments: [
+        ("2020-02-06T18:14:34.000Z", 1_581_012_874_000), ("1970-01-01T00:00:00.000Z", 0),
+        ("1969-12-31T23:59:59.999Z", -1), ("2000-02-29T12:00:00.001Z", 951_825_600_001),
+    ] as [(String, Int64)])
+    func formatsISO8601(_ text: String, _ milliseconds: Int64) {
+        #expect(UTCTime(milliseconds: milliseconds).iso8601 == text)
+    }
+
+    @Test func civilDatesRoundTrip() {
+        for days in stride(from: -800_000, through: 800_000, by: 37) {
+            let date = CivilDate(daysSince1970: days)
+            #expect(date.daysSince1970 == days)
+            #expect(CivilDate(year: date.year, month: date.month, day: date.day) == date)
+        }
+    }
+
+    @Test func rejectsDaysThatDoNotExist() {
+        #expect(CivilDate(year: 2023, month: 2, day: 29) == nil)
+        #expect(CivilDate(year: 2024, month: 2, day: 29) != nil)
+        #expect(CivilDate(year: 1900, month: 2, day: 29) == nil)
+        #expect(CivilDate(year: 2024, month: 13, day: 1) == nil)
+        #expect(CivilDate(year: 2024, month: 4, day: 31) == nil)
+    }
+}
+
+@Suite struct CoordinateTests {
+    @Test func measuresAQuarterOfTheMeridian() throws {
+        let equator = try #require(Coordinate(latitude: 0, longitude: 0))
+        let pole = try #require(Coordinate(latitude: 90, longitude: 0))
+        #expect(abs(equator.distance(to: pole) - Coordinate.earthRadius * .pi / 2) < 0.01)
+        #expect(equator.distance(to: equator) == 0)
+    }
+
+    @Test func bearingsPointTheRightWay() throws {
+        let here = try #require(Coordinate(latitude: 52.5, longitude: 13.4))
+        #expect(here.bearing(to: try #require(Coordinate(latitude: 52.6, longitude: 13.4))) == 0)
+        #expect(abs(here.bearing(to: try #require(Coordinate(latitude: 52.5, longitude: 13.5))) - 90) < 0.1)
+        #expect(abs(here.bearing(to: try #require(Coordinate(latitude: 52.4, longitude: 13.4))) - 180) < 1e-9)
+        #expect(here.bearing(to: here) == 0)
+    }
+
+    @Test(arguments: [(91.0, 0.0), (0, 181), (.nan, 0), (0, .infinity)])
+    func refusesImpossibleDegrees(_ latitude: Double, _ longitude: Double) {
+        #expect(Coordinate(latitude: latitude, longitude: longitude) == nil)
+    }
+
+    @Test func planeCrossesTheAntimeridian() throws {
+        let east = try #require(Coordinate(latitude: 10, longitude: 179.9999))
+        let west = try #require(Coordinate(latitude: 10, longitude: -179.9999))
+        let point = LocalPlane(origin: east).point(west)
+        #expect(abs(point.east - east.distance(to: west)) < 0.01)
+        #expect(LocalPlane(origin: east).coordinate(point) == west)
+    }
+}
+
+@Suite struct EventTimeTests {
+    @Test func saturatesInsteadOfOverflowing() {
+        let late = EventTime(nanoseconds: .max - 5)
+        #expect((late + .seconds(1)).nanoseconds == .max)
+        #expect(Duration.seconds(Int64.max).nanoseconds == .max)
+        #expect((EventTime.zero + .milliseconds(1500)).seconds(since: .zero) == 1.5)
+    }
+}
