@@ -1,0 +1,42 @@
+import Delivery
+import FoundationEssentials
+
+/// One request over the control socket: `{"id":1,"do":"status"}` and a line feed.
+struct ControlRequest: Decodable {
+    var id: Int?
+    var `do`: String
+    var moving: Bool?
+    var pace: String?
+    var commit: Bool?
+    var panic: Bool?
+}
+
+/// Why a request was refused, in words for people.
+struct ControlError: Error, Hashable {
+    /// `bad-frame`, `unknown-verb`, `refused`, …
+    var code: String
+    var message: String
+    /// What to do about it; nil when the message says it all.
+    var hint: String?
+
+    init(_ code: String, _ message: String, hint: String? = nil) {
+        self.code = code
+        self.message = message
+        self.hint = hint
+    }
+}
+
+/// Frames of the control socket.
+enum ControlFrame {
+    /// Longest line in either direction, the line feed included.
+    static let bytesMax = 65_536
+
+    static func decode(_ line: [UInt8]) throws(ControlError) -> ControlRequest {
+        do {
+            return try JSONDecoder().decode(ControlRequest.self, from: Data(line))
+        } catch {
+            throw ControlError(
+                "bad-frame", "not a request", hint: #"one JSON object a line, such as {"id":1,"do":"status"}"#)
+        }
+    }
+}
