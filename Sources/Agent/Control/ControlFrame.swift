@@ -40,3 +40,33 @@ enum ControlFrame {
         }
     }
 }
+
+extension ControlFrame {
+    /// `{"id":1,"ok":true,…}`; `members` writes the rest.
+    static func success(
+        id: Int?, _ members: (inout JSONWriter) throws(ControlError) -> Void
+    ) throws(ControlError) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.field("id", id)
+        writer.field("ok", true)
+        try members(&writer)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// `{"id":1,"error":{"code":"…","message":"…","hint":"…"}}`
+    static func failure(id: Int?, _ error: ControlError) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.field("id", id)
+        writer.key("error")
+        writer.beginObject()
+        writer.field("code", error.code)
+        writer.field("message", error.message)
+        writer.field("hint", error.hint)
+        writer.endObject()
+        writer.endObject()
+        return writer.bytes
+    }
+}

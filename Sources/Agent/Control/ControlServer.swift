@@ -1,4 +1,5 @@
 import CLinux
+import Delivery
 import Glibc
 import Positioning
 
@@ -7,6 +8,8 @@ import Positioning
 /// The socket is 0660, so that the group of the unit may ask. A client that floods, idles or sends long lines is closed;
 /// nothing it does holds the loop up.
 final class ControlServer {
+    typealias Answer = (ControlRequest, Int64, inout JSONWriter) throws(ControlError) -> Void
+
     private static let clientsMax = 16
     /// A client has this long to finish sending a command and to take the reply.
     private static let patience = Duration.seconds(5)
@@ -23,18 +26,18 @@ final class ControlServer {
     private let path: String
     private let loop: EventLoop
     private let listener: Int32
-    private let answer: (ControlRequest, Int64) throws(ControlError) -> [UInt8]
+    private let answer: Answer
     private var clients: [Int32: Client] = [:]
     private var patienceAlarm: EventLoop.Alarm?
 
     /// Listens. A socket file that a dead daemon left behind is replaced; one that answers is not.
     /// - Parameters:
     ///   - group: group that may connect besides the owner; nil keeps the group of the process.
-    ///   - answer: gives the reply without a line feed, from a request and the user id of the peer.
+    ///   - answer: writes the members of the reply to a request of a peer with this user id.
     /// - Throws: `SystemError`; EADDRINUSE when another daemon listens there.
     init(
         path: String, group: gid_t?, loop: EventLoop,
-        answer: @escaping (ControlRequest, Int64) throws(ControlError) -> [UInt8]
+        answer: @escaping Answer
     ) throws(SystemError) {
         self.path = path
         self.loop = loop
@@ -125,7 +128,9 @@ final class ControlServer {
         do throws(ControlError) {
             let request = try ControlFrame.decode(line)
             id = request.id
-            return ControlFrame.success(id: id, members: try answer(request, peer))
+            return try ControlFrame.success(id: id) { (writer) throws(ControlError) in
+                try answer(request, peer, &writer)
+            }
         } catch {
             return ControlFrame.failure(id: id, error)
         }

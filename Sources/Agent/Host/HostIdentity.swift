@@ -28,7 +28,7 @@ public enum HostIdentity {
     public static func hostName() -> String? {
         var name = [CChar](repeating: 0, count: 256)
         guard gethostname(&name, name.count - 1) == 0 else { return nil }
-        return String(cString: name)
+        return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     /// Host wall clock in Unix milliseconds. Informative only: no decision and no timer uses it.
