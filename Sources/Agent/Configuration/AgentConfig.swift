@@ -1,7 +1,17 @@
+import Delivery
+import Logging
+import Outbox
+import Tracking
+
 /// The whole configuration as the composition root hands it out: each part gets its own settings, nobody gets this.
 public struct AgentConfig: Sendable {
     /// The name under which endpoints know this device, unless one names its own.
     public var device: String
+    public var source: SourceConfig
+    public var tracking: Tracker.Settings
+    public var outbox: OutboxConfig
+    /// In the order of the file; none = record, and upload nothing.
+    public var endpoints: [EndpointConfig]
     public var control: ControlConfig
     public var log: LogConfig
 
@@ -15,13 +25,10 @@ public struct AgentConfig: Sendable {
 
     /// What goes to the journal.
     public struct LogConfig: Hashable, Sendable {
-        /// Levels in the order of what they let through.
-        public enum Level: String, CaseIterable, Sendable {
-            case error, warning, notice, info, debug, trace
-        }
-        public var level: Level
+        /// The default is `info`.
+        public var level: Logger.Level = .info
         /// Let coordinates through, at `debug` and below only. The default is false.
-        public var positions: Bool
+        public var positions = false
     }
 }
 
@@ -34,22 +41,4 @@ public struct LoadedConfiguration: Sendable {
     public var effective: EffectiveConfiguration
     /// The file and its drop-ins, in the order in which they were merged.
     public var files: [String]
-}
-
-extension AgentConfig {
-    /// Reads the file and the drop-ins beside it (`waypost.d/*.toml`, in the order of their names, later ones win).
-    ///
-    /// Throws every problem at once.
-    public static func load(
-        path: String, environment: ConfigurationEnvironment
-    ) throws(ConfigurationProblems) -> LoadedConfiguration {
-        throw ConfigurationProblems([])
-    }
-
-    /// Judges texts that are already in memory; the later ones are laid over the earlier ones.
-    public static func parse(
-        _ files: [(name: String, bytes: [UInt8])], environment: ConfigurationEnvironment
-    ) throws(ConfigurationProblems) -> LoadedConfiguration {
-        throw ConfigurationProblems([])
-    }
 }

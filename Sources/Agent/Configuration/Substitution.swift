@@ -1,5 +1,10 @@
 /// Replaces `${env:NAME}`, `${hostname}` and `${machine_id}`; `$$` is a plain `$`.
-func substituted(_ text: String, _ environment: ConfigurationEnvironment) -> Result<String, Mistake> {
+///
+/// `further` knows names that are good in this place alone, and gives nil for all others.
+func substituted(
+    _ text: String, _ environment: ConfigurationEnvironment,
+    further: (String) -> Result<String, Mistake>? = { _ in nil }
+) -> Result<String, Mistake> {
     guard text.contains("$") else { return .success(text) }
     var result = ""
     var rest = Substring(text)
@@ -21,7 +26,7 @@ func substituted(_ text: String, _ environment: ConfigurationEnvironment) -> Res
         }
         let name = String(rest[rest.index(after: rest.startIndex)..<end])
         rest = rest[rest.index(after: end)...]
-        switch reference(name, environment) {
+        switch further(name) ?? reference(name, environment) {
         case .success(let value): result += value
         case .failure(let mistake): return .failure(mistake)
         }
