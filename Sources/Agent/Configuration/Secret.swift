@@ -90,8 +90,8 @@ struct Secret: Equatable {
 /// `strerror` without its shared buffer.
 func errorText(_ code: Int32) -> String {
     var buffer = [CChar](repeating: 0, count: 128)
-    guard let text = strerror_r(code, &buffer, buffer.count) else { return "error \(code)" }
-    return String(cString: text)
+    guard strerror_r(code, &buffer, buffer.count) == 0 else { return "error \(code)" }
+    return buffer.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
 }
 
 /// The whole file; nil when it is longer or cannot be read.

@@ -31,8 +31,7 @@ final class TableReader {
 
     var unread: [TOMLEntry] { table.entries.filter { !readKeys.contains($0.key) } }
 
-    /// Every key of the table, for tables whose keys are the user's.
-    var entries: [TOMLEntry] { table.entries }
+    var isEmpty: Bool { table.entries.isEmpty }
 
     func has(_ key: String) -> Bool { table[key] != nil }
 
@@ -133,6 +132,12 @@ final class TableReader {
         readKeys.insert(key)
         reader.learn(key, of: title)
         return table[key]
+    }
+
+    /// Every entry, for tables whose keys are the user's own.
+    func takeAll() -> [TOMLEntry] {
+        readKeys.formUnion(table.entries.map(\.key))
+        return table.entries
     }
 
     func evaluate<Value>(_ entry: TOMLEntry, _ form: ValueForm<Value>) -> Value? {

@@ -107,7 +107,9 @@ extension ValueForm where Value == Bool {
 }
 
 extension ValueForm where Value == Int {
-    static func integer(_ what: String = "a whole number", _ limits: Limits<Int>) -> ValueForm {
+    static func integer(_ limits: Limits<Int>) -> ValueForm { integer("a whole number", limits) }
+
+    static func integer(_ what: String, _ limits: Limits<Int>) -> ValueForm {
         ValueForm(
             expected: limits.describe(what) { String($0) },
             read: { node, _ in
@@ -120,7 +122,7 @@ extension ValueForm where Value == Int {
 }
 
 extension ValueForm where Value == Double {
-    static func number(_ what: String = "a number", _ limits: Limits<Double>) -> ValueForm {
+    static func number(_ what: String, _ limits: Limits<Double>) -> ValueForm {
         ValueForm(
             expected: limits.describe(what) { $0.plain },
             read: { node, _ in
