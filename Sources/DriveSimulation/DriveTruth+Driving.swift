@@ -72,7 +72,7 @@ private struct Driver {
         if stand.isParking { arrive() }
         let wanted = now + Self.milliseconds(stand.seconds)
         let end = max(wanted, Self.milliseconds(stand.until ?? 0))
-        while now < end { advance() }
+        while now < end { advance(to: min(end, max(nextSample, now + Self.step))) }
     }
 
     mutating func travel(_ run: [Stretch]) {
@@ -101,7 +101,7 @@ private struct Driver {
             remaining -= moved
             distance += moved
             if sky != .clear { trip?.blindMetres += moved }
-            advance()
+            advance(to: now + Self.step)
         }
     }
 
@@ -133,8 +133,8 @@ private struct Driver {
         standstill = now
     }
 
-    /// Takes the sample that is due and lets 10 ms pass.
-    private mutating func advance() {
+    /// Takes the sample that is due and lets time pass.
+    private mutating func advance(to later: Int) {
         if now >= nextSample {
             let velocity = PlanePoint(east: sin(heading), north: cos(heading)) * (speed * direction)
             truth.samples.append(
@@ -143,7 +143,7 @@ private struct Driver {
                     isParked: trip == nil))
             nextSample += period
         }
-        now += Self.step
+        now = later
     }
 
     mutating func finished() -> DriveTruth {
