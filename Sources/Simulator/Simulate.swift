@@ -40,6 +40,9 @@ struct Simulate: ParsableCommand {
     @Option(help: "Epochs per second: 1, 2, 4, 5 or 10.")
     var rate = 1
 
+    @Option(help: "End the log after this many seconds; the truth file stays whole.")
+    var seconds: Int?
+
     @Option(help: "Sentences of an epoch, of rmc, gga, gsa and gst.")
     var sentences = "rmc,gga,gsa"
 
@@ -64,7 +67,11 @@ struct Simulate: ParsableCommand {
 
         let log = try OutputFile(path: output)
         for line in header { try log.write(Array("# \(line)\n".utf8)) }
-        while let epoch = drive.nextEpoch() { try log.write(epoch) }
+        var epochsLeft = seconds.map { max(0, min($0, 1_000_000_000)) * rate } ?? .max
+        while epochsLeft > 0, let epoch = drive.nextEpoch() {
+            try log.write(epoch)
+            epochsLeft -= 1
+        }
         try log.close()
 
         guard let path = truth else { return }
