@@ -18,6 +18,8 @@ final class EndpointDelivery {
 
     let settings: EndpointSettings
     private let encoder: BatchEncoder
+    /// The user's own, `Authorization` among them; never logged.
+    private let headers: [UplinkRequest.Header]
     private let uplink: any Uplink
     private let recorder: Recorder
     private let log: AgentLog
@@ -35,10 +37,11 @@ final class EndpointDelivery {
     private let jitter: () -> Double
 
     init(
-        schedule: DeliverySchedule, batch: Batch?, outbox: String, uplink: any Uplink, recorder: Recorder,
-        log: AgentLog, loop: EventLoop, jitter: @escaping () -> Double
+        schedule: DeliverySchedule, batch: Batch?, headers: [UplinkRequest.Header], outbox: String,
+        uplink: any Uplink, recorder: Recorder, log: AgentLog, loop: EventLoop, jitter: @escaping () -> Double
     ) {
         self.schedule = schedule
+        self.headers = headers
         self.batch = batch
         self.uplink = uplink
         self.recorder = recorder
@@ -52,6 +55,14 @@ final class EndpointDelivery {
 
     /// Rows that this endpoint has not accepted, in memory, on disk and in flight.
     var waiting: Int { schedule.waiting + (batch?.rows.count ?? 0) }
+
+    /// Nothing is sent until somebody does something about it.
+    var awaitsOperator: Bool {
+        switch schedule.state {
+        case .stopped, .taken, .rebind: true
+        case .active, .paused: false
+        }
+    }
 
     func wants(_ location: Location) -> Bool {
         switch settings.feed {
@@ -131,7 +142,9 @@ final class EndpointDelivery {
 
     private func send(_ batch: Batch) {
         counters.requests += 1
-        uplink.send(encoder.request(for: batch, gzip: schedule.gzip)) { [unowned self] outcome in
+        var request = encoder.request(for: batch, gzip: schedule.gzip)
+        request.headers += headers
+        uplink.send(request) { [unowned self] outcome in
             finished(outcome, batch)
         }
     }
