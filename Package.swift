@@ -41,7 +41,7 @@ let package = Package(
         // The edges.
         room("Sensors", ["Positioning", "NMEA", "CLinux"]),
         room("Outbox", ["Positioning", "Delivery", "CSQLite", "CLinux"]),
-        room("Uplink", ["Delivery", "CCurl", "CZlib"]),
+        room("Uplink", ["Delivery", "Positioning", "CCurl", "CCrypto", "CZlib"]),
         room("Systemd", [logging]),
 
         // Composition.
@@ -61,6 +61,7 @@ let package = Package(
         .target(name: "CTOML"),
         .target(name: "CLinux"),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
         // Tools that never go into the device package.

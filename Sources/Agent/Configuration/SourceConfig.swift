@@ -1,0 +1,5 @@
+/// Where the fixes come from.
+public enum SourceConfig: Sendable {
+    case none
+    init?(reading table: TableReader) { self = .none }
+}

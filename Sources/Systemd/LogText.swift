@@ -1,0 +1,74 @@
+import Logging
+
+extension Logger.Level {
+    /// The severity of syslog (RFC 5424 table 2), 2 = critical … 7 = debug.
+    var syslogPriority: Int {
+        switch self {
+        case .trace, .debug: 7
+        case .info: 6
+        case .notice: 5
+        case .warning: 4
+        case .error: 3
+        case .critical: 2
+        }
+    }
+}
+
+extension String {
+    /// Control characters become blanks: a value from outside must neither begin a line nor steer a terminal.
+    var singleLine: String {
+        guard unicodeScalars.contains(where: \.isControl) else { return self }
+        var result = String.UnicodeScalarView()
+        for scalar in unicodeScalars { result.append(scalar.isControl ? " " : scalar) }
+        return String(result)
+    }
+
+    /// At most `limit` bytes of UTF-8, cut between two scalars; a cut text ends in `…`.
+    func cut(toBytes limit: Int) -> String {
+        guard utf8.count > limit else { return self }
+        let ellipsis: Unicode.Scalar = "…"
+        var room = limit - UTF8.width(ellipsis)
+        var result = String.UnicodeScalarView()
+        for scalar in unicodeScalars {
+            room -= UTF8.width(scalar)
+            guard room >= 0 else { break }
+            result.append(scalar)
+        }
+        result.append(ellipsis)
+        return String(result)
+    }
+}
+
+extension Unicode.Scalar {
+    fileprivate var isControl: Bool { value < 0x20 || (0x7F...0x9F).contains(value) }
+}
+
+/// The metadata of one log statement: that of the handler, of the provider and of the statement, later ones winning.
+struct LogFields {
+    /// The kind of event, 32 lower-case hexadecimal digits, if the statement names one.
+    private(set) var messageID: String?
+    /// Sorted by key, so that the same statement always gives the same bytes.
+    private(set) var pairs: [(key: String, value: String)] = []
+
+    init(_ layers: Logger.Metadata?..., error: (any Error)? = nil) {
+        var all: Logger.Metadata = [:]
+        for case .some(let layer) in layers { all.merge(layer) { _, later in later } }
+        if let error, all["error"] == nil { all["error"] = "\(error)" }
+        for (key, value) in all {
+            let text = "\(value)"
+            if key == "message_id", Self.isMessageID(text) {
+                messageID = text
+            } else {
+                pairs.append((key, text))
+            }
+        }
+        pairs.sort { $0.key < $1.key }
+    }
+
+    private static func isMessageID(_ text: String) -> Bool {
+        text.utf8.count == 32
+            && text.utf8.allSatisfy {
+                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+            }
+    }
+}

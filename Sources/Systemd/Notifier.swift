@@ -1,0 +1,71 @@
+import Glibc
+
+/// Tells the service manager how the daemon is (the protocol of `sd_notify(3)`).
+///
+/// Without `NOTIFY_SOCKET` every call is silent. No call blocks; a message that the manager does not take is lost, and
+/// the next one is sent all the same.
+public final class Notifier {
+    private let socket: UnixDatagramSocket?
+    private var lastStatus: String?
+
+    /// - Parameter environment: `NOTIFY_SOCKET` is read from it: an absolute path, or `@name` for an abstract socket.
+    public init(environment: [String: String]) {
+        socket = environment["NOTIFY_SOCKET"].flatMap(UnixAddress.init).map { UnixDatagramSocket(to: $0) }
+    }
+
+    /// Somebody listens (`NOTIFY_SOCKET` is set and usable).
+    public var isActive: Bool { socket != nil }
+
+    /// Start, or a reload, is complete.
+    /// - Parameter status: one line for people, sent in the same message.
+    @discardableResult public func ready(status: String? = nil) -> Bool {
+        send(["READY=1"] + statusLines(status))
+    }
+
+    /// One line for people; sent only when it differs from the one before. True when nothing had to be sent or it went
+    /// out.
+    @discardableResult public func status(_ text: String) -> Bool {
+        let lines = statusLines(text)
+        return lines.isEmpty || send(lines)
+    }
+
+    /// The loop is alive. See ``Watchdog``.
+    @discardableResult public func watchdog() -> Bool { send(["WATCHDOG=1"]) }
+
+    /// Shutdown has begun.
+    @discardableResult public func stopping(status: String? = nil) -> Bool {
+        send(["STOPPING=1"] + statusLines(status))
+    }
+
+    /// A reload has begun; ``ready(status:)`` ends it, also when the new configuration is refused.
+    ///
+    /// - Parameter monotonicMicroseconds: CLOCK_MONOTONIC now; `Type=notify-reload` waits in vain without it.
+    @discardableResult public func reloading(monotonicMicroseconds: UInt64 = Notifier.monotonicMicroseconds()) -> Bool {
+        send(["RELOADING=1", "MONOTONIC_USEC=\(monotonicMicroseconds)"])
+    }
+
+    /// A long step of start, reload or stop goes on: the manager waits at least so long for the next message.
+    @discardableResult public func extendTimeout(microseconds: UInt64) -> Bool {
+        send(["EXTEND_TIMEOUT_USEC=\(microseconds)"])
+    }
+
+    /// CLOCK_MONOTONIC in whole microseconds.
+    public static func monotonicMicroseconds() -> UInt64 {
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        return UInt64(now.tv_sec) * 1_000_000 + UInt64(now.tv_nsec / 1000)
+    }
+
+    private func statusLines(_ text: String?) -> [String] {
+        guard let text, text != lastStatus else { return [] }
+        lastStatus = text
+        return ["STATUS=\(text.singleLine)"]
+    }
+
+    private func send(_ lines: [String]) -> Bool {
+        switch socket {
+        case .none: false
+        case .some(let socket): socket.send(Array(lines.joined(separator: "\n").utf8)) == nil
+        }
+    }
+}

@@ -1,1 +1,0 @@
-// sd_notify and the journal.

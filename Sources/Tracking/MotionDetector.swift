@@ -1,0 +1,2 @@
+import Positioning
+public struct MotionDetector: Sendable {}
