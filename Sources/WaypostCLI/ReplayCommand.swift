@@ -22,7 +22,7 @@ struct Replay: ParsableCommand {
     var config: String?
 
     @Option(help: "text or jsonl.")
-    var format = Agent.Replay.Format.text
+    var format = ReplayLog.Format.text
 
     func run() throws {
         var decoding = NMEADecoder.Settings()
@@ -34,11 +34,11 @@ struct Replay: ParsableCommand {
             tracking = loaded.config.tracking
         }
         do throws(SystemError) {
-            try Agent.Replay(decoding: decoding, tracking: tracking).run(logs: logs, format: format)
+            try ReplayLog(decoding: decoding, tracking: tracking).run(logs: logs, format: format)
         } catch {
             throw fail(error)
         }
     }
 }
 
-extension Agent.Replay.Format: ExpressibleByArgument {}
+extension ReplayLog.Format: ExpressibleByArgument {}

@@ -37,14 +37,13 @@ struct Run: ParsableCommand {
         var options = Agent.Options()
         options.fromStart = fromStart
         options.linger = linger.map { .milliseconds(Int64($0 * 1000)) }
+        let agent: Agent
         do throws(StartupError) {
-            let agent = try Agent(config: loaded.config, environment: environment, logger: logger, options: options)
-            do throws(SystemError) { try agent.run() } catch {
-                throw fail(error, exitCode: 71)
-            }
+            agent = try Agent(config: loaded.config, environment: environment, logger: logger, options: options)
         } catch {
             logger.critical("\(error)")
             throw ExitCode(error.exitCode)
         }
+        do throws(SystemError) { try agent.run() } catch { throw fail(error, exitCode: 71) }
     }
 }
