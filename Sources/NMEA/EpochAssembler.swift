@@ -26,7 +26,7 @@ struct EpochAssembler: Sendable {
     private static let silence = Duration.milliseconds(300)
     private static let longestKeptDate = Duration.seconds(12 * 3600)
 
-    private let live: Bool
+    private var live: Bool
     private let allowMissingChecksum: Bool
     /// As in `SentenceAddress.talker`.
     private let talker: UInt16?
@@ -61,6 +61,11 @@ struct EpochAssembler: Sendable {
     var deadline: EventTime? {
         guard live, draft.makesEpoch || draft.timeOfDay != nil, let newestByteAt else { return nil }
         return newestByteAt + Self.silence
+    }
+
+    mutating func wentLive() {
+        live = true
+        accuracy.live = true
     }
 
     mutating func bytesArrived(at now: EventTime) { newestByteAt = now }
