@@ -3,7 +3,8 @@ import Positioning
 @testable import Agent
 
 /// A host that needs nothing of the real one.
-func testEnvironment(_ variables: [String: String] = [:], requiresCredentials: Bool = true) -> ConfigurationEnvironment {
+func testEnvironment(_ variables: [String: String] = [:], requiresCredentials: Bool = true) -> ConfigurationEnvironment
+{
     ConfigurationEnvironment(
         variables: variables, hostname: { "van" }, machineID: { "0123456789abcdef" },
         buildDate: CivilDate(year: 2025, month: 1, day: 1), requiresCredentials: requiresCredentials)
