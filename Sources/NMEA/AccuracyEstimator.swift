@@ -1,0 +1,36 @@
+import Positioning
+
+/// Horizontal accuracy: what the receiver tells, else HDOP times the range error of its quality.
+struct AccuracyEstimator: Sendable {
+    private let rangeErrors: UserRangeErrors
+    private let live: Bool
+    /// Newest fix with satellites, from where dead reckoning drifts away.
+    private var anchor: (at: EventTime, time: UTCTime?, timeOfDay: Int)?
+
+    init(rangeErrors: UserRangeErrors, live: Bool) {
+        self.rangeErrors = rangeErrors
+        self.live = live
+    }
+
+    /// - Parameter told: metres, the receiver's own estimate.
+    /// - Returns: metres above 0; nil when unknown.
+    mutating func horizontalAccuracy(of fix: Fix, told: Double?) -> Double? {
+        if (FixQuality.gps.rawValue...FixQuality.rtkFloat.rawValue).contains(fix.quality.rawValue) {
+            anchor = (fix.at, fix.time, fix.timeOfDay)
+        }
+        if let told { return told }
+        guard let hdop = fix.hdop,
+            let metres = rangeErrors.metres(for: fix.quality, secondsAdrift: secondsAdrift(at: fix))
+        else { return nil }
+        let product = hdop * metres
+        return product.isFinite && product > 0 ? product : nil
+    }
+
+    private func secondsAdrift(at fix: Fix) -> Double? {
+        guard let anchor else { return nil }
+        if live { return fix.at.seconds(since: anchor.at) }
+        if let time = fix.time, let since = anchor.time { return Double(time.milliseconds - since.milliseconds) / 1000 }
+        let elapsed = fix.timeOfDay - anchor.timeOfDay
+        return Double(elapsed < 0 ? elapsed + 86_400_000 : elapsed) / 1000
+    }
+}

@@ -1,0 +1,62 @@
+import Positioning
+
+/// The event time of the epochs of a log: the receiver's own time, made monotonic.
+///
+/// A dated fix sets the clock forward to its UTC. Void and dateless epochs move it on by the median interval of the
+/// dated fixes before. A fix that is not later than the clock holds it. After ten held dated fixes in a row that rise
+/// among themselves the receiver's clock was set back: from there on the clock runs at an offset to UTC.
+public struct LogClock: Hashable, Sendable, Codable {
+    /// Held fixes after which a clock set back is believed; short repeats in real logs have 3–4.
+    public static let heldFixesToRebase = 10
+
+    /// The event time of the last epoch; nil before the first dated fix.
+    public private(set) var now: EventTime?
+    /// Event time minus fix time in nanoseconds; 0 until a clock set back is followed.
+    private var shift: Int64 = 0
+    private var intervals = RecentIntervals()
+    private var newestFix: UTCTime?
+    private var heldFixes = 0
+
+    public init() {}
+
+    /// Goes on after `resume`, in another run: its event times continue behind the UTC reached there.
+    public init(resume: ResumePoint) {
+        guard let time = resume.time else { return }
+        now = Self.eventTime(time, shift: 0)
+        newestFix = time
+    }
+
+    /// Event time of the next epoch of the log, never before that of the one before. Zero before the first dated fix.
+    public mutating func time(of epoch: Epoch) -> EventTime {
+        if case .fix(let fix) = epoch, let time = fix.time {
+            fixReceived(time)
+        } else if let now {
+            self.now = now + .milliseconds(intervals.median ?? 1000)
+        }
+        return now ?? .zero
+    }
+
+    private mutating func fixReceived(_ time: UTCTime) {
+        let previous = newestFix
+        newestFix = time
+        let reached = Self.eventTime(time, shift: shift)
+        guard let now, reached <= now else {
+            self.now = reached
+            heldFixes = 0
+            if let previous { intervals.add(time.milliseconds - previous.milliseconds) }
+            return
+        }
+        let rises = previous.map { time > $0 } ?? false
+        heldFixes = heldFixes > 0 && rises ? heldFixes + 1 : 1
+        if heldFixes >= Self.heldFixesToRebase {
+            shift = now.nanoseconds - Self.eventTime(time, shift: 0).nanoseconds
+            heldFixes = 0
+        }
+    }
+
+    private static func eventTime(_ time: UTCTime, shift: Int64) -> EventTime {
+        let (nanoseconds, overflow) = time.milliseconds.multipliedReportingOverflow(by: 1_000_000)
+        let base = EventTime(nanoseconds: overflow ? (time.milliseconds > 0 ? .max : .min) : nanoseconds)
+        return base + .nanoseconds(shift)
+    }
+}
