@@ -273,7 +273,7 @@ import Testing
         var hunt = BaudHunt(remembered: nil, current: nil, at: now)
         for _ in speeds {
             let accepted = hunt.received(sentences: 0, at: now)
-        #expect(!accepted)
+            #expect(!accepted)
             now = now + .seconds(3)
             _ = hunt.deadlineReached(at: now)
         }

@@ -122,7 +122,8 @@ final class TemporaryFolder {
 
     init() throws {
         var template = Array("/tmp/waypost-sensors-XXXXXX".utf8CString)
-        path = try #require(template.withUnsafeMutableBufferPointer { mkdtemp($0.baseAddress!) }.map { String(cString: $0) })
+        path = try #require(
+            template.withUnsafeMutableBufferPointer { mkdtemp($0.baseAddress!) }.map { String(cString: $0) })
     }
 
     deinit {
