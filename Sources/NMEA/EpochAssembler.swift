@@ -38,8 +38,11 @@ struct EpochAssembler: Sendable {
     private var newestByteAt: EventTime?
     /// Time of day of the last emitted epoch, and when it began.
     private var emitted: (timeOfDay: Int, at: EventTime)?
-    private var closedByLastSentence = false
-    private var newestWasVoid = false
+    /// What closed the epoch before, while nothing is open after it.
+    private var closed: Closing?
+    /// Days since 1970-01-01 and time of day of a ZDA that shares its time with no position. The next fix believes it; a
+    /// void epoch shows that the receiver's date may be anything.
+    private var dateAhead: (day: Int, timeOfDay: Int)?
     private(set) var resumePoint: ResumePoint
     private(set) var counters = NMEACounters()
 
@@ -74,7 +77,8 @@ struct EpochAssembler: Sendable {
         cycleEnd = CycleEnd()
         intervals = RecentIntervals()
         emitted = nil
-        closedByLastSentence = false
+        dateAhead = nil
+        closed = nil
         if let newestByteAt, now.duration(since: newestByteAt) >= Self.longestKeptDate { dates.forget() }
         resumePoint = ResumePoint(offset: offset, time: dates.newest)
     }
@@ -181,7 +185,7 @@ struct EpochAssembler: Sendable {
         if let timeOfDay {
             if draft.timeOfDay != nil || draft.makesEpoch {
                 close(.nextEpoch, resumeAt: place.start, emit)
-            } else if let emitted, emitted.timeOfDay == timeOfDay,
+            } else if closed != .nextEpoch, let emitted, emitted.timeOfDay == timeOfDay,
                 place.at < emitted.at + Self.lateWithin
             {
                 return refuseLate()
@@ -191,10 +195,7 @@ struct EpochAssembler: Sendable {
             return true
         }
         if kind == .accessory {
-            // Without a pause it trails the epoch that the learnt last sentence closed; after one it leads the next.
-            if closedByLastSentence, draft.isEmpty, let newestByteAt, place.at < newestByteAt + Self.silence {
-                return refuseLate()
-            }
+            if draft.isEmpty, !leadsAnEpoch(place) { return false }
         } else if !draft.contents.isDisjoint(with: kind) {
             // A second one of its kind, without a time: a new cycle of a receiver that knows no time now.
             close(.nextEpoch, resumeAt: place.start, emit)
@@ -207,6 +208,18 @@ struct EpochAssembler: Sendable {
         return true
     }
 
+    /// Some receivers send GSA before RMC: after a pause a sentence without a time is held for the epoch to come. At
+    /// the beginning of a stream it is as likely the end of an epoch whose time is not known.
+    private mutating func leadsAnEpoch(_ place: Place) -> Bool {
+        switch closed {
+        case .silence: return true
+        case .lastSentence:
+            if let newestByteAt, place.at < newestByteAt + Self.silence { return refuseLate() }
+            return true
+        case .nextEpoch, .endOfInput, nil: return false
+        }
+    }
+
     private mutating func refuseLate() -> Bool {
         counters.late += 1
         cycleEnd.forget()
@@ -217,55 +230,46 @@ struct EpochAssembler: Sendable {
     private mutating func open(at place: Place) {
         if draft.isEmpty {
             draft.at = place.at
-            closedByLastSentence = false
+            closed = nil
         }
     }
 
     /// Ends the open epoch and emits what it came to.
     mutating func close(_ closing: Closing, resumeAt offset: Int64, _ emit: (Epoch, ResumePoint) -> Void) {
-        defer { resumePoint = ResumePoint(offset: offset, time: dates.newest) }
         guard !draft.isEmpty else { return }
-        let closed = draft
+        let done = draft
         draft = EpochDraft()
-        if live {
-            cycleEnd.epochClosed()
-            closedByLastSentence = closing == .lastSentence
-        }
-        guard closed.makesEpoch else {
-            dateTold(by: closed)
+        closed = closing
+        if live { cycleEnd.epochClosed() }
+        guard done.makesEpoch else {
+            if let day = done.day, let timeOfDay = done.timeOfDay { dateAhead = (day, timeOfDay) }
             return
         }
-        if let timeOfDay = closed.timeOfDay {
+        if let timeOfDay = done.timeOfDay {
             if let emitted {
                 let interval = timeOfDay - emitted.timeOfDay
                 intervals.add(Int64(interval < 0 ? interval + 86_400_000 : interval))
             }
-            emitted = (timeOfDay, closed.at)
+            emitted = (timeOfDay, done.at)
         }
-        var epoch = closed.solution
+        var epoch = done.solution
         switch epoch {
         case .fix(var fix):
-            let dating = dates.fixReceived(timeOfDay: fix.timeOfDay, day: closed.day)
+            if let dateAhead { _ = dates.fixReceived(timeOfDay: dateAhead.timeOfDay, day: dateAhead.day) }
+            let dating = dates.fixReceived(timeOfDay: fix.timeOfDay, day: done.day)
             fix.time = dating.time
             fix.rollover = dating.rollover
-            fix.horizontalAccuracy = accuracy.horizontalAccuracy(of: fix, told: closed.toldAccuracy)
+            fix.horizontalAccuracy = accuracy.horizontalAccuracy(of: fix, told: done.toldAccuracy)
             counters.fixes += 1
             if fix.time == nil { counters.dateless += 1 }
-            newestWasVoid = false
             epoch = .fix(fix)
         case .void(var void):
             void.time = void.timeOfDay.flatMap { dates.counted(timeOfDay: $0) }
             counters.voidEpochs += 1
-            newestWasVoid = true
             epoch = .void(void)
         }
-        emit(epoch, ResumePoint(offset: offset, time: dates.newest))
-    }
-
-    /// A ZDA that shares its time with no position: believed unless the receiver has no fix, when its date may be
-    /// anything.
-    private mutating func dateTold(by closed: EpochDraft) {
-        guard !newestWasVoid, let day = closed.day, let timeOfDay = closed.timeOfDay else { return }
-        dates.dateTold(day, timeOfDay: timeOfDay)
+        dateAhead = nil
+        resumePoint = ResumePoint(offset: offset, time: dates.newest)
+        emit(epoch, resumePoint)
     }
 }

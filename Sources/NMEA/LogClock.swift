@@ -43,20 +43,26 @@ public struct LogClock: Hashable, Sendable, Codable {
         guard let now, reached <= now else {
             self.now = reached
             heldFixes = 0
-            if let previous { intervals.add(time.milliseconds - previous.milliseconds) }
+            if let previous {
+                let (interval, overflow) = time.milliseconds.subtractingReportingOverflow(previous.milliseconds)
+                if !overflow { intervals.add(interval) }
+            }
             return
         }
         let rises = previous.map { time > $0 } ?? false
         heldFixes = heldFixes > 0 && rises ? heldFixes + 1 : 1
         if heldFixes >= Self.heldFixesToRebase {
-            shift = now.nanoseconds - Self.eventTime(time, shift: 0).nanoseconds
+            let (offset, overflow) = now.nanoseconds.subtractingReportingOverflow(
+                Self.eventTime(time, shift: 0).nanoseconds)
+            if !overflow { shift = offset }
             heldFixes = 0
         }
     }
 
+    /// Times beyond ±146 years of 1970 count as those limits, so that no sum overflows.
     private static func eventTime(_ time: UTCTime, shift: Int64) -> EventTime {
-        let (nanoseconds, overflow) = time.milliseconds.multipliedReportingOverflow(by: 1_000_000)
-        let base = EventTime(nanoseconds: overflow ? (time.milliseconds > 0 ? .max : .min) : nanoseconds)
-        return base + .nanoseconds(shift)
+        let limit = Int64.max / 2 / 1_000_000
+        let milliseconds = max(-limit, min(limit, time.milliseconds))
+        return EventTime(nanoseconds: milliseconds * 1_000_000) + .nanoseconds(shift)
     }
 }
