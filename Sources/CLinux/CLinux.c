@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -53,3 +54,10 @@ int64_t waypost_boottime_ns(void) {
 }
 
 int waypost_tty_exclusive(int fd) { return ioctl(fd, TIOCEXCL); }
+
+int waypost_tty_shared(int fd) { return ioctl(fd, TIOCNXCL); }
+
+int64_t waypost_filesystem_magic(int fd) {
+    struct statfs info;
+    return fstatfs(fd, &info) == 0 ? (int64_t)info.f_type : -1;
+}

@@ -3,7 +3,8 @@ import Positioning
 /// Horizontal accuracy: what the receiver tells, else HDOP times the range error of its quality.
 struct AccuracyEstimator: Sendable {
     private let rangeErrors: UserRangeErrors
-    private let live: Bool
+    /// Drift is measured by arrival; otherwise by the receiver's own times.
+    var live: Bool
     /// Newest fix with satellites, from where dead reckoning drifts away.
     private var anchor: (at: EventTime, time: UTCTime?, timeOfDay: Int)?
 

@@ -26,7 +26,7 @@ struct EpochAssembler: Sendable {
     private static let silence = Duration.milliseconds(300)
     private static let longestKeptDate = Duration.seconds(12 * 3600)
 
-    private let live: Bool
+    private var live: Bool
     private let allowMissingChecksum: Bool
     /// As in `SentenceAddress.talker`.
     private let talker: UInt16?
@@ -38,7 +38,8 @@ struct EpochAssembler: Sendable {
     private var newestByteAt: EventTime?
     /// Time of day of the last emitted epoch, and when it began.
     private var emitted: (timeOfDay: Int, at: EventTime)?
-    private var closedByLastSentence = false
+    /// What closed the epoch before, while nothing is open after it.
+    private var closed: Closing?
     private var newestWasVoid = false
     private(set) var resumePoint: ResumePoint
     private(set) var counters = NMEACounters()
@@ -62,6 +63,11 @@ struct EpochAssembler: Sendable {
         return newestByteAt + Self.silence
     }
 
+    mutating func wentLive() {
+        live = true
+        accuracy.live = true
+    }
+
     mutating func bytesArrived(at now: EventTime) { newestByteAt = now }
 
     mutating func reset(at now: EventTime, offset: Int64) {
@@ -69,7 +75,7 @@ struct EpochAssembler: Sendable {
         cycleEnd = CycleEnd()
         intervals = RecentIntervals()
         emitted = nil
-        closedByLastSentence = false
+        closed = nil
         if let newestByteAt, now.duration(since: newestByteAt) >= Self.longestKeptDate { dates.forget() }
         resumePoint = ResumePoint(offset: offset, time: dates.newest)
     }
@@ -186,10 +192,7 @@ struct EpochAssembler: Sendable {
             return true
         }
         if kind == .accessory {
-            // Without a pause it trails the epoch that the learnt last sentence closed; after one it leads the next.
-            if closedByLastSentence, draft.isEmpty, let newestByteAt, place.at < newestByteAt + Self.silence {
-                return refuseLate()
-            }
+            if draft.isEmpty, !leadsAnEpoch(place) { return false }
         } else if !draft.contents.isDisjoint(with: kind) {
             // A second one of its kind, without a time: a new cycle of a receiver that knows no time now.
             close(.nextEpoch, resumeAt: place.start, emit)
@@ -202,6 +205,18 @@ struct EpochAssembler: Sendable {
         return true
     }
 
+    /// Some receivers send GSA before RMC: after a pause a sentence without a time is held for the epoch to come. At
+    /// the beginning of a stream it is as likely the end of an epoch whose time is not known.
+    private mutating func leadsAnEpoch(_ place: Place) -> Bool {
+        switch closed {
+        case .silence: return true
+        case .lastSentence:
+            if let newestByteAt, place.at < newestByteAt + Self.silence { return refuseLate() }
+            return true
+        case .nextEpoch, .endOfInput, nil: return false
+        }
+    }
+
     private mutating func refuseLate() -> Bool {
         counters.late += 1
         cycleEnd.forget()
@@ -212,7 +227,7 @@ struct EpochAssembler: Sendable {
     private mutating func open(at place: Place) {
         if draft.isEmpty {
             draft.at = place.at
-            closedByLastSentence = false
+            closed = nil
         }
     }
 
@@ -220,30 +235,28 @@ struct EpochAssembler: Sendable {
     mutating func close(_ closing: Closing, resumeAt offset: Int64, _ emit: (Epoch, ResumePoint) -> Void) {
         defer { resumePoint = ResumePoint(offset: offset, time: dates.newest) }
         guard !draft.isEmpty else { return }
-        let closed = draft
+        let done = draft
         draft = EpochDraft()
-        if live {
-            cycleEnd.epochClosed()
-            closedByLastSentence = closing == .lastSentence
-        }
-        guard closed.makesEpoch else {
-            dateTold(by: closed)
+        closed = closing
+        if live { cycleEnd.epochClosed() }
+        guard done.makesEpoch else {
+            dateTold(by: done)
             return
         }
-        if let timeOfDay = closed.timeOfDay {
+        if let timeOfDay = done.timeOfDay {
             if let emitted {
                 let interval = timeOfDay - emitted.timeOfDay
                 intervals.add(Int64(interval < 0 ? interval + 86_400_000 : interval))
             }
-            emitted = (timeOfDay, closed.at)
+            emitted = (timeOfDay, done.at)
         }
-        var epoch = closed.solution
+        var epoch = done.solution
         switch epoch {
         case .fix(var fix):
-            let dating = dates.fixReceived(timeOfDay: fix.timeOfDay, day: closed.day)
+            let dating = dates.fixReceived(timeOfDay: fix.timeOfDay, day: done.day)
             fix.time = dating.time
             fix.rollover = dating.rollover
-            fix.horizontalAccuracy = accuracy.horizontalAccuracy(of: fix, told: closed.toldAccuracy)
+            fix.horizontalAccuracy = accuracy.horizontalAccuracy(of: fix, told: done.toldAccuracy)
             counters.fixes += 1
             if fix.time == nil { counters.dateless += 1 }
             newestWasVoid = false
@@ -259,8 +272,8 @@ struct EpochAssembler: Sendable {
 
     /// A ZDA that shares its time with no position: believed unless the receiver has no fix, when its date may be
     /// anything.
-    private mutating func dateTold(by closed: EpochDraft) {
-        guard !newestWasVoid, let day = closed.day, let timeOfDay = closed.timeOfDay else { return }
+    private mutating func dateTold(by draft: EpochDraft) {
+        guard !newestWasVoid, let day = draft.day, let timeOfDay = draft.timeOfDay else { return }
         dates.dateTold(day, timeOfDay: timeOfDay)
     }
 }

@@ -184,7 +184,8 @@ struct EpochDraft: Sendable {
 
     private func voidEpoch(_ reason: NoFixReason) -> VoidEpoch {
         VoidEpoch(
-            time: nil, timeOfDay: timeOfDay, at: at, reason: reason, quality: contents.contains(.gga) ? ggaQuality : .none,
+            time: nil, timeOfDay: timeOfDay, at: at, reason: reason,
+            quality: contents.contains(.gga) ? ggaQuality : .none,
             satellitesUsed: satellitesUsed, hdop: hdop)
     }
 }

@@ -75,6 +75,12 @@ public struct NMEADecoder: Sendable {
         assembler.reset(at: now, offset: offset)
     }
 
+    /// The end of a log was reached that grows from now on: as with `Settings.live` from the start. The bytes before
+    /// must have been decoded with times of the same clock as those to come.
+    public mutating func wentLive() {
+        assembler.wentLive()
+    }
+
     /// Live with an open epoch: 300 ms after the last byte, when its silence closes it. nil otherwise.
     public var nextDeadline: EventTime? { assembler.deadline }
 

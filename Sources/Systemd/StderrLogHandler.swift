@@ -50,7 +50,8 @@ public final class StderrSink: Sendable {
 
     /// - Parameter timeOfDay: what stands before a line on a terminal.
     public init(
-        form: Form, descriptor: Int32 = STDERR_FILENO, timeOfDay: @escaping @Sendable () -> String = StderrSink.localTime
+        form: Form, descriptor: Int32 = STDERR_FILENO,
+        timeOfDay: @escaping @Sendable () -> String = StderrSink.localTime
     ) {
         self.form = form
         fd = descriptor
@@ -98,7 +99,9 @@ public final class StderrSink: Sendable {
     private func put(_ line: [UInt8], _ state: inout State) -> Bool {
         var ready = pollfd(fd: fd, events: Int16(POLLOUT), revents: 0)
         // POLLERR is a pipe whose reader is gone: writing to it would raise SIGPIPE.
-        guard poll(&ready, 1, 0) == 1, ready.revents & Int16(POLLOUT | POLLERR | POLLNVAL) == POLLOUT else { return false }
+        guard poll(&ready, 1, 0) == 1, ready.revents & Int16(POLLOUT | POLLERR | POLLNVAL) == POLLOUT else {
+            return false
+        }
         let bytes = state.lineIsOpen ? [UInt8(ascii: "\n")] + line : line
         // The journal's stream is a socket, which may report itself writable for fewer bytes than a line has.
         var sent = send(fd, bytes, bytes.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL))

@@ -119,7 +119,8 @@ public struct FixFilter: Sendable {
         // A degree of latitude is 111.2 km; most fixes are settled without trigonometry.
         let north = abs(Double(b.coordinate.latitudeE7) - Double(a.coordinate.latitudeE7))
         let east = abs(Double(b.coordinate.longitudeE7) - Double(a.coordinate.longitudeE7))
-        let allowed = settings.speedMax * Elapsed.seconds(from: (a.time, a.at), to: (b.time, b.at)) + a.accuracy + b.accuracy
+        let allowed =
+            settings.speedMax * Elapsed.seconds(from: (a.time, a.at), to: (b.time, b.at)) + a.accuracy + b.accuracy
         if (north + east) * 0.0112 <= allowed { return true }
         return a.coordinate.distance(to: b.coordinate) <= allowed
     }

@@ -18,6 +18,8 @@ public struct TrackerCounters: Hashable, Sendable {
     public internal(set) var jumps = 0
     /// Clocks of the receiver that were believed after ten older times.
     public internal(set) var clockSteps = 0
+    /// Panics before there was any dated fix.
+    public internal(set) var panicsRefused = 0
     /// Epochs without a fix.
     public internal(set) var voidEpochs = 0
 

@@ -5,7 +5,7 @@ import Positioning
 import Tracking
 
 /// Runs logs through decoding and tracking as the daemon would, as fast as they can be read: no disk, no network.
-public struct Replay {
+public struct ReplayLog {
     /// What is printed.
     public enum Format: String, Sendable, CaseIterable {
         /// The story of the drive.
@@ -51,7 +51,7 @@ public struct Replay {
 
 /// Renders what a replay yields and passes it on in large pieces.
 final class ReplayPrinter {
-    private let format: Replay.Format
+    private let format: ReplayLog.Format
     private var json: TraceJSON
     private var story = ReplayStory()
     private let output: OutputBuffer
@@ -61,7 +61,7 @@ final class ReplayPrinter {
     /// Writing failed: nothing more is printed.
     private(set) var failure: SystemError?
 
-    init(format: Replay.Format, namesTrackables: Bool, descriptor: Int32) {
+    init(format: ReplayLog.Format, namesTrackables: Bool, descriptor: Int32) {
         self.format = format
         json = TraceJSON(namesTrackables: namesTrackables)
         output = OutputBuffer(descriptor: descriptor)

@@ -1,0 +1,45 @@
+import NMEA
+import Positioning
+
+/// How a recorded stream of sentences is read.
+public struct FileSettings: Sendable {
+    /// The pace at which a log is handed over.
+    public enum Playback: Hashable, Sendable {
+        /// As fast as it can be taken.
+        case maximum
+        /// By the times in the log: 1 = as it was recorded, 10 = ten times as fast. Pauses of the log are kept.
+        case recorded(factor: Double)
+    }
+
+    /// A plain file, a FIFO, or `-` for standard input.
+    public var path: String
+    /// Go on with what is appended, also after the file was truncated or another took its name. A pipe that is followed
+    /// counts as live from its first byte. The default is false: the end of the file is the end.
+    public var follow: Bool
+    /// The default is `maximum`.
+    public var playback: Playback
+    /// With `follow`, after the end was reached: without a sentence for so long, or for three intervals of the receiver
+    /// where that is longer, the line counts as silent. The default is 5 s.
+    public var staleness: Duration
+    public var decoder: NMEADecoder.Settings
+
+    public init(
+        path: String, follow: Bool = false, playback: Playback = .maximum, staleness: Duration = .seconds(5),
+        decoder: NMEADecoder.Settings = .init()
+    ) {
+        self.path = path
+        self.follow = follow
+        self.playback = playback
+        self.staleness = staleness
+        self.decoder = decoder
+    }
+}
+
+/// Where reading of a file began.
+public enum FileStart: Hashable, Sendable {
+    case fromBeginning
+    /// Behind what an earlier run has dealt with.
+    case resumed(offset: Int64)
+    /// From the beginning although a position was given: it does not belong to this file.
+    case positionRejected(reason: String)
+}

@@ -1,0 +1,173 @@
+import NMEA
+import Positioning
+
+/// Bytes that arrive as they happen: decodes them, knows when the line has gone silent, and when reading can rest.
+///
+/// What there is to say is appended to `events`, to be delivered once the call is over: the loop may call back into the
+/// source from there.
+struct LiveStream {
+    /// The longest pause in reading after the first bytes of an epoch.
+    static let restMax = Duration.milliseconds(150)
+
+    private(set) var state = SourceState.opening
+    private var decoder: NMEADecoder
+    private let stalenessMin: Duration
+    private var arrivals = ArrivalInterval()
+    private var isOpen = false
+    private var isAnnounced = false
+    private var restEnd: EventTime?
+    /// When the line counts as silent or unreadable unless a sentence comes before; nil = closed, or known to be silent.
+    private var staleAt: EventTime?
+    private var lastByte: EventTime?
+    /// Set where epochs have a place to go on from.
+    private var file: FileStream?
+
+    /// - Parameter staleness: the shortest time without a sentence that counts as silence.
+    init(settings: NMEADecoder.Settings, staleness: Duration) {
+        var settings = settings
+        settings.live = true
+        decoder = NMEADecoder(settings: settings)
+        stalenessMin = max(staleness, .milliseconds(1))
+    }
+
+    /// Goes on with a log whose end was reached and that grows from now on.
+    init(
+        continuing decoder: NMEADecoder, file: FileStream?, state: SourceState, staleness: Duration, at now: EventTime
+    ) {
+        self.decoder = decoder
+        self.decoder.wentLive()
+        self.file = file
+        self.state = state
+        isOpen = true
+        isAnnounced = true
+        stalenessMin = max(staleness, .milliseconds(1))
+        staleAt = now + self.staleness
+    }
+
+    var counters: NMEACounters { decoder.counters }
+
+    var isResting: Bool { restEnd != nil }
+
+    /// The next of: end of the rest, end of an epoch by silence, staleness.
+    var nextDeadline: EventTime? {
+        guard isOpen else { return nil }
+        return [restEnd, decoder.nextDeadline, staleAt].compactMap { $0 }.min()
+    }
+
+    /// Says that the first attempt is being made.
+    mutating func opening(_ events: inout [SourceEvent]) {
+        announce(.opening, &events)
+    }
+
+    mutating func opened(at now: EventTime, _ events: inout [SourceEvent]) {
+        isOpen = true
+        lastByte = nil
+        staleAt = now + staleness
+        announce(.opening, &events)
+    }
+
+    /// Nothing can arrive any more; what had begun of an epoch is all of it.
+    ///
+    /// - Parameter reason: for people.
+    mutating func lost(_ reason: String, at now: EventTime, _ events: inout [SourceEvent]) {
+        if isOpen { streamBroken(goesOnAs: nil, at: now, &events) }
+        isOpen = false
+        announce(.lost(reason: reason), &events)
+    }
+
+    /// Nothing will ever arrive any more.
+    mutating func ended(at now: EventTime, _ events: inout [SourceEvent]) {
+        streamBroken(goesOnAs: nil, at: now, &events)
+        isOpen = false
+        announce(.ended, &events)
+    }
+
+    /// The next bytes belong to another stream.
+    mutating func streamBroken(goesOnAs file: FileStream?, at now: EventTime, _ events: inout [SourceEvent]) {
+        var epochs: [(Epoch, ResumePoint)] = []
+        decoder.endOfInput { epochs.append(($0, $1)) }
+        hand(over: epochs, &events)
+        decoder.reset(at: now)
+        arrivals = ArrivalInterval()
+        restEnd = nil
+        staleAt = nil
+        self.file = file
+    }
+
+    /// - Parameter bufferTime: how long the kernel's buffer for the line takes to fill; nil = longer than any rest.
+    /// - Returns: complete sentences among the bytes.
+    @discardableResult
+    mutating func received(
+        _ bytes: Span<UInt8>, at now: EventTime, bufferTime: Duration?, _ events: inout [SourceEvent]
+    ) -> Int {
+        guard !bytes.isEmpty else { return 0 }
+        let sentencesBefore = decoder.counters.sentences
+        var epochs: [(Epoch, ResumePoint)] = []
+        decoder.decode(bytes, at: now) { epochs.append(($0, $1)) }
+        let sentences = decoder.counters.sentences - sentencesBefore
+        lastByte = now
+        if sentences > 0 { announce(.receiving, &events) }
+        hand(over: epochs, &events)
+        if sentences > 0 || staleAt == nil { staleAt = now + staleness }
+        rest(at: now, bufferTime: bufferTime, epochEnded: !epochs.isEmpty)
+        return sentences
+    }
+
+    /// The next bytes do not continue a sentence that the last ones began.
+    mutating func sentenceBroken() { decoder.datagramEnded() }
+
+    /// The rest is over; read before anything else is done.
+    mutating func restEnded(at now: EventTime) {
+        if let restEnd, now >= restEnd { self.restEnd = nil }
+    }
+
+    /// What the clock alone brings about. Call it after everything that had arrived was read: after a stall bytes may
+    /// have been waiting for longer than a deadline.
+    mutating func deadlineReached(at now: EventTime, _ events: inout [SourceEvent]) {
+        guard isOpen else { return }
+        if let silence = decoder.nextDeadline, now >= silence {
+            var epochs: [(Epoch, ResumePoint)] = []
+            decoder.deadlineReached(at: now) { epochs.append(($0, $1)) }
+            hand(over: epochs, &events)
+        }
+        if let staleAt, now >= staleAt {
+            if let lastByte, now < lastByte + staleness {
+                announce(.unreadable, &events)
+                self.staleAt = lastByte + staleness
+            } else {
+                announce(.silent, &events)
+                self.staleAt = nil
+            }
+        }
+    }
+
+    /// max(5 s, 3 × interval) with the default setting.
+    private var staleness: Duration {
+        max(stalenessMin, max(arrivals.median ?? .zero, decoder.measuredInterval ?? .zero) * 3)
+    }
+
+    mutating func announce(_ new: SourceState, _ events: inout [SourceEvent]) {
+        guard new != state || !isAnnounced else { return }
+        state = new
+        isAnnounced = true
+        events.append(.stateChanged(new))
+    }
+
+    private mutating func hand(over epochs: [(Epoch, ResumePoint)], _ events: inout [SourceEvent]) {
+        for (epoch, resume) in epochs {
+            arrivals.add(epoch.at)
+            events.append(.epoch(epoch, clock: .arrival(epoch.at), position: file?.position(resume)))
+        }
+    }
+
+    /// An epoch that is open costs a wake-up for each of its sentences, or for each few bytes on a USB adapter; so do
+    /// the sentences behind its last one. Left alone for a moment it costs one or two.
+    private mutating func rest(at now: EventTime, bufferTime: Duration?, epochEnded: Bool) {
+        restEnd = nil
+        guard decoder.nextDeadline != nil || !epochEnded else { return }
+        // Without a measured interval the pause might run into the next epoch.
+        guard let told = decoder.measuredInterval, let arrived = arrivals.median else { return }
+        let pause = min(Self.restMax, min(told, arrived) / 2, (bufferTime ?? Self.restMax * 2) / 2)
+        if pause >= .milliseconds(5) { restEnd = now + pause }
+    }
+}

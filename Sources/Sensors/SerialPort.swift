@@ -1,0 +1,118 @@
+import CLinux
+import Glibc
+import Positioning
+
+/// Why a source cannot be opened or went away: what, where, the system's reason and what to do about it.
+struct SourceProblem: Error, Hashable, CustomStringConvertible {
+    var description: String
+    /// The errno behind it, 0 when there is none.
+    var code: Int32
+
+    init(_ description: String, code: Int32 = 0) {
+        self.description = description
+        self.code = code
+    }
+
+    /// - Parameter what: `cannot open /dev/ttyACM0`.
+    init(_ what: String, errno code: Int32, hint: String? = nil) {
+        let reason = String(cString: strerror(code))
+        self.init(hint.map { "\(what): \(reason); \($0)" } ?? "\(what): \(reason)", code: code)
+    }
+}
+
+/// An open serial line: raw, 8 data bits, no parity, one stop bit, no flow control, taken for ourselves.
+final class SerialPort {
+    /// What the kernel keeps of a line that nobody reads.
+    static let bufferBytes = 4096
+
+    let fd: Int32
+    private let path: String
+
+    /// - Throws: a ``SourceProblem`` that says what to do.
+    init(path: String) throws(SourceProblem) {
+        // Without O_NONBLOCK the open may wait for carrier.
+        let fd = open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+        guard fd >= 0 else { throw Self.openProblem(path, errno) }
+        self.fd = fd
+        self.path = path
+        // isatty() says no on emulated lines for which tcgetattr() succeeds.
+        var settings = termios()
+        guard tcgetattr(fd, &settings) == 0 else { throw Self.notALine(fd, path, errno) }
+        guard waypost_tty_exclusive(fd) == 0 else {
+            throw SourceProblem("cannot take \(path) for ourselves", errno: errno)
+        }
+    }
+
+    deinit {
+        _ = waypost_tty_shared(fd)
+        close(fd)
+    }
+
+    /// The speed that the line has now; nil when it is not one that we know.
+    var speed: LineSpeed? {
+        var settings = termios()
+        guard tcgetattr(fd, &settings) == 0 else { return nil }
+        return LineSpeed(code: cfgetospeed(&settings))
+    }
+
+    /// Drops what has arrived: it came at another speed.
+    func configure(_ speed: LineSpeed?) throws(SourceProblem) {
+        var settings = termios()
+        guard tcgetattr(fd, &settings) == 0 else {
+            throw SourceProblem("cannot read the settings of \(path)", errno: errno)
+        }
+        cfmakeraw(&settings)
+        settings.c_iflag &= ~tcflag_t(IXOFF | IXANY | INPCK | IGNPAR)
+        // HUPCL drops DTR at close, which resets some boards.
+        settings.c_cflag &= ~(tcflag_t(CSTOPB | HUPCL) | CRTSCTS)
+        settings.c_cflag |= tcflag_t(CLOCAL | CREAD)
+        // With VMIN 0 a line without bytes would read as end of file, which here means unplugged.
+        withUnsafeMutableBytes(of: &settings.c_cc) {
+            $0[Int(VMIN)] = 1
+            $0[Int(VTIME)] = 0
+        }
+        if let speed {
+            cfsetispeed(&settings, speed.code)
+            cfsetospeed(&settings, speed.code)
+        }
+        guard tcsetattr(fd, TCSANOW, &settings) == 0 else {
+            throw SourceProblem("cannot set \(path) to \(speed?.description ?? "raw mode")", errno: errno)
+        }
+        // tcsetattr() is content when it could do any part of what was asked.
+        if let speed, let actual = self.speed, actual != speed {
+            throw SourceProblem("\(path) cannot do \(speed); it stays at \(actual)")
+        }
+        tcflush(fd, TCIFLUSH)
+    }
+
+    private static func openProblem(_ path: String, _ code: Int32) -> SourceProblem {
+        let hint: String? =
+            switch code {
+            case ENOENT: "is the receiver plugged in, and does the name still fit? See /dev/serial/by-id"
+            case EACCES: "add the user to the group that owns it (dialout), or wait for udev to set its permissions"
+            // Not a matter of the file's mode: a device cgroup says no.
+            case EPERM:
+                "the service manager forbids it: name its major number in DeviceAllow= (char-166 ttyACM, char-188 ttyUSB)"
+            case EBUSY:
+                "another program holds it: gpsd (then use the gpsd source, or USBAUTO=false), ModemManager, a terminal program or another waypost"
+            case ENXIO, ENODEV, EIO: "the node is there but no device answers behind it"
+            case EISDIR: "it is a folder; name the device in it"
+            default: nil
+            }
+        return SourceProblem("cannot open \(path)", errno: code, hint: hint)
+    }
+
+    private static func notALine(_ fd: Int32, _ path: String, _ code: Int32) -> SourceProblem {
+        var status = stat()
+        let kind =
+            switch fstat(fd, &status) == 0 ? status.st_mode & S_IFMT : 0 {
+            case S_IFREG: "a plain file"
+            case S_IFIFO: "a named pipe"
+            case S_IFSOCK: "a socket"
+            default: "not a terminal"
+            }
+        guard code == ENOTTY else { return SourceProblem("\(path) is no serial line (\(kind))", errno: code) }
+        return SourceProblem(
+            "\(path) is \(kind), not a serial line; a file or pipe is read by a source of type file", code: code)
+    }
+}

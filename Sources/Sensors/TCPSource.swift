@@ -1,0 +1,274 @@
+import Glibc
+import NMEA
+import Positioning
+
+/// How a stream of sentences is fetched from a server.
+public struct TCPSettings: Sendable {
+    /// A name or an address in digits.
+    public var host: String
+    public var port: UInt16
+    /// Without a sentence for so long, or for three intervals of the receiver where that is longer, the line counts as
+    /// silent. The default is 5 s.
+    public var staleness: Duration
+    /// For the lookup, and again for each address that it gives. The default is 10 s.
+    public var connectTimeout: Duration
+    public var decoder: NMEADecoder.Settings
+
+    public init(
+        host: String, port: UInt16, staleness: Duration = .seconds(5), connectTimeout: Duration = .seconds(10),
+        decoder: NMEADecoder.Settings = .init()
+    ) {
+        self.host = host
+        self.port = port
+        self.staleness = staleness
+        self.connectTimeout = connectTimeout
+        self.decoder = decoder
+    }
+}
+
+/// A receiver behind a TCP server (a serial server, a multiplexer, a phone).
+///
+/// A connection that ends is made again after 1 s, doubling to 60 s until sentences arrive. One that merely goes silent
+/// is kept: keepalive finds out within a minute whether the other side is still there.
+public final class TCPSource: FixSource {
+    public let name: String
+
+    private enum Phase {
+        case waiting(until: EventTime)
+        case lookingUp(HostLookup, until: EventTime)
+        case connecting(Int32, to: SocketAddress, rest: ArraySlice<SocketAddress>, until: EventTime)
+        case connected(Int32)
+        case closed
+    }
+
+    private let settings: TCPSettings
+    private let jitter: () -> Double
+    private let resolver: HostLookup.Resolver
+    private var live: LiveStream
+    private var phase = Phase.closed
+    private var retry = RetryDelay(from: .seconds(1), to: .seconds(60))
+    /// A lookup that took longer than we waited and still runs.
+    private var overdueLookup: HostLookup?
+
+    /// - Parameter jitter: a number in 0…1, asked for at each retry; it shortens the pause by up to a fifth.
+    public convenience init(settings: TCPSettings, jitter: @escaping () -> Double) {
+        self.init(settings: settings, jitter: jitter, resolver: SocketAddress.resolve)
+    }
+
+    init(settings: TCPSettings, jitter: @escaping () -> Double, resolver: @escaping HostLookup.Resolver) {
+        self.settings = settings
+        self.jitter = jitter
+        self.resolver = resolver
+        name = "tcp \(settings.host):\(settings.port)"
+        live = LiveStream(settings: settings.decoder, staleness: settings.staleness)
+    }
+
+    deinit { close() }
+
+    public var descriptor: Int32? {
+        switch phase {
+        case .lookingUp(let lookup, _): lookup.descriptor
+        case .connecting(let fd, _, _, _): fd
+        case .connected(let fd): live.isResting ? nil : fd
+        case .waiting, .closed: nil
+        }
+    }
+
+    public var awaitsWritability: Bool {
+        if case .connecting = phase { true } else { false }
+    }
+
+    public var nextDeadline: EventTime? {
+        switch phase {
+        case .waiting(let until), .lookingUp(_, let until), .connecting(_, _, _, let until): until
+        case .connected: live.nextDeadline
+        case .closed: nil
+        }
+    }
+
+    public var counters: NMEACounters { live.counters }
+
+    public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+        act(deliver) { events in
+            live.opening(&events)
+            begin(at: now, &events)
+        }
+    }
+
+    public func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+        act(deliver) { events in
+            switch phase {
+            case .lookingUp(let lookup, _): lookUpAnswered(lookup, at: now, &events)
+            case .connecting(let fd, let address, let rest, _):
+                connectAnswered(fd, to: address, rest: rest, at: now, &events)
+            case .connected(let fd): read(fd, at: now, &events)
+            case .waiting, .closed: break
+            }
+        }
+    }
+
+    public func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+        act(deliver) { events in
+            switch phase {
+            case .waiting(let until):
+                if now >= until { begin(at: now, &events) }
+            case .lookingUp(let lookup, let until):
+                guard now >= until else { return }
+                overdueLookup = lookup
+                failed("no answer about the address of \(settings.host); is there a network?", at: now, &events)
+            case .connecting(let fd, let address, let rest, let until):
+                guard now >= until else { return }
+                Glibc.close(fd)
+                phase = .closed
+                tryNext(of: rest, after: SourceProblem("no answer from \(address)"), at: now, &events)
+            case .connected(let fd):
+                live.restEnded(at: now)
+                read(fd, at: now, &events)
+                live.deadlineReached(at: now, &events)
+            case .closed: break
+            }
+        }
+    }
+
+    /// A live line is read on: what nobody reads is lost.
+    public func setPaused(_ paused: Bool, at now: EventTime) {}
+
+    /// The network may be back: do not wait for the timer.
+    public func hurry(at now: EventTime) {
+        if case .waiting = phase { phase = .waiting(until: now) }
+    }
+
+    public func close() {
+        switch phase {
+        case .connecting(let fd, _, _, _), .connected(let fd): Glibc.close(fd)
+        case .waiting, .lookingUp, .closed: break
+        }
+        phase = .closed
+    }
+
+    private func act(_ deliver: (SourceEvent) -> Void, _ body: (inout [SourceEvent]) -> Void) {
+        var events: [SourceEvent] = []
+        body(&events)
+        for event in events { deliver(event) }
+    }
+
+    private func begin(at now: EventTime, _ events: inout [SourceEvent]) {
+        if let address = SocketAddress(numericHost: settings.host, port: settings.port) {
+            return tryNext(of: [address], after: nil, at: now, &events)
+        }
+        do throws(SourceProblem) {
+            let lookup: HostLookup
+            if let overdueLookup {
+                lookup = overdueLookup
+            } else {
+                lookup = try HostLookup(host: settings.host, port: settings.port, resolver: resolver)
+            }
+            overdueLookup = nil
+            phase = .lookingUp(lookup, until: now + settings.connectTimeout)
+        } catch {
+            failed(error.description, at: now, &events)
+        }
+    }
+
+    private func lookUpAnswered(_ lookup: HostLookup, at now: EventTime, _ events: inout [SourceEvent]) {
+        switch lookup.answer {
+        case nil: return
+        case .success(let addresses): tryNext(of: addresses[...], after: nil, at: now, &events)
+        case .failure(let problem): failed(problem.description, at: now, &events)
+        }
+    }
+
+    /// Connects to the first address that does not fail at once.
+    private func tryNext(
+        of addresses: ArraySlice<SocketAddress>, after problem: SourceProblem?, at now: EventTime,
+        _ events: inout [SourceEvent]
+    ) {
+        var rest = addresses
+        var problem = problem
+        while let address = rest.popFirst() {
+            let flags = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+            let fd = socket(address.family, flags, 0)
+            guard fd >= 0 else {
+                problem = SourceProblem("cannot connect to \(address)", errno: errno)
+                continue
+            }
+            if address.withPointer({ connect(fd, $0, $1) }) == 0 {
+                return connected(fd, at: now, &events)
+            }
+            if errno == EINPROGRESS {
+                phase = .connecting(fd, to: address, rest: rest, until: now + settings.connectTimeout)
+                return
+            }
+            problem = Self.connectProblem(address, errno)
+            Glibc.close(fd)
+        }
+        failed(problem?.description ?? "\(settings.host) has no address", at: now, &events)
+    }
+
+    private func connectAnswered(
+        _ fd: Int32, to address: SocketAddress, rest: ArraySlice<SocketAddress>, at now: EventTime,
+        _ events: inout [SourceEvent]
+    ) {
+        var code: Int32 = 0
+        var length = socklen_t(MemoryLayout.size(ofValue: code))
+        if getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &length) != 0 { code = errno }
+        if code == 0 { return connected(fd, at: now, &events) }
+        Glibc.close(fd)
+        phase = .closed
+        tryNext(of: rest, after: Self.connectProblem(address, code), at: now, &events)
+    }
+
+    private func connected(_ fd: Int32, at now: EventTime, _ events: inout [SourceEvent]) {
+        for (level, option, value) in [
+            (SOL_SOCKET, SO_KEEPALIVE, 1), (Int32(IPPROTO_TCP), TCP_KEEPIDLE, 30),
+            (Int32(IPPROTO_TCP), TCP_KEEPINTVL, 10),
+            (Int32(IPPROTO_TCP), TCP_KEEPCNT, 3),
+        ] as [(Int32, Int32, Int32)] {
+            var value = value
+            setsockopt(fd, level, option, &value, socklen_t(MemoryLayout.size(ofValue: value)))
+        }
+        phase = .connected(fd)
+        live.opened(at: now, &events)
+    }
+
+    private func read(_ fd: Int32, at now: EventTime, _ events: inout [SourceEvent]) {
+        var failure: String?
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 16_384) { buffer in
+            // The rest stays in the socket for the next turn of the loop.
+            for _ in 0..<8 {
+                let count = recv(fd, buffer.baseAddress, buffer.count, 0)
+                if count > 0 {
+                    let bytes = Span(_unsafeElements: UnsafeBufferPointer(rebasing: buffer[..<count]))
+                    if live.received(bytes, at: now, bufferTime: nil, &events) > 0 { retry.reset() }
+                    if count < buffer.count { return }
+                    continue
+                }
+                if count < 0, errno == EINTR { continue }
+                if count < 0, errno == EAGAIN { return }
+                failure = count == 0 ? "the server closed the connection" : String(cString: strerror(errno))
+                return
+            }
+        }
+        if let failure {
+            Glibc.close(fd)
+            phase = .closed
+            failed("\(settings.host):\(settings.port): \(failure)", at: now, &events)
+        }
+    }
+
+    private func failed(_ reason: String, at now: EventTime, _ events: inout [SourceEvent]) {
+        phase = .waiting(until: now + retry.take(spread: jitter()))
+        live.lost(reason, at: now, &events)
+    }
+
+    private static func connectProblem(_ address: SocketAddress, _ code: Int32) -> SourceProblem {
+        let hint: String? =
+            switch code {
+            case ECONNREFUSED: "the host is there, but nothing listens on that port"
+            case ENETUNREACH, EHOSTUNREACH: "is there a network?"
+            case EACCES, EPERM: "a firewall or the unit's RestrictAddressFamilies= forbids it"
+            default: nil
+            }
+        return SourceProblem("cannot connect to \(address)", errno: code, hint: hint)
+    }
+}

@@ -1,0 +1,175 @@
+import Glibc
+import NMEA
+import Positioning
+
+/// Where datagrams with sentences are waited for.
+public struct UDPSettings: Sendable {
+    /// The address to bind, in digits. The default is 127.0.0.1: datagrams have no sender that can be trusted.
+    public var host: String
+    public var port: UInt16
+    /// Take datagrams from this address only, in digits; nil = from anyone.
+    public var from: String?
+    /// Without a sentence for so long, or for three intervals of the receiver where that is longer, the line counts as
+    /// silent. The default is 5 s.
+    public var staleness: Duration
+    public var decoder: NMEADecoder.Settings
+
+    public init(
+        host: String = "127.0.0.1", port: UInt16, from: String? = nil, staleness: Duration = .seconds(5),
+        decoder: NMEADecoder.Settings = .init()
+    ) {
+        self.host = host
+        self.port = port
+        self.from = from
+        self.staleness = staleness
+        self.decoder = decoder
+    }
+}
+
+/// A receiver that sends its sentences as datagrams. A sentence does not go on in the next datagram.
+public final class UDPSource: FixSource {
+    public let name: String
+    /// Datagrams of other senders than the configured one.
+    public private(set) var refused = 0
+
+    /// What the default socket buffer holds of small datagrams at 1400 a second.
+    private static let bufferTime = Duration.milliseconds(100)
+
+    private let settings: UDPSettings
+    /// The configured sender in the form in which senders are compared.
+    private let sender: String?
+    private var live: LiveStream
+    private var fd: Int32?
+    private var retry = RetryDelay(from: .seconds(1), to: .seconds(10))
+    private var retryAt: EventTime?
+
+    public init(settings: UDPSettings) {
+        self.settings = settings
+        sender = settings.from.map { SocketAddress(numericHost: $0, port: 0)?.host ?? $0 }
+        name = "udp \(settings.host.contains(":") ? "[\(settings.host)]" : settings.host):\(settings.port)"
+        live = LiveStream(settings: settings.decoder, staleness: settings.staleness)
+    }
+
+    deinit { close() }
+
+    public var descriptor: Int32? { live.isResting ? nil : fd }
+
+    public var awaitsWritability: Bool { false }
+
+    public var nextDeadline: EventTime? { fd == nil ? retryAt : live.nextDeadline }
+
+    public var counters: NMEACounters { live.counters }
+
+    /// The port in use, which the system chooses where 0 is configured; nil while not bound.
+    public var boundPort: UInt16? {
+        guard let fd else { return nil }
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout.size(ofValue: storage))
+        return withUnsafeMutablePointer(to: &storage) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                getsockname(fd, $0, &length) == 0 ? SocketAddress(copying: $0, length: length).port : nil
+            }
+        }
+    }
+
+    public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+        act(deliver) { events in
+            live.opening(&events)
+            bind(at: now, &events)
+        }
+    }
+
+    public func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+        act(deliver) { read(at: now, &$0) }
+    }
+
+    public func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+        act(deliver) { events in
+            if fd == nil {
+                if let retryAt, now >= retryAt { bind(at: now, &events) }
+                return
+            }
+            live.restEnded(at: now)
+            read(at: now, &events)
+            live.deadlineReached(at: now, &events)
+        }
+    }
+
+    /// A live line is read on: what nobody reads is lost.
+    public func setPaused(_ paused: Bool, at now: EventTime) {}
+
+    public func close() {
+        if let fd { Glibc.close(fd) }
+        fd = nil
+        retryAt = nil
+    }
+
+    private func act(_ deliver: (SourceEvent) -> Void, _ body: (inout [SourceEvent]) -> Void) {
+        var events: [SourceEvent] = []
+        body(&events)
+        for event in events { deliver(event) }
+    }
+
+    private func bind(at now: EventTime, _ events: inout [SourceEvent]) {
+        retryAt = nil
+        do throws(SourceProblem) {
+            fd = try Self.boundSocket(settings)
+            retry.reset()
+            live.opened(at: now, &events)
+        } catch {
+            retryAt = now + retry.take()
+            live.lost(error.description, at: now, &events)
+        }
+    }
+
+    private static func boundSocket(_ settings: UDPSettings) throws(SourceProblem) -> Int32 {
+        let what = "cannot listen on UDP port \(settings.port) of \(settings.host)"
+        guard let address = SocketAddress(numericHost: settings.host, port: settings.port) else {
+            throw SourceProblem("\(what): the address to bind must be in digits, such as 127.0.0.1 or 0.0.0.0")
+        }
+        let flags = Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+        let fd = socket(address.family, flags, 0)
+        guard fd >= 0 else { throw SourceProblem(what, errno: errno) }
+        if address.withPointer({ Glibc.bind(fd, $0, $1) }) == 0 { return fd }
+        let code = errno
+        Glibc.close(fd)
+        let hint: String? =
+            switch code {
+            case EADDRINUSE: "another program listens there; `ss -lup` shows which"
+            case EADDRNOTAVAIL: "this host has no such address (yet)"
+            case EACCES: "ports below 1024 are for root; choose another"
+            default: nil
+            }
+        throw SourceProblem(what, errno: code, hint: hint)
+    }
+
+    private func read(at now: EventTime, _ events: inout [SourceEvent]) {
+        guard let fd else { return }
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 65_536) { buffer in
+            // The rest stays in the socket for the next turn of the loop.
+            for _ in 0..<64 {
+                var storage = sockaddr_storage()
+                var length = socklen_t(MemoryLayout.size(ofValue: storage))
+                let (count, origin) = withUnsafeMutablePointer(to: &storage) {
+                    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                        let count = recvfrom(fd, buffer.baseAddress, buffer.count, 0, pointer, &length)
+                        let wanted = count >= 0 && sender != nil
+                        return (count, wanted ? SocketAddress(copying: pointer, length: length).host : nil)
+                    }
+                }
+                if count < 0 {
+                    // Anything but "no more" belongs to one datagram or to an answer to none: the socket goes on.
+                    if errno == EAGAIN { return }
+                    continue
+                }
+                guard origin == sender else {
+                    refused += 1
+                    continue
+                }
+                let bytes = Span(_unsafeElements: UnsafeBufferPointer(rebasing: buffer[..<count]))
+                live.received(bytes, at: now, bufferTime: Self.bufferTime, &events)
+                live.sentenceBroken()
+            }
+        }
+    }
+}
