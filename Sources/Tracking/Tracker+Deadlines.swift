@@ -15,8 +15,7 @@ extension Tracker {
     }
 
     var heartbeatDue: EventTime? {
-        guard windowOpen, motion.state == .stationary, settings.motion.heartbeat > .zero, lastFixAt != nil,
-            let base = lastRecordAt ?? started
+        guard windowOpen, motion.state == .stationary, settings.motion.heartbeat > .zero, let base = lastRecordAt
         else { return nil }
         let due = base + settings.motion.heartbeat
         return motion.isRestless ? due + Self.restlessDelay : due
@@ -53,8 +52,6 @@ extension Tracker {
         else { return }
         recordAll(location, &effects)
     }
-
-    // Gaps.
 
     private mutating func gapBegan(_ effects: inout [Effect]) {
         gap.isOpen = true

@@ -24,6 +24,8 @@ extension Tracker {
         ring.append(fix, time: time, at: now)
         lastFix = fix
         lastFixAt = now
+        // After a restart the heartbeat counts from here: no other time is known.
+        lastRecordAt = lastRecordAt ?? now
         gap.isOpen = false
         gap.voidEpochs = 0
         if let restored = restoredFix { firstFixAfterRestart(restored, &effects) }
@@ -143,8 +145,6 @@ extension Tracker {
         sample(fix, time: time, held: nil, &effects)
     }
 
-    // Departures and halts, dated back from the ring.
-
     /// - Parameter told: the departure where it was told and not found.
     private mutating func departed(_ reason: MotionReason, at told: UTCTime? = nil, _ effects: inout [Effect]) {
         guard let fix = lastFix, let fixTime = fix.time else { return }
@@ -207,8 +207,6 @@ extension Tracker {
             sample(fix, time: entry.time, held: nil, late: true, &effects)
         }
     }
-
-    // Stops.
 
     mutating func announceStop(_ reason: MotionReason, standstill: UTCTime?, _ effects: inout [Effect]) {
         guard let decided = utc(at: now), let fix = lastFix else { return }

@@ -40,8 +40,6 @@ extension Tracker {
         recordAll(location, &effects)
     }
 
-    // External power.
-
     /// A starter motor makes the voltage dip: a change counts when it has lasted so long.
     private static let debounce = Duration.seconds(3)
     /// After power came on, a little evidence starts a trip for so long.
@@ -86,8 +84,6 @@ extension Tracker {
             if motion.window.evidence < settings.motion.resumeEvidence { motion.powerOff = now }
         }
     }
-
-    // Schedule.
 
     /// Outside its hours the asset counts as parked, without heartbeats; fixes only keep the time.
     mutating func timeWindowChanged(open: Bool, _ effects: inout [Effect]) {

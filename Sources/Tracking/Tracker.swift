@@ -46,7 +46,7 @@ public struct Tracker: Sendable {
 
     var settings: Settings
     var now = EventTime(nanoseconds: .min)
-    var started: EventTime?
+    var hasStarted = false
     var filter: FixFilter
     var motion: MotionDetector
     var board: ResolutionBoard
@@ -110,8 +110,8 @@ public struct Tracker: Sendable {
     public mutating func handle(_ event: TrackerEvent, at: EventTime) -> [Effect] {
         var effects: [Effect] = []
         now = max(now, at)
-        if started == nil {
-            started = now
+        if !hasStarted {
+            hasStarted = true
             recompute(&effects)
         }
         switch event {

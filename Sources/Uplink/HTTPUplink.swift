@@ -64,6 +64,9 @@ public final class HTTPUplink: Uplink {
     /// Requests that have not ended.
     public var requestsInFlight: Int { arrivals.count + transfers.count }
 
+    /// Bytes of answers that have not come to an end.
+    var bytesArrivedInFlight: Int { transfers.values.reduce(0) { $0 + $1.bytesReceived } }
+
     /// After `close` a request is dropped without a word.
     public func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) {
         guard !isClosed else { return }

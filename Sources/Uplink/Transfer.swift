@@ -33,6 +33,7 @@ final class Transfer {
     private var bodySentInAttempt = 0
     private var openedInAttempt = 0
     private var lastWriteAt: EventTime?
+    private var handshakeAt: EventTime?
 
     init(
         _ request: UplinkRequest, peer: Peer, limits: ReplyReader.Limits, instant: CurrentInstant,
@@ -85,6 +86,9 @@ final class Transfer {
             lastWriteAt = instant.value
         case CURLINFO_HEADER_IN, CURLINFO_DATA_IN:
             bytesReceived += count
+        case CURLINFO_SSL_DATA_OUT where handshakeAt == nil:
+            // libcurl's own connect time is set only when the handshake is over as well.
+            handshakeAt = instant.value
         default:
             break
         }
@@ -100,6 +104,7 @@ final class Transfer {
         bodySentInAttempt = 0
         openedInAttempt = 0
         lastWriteAt = nil
+        handshakeAt = nil
     }
 }
 
@@ -128,10 +133,9 @@ extension Transfer {
                 at: lastWriteAt + settings.firstByteLimit,
                 failure: .timeout("\(peer) did not begin to answer within \(settings.firstByteLimit.inWords)"))
         }
-        let connected = peer.isSecure ? connectTime : nil
-        if let connected {
+        if let handshakeAt {
             return Limit(
-                at: attemptAt + connected + settings.handshakeLimit,
+                at: handshakeAt + settings.handshakeLimit,
                 failure: .tls("\(peer): no TLS handshake within \(settings.handshakeLimit.inWords)"))
         }
         let words = settings.connectLimit.inWords
@@ -142,17 +146,12 @@ extension Transfer {
                 : .connect("\(peer): no connection within \(words)"))
     }
 
-    /// From the start of the attempt to the TCP connection; nil while there is none.
-    private var connectTime: Duration? { time(CURLINFO_CONNECT_TIME_T) }
-
-    private var isLookingUp: Bool { time(CURLINFO_NAMELOOKUP_TIME_T) == nil }
-
-    private func time(_ info: CURLINFO) -> Duration? {
+    private var isLookingUp: Bool {
         var microseconds: curl_off_t = 0
-        guard let easy, waypost_curl_get_offset(easy, info, &microseconds) == CURLE_OK, microseconds > 0 else {
-            return nil
+        guard let easy, waypost_curl_get_offset(easy, CURLINFO_NAMELOOKUP_TIME_T, &microseconds) == CURLE_OK else {
+            return false
         }
-        return .microseconds(Int64(microseconds))
+        return microseconds == 0
     }
 }
 

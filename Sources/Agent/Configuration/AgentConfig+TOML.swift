@@ -49,7 +49,7 @@ extension AgentConfig {
         table.read("id", into: &id, as: .name)
         guard id == "machine" else { return id }
         if let machine = table.environment.machineID() { return machine }
-        table.complain(
+        table.report(
             "id", "found \"machine\" on a host without /etc/machine-id, expected the name of the device here")
         return id
     }

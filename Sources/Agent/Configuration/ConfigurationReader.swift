@@ -72,8 +72,10 @@ final class ConfigurationReader {
         var hint = ""
         if let near, homes.isEmpty || editDistance(near, entry.key) == 1 {
             hint = " (did you mean \(near)?)"
+        } else if homes.contains("") {
+            hint = " (it is a table: [\(entry.key)])"
         } else if !homes.isEmpty {
-            hint = " (it belongs in \(homes.map { $0.isEmpty ? "the first lines" : $0 }.joined(separator: " or ")))"
+            hint = " (it belongs in \(homes.prefix(2).joined(separator: " or ")))"
         } else if let far = nearestElsewhere(entry.key, except: table.title) {
             hint = " (did you mean \(far.key) in \(far.table)?)"
         }

@@ -52,10 +52,10 @@ extension EndpointConfig {
         carriesSecret = true
         let needed = kind == .bearer ? ["token"] : ["user", "password"]
         for key in needed where !table.has(key) {
-            table.complain(key, "found nothing, expected it with kind = \"\(kind.rawValue)\"")
+            table.report(key, "found nothing, expected it with kind = \"\(kind.rawValue)\"")
         }
         for key in ["token", "user", "password"] where table.has(key) && !needed.contains(key) {
-            table.complain(key, "found with kind = \"\(kind.rawValue)\", expected \(needed.joined(separator: " and "))")
+            table.report(key, "found with kind = \"\(kind.rawValue)\", expected \(needed.joined(separator: " and "))")
         }
         switch kind {
         case .bearer:
@@ -70,13 +70,13 @@ extension EndpointConfig {
         for entry in table.takeAll() {
             let name = entry.key.lowercased()
             guard !name.isEmpty, name.utf8.allSatisfy(isTokenByte) else {
-                table.complain(
+                table.report(
                     entry.key, "found a name that no header can have, expected letters, digits and -",
                     at: entry.keyPosition)
                 continue
             }
             if Self.reservedHeaders.contains(name) || headers.contains(where: { $0.name.lowercased() == name }) {
-                table.complain(
+                table.report(
                     entry.key, "found a header that waypost sets itself, expected another one", at: entry.keyPosition)
                 continue
             }
@@ -106,7 +106,7 @@ extension EndpointConfig {
                 let shown = table.evaluate(entry, fill(masked: true))
             else { continue }
             if !usesSecret, isSensitive(name) {
-                table.complain(
+                table.report(
                     entry.key,
                     "found a literal, expected a reference: \"${secret.NAME}\", with NAME in [endpoint.secrets]")
                 continue

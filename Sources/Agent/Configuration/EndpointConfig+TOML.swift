@@ -9,7 +9,7 @@ extension EndpointConfig {
             let name = Self.name(table, isOnly: tables.count == 1)
             let endpoint = EndpointConfig(reading: table, vendor: vendor, name: name, device: device)
             if let name, endpoints.contains(where: { $0.settings.name == name }) {
-                table.complain("name", "found \(name.asTOML) again, expected a name that no other endpoint has")
+                table.report("name", "found \(name.asTOML) again, expected a name that no other endpoint has")
             }
             if let endpoint { endpoints.append(endpoint) }
         }
@@ -56,7 +56,7 @@ extension EndpointConfig {
             alias: .init("dataUploadingBatchWindow", .bare("seconds", seconds: 1, .between(0, 86_400)), in: vendor))
         table.read("min_batch", into: &settings.minBatch, as: .integer(.between(1, whole.upperBound)))
         if settings.minBatch > settings.batchSize {
-            table.complain(
+            table.report(
                 table.has("min_batch") ? "min_batch" : "batch_size",
                 "found a min_batch of \(settings.minBatch) above the batch_size of \(settings.batchSize), "
                     + "expected at most that")
@@ -85,7 +85,7 @@ extension EndpointConfig {
             let key = table.has("base_url") ? "base_url" : "baseUrl"
             let plain = "found plain http to \(url.host)"
             if carriesSecret, !allowsPlaintext {
-                holder.complain(key, "\(plain) with a secret, expected https (or allow_plaintext = true)")
+                holder.report(key, "\(plain) with a secret, expected https (or allow_plaintext = true)")
             } else if !carriesSecret {
                 holder.warn(key, "\(plain), expected https: anyone on the way can read and change the locations")
             }

@@ -17,7 +17,7 @@ public struct OutboxConfig: Hashable, Sendable {
         let holder = vendor.first { $0.has("dataStorageSize") } ?? vendor.first
         for other in vendor where other !== holder {
             guard other.take("dataStorageSize") != nil else { continue }
-            other.complain("dataStorageSize", "found again, expected once: all endpoints share one queue")
+            other.report("dataStorageSize", "found again, expected once: all endpoints share one queue")
         }
         table.read(
             "max_records", into: &settings.maxRecords, as: rows,

@@ -1,5 +1,11 @@
+import NMEA
+import Positioning
+import Sensors
+
 /// Where the fixes come from.
 public enum SourceConfig: Sendable {
-    case none
-    init?(reading table: TableReader) { self = .none }
+    case serial(SerialSettings)
+    case file(FileSettings)
+    case tcp(TCPSettings)
+    case udp(UDPSettings)
 }

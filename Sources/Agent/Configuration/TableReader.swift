@@ -97,12 +97,12 @@ final class TableReader {
         read(key, into: &value, as: form, alias: alias)
         let aliasWritten = alias.map { ($0.table ?? self).has($0.name) } ?? false
         if isWritten, !has(key), !aliasWritten {
-            complain(key, "found nothing, expected \(form.expected)", at: position)
+            report(key, "found nothing, expected \(form.expected)", at: position)
         }
         return value
     }
 
-    func complain(_ key: String, _ message: String, at place: SourcePosition? = nil) {
+    func report(_ key: String, _ message: String, at place: SourcePosition? = nil) {
         reader.report(ConfigurationProblem(message, at: place ?? self.place(of: key), key: keyPath(key)))
     }
 

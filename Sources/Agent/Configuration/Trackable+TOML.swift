@@ -11,7 +11,7 @@ extension Trackable {
             let constraints = ResolutionConstraints(reading: table.table("constraints"))
             guard let id else { continue }
             if trackables.contains(where: { $0.id == id }) {
-                table.complain("id", "found \(id.asTOML) again, expected an id that no other trackable has")
+                table.report("id", "found \(id.asTOML) again, expected an id that no other trackable has")
             }
             trackables.append(Trackable(id: id, destination: destination, constraints: constraints))
         }
@@ -43,7 +43,7 @@ extension ResolutionConstraints {
             nearWithoutSubscriber: Resolution(reading: set.table("near_without_subscriber")),
             nearWithSubscriber: Resolution(reading: set.table("near_with_subscriber")))
         if set.isWritten, set.isEmpty {
-            table.complain("resolutions", "found an empty table, expected at least one resolution")
+            table.report("resolutions", "found an empty table, expected at least one resolution")
         }
         let near = Proximity(reading: proximity)
         guard table.isWritten else { return nil }
@@ -51,7 +51,7 @@ extension ResolutionConstraints {
             let (there, missing) =
                 threshold != nil || table.has("battery_threshold")
                 ? ("battery_threshold", "low_battery_multiplier") : ("low_battery_multiplier", "battery_threshold")
-            table.complain(there, "found without \(missing), expected both or neither")
+            table.report(there, "found without \(missing), expected both or neither")
         }
         let battery = threshold.flatMap { threshold in
             multiplier.map { LowBattery(threshold: threshold, multiplier: $0) }
@@ -67,7 +67,7 @@ extension ResolutionConstraints.Proximity {
         table.read("temporal", into: &temporal, as: .duration(.atLeast(1)))
         guard table.isWritten else { return nil }
         if !table.has("spatial"), !table.has("temporal") {
-            table.complain("spatial", "found neither spatial nor temporal, expected one of them or both")
+            table.report("spatial", "found neither spatial nor temporal, expected one of them or both")
         }
     }
 }

@@ -23,7 +23,7 @@ extension MotionDetector.Settings {
             alias: .init("stationaryRadius", .number("a number of metres", .between(10, 10_000))))
         table.read("backup_radius", into: &backupRadius, as: .distance(.between(100, 100_000)))
         if backupRadius < stationaryRadius {
-            table.complain(
+            table.report(
                 table.has("backup_radius") ? "backup_radius" : "stationary_radius",
                 "found a backup radius of \(UnitScale.distance.render(backupRadius)) within the stationary radius of "
                     + "\(UnitScale.distance.render(stationaryRadius)), expected it to be at least as large")
@@ -83,7 +83,7 @@ extension ResolutionSettings {
         if whole.isWritten {
             if let resolution = Resolution(reading: whole) { self.default = resolution }
             for name in ["distanceFilter", "locationUpdateInterval"] where table.take(name) != nil {
-                table.complain(name, "found together with default, expected one of the two: \(name) is a part of it")
+                table.report(name, "found together with default, expected one of the two: \(name) is a part of it")
             }
         } else {
             // Not `require`: these are names of the reader's vocabulary here, and values only by the vendor's names.

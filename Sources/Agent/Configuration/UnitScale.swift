@@ -68,15 +68,15 @@ struct UnitScale: Sendable {
     }
 
     private func renderCompound(_ value: Double) -> String {
-        var rest = value
+        var rest = (value / units[0].factor).rounded()
         var text = ""
         for unit in units.reversed() {
-            let whole =
-                unit.symbol == units[0].symbol ? (rest / unit.factor).rounded() : (rest / unit.factor).rounded(.down)
+            let size = (unit.factor / units[0].factor).rounded()
+            let whole = (rest / size).rounded(.down)
             if whole > 0 { text += whole.plain + unit.symbol }
-            rest -= whole * unit.factor
+            rest -= whole * size
         }
-        return text
+        return text.isEmpty ? "0" + units[0].symbol : text
     }
 }
 

@@ -1,0 +1,159 @@
+import NMEA
+import Positioning
+import Testing
+
+@Suite("Epochs") struct EpochTests {
+    @Test func emitsTheFirstAndTheLastOfAStreamOnce() {
+        let result = decode(gga("101502") + rmc("101502") + rmc("101503") + gga("101503") + rmc("101504"))
+        #expect(result.fixes.map(\.timeOfDay) == [36_902_000, 36_903_000, 36_904_000])
+        #expect(result.fixes.map(\.altitudeMSL) == [545.4, 545.4, nil])
+        #expect(result.counters.fixes == 3)
+    }
+
+    @Test func givesNothingWithoutAPositionSentence() {
+        let accessories = gsa(mode: "3") + sentence("GPZDA,101502,23,03,1994,,") + sentence("GPGST,101503,,,,,1,1,1")
+        #expect(decode(accessories).epochs.isEmpty)
+    }
+
+    @Test func keepsArrivalOrderWhenTimeStepsBack() {
+        let result = decode(rmc("101505") + rmc("101502") + rmc("101505"))
+        #expect(result.fixes.map(\.timeOfDay) == [36_905_000, 36_902_000, 36_905_000])
+        #expect(result.times.allSatisfy { $0.hasPrefix("1994-03-23") })
+    }
+
+    @Test func anRMCWithoutTimeClosesAndLosesNothing() {
+        let result = decode(gga("101502") + rmc("", "V", ",,,", date: "") + gsa(mode: "1") + gga("101503"))
+        #expect(result.fixes.map(\.timeOfDay) == [36_902_000, 36_903_000])
+        #expect(result.voids.isEmpty)
+    }
+
+    @Test func tellsOneVoidEpochForEachCycleWithoutTime() {
+        let untimed = rmc("", "V", ",,,", date: "") + gga("", quality: "0", ",,,") + gsa(mode: "1") + gll("", "V", ",,,")
+        let result = decode(rmc("101502") + gga("101502") + untimed + untimed + untimed + rmc("101510") + gga("101510"))
+        #expect(result.fixes.map(\.timeOfDay) == [36_902_000, 36_910_000])
+        #expect(result.voids.count == 3)
+        #expect(result.voids.allSatisfy { $0.timeOfDay == nil && $0.time == nil && $0.reason == .void })
+    }
+
+    @Test func aGGAWithoutTimeDoesNotVoidTheEpochBefore() {
+        let result = decode(gga("101502") + rmc("101502") + gga("", quality: "0", ",,,") + rmc("", "V", ",,,", date: ""))
+        #expect(result.fixes.count == 1)
+        #expect(result.voids.count == 1)
+    }
+
+    struct Verdict: Sendable {
+        var name: String
+        var text: String
+        var quality: FixQuality?
+    }
+
+    @Test(arguments: [
+        Verdict(name: "RMC alone", text: rmc("101502"), quality: .gps),
+        Verdict(name: "RMC D", text: rmc("101502", "D"), quality: .gps),
+        Verdict(name: "RMC V", text: rmc("101502", "V"), quality: nil),
+        Verdict(name: "RMC A, mode N", text: rmc("101502", mode: "N"), quality: nil),
+        Verdict(name: "RMC V beats GGA 1", text: gga("101502") + rmc("101502", "V"), quality: nil),
+        Verdict(name: "one valid RMC suffices", text: rmc("101502", "V") + rmc("101502"), quality: .gps),
+        Verdict(name: "GGA 2", text: gga("101502", quality: "2"), quality: .dgps),
+        Verdict(name: "GGA 0", text: gga("101502", quality: "0"), quality: nil),
+        Verdict(name: "GGA empty beside RMC A", text: rmc("101502") + gga("101502", quality: ""), quality: nil),
+        Verdict(name: "no satellites, quality 2", text: gga("101502", quality: "2", satellites: "00"), quality: .dgps),
+        Verdict(
+            name: "GNS with one letter", text: sentence("GNGNS,101502,4807.0,N,01131.0,E,NNA,05,1.2,,,,"), quality: .gps),
+        Verdict(
+            name: "GNS best letter", text: sentence("GNGNS,101502,4807.0,N,01131.0,E,ARD,05,1.2,,,,"), quality: .rtk),
+        Verdict(
+            name: "GNS none", text: sentence("GNGNS,101502,4807.0,N,01131.0,E,NNN,05,1.2,,,,") + gll("101502"), quality: nil),
+        Verdict(name: "GLL A", text: gll("101502"), quality: .gps),
+        Verdict(name: "GLL V", text: gll("101502", "V"), quality: nil),
+        Verdict(name: "GSA 1", text: rmc("101502") + gsa(mode: "1"), quality: nil),
+        Verdict(name: "largest GSA counts", text: rmc("101502") + gsa(mode: "1") + gsa(mode: "3") + gsa(mode: "1"), quality: .gps),
+        Verdict(name: "nav status U", text: sentence("GPRMC,101502,A,4807.0,N,01131.0,E,,,230394,,,A,U"), quality: .gps),
+    ])
+    func judges(_ verdict: Verdict) {
+        let result = decode(verdict.text)
+        #expect(result.epochs.count == 1)
+        #expect(result.fixes.first?.quality == verdict.quality, "\(verdict.name)")
+    }
+
+    @Test func takesThePositionOfGGABeforeAllOthers() {
+        let result = decode(gll("101502") + rmc("101502") + gga("101502", "4807.0380,N,01132.0000,E"))
+        #expect(result.fixes[0].coordinate.longitudeE7 == 115_333_333)
+    }
+
+    @Test func takesTheFirstValidPositionWithoutGGA() {
+        let first = decode(gll("101502", "V", "1000.0,N,00000.0,E") + gll("101502") + rmc("101502")).fixes[0]
+        #expect(first.coordinate.latitudeE7 == 481_173_167)
+    }
+
+    @Test func takesSpeedAndCourseFromRMCElseVTG() {
+        let vtg = sentence("GPVTG,54.7,T,34.4,M,10.0,N,18.5,K")
+        let both = decode(rmc("101502", speed: "20", course: "90") + vtg).fixes[0]
+        #expect(both.speed == 20 * 1852 / 3600.0)
+        #expect(both.course == 90)
+        let alone = decode(gga("101502") + vtg).fixes[0]
+        #expect(alone.speed == 10 * 1852 / 3600.0)
+        #expect(alone.course == 54.7)
+    }
+
+    @Test(arguments: [
+        (rmc("101502"), FixMode.twoD), (gga("101502"), .threeD), (gga("101502", satellites: "03"), .twoD),
+        (gga("101502", altitude: ""), .twoD), (gga("101502") + gsa(mode: "2"), .twoD), (rmc("101502") + gsa(mode: "3"), .threeD),
+        (gga("101502") + gsa(mode: "2") + gsa(mode: "3"), .threeD),
+    ])
+    func tellsTheMode(_ text: String, mode: FixMode) {
+        #expect(decode(text).fixes.map(\.mode) == [mode])
+    }
+
+    @Test func takesHDOPFromGGAThenGNSThenGSA() {
+        let gns = sentence("GNGNS,101502,4807.0,N,01131.0,E,AA,10,0.8,1.0,2.0,,")
+        #expect(decode(gsa(mode: "3") + gns + gga("101502")).fixes[0].hdop == 0.9)
+        #expect(decode(gns + gsa(mode: "3")).fixes[0].hdop == 0.8)
+        #expect(decode(rmc("101502") + gsa(mode: "3")).fixes[0].hdop == 1.1)
+        #expect(decode(rmc("101502")).fixes[0].hdop == nil)
+    }
+
+    @Test func aSecondConstellationsGGAChangesNothingButAVoidOne() {
+        let glonass = "$GL" + gga("101502", satellites: "05").dropFirst(3)
+        let fixed = sentence(String(glonass.dropFirst().prefix { $0 != "*" }))
+        #expect(decode(gga("101502") + fixed).fixes[0].satellitesUsed == 8)
+        #expect(decode(gga("101502", quality: "0") + fixed).fixes[0].satellitesUsed == 5)
+    }
+
+    @Test func fixesComeFromRMCWhenEveryGGAIsBroken() {
+        let broken = gga("101502").replacing("545.4", with: "545.5")
+        let fix = decode(rmc("101502") + broken + gsa(mode: "3")).fixes[0]
+        #expect(fix.altitudeMSL == nil)
+        #expect(fix.mode == .threeD)
+    }
+
+    @Test func altitudeIsNotCarriedIntoEpochsWithoutGGA() {
+        let text = rmc("101502") + gga("101502") + rmc("101503") + rmc("101504") + rmc("101505") + rmc("101506") + gga("101506")
+        #expect(decode(text).fixes.map(\.altitudeMSL) == [545.4, nil, nil, nil, 545.4])
+    }
+
+    @Test func twoReceiversOnOneLineGiveBothWithoutADayRoll() {
+        var text = ""
+        for second in 10..<20 { text += rmc("1015\(second).000") + rmc("1015\(second).300") + gga("1015\(second).100") }
+        let result = decode(text)
+        #expect(result.fixes.count == 30)
+        #expect(result.times.allSatisfy { $0.hasPrefix("1994-03-23") })
+    }
+
+    @Test func resumesBehindEachEpoch() {
+        let text = "# header\n" + rmc("235958") + gga("235958") + gga("000001") + "noise" + gga("000002") + rmc("000003", "V")
+        let whole = decode(text)
+        #expect(whole.epochs.count == 4)
+        for i in whole.epochs.indices {
+            let rest = decode(text, resume: whole.resumes[i])
+            #expect(rest.epochs == Array(whole.epochs[(i + 1)...]))
+        }
+        #expect(whole.resumes.last?.offset == Int64(text.utf8.count))
+    }
+
+    @Test func resumesAtAnUnfinishedSentence() {
+        let text = rmc("101502") + "$GPRMC,1015"
+        let result = decode(text)
+        #expect(result.resumes.map(\.offset) == [Int64(rmc("101502").utf8.count)])
+    }
+}
