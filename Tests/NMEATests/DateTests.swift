@@ -68,6 +68,20 @@ import Testing
         #expect(result.times == ["1994-03-23T23:59:59.000Z", "1994-03-24T00:00:00.000Z", "1994-03-24T00:00:01.000Z"])
     }
 
+    @Test func slowEpochsWithAGapRollTheDayOnce() {
+        var text = rmc("234000")
+        for second in stride(from: 23 * 3600 + 41 * 60, to: 23 * 3600 + 50 * 60, by: 2) {
+            text += gga(UTCTime.clock(second * 1000).replacing(":", with: ""))
+        }
+        for second in stride(from: 10 * 60, to: 20 * 60, by: 2) {
+            text += gga(UTCTime.clock(second * 1000).replacing(":", with: ""))
+        }
+        let result = decode(text)
+        #expect(result.times.count { $0.hasPrefix("1994-03-23") } == 271)
+        #expect(result.times.count { $0.hasPrefix("1994-03-24") } == 300)
+        #expect(result.times.sorted() == result.times)
+    }
+
     @Test func countsDaysWithoutAnyDate() {
         #expect(
             decode(rmc("230000") + gga("110000") + gga("105900") + gga("235959") + gga("000001")).times == [
