@@ -43,6 +43,7 @@ struct Transaction {
             try database.connection.execute("DELETE FROM cursor WHERE endpoint = \(endpoint.id)")
             try removeDelivered()
             try writeCounts()
+            try findOldest()
             try database.commit.run()
         } catch {
             if database.connection.isInTransaction { try? database.rollback.run() }

@@ -5,11 +5,13 @@ import Positioning
 import Testing
 
 /// A directory of one test, removed with it.
-final class Scratch {
+final class Scratch: Sendable {
     let directory: String
 
     init() throws {
-        var template = Array("/tmp/waypost-outbox-XXXXXX".utf8CString)
+        // What is tested here is what was written, not what a disk does with it, and memory flushes at once.
+        let parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
+        var template = Array("\(parent)/waypost-outbox-XXXXXX".utf8CString)
         let made = template.withUnsafeMutableBufferPointer { mkdtemp($0.baseAddress!).map { String(cString: $0) } }
         directory = try #require(made)
     }
