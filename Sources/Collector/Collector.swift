@@ -3,7 +3,7 @@ import FlyingFox
 import Foundation
 
 @main
-struct Collector: AsyncParsableCommand {
+struct Collector: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "waypost-collector",
         abstract: "Takes batches of locations on loopback and writes them as JSON Lines.",
@@ -38,35 +38,39 @@ struct Collector: AsyncParsableCommand {
 
     func validate() throws { _ = try faults.plan() }
 
-    func run() async throws {
-        let endings = endingSignals()
-        let settings = Intake.Settings(faults: try faults.plan())
-        let intake = Intake(settings: settings, store: LocationStore(output: try openOutput()))
-        // An hour is longer than any client waits; FlyingFox would answer 500 for a handler that hangs after 15 s.
-        let server = HTTPServer(
-            address: try .inet(ip4: "127.0.0.1", port: port), timeout: 3600, logger: .disabled,
-            handler: CollectorHandler(intake: intake, bodyLimit: settings.bodyLimit))
-        let address = "127.0.0.1:\(port)"
+    /// The main thread waits for signals, so that they are blocked in every thread that comes after.
+    func run() throws {
+        var endings = sigset_t()
+        sigemptyset(&endings)
+        sigaddset(&endings, SIGTERM)
+        sigaddset(&endings, SIGINT)
+        pthread_sigmask(SIG_BLOCK, &endings, nil)
+
+        let plan = try faults.plan()
+        let intake = Intake(faults: plan, store: LocationStore(output: try openOutput()))
+        let (port, portFile, isQuiet) = (port, printPortTo, quiet)
+        let say: @Sendable (String) -> Void = { line in
+            if !isQuiet { try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8)) }
+        }
         Task {
-            do {
-                try await server.run()
-            } catch {
-                end(
-                    "cannot listen on \(address): \(error.localizedDescription); another --port may be free", status: 69
-                )
+            await serve(intake, port) { open in
+                do {
+                    let line = Data("\(open)\n".utf8)
+                    if let portFile { try line.write(to: URL(fileURLWithPath: portFile), options: .atomic) }
+                } catch {
+                    end("--print-port-to: \(error.localizedDescription)", status: 73)
+                }
+                say("listening on http://127.0.0.1:\(open)")
             }
         }
-        try await server.waitUntilListening(timeout: 60)
-        guard case .ip4(_, let open) = await server.listeningAddress else { end("no port is open", status: 69) }
-        if let printPortTo {
-            try Data("\(open)\n".utf8).write(to: URL(fileURLWithPath: printPortTo), options: .atomic)
+        Task { await sayCounts(intake, say) }
+        var signal: Int32 = 0
+        while sigwait(&endings, &signal) != 0 {}
+        Task {
+            say(await intake.summary)
+            Foundation.exit(0)
         }
-        say("listening on http://127.0.0.1:\(open)")
-        let counting = Task { await sayCounts(intake) }
-        for await _ in endings { break }
-        counting.cancel()
-        say(await intake.summary)
-        Foundation.exit(0)
+        dispatchMain()
     }
 
     private func openOutput() throws -> FileHandle? {
@@ -75,44 +79,37 @@ struct Collector: AsyncParsableCommand {
         guard descriptor >= 0 else { end("\(output): \(String(cString: strerror(errno)))", status: 73) }
         return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     }
+}
 
-    /// A line every five seconds in which something has changed.
-    private func sayCounts(_ intake: Intake) async {
-        var said = await intake.summary
-        while (try? await Task.sleep(for: .seconds(5))) != nil {
-            let summary = await intake.summary
-            if summary != said { say(summary) }
-            said = summary
+/// Serves until the process ends.
+private func serve(_ intake: Intake, _ port: UInt16, _ opened: @escaping @Sendable (UInt16) -> Void) async {
+    do {
+        // An hour is longer than any client waits; FlyingFox answers 500 for a handler that takes longer.
+        let server = HTTPServer(
+            address: try .inet(ip4: "127.0.0.1", port: port), timeout: 3600, logger: .disabled,
+            handler: CollectorHandler(intake: intake))
+        Task {
+            try await server.waitUntilListening(timeout: 60)
+            if case .ip4(_, let port) = await server.listeningAddress { opened(port) }
         }
+        try await server.run()
+    } catch {
+        let cause = error.localizedDescription
+        end("cannot listen on 127.0.0.1:\(port): \(cause); another --port may be free", status: 69)
     }
+}
 
-    private func say(_ line: String) {
-        if !quiet { try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8)) }
+/// A line every five seconds in which something has changed.
+private func sayCounts(_ intake: Intake, _ say: @Sendable (String) -> Void) async {
+    var said = await intake.summary
+    while (try? await Task.sleep(for: .seconds(5))) != nil {
+        let summary = await intake.summary
+        if summary != said { say(summary) }
+        said = summary
     }
 }
 
 private func end(_ message: String, status: Int32) -> Never {
     try? FileHandle.standardError.write(contentsOf: Data("waypost-collector: \(message)\n".utf8))
     Foundation.exit(status)
-}
-
-/// SIGTERM and SIGINT by a waiting thread, which works whatever signal mask the parent has handed down.
-private func endingSignals() -> AsyncStream<Int32> {
-    AsyncStream { continuation in
-        var set = sigset_t()
-        sigemptyset(&set)
-        sigaddset(&set, SIGTERM)
-        sigaddset(&set, SIGINT)
-        pthread_sigmask(SIG_BLOCK, &set, nil)
-        Thread.detachNewThread {
-            var set = sigset_t()
-            sigemptyset(&set)
-            sigaddset(&set, SIGTERM)
-            sigaddset(&set, SIGINT)
-            pthread_sigmask(SIG_BLOCK, &set, nil)
-            var signal: Int32 = 0
-            while sigwait(&set, &signal) != 0 {}
-            continuation.yield(signal)
-        }
-    }
 }

@@ -4,7 +4,6 @@ import Foundation
 /// HTTP on one side, the intake on the other.
 struct CollectorHandler: HTTPHandler {
     let intake: Intake
-    let bodyLimit: Int
 
     func handleRequest(_ request: HTTPRequest) async throws -> HTTPResponse {
         switch request.method {
@@ -45,7 +44,7 @@ struct CollectorHandler: HTTPHandler {
         do {
             for try await piece in request.bodySequence {
                 body.append(contentsOf: piece)
-                if body.count > bodyLimit { return nil }
+                if body.count > Intake.bodyLimit { return nil }
             }
         } catch {
             return nil

@@ -3,11 +3,8 @@ import Foundation
 
 /// Judges requests one after the other and keeps the counts.
 actor Intake {
-    struct Settings {
-        var faults: FaultPlan?
-        /// Largest body, as sent and when decoded.
-        var bodyLimit = 16 << 20
-    }
+    /// Largest body, as sent and when decoded.
+    static let bodyLimit = 16 << 20
 
     /// What becomes of a request.
     enum Answer: Sendable {
@@ -25,16 +22,14 @@ actor Intake {
         var bytesHeads = 0
     }
 
-    private let settings: Settings
     private var faults: FaultPlan?
     private var store: LocationStore
     private var stats = Stats()
     private var peers: Set<String> = []
     private let started = ContinuousClock.now
 
-    init(settings: Settings, store: LocationStore) {
-        self.settings = settings
-        faults = settings.faults
+    init(faults: FaultPlan?, store: LocationStore) {
+        self.faults = faults
         self.store = store
     }
 
@@ -106,7 +101,7 @@ actor Intake {
         case nil, "identity": return body
         case "gzip":
             do {
-                return try gunzip(body, limit: settings.bodyLimit)
+                return try gunzip(body, limit: Self.bodyLimit)
             } catch {
                 throw Refusal(status: 400, text: "Content-Encoding: \(error.text)")
             }
