@@ -67,7 +67,7 @@ let package = Package(
         // Tools that never go into the device package.
         .executableTarget(
             name: "waypost-collector",
-            dependencies: [argumentParser, .product(name: "FlyingFox", package: "FlyingFox")],
+            dependencies: [argumentParser, "CZlib", .product(name: "FlyingFox", package: "FlyingFox")],
             path: "Sources/Collector", swiftSettings: strict),
         room("DriveSimulation", ["Positioning"]),
         .executableTarget(

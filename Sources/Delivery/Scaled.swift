@@ -1,7 +1,7 @@
 /// Numbers as integers of their last decimal place: how they stand in the queue and how they are rendered.
 public enum Scaled {
     static let powersOfTen: [UInt64] = (0...18).map { (0..<$0).reduce(UInt64(1)) { power, _ in power * 10 } }
-    private static let factors: [Double] = powersOfTen.map(Double.init)
+    private static let factors: [Double] = powersOfTen.map { Double($0) }
 
     /// `value` · 10^`places`, rounded half away from zero; nil when not finite or beyond ±9·10^15.
     ///

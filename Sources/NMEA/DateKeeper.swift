@@ -29,11 +29,6 @@ struct DateKeeper: Sendable {
 
     mutating func forget() { newest = nil }
 
-    /// Days since 1970-01-01 told by the receiver itself were those of a fix: they count from now on.
-    mutating func dateTold(_ day: Int, timeOfDay: Int) {
-        _ = fixReceived(timeOfDay: timeOfDay, day: day)
-    }
-
     /// - Parameter day: the date of the epoch itself in days since 1970-01-01; nil when it told none.
     mutating func fixReceived(timeOfDay: Int, day: Int?) -> Dating {
         guard let day else {

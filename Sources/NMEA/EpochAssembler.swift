@@ -40,7 +40,9 @@ struct EpochAssembler: Sendable {
     private var emitted: (timeOfDay: Int, at: EventTime)?
     /// What closed the epoch before, while nothing is open after it.
     private var closed: Closing?
-    private var newestWasVoid = false
+    /// Days since 1970-01-01 and time of day of a ZDA that shares its time with no position. The next fix believes it; a
+    /// void epoch shows that the receiver's date may be anything.
+    private var dateAhead: (day: Int, timeOfDay: Int)?
     private(set) var resumePoint: ResumePoint
     private(set) var counters = NMEACounters()
 
@@ -75,6 +77,7 @@ struct EpochAssembler: Sendable {
         cycleEnd = CycleEnd()
         intervals = RecentIntervals()
         emitted = nil
+        dateAhead = nil
         closed = nil
         if let newestByteAt, now.duration(since: newestByteAt) >= Self.longestKeptDate { dates.forget() }
         resumePoint = ResumePoint(offset: offset, time: dates.newest)
@@ -182,7 +185,7 @@ struct EpochAssembler: Sendable {
         if let timeOfDay {
             if draft.timeOfDay != nil || draft.makesEpoch {
                 close(.nextEpoch, resumeAt: place.start, emit)
-            } else if let emitted, emitted.timeOfDay == timeOfDay,
+            } else if closed != .nextEpoch, let emitted, emitted.timeOfDay == timeOfDay,
                 place.at < emitted.at + Self.lateWithin
             {
                 return refuseLate()
@@ -233,14 +236,13 @@ struct EpochAssembler: Sendable {
 
     /// Ends the open epoch and emits what it came to.
     mutating func close(_ closing: Closing, resumeAt offset: Int64, _ emit: (Epoch, ResumePoint) -> Void) {
-        defer { resumePoint = ResumePoint(offset: offset, time: dates.newest) }
         guard !draft.isEmpty else { return }
         let done = draft
         draft = EpochDraft()
         closed = closing
         if live { cycleEnd.epochClosed() }
         guard done.makesEpoch else {
-            dateTold(by: done)
+            if let day = done.day, let timeOfDay = done.timeOfDay { dateAhead = (day, timeOfDay) }
             return
         }
         if let timeOfDay = done.timeOfDay {
@@ -253,27 +255,21 @@ struct EpochAssembler: Sendable {
         var epoch = done.solution
         switch epoch {
         case .fix(var fix):
+            if let dateAhead { _ = dates.fixReceived(timeOfDay: dateAhead.timeOfDay, day: dateAhead.day) }
             let dating = dates.fixReceived(timeOfDay: fix.timeOfDay, day: done.day)
             fix.time = dating.time
             fix.rollover = dating.rollover
             fix.horizontalAccuracy = accuracy.horizontalAccuracy(of: fix, told: done.toldAccuracy)
             counters.fixes += 1
             if fix.time == nil { counters.dateless += 1 }
-            newestWasVoid = false
             epoch = .fix(fix)
         case .void(var void):
             void.time = void.timeOfDay.flatMap { dates.counted(timeOfDay: $0) }
             counters.voidEpochs += 1
-            newestWasVoid = true
             epoch = .void(void)
         }
-        emit(epoch, ResumePoint(offset: offset, time: dates.newest))
-    }
-
-    /// A ZDA that shares its time with no position: believed unless the receiver has no fix, when its date may be
-    /// anything.
-    private mutating func dateTold(by draft: EpochDraft) {
-        guard !newestWasVoid, let day = draft.day, let timeOfDay = draft.timeOfDay else { return }
-        dates.dateTold(day, timeOfDay: timeOfDay)
+        dateAhead = nil
+        resumePoint = ResumePoint(offset: offset, time: dates.newest)
+        emit(epoch, resumePoint)
     }
 }

@@ -132,9 +132,12 @@ extension Database {
         return endpoints
     }
 
-    private func count(of endpoint: Ledger.Endpoint, after seq: Int64) throws(OutboxError) -> Int {
+    /// Rows that an endpoint wants.
+    func count(
+        of endpoint: Ledger.Endpoint, after seq: Int64, through last: Int64 = .max
+    ) throws(OutboxError) -> Int {
         let feed = endpoint.settings.feed == .engine ? "" : " AND published = 1"
-        let last = endpoint.removedAt ?? .max
+        let last = min(last, endpoint.removedAt ?? .max)
         return Int(
             clamping: try connection.integer(
                 "SELECT count(*) FROM location WHERE seq > \(seq) AND seq <= \(last)\(feed)") ?? 0)

@@ -141,7 +141,7 @@ public final class Outbox {
         return database
     }
 
-    private func failed(_ error: OutboxError, rows: [NewRow]) {
+    func failed(_ error: OutboxError, rows: [NewRow]) {
         if !rows.isEmpty { uncertain = (ledger.lastSeq, rows) }
         // A full disk that let the transaction be rolled back has told the truth.
         if error.cause == .full, database?.connection.isInTransaction == false { return }

@@ -184,11 +184,22 @@ struct Transaction {
         try findOldest()
         guard let removable = ledger.removableThrough(), removable >= ledger.firstSeq else { return }
         let last = min(removable, ledger.firstSeq + Self.removalLimit - 1)
+        try skip(through: last)
         try database.deleteThrough.run(last)
         ledger.rows -= database.connection.changes
         try database.deleteGeofencesThrough.run(last)
         try database.deleteTripsThrough.run(last)
         ledger.firstSeq = last + 1
+    }
+
+    /// Takes rows that leave out of the counts of those who do not hold them back and have not had them yet.
+    private mutating func skip(through last: Int64) throws(OutboxError) {
+        for index in ledger.endpoints.indices {
+            guard case .row(let seq, _) = ledger.endpoints[index].oldest, seq <= last else { continue }
+            let endpoint = ledger.endpoints[index]
+            ledger.endpoints[index].unsettled -= try database.count(of: endpoint, after: endpoint.acked, through: last)
+            ledger.endpoints[index].oldest = .unknown
+        }
     }
 
     private mutating func findOldest() throws(OutboxError) {

@@ -158,6 +158,6 @@ struct EvidenceWindow: Sendable {
         return (index..<entries.count).map { entries[$0] }
     }
 
-    /// The oldest fix in the window.
-    var first: Entry? { entries.isEmpty ? nil : entries[0] }
+    /// Metres per second of the last fix; nil without one.
+    var newestSpeed: Double? { entries.last?.speed }
 }

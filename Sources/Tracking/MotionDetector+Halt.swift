@@ -86,14 +86,20 @@ extension MotionDetector {
         return .stopped(.gap, standstill: standstill)
     }
 
+    /// Metres per second of a single fix at which an asset that stood may be pulling away.
+    private static let rollingSpeed = 0.7
+    /// A due stop waits so long for the evidence of a departure that shows in the last fix: a halt that ends just before
+    /// the timeout is a halt.
+    private static let rollingDelay = Duration.seconds(10)
+
     private func stopDue(_ since: Moment) -> EventTime {
-        let normal = since.at + settings.stopTimeout
-        guard let powerOff else { return normal }
-        return min(normal, max(powerOff, since.at) + settings.powerOffStop)
+        var due = since.at + settings.stopTimeout
+        if let powerOff { due = min(due, max(powerOff, since.at) + settings.powerOffStop) }
+        return window.newestSpeed ?? 0 >= Self.rollingSpeed ? due + Self.rollingDelay : due
     }
 
     private func standsByPower(_ since: Moment) -> Bool {
-        powerOff != nil && stopDue(since) < since.at + settings.stopTimeout
+        powerOff.map { max($0, since.at) + settings.powerOffStop < since.at + settings.stopTimeout } ?? false
     }
 
     var nextDeadline: EventTime? {

@@ -36,7 +36,6 @@ struct Queue: ParsableCommand {
 
         func run() throws {
             let reader = try options.open()
-            defer { reader.close() }
             do throws(OutboxError) {
                 let rows = try reader.rowCount()
                 print("queue \(reader.name): \(rows == 0 ? "empty" : "\(rows) rows")")
@@ -68,20 +67,14 @@ struct Queue: ParsableCommand {
         @Flag(help: "The newest rows instead of the oldest.")
         var newest = false
 
-        @Option(help: "Only what waits for this endpoint.")
-        var endpoint: String?
-
         func validate() throws {
             if !(1...1_000_000).contains(count) { throw ValidationError("--count takes 1…1000000.") }
         }
 
         func run() throws {
             let reader = try options.open()
-            defer { reader.close() }
             do throws(OutboxError) {
-                let rows =
-                    newest
-                    ? try reader.newest(count, endpoint: endpoint) : try reader.oldest(count, endpoint: endpoint)
+                let rows = newest ? try reader.newest(count) : try reader.oldest(count)
                 for row in rows { print(line(row)) }
             } catch {
                 throw queueFailure(error)

@@ -11,7 +11,9 @@ import Testing
         #expect(decode(rmc("101502", date: text)).times == ["\(day)T10:15:02.000Z"])
     }
 
-    @Test(arguments: ["", "23039", "2303944", "23-394", "2303 4", "320194", "310494", "290221", "001394", "010094", "abcdef"])
+    @Test(arguments: [
+        "", "23039", "2303944", "23-394", "2303 4", "320194", "310494", "290221", "001394", "010094", "abcdef",
+    ])
     func ignoresOtherDatesAndKeepsTheTime(_ text: String) {
         let result = decode(rmc("101501") + rmc("101502", date: text))
         #expect(result.times == ["1994-03-23T10:15:01.000Z", "1994-03-23T10:15:02.000Z"])
@@ -29,6 +31,13 @@ import Testing
         #expect(result.times == ["dateless", "dateless", "1994-03-23T10:15:03.000Z", "1994-03-23T10:15:04.000Z"])
         #expect(result.counters.dateless == 2)
         #expect(result.counters.fixes == 4)
+    }
+
+    @Test func theNextFixBelievesADateThatCameAlone() {
+        let zda = sentence("GPZDA,101502.5,23,03,1994,,")
+        #expect(decode(gga("101502") + zda + gga("101503")).times == ["dateless", "1994-03-23T10:15:03.000Z"])
+        let void = gga("101503", quality: "0")
+        #expect(decode(gga("101502") + zda + void + gga("101504")).times == ["dateless", "dateless"])
     }
 
     @Test func aDateAtTheVeryEndDatesNothingBefore() {
@@ -54,7 +63,8 @@ import Testing
 
     @Test func midnightComesWithGGABeforeItsRMC() {
         let result = decode(
-            rmc("235959") + gga("235959") + gga("000000") + rmc("000000", date: "240394") + gga("000001") + rmc("000001", date: ""))
+            rmc("235959") + gga("235959") + gga("000000") + rmc("000000", date: "240394") + gga("000001")
+                + rmc("000001", date: ""))
         #expect(result.times == ["1994-03-23T23:59:59.000Z", "1994-03-24T00:00:00.000Z", "1994-03-24T00:00:01.000Z"])
     }
 
@@ -128,7 +138,9 @@ import Testing
         #expect(decode(rmc("101502")).fixes[0].horizontalAccuracy == nil)
     }
 
-    @Test(arguments: ["GPGST,101502,,,,,0.0,0.0,", "GPGST,101502,,,,,,4.0,", "GPGST,101502,,,,,,,", "GPGST,101502,,,,,x,y,"])
+    @Test(arguments: [
+        "GPGST,101502,,,,,0.0,0.0,", "GPGST,101502,,,,,,4.0,", "GPGST,101502,,,,,,,", "GPGST,101502,,,,,x,y,",
+    ])
     func skipsUnusableEstimates(_ body: String) {
         #expect(decode(gga("101502", hdop: "1.2") + sentence(body)).fixes[0].horizontalAccuracy == 6)
     }
@@ -138,7 +150,9 @@ import Testing
         #expect(decode(gga("101502", hdop: "")).fixes[0].horizontalAccuracy == nil)
     }
 
-    @Test(arguments: [("1", 10.0), ("2", 5), ("3", 5), ("4", 0.1), ("5", 0.6), ("6", nil), ("7", nil), ("8", nil)] as [(String, Double?)])
+    @Test(
+        arguments: [("1", 10.0), ("2", 5), ("3", 5), ("4", 0.1), ("5", 0.6), ("6", nil), ("7", nil), ("8", nil)]
+            as [(String, Double?)])
     func scalesHDOPByQuality(_ quality: String, accuracy: Double?) {
         let result = decode(gga("101502", quality: quality, hdop: "2.0")).fixes[0]
         #expect(result.horizontalAccuracy == accuracy)
@@ -146,7 +160,8 @@ import Testing
 
     @Test func growsWithTheTimeOfDeadReckoning() {
         let text =
-            gga("235958", hdop: "1.0") + gga("235959", quality: "6", hdop: "1.0") + gga("000008", quality: "6", hdop: "2.0")
+            gga("235958", hdop: "1.0") + gga("235959", quality: "6", hdop: "1.0")
+            + gga("000008", quality: "6", hdop: "2.0")
         #expect(decode(text).fixes.map(\.horizontalAccuracy) == [5, 11, 40])
         #expect(decode(rmc("235957") + text).fixes.map(\.horizontalAccuracy) == [nil, 5, 11, 40])
     }

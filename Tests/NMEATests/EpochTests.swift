@@ -28,7 +28,8 @@ import Testing
     }
 
     @Test func tellsOneVoidEpochForEachCycleWithoutTime() {
-        let untimed = rmc("", "V", ",,,", date: "") + gga("", quality: "0", ",,,") + gsa(mode: "1") + gll("", "V", ",,,")
+        let untimed =
+            rmc("", "V", ",,,", date: "") + gga("", quality: "0", ",,,") + gsa(mode: "1") + gll("", "V", ",,,")
         let result = decode(rmc("101502") + gga("101502") + untimed + untimed + untimed + rmc("101510") + gga("101510"))
         #expect(result.fixes.map(\.timeOfDay) == [36_902_000, 36_910_000])
         #expect(result.voids.count == 3)
@@ -36,7 +37,8 @@ import Testing
     }
 
     @Test func aGGAWithoutTimeDoesNotVoidTheEpochBefore() {
-        let result = decode(gga("101502") + rmc("101502") + gga("", quality: "0", ",,,") + rmc("", "V", ",,,", date: ""))
+        let result = decode(
+            gga("101502") + rmc("101502") + gga("", quality: "0", ",,,") + rmc("", "V", ",,,", date: ""))
         #expect(result.fixes.count == 1)
         #expect(result.voids.count == 1)
     }
@@ -59,16 +61,21 @@ import Testing
         Verdict(name: "GGA empty beside RMC A", text: rmc("101502") + gga("101502", quality: ""), quality: nil),
         Verdict(name: "no satellites, quality 2", text: gga("101502", quality: "2", satellites: "00"), quality: .dgps),
         Verdict(
-            name: "GNS with one letter", text: sentence("GNGNS,101502,4807.0,N,01131.0,E,NNA,05,1.2,,,,"), quality: .gps),
+            name: "GNS with one letter", text: sentence("GNGNS,101502,4807.0,N,01131.0,E,NNA,05,1.2,,,,"), quality: .gps
+        ),
         Verdict(
             name: "GNS best letter", text: sentence("GNGNS,101502,4807.0,N,01131.0,E,ARD,05,1.2,,,,"), quality: .rtk),
         Verdict(
-            name: "GNS none", text: sentence("GNGNS,101502,4807.0,N,01131.0,E,NNN,05,1.2,,,,") + gll("101502"), quality: nil),
+            name: "GNS none", text: sentence("GNGNS,101502,4807.0,N,01131.0,E,NNN,05,1.2,,,,") + gll("101502"),
+            quality: nil),
         Verdict(name: "GLL A", text: gll("101502"), quality: .gps),
         Verdict(name: "GLL V", text: gll("101502", "V"), quality: nil),
         Verdict(name: "GSA 1", text: rmc("101502") + gsa(mode: "1"), quality: nil),
-        Verdict(name: "largest GSA counts", text: rmc("101502") + gsa(mode: "1") + gsa(mode: "3") + gsa(mode: "1"), quality: .gps),
-        Verdict(name: "nav status U", text: sentence("GPRMC,101502,A,4807.0,N,01131.0,E,,,230394,,,A,U"), quality: .gps),
+        Verdict(
+            name: "largest GSA counts", text: rmc("101502") + gsa(mode: "1") + gsa(mode: "3") + gsa(mode: "1"),
+            quality: .gps),
+        Verdict(
+            name: "nav status U", text: sentence("GPRMC,101502,A,4807.0,N,01131.0,E,,,230394,,,A,U"), quality: .gps),
     ])
     func judges(_ verdict: Verdict) {
         let result = decode(verdict.text)
@@ -98,7 +105,8 @@ import Testing
 
     @Test(arguments: [
         (rmc("101502"), FixMode.twoD), (gga("101502"), .threeD), (gga("101502", satellites: "03"), .twoD),
-        (gga("101502", altitude: ""), .twoD), (gga("101502") + gsa(mode: "2"), .twoD), (rmc("101502") + gsa(mode: "3"), .threeD),
+        (gga("101502", altitude: ""), .twoD), (gga("101502") + gsa(mode: "2"), .twoD),
+        (rmc("101502") + gsa(mode: "3"), .threeD),
         (gga("101502") + gsa(mode: "2") + gsa(mode: "3"), .threeD),
     ])
     func tellsTheMode(_ text: String, mode: FixMode) {
@@ -128,7 +136,9 @@ import Testing
     }
 
     @Test func altitudeIsNotCarriedIntoEpochsWithoutGGA() {
-        let text = rmc("101502") + gga("101502") + rmc("101503") + rmc("101504") + rmc("101505") + rmc("101506") + gga("101506")
+        let text =
+            rmc("101502") + gga("101502") + rmc("101503") + rmc("101504") + rmc("101505") + rmc("101506")
+            + gga("101506")
         #expect(decode(text).fixes.map(\.altitudeMSL) == [545.4, nil, nil, nil, 545.4])
     }
 
@@ -141,7 +151,8 @@ import Testing
     }
 
     @Test func resumesBehindEachEpoch() {
-        let text = "# header\n" + rmc("235958") + gga("235958") + gga("000001") + "noise" + gga("000002") + rmc("000003", "V")
+        let text =
+            "# header\n" + rmc("235958") + gga("235958") + gga("000001") + "noise" + gga("000002") + rmc("000003", "V")
         let whole = decode(text)
         #expect(whole.epochs.count == 4)
         for i in whole.epochs.indices {

@@ -36,7 +36,8 @@ import Testing
     @Test(arguments: [
         "4860.0000,N,01131.0000,E", "4807.0380,N,01160.0000,E", "9000.0001,N,01131.0000,E", "4807.0380,N,18000.0001,E",
         "9107.0380,N,01131.0000,E", "4807.0380,,01131.0000,E", "4807.0380,N,01131.0000,", "4807.0380,E,01131.0000,N",
-        "-4807.0380,N,01131.0000,E", "4807.038O,N,01131.0000,E", ".5,N,01131.0,E", "480700.0,N,01131.0,E", ",N,01131.0,E",
+        "-4807.0380,N,01131.0000,E", "4807.038O,N,01131.0000,E", ".5,N,01131.0,E", "480700.0,N,01131.0,E",
+        ",N,01131.0,E",
         ",,,", "4807.0380,NN,01131.0000,E", "4807..038,N,01131.0000,E", "4807.0 38,N,01131.0000,E",
     ])
     func rejectsOtherPositions(_ text: String) {
@@ -45,16 +46,20 @@ import Testing
         #expect(result.voids.map(\.reason) == [.noPosition])
     }
 
-    @Test(arguments: [
-        ("", nil), ("0", 0.0), ("000.0", 0), ("10", 10 * 1852 / 3600.0), ("22.4", 22.4 * 1852 / 3600),
-        (".5", 0.5 * 1852 / 3600), ("-1", nil), ("1e3", nil), ("abc", nil), ("nan", nil), ("1.2.3", nil), ("-", nil),
-        (".", nil), ("9999999999999999999", nil), ("0.00000000000000000000001", 0),
-    ] as [(String, Double?)])
+    @Test(
+        arguments: [
+            ("", nil), ("0", 0.0), ("000.0", 0), ("10", 10 * 1852 / 3600.0), ("22.4", 22.4 * 1852 / 3600),
+            (".5", 0.5 * 1852 / 3600), ("-1", nil), ("1e3", nil), ("abc", nil), ("nan", nil), ("1.2.3", nil),
+            ("-", nil),
+            (".", nil), ("9999999999999999999", nil), ("0.00000000000000000000001", 0),
+        ] as [(String, Double?)])
     func readsSpeeds(_ text: String, speed: Double?) {
         #expect(decode(rmc("101502", speed: text)).fixes.first?.speed == speed)
     }
 
-    @Test(arguments: [("", nil), ("0", 0.0), ("359.99", 359.99), ("360", 360), ("360.1", nil), ("-1", nil)] as [(String, Double?)])
+    @Test(
+        arguments: [("", nil), ("0", 0.0), ("359.99", 359.99), ("360", 360), ("360.1", nil), ("-1", nil)]
+            as [(String, Double?)])
     func readsCourses(_ text: String, course: Double?) {
         #expect(decode(rmc("101502", course: text)).fixes.first?.course == course)
     }
@@ -93,7 +98,9 @@ import Testing
     }
 
     @Test func survivesSentencesThatEndEarly() {
-        for body in ["GPRMC,", "GPGGA,1", "GPGSA,A,3", "GPVTG,,", "GPGLL,,,", "GPZDA,101502,,", "GPGNS,1,2", "PUBX,00,"] {
+        for body in [
+            "GPRMC,", "GPGGA,1", "GPGSA,A,3", "GPVTG,,", "GPGLL,,,", "GPZDA,101502,,", "GPGNS,1,2", "PUBX,00,",
+        ] {
             let result = decode(sentence(body) + sentence("\(body),,,"))
             #expect(result.fixes.isEmpty)
             #expect(result.counters.sentences == 2)

@@ -70,14 +70,15 @@ public final class Agent {
         let outbox: Outbox
         let newUUID: [UInt8]
         do throws(SystemError) { newUUID = try HostIdentity.randomBytes(16) } catch { throw StartupError(error) }
+        let inFlight: [Batch]
         do throws(OutboxError) {
             outbox = try Outbox(
                 config.outbox.settings, endpoints: config.endpoints.map(\.settings),
                 bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID)
+            inFlight = try outbox.inFlight()
         } catch { throw StartupError(error) }
         let outboxName = outbox.name
         let current = outbox.current
-        let inFlight = outbox.inFlight
         let restored = Self.decode(StoredState.self, outbox.trackerState, "tracker state", log)
         let position = Self.decode(FilePosition.self, outbox.filePosition, "file position", log)
 

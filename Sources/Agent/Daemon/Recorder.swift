@@ -69,6 +69,7 @@ final class Recorder {
     var held: Int { rows.count + (underWay?.rows.count ?? 0) }
     var isIdle: Bool { underWay == nil && rows.isEmpty && settlements.isEmpty && states.isEmpty && forms.isEmpty }
 
+    /// Takes a row; it reaches the disk with a later commit.
     func record(_ row: NewRow, at now: EventTime) {
         rows.append(row)
         if windowEnds == nil { windowEnds = now + settings.commitWindow }
@@ -76,8 +77,10 @@ final class Recorder {
             rows.removeFirst()
             ringDropped += 1
         }
-        // A disk that just refused is not asked again for each row.
-        if rows.count >= settings.rowsMax, !problem.isOpen { commit(at: now) } else { arm() }
+        // Never from in here: tracker and source are ahead of the row that is being recorded. And a disk that has just
+        // refused is not asked again for each row.
+        if rows.count >= settings.rowsMax, !problem.isOpen { windowEnds = now }
+        arm()
     }
 
     /// Takes along with the next commit; alone it waits.

@@ -1,0 +1,61 @@
+import Glibc
+import Testing
+
+/// A service that listens on a Unix datagram socket: the service manager or journald of a test.
+final class DatagramReceiver {
+    private(set) var fd: Int32 = -1
+    private let folder: String
+    let path: String
+
+    init() throws {
+        var template = Array("/tmp/waypost-systemd-XXXXXX".utf8CString)
+        folder = try #require(
+            template.withUnsafeMutableBufferPointer { mkdtemp($0.baseAddress!) }.map { String(cString: $0) })
+        path = "\(folder)/socket"
+        try bind(Array(path.utf8) + [0])
+    }
+
+    init(abstractName: String) throws {
+        folder = ""
+        path = "@\(abstractName)"
+        try bind([0] + Array(abstractName.utf8))
+    }
+
+    deinit {
+        stop()
+        if !folder.isEmpty { rmdir(folder) }
+    }
+
+    func stop() {
+        if fd >= 0 { close(fd) }
+        fd = -1
+        if !folder.isEmpty { unlink(path) }
+    }
+
+    func startAgain() throws { try bind(Array(path.utf8) + [0]) }
+
+    private func bind(_ name: [UInt8]) throws {
+        fd = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
+        let length = socklen_t(2 + name.count)
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.bind(fd, $0, length) }
+        }
+        try #require(result == 0)
+    }
+
+    /// The datagrams that have arrived. A datagram between Unix sockets is there when its send returns.
+    func datagrams() -> [[UInt8]] {
+        var all: [[UInt8]] = []
+        var buffer = [UInt8](repeating: 0, count: 262_144)
+        while true {
+            let count = recv(fd, &buffer, buffer.count, 0)
+            if count < 0 { return all }
+            all.append(Array(buffer[..<count]))
+        }
+    }
+
+    func texts() -> [String] { datagrams().map { String(decoding: $0, as: UTF8.self) } }
+}
