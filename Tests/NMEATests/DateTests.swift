@@ -26,6 +26,11 @@ import Testing
         #expect(decode(gga("101502") + sentence("GPZDA,101502,01,01,0000,00,00")).times == ["dateless"])
     }
 
+    @Test func takesTheFirstDateOfAnEpoch() {
+        #expect(decode(rmc("101502") + rmc("101502", date: "240394")).times == ["1994-03-23T10:15:02.000Z"])
+        #expect(decode(rmc("101502", date: "") + rmc("101502")).times == ["1994-03-23T10:15:02.000Z"])
+    }
+
     @Test func countsFixesBeforeTheFirstDateAndNeverDatesThemAfterwards() {
         let result = decode(gga("101501") + gga("101502") + rmc("101503") + gga("101504"))
         #expect(result.times == ["dateless", "dateless", "1994-03-23T10:15:03.000Z", "1994-03-23T10:15:04.000Z"])
