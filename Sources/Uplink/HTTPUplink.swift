@@ -10,6 +10,9 @@ import Positioning
 /// the `at` that the loop hands in. Completions are called from inside `descriptorReady` and `deadlineReached` and may
 /// call `send` and `close`.
 ///
+/// The process must ignore SIGPIPE: libcurl leaves it alone without signals (CURLOPT_NOSIGNAL), and OpenSSL writes to a
+/// connection that the server has reset.
+///
 /// HTTP/1.1 with kept connections; no redirects, no cookies, no proxy, no compressed replies, no `Expect`.
 public final class HTTPUplink: Uplink {
     public let settings: Settings
