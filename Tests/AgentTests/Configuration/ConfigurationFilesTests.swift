@@ -116,6 +116,17 @@ import Testing
         #expect(try TOMLTable.parse(Array(text.utf8), file: "f").entries.count == 5)
     }
 
+    /// toml++ 3.3 asserts, or runs into undefined behaviour, on each of these.
+    @Test(arguments: ["[[{", "é = 1", "a = 1 é", "[é]"])
+    func strayCharactersAreSyntaxErrors(text: String) {
+        #expect(throws: ConfigurationProblems.self) { try TOMLTable.parse(Array(text.utf8), file: "f") }
+    }
+
+    @Test func textGoesOnBehindABackslash() throws {
+        let table = try TOMLTable.parse(Array("a = \"\"\"x\\\n  é ü\"\"\" # ä".utf8), file: "f")
+        #expect(table.entries.first?.node.description == "\"xé ü\"")
+    }
+
     @Test func anyBytesGiveATableOrAProblem() {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SeededGenerator(seed: seed)
