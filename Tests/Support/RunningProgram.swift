@@ -10,7 +10,7 @@ public final class RunningProgram {
         _ name: String, _ arguments: [String], in directory: URL, environment: [String: String] = [:]
     ) throws {
         output = directory.appendingPathComponent("\(name)-\(UUID().uuidString).log")
-        FileManager.default.createFile(atPath: output.path, contents: nil)
+        try Data().write(to: output)
         let handle = try FileHandle(forWritingTo: output)
         process.executableURL = try BuiltProducts.executable(name)
         process.arguments = arguments

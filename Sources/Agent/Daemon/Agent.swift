@@ -30,11 +30,10 @@ public final class Agent {
     private let loop: EventLoop
     private let notifier: Notifier
     private let recorder: Recorder
-    private let uplink: HTTPUplink
+    private let uplink: LoopedUplink
     private let deliveries: [EndpointDelivery]
     private let pipeline: Pipeline
     private var control: ControlServer?
-    private var uplinkAlarm: EventLoop.Alarm?
     private var watchdogAlarm: EventLoop.Alarm?
     private var statusAlarm: EventLoop.Alarm?
     private var summaryAlarm: EventLoop.Alarm?
@@ -59,6 +58,8 @@ public final class Agent {
     public init(
         config: AgentConfig, environment: [String: String], logger: Logger, options: Options = Options()
     ) throws(StartupError) {
+        // A peer that goes away while we write to it shows as EPIPE.
+        signal(SIGPIPE, SIG_IGN)
         self.options = options
         log = AgentLog(logger: logger, positions: config.log.positions)
         notifier = Notifier(environment: environment)
@@ -96,11 +97,9 @@ public final class Agent {
             throw StartupError("\(error)", exitCode: 70)
         }
 
-        let tap = UplinkTap(loop: loop)
         do throws(HTTPUplink.SetupError) {
-            uplink = try HTTPUplink(settings: .init(version: AgentVersion.current)) { tap.watch($0, $1) }
-        } catch { throw StartupError(error.description, exitCode: 78) }
-        tap.uplink = uplink
+            uplink = try LoopedUplink(settings: .init(version: AgentVersion.current), loop: loop)
+        } catch { throw StartupError(error.description, exitCode: 70) }
 
         let (recorder, uplink, log) = (self.recorder, self.uplink, self.log)
         deliveries = config.endpoints.map { endpoint in
@@ -117,11 +116,6 @@ public final class Agent {
             source: config.source.makeSource(startAt: options.fromStart ? nil : position),
             tracker: Tracker(settings: config.tracking, restored: restored), recorder: recorder,
             deliveries: deliveries, log: log, loop: loop)
-        uplinkAlarm = loop.alarm { [unowned self] now in
-            self.uplink.deadlineReached(at: now)
-            uplinkMoved()
-        }
-        tap.moved = { [unowned self] in uplinkMoved() }
 
         do throws(SystemError) {
             try listen(config.control)
@@ -176,7 +170,6 @@ public final class Agent {
         summaryAlarm?.deadline = now + .seconds(3600)
         pipeline.start(at: now)
         for delivery in deliveries { delivery.step(at: now) }
-        uplinkMoved()
         try loop.run()
         pipeline.close()
         uplink.close()
@@ -210,8 +203,6 @@ public final class Agent {
         }
     }
 
-    private func uplinkMoved() { uplinkAlarm?.deadline = uplink.nextDeadline }
-
     // A value that no longer decodes was written by another version; the queue itself is good, so go on without it.
     private static func decode<Value: Decodable>(
         _ type: Value.Type, _ bytes: [UInt8]?, _ what: String, _ log: AgentLog
@@ -239,7 +230,6 @@ extension Agent {
         if let linger = options.linger { limitAlarm?.deadline = now + linger }
         recorder.commit(at: now) { [unowned self] in
             for delivery in deliveries { delivery.flush(at: loop.now) }
-            uplinkMoved()
             progress(at: loop.now)
         }
     }
@@ -254,14 +244,12 @@ extension Agent {
         pipeline.close()
         recorder.commit(at: now) { [unowned self] in
             for delivery in deliveries { delivery.shutdown(grace: Self.shutdownGrace, at: loop.now) }
-            uplinkMoved()
             progress(at: loop.now)
         }
     }
 
     /// Something was stored or sent: is the end reached?
     private func progress(at now: EventTime) {
-        uplinkMoved()
         switch phase {
         case .running, .stopped: return
         case .draining:
@@ -322,24 +310,5 @@ extension Agent {
         StatusReport(
             now: now, startedAt: startedAt, wakeups: loop.wakeups, pipeline: pipeline, recorder: recorder,
             deliveries: deliveries, uplink: uplink)
-    }
-}
-
-/// Between libcurl's wishes for descriptors and the loop.
-private final class UplinkTap {
-    private let loop: EventLoop
-    unowned var uplink: HTTPUplink!
-    var moved: () -> Void = {}
-
-    init(loop: EventLoop) { self.loop = loop }
-
-    func watch(_ descriptor: Int32, _ interest: HTTPUplink.Interest?) {
-        guard let interest else { return loop.forget(descriptor) }
-        // A descriptor that cannot be watched shows as a request that times out; nothing is lost.
-        try? loop.watch(descriptor, readable: interest.readable, writable: interest.writable) {
-            [unowned self] readiness, now in
-            uplink.descriptorReady(descriptor, readable: readiness.readable, writable: readiness.writable, at: now)
-            moved()
-        }
     }
 }

@@ -3,7 +3,6 @@ import NMEA
 import Outbox
 import Positioning
 import Tracking
-import Uplink
 
 /// The daemon's health and counters at one instant, for `waypost status`, the service manager and the hourly summary.
 struct StatusReport {
@@ -21,7 +20,7 @@ struct StatusReport {
     let pipeline: Pipeline
     let recorder: Recorder
     let deliveries: [EndpointDelivery]
-    let uplink: HTTPUplink
+    let uplink: LoopedUplink
 
     var problems: [String] {
         var problems: [String] = []

@@ -30,20 +30,23 @@ public struct ReplayLog {
         var run = TrackerRun(tracker: Tracker(settings: tracking, restored: nil))
         let printer = ReplayPrinter(
             format: format, namesTrackables: tracking.trackables.count > 1, descriptor: descriptor)
+
+        func take(_ epoch: Epoch) {
+            printer.decoded(epoch)
+            let at = clock.time(of: epoch)
+            // Before the first date the log has no time that anything could run on.
+            guard clock.now != nil else { return }
+            run.epochReceived(epoch, at: at) { printer.effect($0, decided: $1) }
+        }
+
         for log in logs {
             try LogFile.read(log) { bytes in
-                decoder.decode(bytes, at: .zero) { epoch, _ in
-                    printer.decoded(epoch)
-                    run.epochReceived(epoch, at: clock.time(of: epoch)) { printer.effect($0, decided: $1) }
-                }
+                decoder.decode(bytes, at: .zero) { epoch, _ in take(epoch) }
                 return printer.passOn()
             }
             if let failure = printer.failure { throw failure }
         }
-        decoder.endOfInput { epoch, _ in
-            printer.decoded(epoch)
-            run.epochReceived(epoch, at: clock.time(of: epoch)) { printer.effect($0, decided: $1) }
-        }
+        decoder.endOfInput { epoch, _ in take(epoch) }
         printer.end(decoder.counters, run.tracker)
         if let failure = printer.failure { throw failure }
     }
