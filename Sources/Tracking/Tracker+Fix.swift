@@ -105,6 +105,7 @@ extension Tracker {
             departed(reason, at: utc(at: now), &effects)
         case .halted:
             if case .stopping(let moment) = motion.state { halt = moment }
+            odometer.takeBack(motion.window.travelledBeforeNewest)
             if let fix = lastFix, let time = fix.time { take(fix, time: time, &effects) }
         case .resumed(let from):
             resumed(from: from, &effects)
