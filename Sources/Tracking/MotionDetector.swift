@@ -36,6 +36,8 @@ public struct MotionDetector: Sendable {
         case departedAtOnce(MotionReason)
         /// moving → stopping.
         case halted
+        /// Still stopping, but elsewhere: a jam crept on, and the halt counts from its last creep.
+        case crept(from: StoredState.Anchor)
         /// stopping → moving.
         case resumed(from: Moment)
         /// Parked since the standstill.
@@ -65,6 +67,9 @@ public struct MotionDetector: Sendable {
     var warmUntil = EventTime(nanoseconds: .min)
     private var firstSettling: EventTime?
     var place = PlaceEstimate(countMax: 64)
+    /// The end of the last creep within the halt, and where the asset has stood since.
+    var creep: Moment?
+    var placeAfterCreep = PlaceEstimate(countMax: 64)
     var outsidePlace = PlaceEstimate(countMax: 128)
     var beyondFence = Persistence()
     var outsideFence = Persistence()
@@ -138,7 +143,7 @@ public struct MotionDetector: Sendable {
         case .moving:
             return watchSpeed(fix, at: at)
         case .stopping(let since):
-            return watchHalt(since, fix, at: at, silence: silence ?? 0, plane: plane)
+            return watchHalt(since, fix, time: time, at: at, silence: silence ?? 0, plane: plane)
         }
     }
 
@@ -199,6 +204,7 @@ public struct MotionDetector: Sendable {
         let run = window.quietRun(below: 0.7, back: 6)
         guard let first = run.first else { return nil }
         state = .stopping(since: Moment(at: first.at, time: first.time))
+        creep = nil
         place.reset()
         for entry in run where isAnchorable(entry.accuracy, at: entry.at) {
             place.add(entry.coordinate, accuracy: entry.accuracy, at: entry.at)

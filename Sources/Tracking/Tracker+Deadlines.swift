@@ -27,11 +27,7 @@ extension Tracker {
             confirmPower(pending.value, &effects)
         }
         if let due = gapDue, due <= now { gapBegan(&effects) }
-        if windowOpen, let transition = motion.deadlineReached(at: now),
-            case .stopped(let reason, let standstill) = transition
-        {
-            announceStop(reason, standstill: present(standstill), &effects)
-        }
+        if windowOpen, let transition = motion.deadlineReached(at: now) { perform(transition, &effects) }
         if let due = heartbeatDue, due <= now { heartbeat(&effects) }
         if let boostUntil, boostUntil <= now {
             self.boostUntil = nil

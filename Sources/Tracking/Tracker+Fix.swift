@@ -107,6 +107,10 @@ extension Tracker {
             if case .stopping(let moment) = motion.state { halt = moment }
             odometer.takeBack(motion.window.travelledBeforeNewest)
             if let fix = lastFix, let time = fix.time { take(fix, time: time, &effects) }
+        case .crept(let from):
+            if case .stopping(let moment) = motion.state { halt = moment }
+            if let anchor = motion.anchor { odometer.add(from.coordinate.distance(to: anchor.coordinate)) }
+            if let fix = lastFix, let time = fix.time, now == lastFixAt { take(fix, time: time, &effects) }
         case .resumed(let from):
             resumed(from: from, &effects)
         case .stopped(let reason, let standstill):
