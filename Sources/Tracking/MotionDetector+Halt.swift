@@ -138,9 +138,9 @@ extension MotionDetector {
         case .waiting, .settling, .stationary:
             return nil
         case .moving:
-            return lastFix.at + settings.noFixTimeout
+            return lastFix.at + noFixTimeout
         case .stopping(let since):
-            let silent = lastFix.at + settings.noFixTimeout
+            let silent = lastFix.at + noFixTimeout
             if settings.disableStopDetection || lastFix.at.seconds(since: since.at) < Self.seenBeforeSilence {
                 return silent
             }
@@ -159,7 +159,7 @@ extension MotionDetector {
             anchor = lastCoordinate.map { StoredState.Anchor(coordinate: $0, accuracy: evidence.accuracy) }
             return stop(.noFix, standstill: lastFix.time)
         case .stopping(let since):
-            let silent = lastFix.at + settings.noFixTimeout <= at && stopDue(since) > at
+            let silent = lastFix.at + noFixTimeout <= at && stopDue(since) > at
             if silent || lastFix.at.seconds(since: since.at) < Self.seenBeforeSilence {
                 return stop(.noFix, standstill: since.time)
             }

@@ -46,7 +46,10 @@ public struct MotionDetector: Sendable {
         case stoppedAndDeparted(standstill: UTCTime)
     }
 
-    var settings: Settings
+    var settings: Settings {
+        didSet { noFixTimeout = Nanoseconds(settings.noFixTimeout) }
+    }
+    var noFixTimeout: Nanoseconds
     internal(set) public var state: State
     /// The parking place as recorded; while stopping the place of the halt.
     var anchor: StoredState.Anchor?
@@ -93,6 +96,7 @@ public struct MotionDetector: Sendable {
 
     init(settings: Settings, restored: StoredState?) {
         self.settings = settings
+        noFixTimeout = Nanoseconds(settings.noFixTimeout)
         state = .waiting
         guard let restored, restored.announced, let last = restored.lastFix else { return }
         state = restored.moving ? .moving : .stationary
@@ -128,8 +132,8 @@ public struct MotionDetector: Sendable {
         evidence = MotionEvidence(
             evidence: window.evidence, distance: 0, speed: window.vectorSpeed, accuracy: fix.horizontalAccuracy)
 
-        if isMoving, let silence, let previousCoordinate, silence >= settings.stopTimeout.inSeconds,
-            silence >= Self.coldAfter, !settings.disableStopDetection,
+        if isMoving, let silence, let previousCoordinate, silence >= Self.coldAfter,
+            silence >= settings.stopTimeout.inSeconds, !settings.disableStopDetection,
             let transition = judgeGap(
                 fix, time: time, silence: silence, from: previousCoordinate, previous: previous, plane: plane)
         {
