@@ -12,3 +12,16 @@ enum Elapsed {
         return !overflow && told > 0 && abs(told - event) <= 2 ? told : event
     }
 }
+
+/// A span in nanoseconds, converted once: `Duration` divides by 128-bit integers, too dear for every fix.
+struct Nanoseconds: Sendable {
+    var count: Int64
+
+    init(_ duration: Duration) { count = duration.nanoseconds }
+    init(seconds: Double) { count = Int64(max(0, min(seconds, 9e9)) * 1e9) }
+
+    static func + (lhs: EventTime, rhs: Nanoseconds) -> EventTime {
+        let (sum, overflow) = lhs.nanoseconds.addingReportingOverflow(rhs.count)
+        return EventTime(nanoseconds: overflow ? (rhs.count > 0 ? .max : .min) : sum)
+    }
+}

@@ -158,6 +158,17 @@ struct EvidenceWindow: Sendable {
         return (index..<entries.count).map { entries[$0] }
     }
 
+    /// Metres by the speeds of the window, without the step to the last fix; 0 without Doppler.
+    var travelledBeforeNewest: Double {
+        guard entries.count > 2 else { return 0 }
+        var metres = 0.0
+        for index in 1..<(entries.count - 1) {
+            guard let before = entries[index - 1].speed, let now = entries[index].speed else { continue }
+            metres += (before + now) / 2 * (entries[index].clock - entries[index - 1].clock)
+        }
+        return metres
+    }
+
     /// Metres per second of the last fix; nil without one.
     var newestSpeed: Double? { entries.last?.speed }
 }

@@ -17,12 +17,16 @@ public struct LocationSampler: Sendable {
         public var coordinate: Coordinate
     }
 
-    public var settings: Settings
+    public var settings: Settings {
+        didSet { minGapMs = settings.minGap.milliseconds }
+    }
+    private var minGapMs: Int64
     /// What the next fix is compared with.
     public private(set) var selected: Selected?
 
     public init(settings: Settings, selected: Selected? = nil) {
         self.settings = settings
+        minGapMs = settings.minGap.milliseconds
         self.selected = selected
     }
 
@@ -50,7 +54,7 @@ public struct LocationSampler: Sendable {
         guard let selected, let resolution else { return .first }
         let (elapsed, overflow) = time.milliseconds.subtractingReportingOverflow(selected.time.milliseconds)
         if elapsed < 0 || overflow { return .clockStep }
-        if elapsed < settings.minGap.milliseconds { return nil }
+        if elapsed < minGapMs { return nil }
 
         let due = elapsed >= resolution.intervalMs
         switch settings.rule {

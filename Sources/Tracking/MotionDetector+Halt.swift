@@ -7,7 +7,7 @@ extension MotionDetector {
     private static let seenBeforeSilence = 10.0
 
     mutating func watchHalt(
-        _ since: Moment, _ fix: Fix, at: EventTime, silence: Double, plane: LocalPlane
+        _ since: Moment, _ fix: Fix, time: UTCTime, at: EventTime, silence: Double, plane: LocalPlane
     ) -> Transition? {
         let placeEnd = max(since.at, warmUntil) + .seconds(Self.placeSpan)
         if at <= placeEnd, isAnchorable(fix.horizontalAccuracy, at: at),
@@ -16,10 +16,11 @@ extension MotionDetector {
             anchor = place.median()
         }
         guard let anchor else { return nil }
+        noteCreep(fix, time: time, at: at)
         let distance = (plane.point(fix.coordinate) - plane.point(anchor.coordinate)).length
         let outside = isOutside(distance, fix)
         evidence.distance = distance
-        outsideWithHint.observe(outside && window.evidence >= 4, at: at)
+        outsideWithHint.observe(outside && window.evidence >= Self.creepEvidence, at: at)
         outsideOnly.observe(outside, at: at)
         if window.evidence >= settings.resumeEvidence || outsideWithHint.holds(3) || outsideOnly.holds(30) {
             return resume(since)
@@ -28,6 +29,35 @@ extension MotionDetector {
         // Overdue, because too little of the halt was seen before a silence: where the asset is now decides.
         if silence > Self.seenBeforeSilence, distance > settings.stationaryRadius + Self.gapMargin {
             return resume(since)
+        }
+        return endHalt(since)
+    }
+
+    /// Metres of agreed movement that are a creep, and metres of displacement (or twice the accuracy) that prove one.
+    private static let creepEvidence = 4.0
+    private static let creepDistance = 10.0
+
+    private mutating func noteCreep(_ fix: Fix, time: UTCTime, at: EventTime) {
+        if window.evidence >= Self.creepEvidence {
+            creep = Moment(at: at, time: time)
+            placeAfterCreep.reset()
+        } else if creep != nil, isAnchorable(fix.horizontalAccuracy, at: at), placeAfterCreep.count < 30 {
+            placeAfterCreep.add(fix.coordinate, accuracy: fix.horizontalAccuracy, at: at)
+        }
+    }
+
+    /// A halt is due to become a stop; one that a jam moved on meanwhile is dated anew, from its last creep.
+    private mutating func endHalt(_ since: Moment) -> Transition {
+        let proof = max(Self.creepDistance, 2 * (evidence.accuracy ?? FixFilter.unknownAccuracy))
+        if powerOff == nil, let creep, let from = anchor, let place = placeAfterCreep.median(),
+            from.coordinate.distance(to: place.coordinate) > proof
+        {
+            state = .stopping(since: creep)
+            anchor = place
+            self.place = placeAfterCreep
+            self.creep = nil
+            placeAfterCreep.reset()
+            return .crept(from: from)
         }
         return stop(standsByPower(since) ? .power : .stopTimeout, standstill: since.time)
     }
@@ -108,9 +138,9 @@ extension MotionDetector {
         case .waiting, .settling, .stationary:
             return nil
         case .moving:
-            return lastFix.at + settings.noFixTimeout
+            return lastFix.at + noFixTimeout
         case .stopping(let since):
-            let silent = lastFix.at + settings.noFixTimeout
+            let silent = lastFix.at + noFixTimeout
             if settings.disableStopDetection || lastFix.at.seconds(since: since.at) < Self.seenBeforeSilence {
                 return silent
             }
@@ -129,11 +159,11 @@ extension MotionDetector {
             anchor = lastCoordinate.map { StoredState.Anchor(coordinate: $0, accuracy: evidence.accuracy) }
             return stop(.noFix, standstill: lastFix.time)
         case .stopping(let since):
-            let silent = lastFix.at + settings.noFixTimeout <= at && stopDue(since) > at
+            let silent = lastFix.at + noFixTimeout <= at && stopDue(since) > at
             if silent || lastFix.at.seconds(since: since.at) < Self.seenBeforeSilence {
                 return stop(.noFix, standstill: since.time)
             }
-            return stop(standsByPower(since) ? .power : .stopTimeout, standstill: since.time)
+            return endHalt(since)
         }
     }
 }

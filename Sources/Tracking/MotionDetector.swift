@@ -36,6 +36,8 @@ public struct MotionDetector: Sendable {
         case departedAtOnce(MotionReason)
         /// moving → stopping.
         case halted
+        /// Still stopping, but elsewhere: a jam crept on, and the halt counts from its last creep.
+        case crept(from: StoredState.Anchor)
         /// stopping → moving.
         case resumed(from: Moment)
         /// Parked since the standstill.
@@ -44,7 +46,10 @@ public struct MotionDetector: Sendable {
         case stoppedAndDeparted(standstill: UTCTime)
     }
 
-    var settings: Settings
+    var settings: Settings {
+        didSet { noFixTimeout = Nanoseconds(settings.noFixTimeout) }
+    }
+    var noFixTimeout: Nanoseconds
     internal(set) public var state: State
     /// The parking place as recorded; while stopping the place of the halt.
     var anchor: StoredState.Anchor?
@@ -65,6 +70,9 @@ public struct MotionDetector: Sendable {
     var warmUntil = EventTime(nanoseconds: .min)
     private var firstSettling: EventTime?
     var place = PlaceEstimate(countMax: 64)
+    /// The end of the last creep within the halt, and where the asset has stood since.
+    var creep: Moment?
+    var placeAfterCreep = PlaceEstimate(countMax: 64)
     var outsidePlace = PlaceEstimate(countMax: 128)
     var beyondFence = Persistence()
     var outsideFence = Persistence()
@@ -88,6 +96,7 @@ public struct MotionDetector: Sendable {
 
     init(settings: Settings, restored: StoredState?) {
         self.settings = settings
+        noFixTimeout = Nanoseconds(settings.noFixTimeout)
         state = .waiting
         guard let restored, restored.announced, let last = restored.lastFix else { return }
         state = restored.moving ? .moving : .stationary
@@ -123,8 +132,8 @@ public struct MotionDetector: Sendable {
         evidence = MotionEvidence(
             evidence: window.evidence, distance: 0, speed: window.vectorSpeed, accuracy: fix.horizontalAccuracy)
 
-        if isMoving, let silence, let previousCoordinate, silence >= settings.stopTimeout.inSeconds,
-            silence >= Self.coldAfter, !settings.disableStopDetection,
+        if isMoving, let silence, let previousCoordinate, silence >= Self.coldAfter,
+            silence >= settings.stopTimeout.inSeconds, !settings.disableStopDetection,
             let transition = judgeGap(
                 fix, time: time, silence: silence, from: previousCoordinate, previous: previous, plane: plane)
         {
@@ -138,7 +147,7 @@ public struct MotionDetector: Sendable {
         case .moving:
             return watchSpeed(fix, at: at)
         case .stopping(let since):
-            return watchHalt(since, fix, at: at, silence: silence ?? 0, plane: plane)
+            return watchHalt(since, fix, time: time, at: at, silence: silence ?? 0, plane: plane)
         }
     }
 
@@ -199,6 +208,7 @@ public struct MotionDetector: Sendable {
         let run = window.quietRun(below: 0.7, back: 6)
         guard let first = run.first else { return nil }
         state = .stopping(since: Moment(at: first.at, time: first.time))
+        creep = nil
         place.reset()
         for entry in run where isAnchorable(entry.accuracy, at: entry.at) {
             place.add(entry.coordinate, accuracy: entry.accuracy, at: entry.at)

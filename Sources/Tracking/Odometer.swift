@@ -21,6 +21,9 @@ struct Odometer: Sendable {
     /// Straight lines across gaps.
     private(set) var gapMetres: Double
     private var last: Point?
+    /// Metres counted in the first seconds of halts, before they were seen to be halts: noise that the next metres pay for,
+    /// so that the odometer never runs back.
+    private var debt = 0.0
     /// Where the distance was last taken up.
     private var counted: Coordinate?
 
@@ -42,7 +45,15 @@ struct Odometer: Sendable {
         counted = nil
     }
 
-    mutating func add(_ distance: Double) { metres += distance }
+    mutating func add(_ distance: Double) {
+        let paid = min(debt, distance)
+        debt -= paid
+        metres += distance - paid
+    }
+
+    /// So many metres were noise.
+    mutating func takeBack(_ distance: Double) { debt += max(0, distance) }
+
     mutating func addGap(_ distance: Double) { gapMetres += distance }
 
     /// Doppler first: it does not see jumps. Otherwise the straight line, once it stands out of the noise.
@@ -52,7 +63,7 @@ struct Odometer: Sendable {
         if seconds <= Self.stepMax, let before = last.speed, let now = fix.speed, before <= speedMax, now <= speedMax,
             max(last.accuracy ?? 0, fix.horizontalAccuracy ?? 0) <= Self.accuracyMax
         {
-            metres += (before + now) / 2 * seconds
+            add((before + now) / 2 * seconds)
             return start(at: fix, time: time, at: at)
         }
         let chord = counted.distance(to: fix.coordinate)
@@ -63,7 +74,7 @@ struct Odometer: Sendable {
         let noise =
             ((last.accuracy ?? FixFilter.unknownAccuracy) + (fix.horizontalAccuracy ?? FixFilter.unknownAccuracy)) / 2
         if chord > noise, seconds <= Self.stepMax || chord <= speedMax * seconds + 2 * noise {
-            metres += chord
+            add(chord)
             start(at: fix, time: time, at: at)
         } else {
             self.last = Point(

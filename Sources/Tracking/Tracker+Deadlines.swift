@@ -5,19 +5,18 @@ extension Tracker {
     /// place, dated after the true start.
     private static let restlessDelay = Duration.seconds(30)
 
-    var gapAfter: Duration {
-        max(settings.motion.gapAfter, .milliseconds(Int64(min(3000 * interval.seconds, 1e12))))
-    }
+    /// A receiver that tells a fix a minute is not silent for a minute.
+    var gapAfterSeconds: Double { max(gapAfter, 3 * interval.seconds) }
 
     var gapDue: EventTime? {
         guard windowOpen, !gap.isOpen, let lastFixAt else { return nil }
-        return lastFixAt + gapAfter
+        return lastFixAt + Nanoseconds(seconds: gapAfterSeconds)
     }
 
     var heartbeatDue: EventTime? {
-        guard windowOpen, motion.state == .stationary, settings.motion.heartbeat > .zero, let base = lastRecordAt
+        guard windowOpen, motion.state == .stationary, heartbeatEvery.count > 0, let base = lastRecordAt
         else { return nil }
-        let due = base + settings.motion.heartbeat
+        let due = base + heartbeatEvery
         return motion.isRestless ? due + Self.restlessDelay : due
     }
 
@@ -27,11 +26,7 @@ extension Tracker {
             confirmPower(pending.value, &effects)
         }
         if let due = gapDue, due <= now { gapBegan(&effects) }
-        if windowOpen, let transition = motion.deadlineReached(at: now),
-            case .stopped(let reason, let standstill) = transition
-        {
-            announceStop(reason, standstill: present(standstill), &effects)
-        }
+        if windowOpen, let transition = motion.deadlineReached(at: now) { perform(transition, &effects) }
         if let due = heartbeatDue, due <= now { heartbeat(&effects) }
         if let boostUntil, boostUntil <= now {
             self.boostUntil = nil

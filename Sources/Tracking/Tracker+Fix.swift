@@ -10,7 +10,7 @@ extension Tracker {
         if let lastFixAt, gap.voidEpochs == 0 { interval.observe(now.seconds(since: lastFixAt)) }
         follow(fix.coordinate)
         let stepped = clockStepped(to: time)
-        let afterGap = gap.isOpen || (silence ?? 0) >= gapAfter.inSeconds
+        let afterGap = gap.isOpen || (silence ?? 0) >= gapAfterSeconds
         if afterGap || stepped || verdict != .admitted {
             ring.removeAll()
             if verdict == .admittedAfterJump || stepped { motion.forgetEvidence() }
@@ -83,8 +83,9 @@ extension Tracker {
 
     /// The receiver's clock no longer agrees with the event time: what was dated before is of another clock.
     private mutating func clockStepped(to time: UTCTime) -> Bool {
-        guard let expected = utc(at: now) else { return false }
-        let step = time.milliseconds(since: expected)
+        guard let lastFixAt, let last = lastFix?.time else { return false }
+        let told = Double(time.milliseconds) - Double(last.milliseconds)
+        let step = told - 1000 * now.seconds(since: lastFixAt)
         guard abs(step) > 2000 else { return false }
         // A departure is never dated before the last record, unless that record is of a clock that was ahead.
         if step < 0 {
@@ -105,7 +106,12 @@ extension Tracker {
             departed(reason, at: utc(at: now), &effects)
         case .halted:
             if case .stopping(let moment) = motion.state { halt = moment }
+            odometer.takeBack(motion.window.travelledBeforeNewest)
             if let fix = lastFix, let time = fix.time { take(fix, time: time, &effects) }
+        case .crept(let from):
+            if case .stopping(let moment) = motion.state { halt = moment }
+            if let anchor = motion.anchor { odometer.add(from.coordinate.distance(to: anchor.coordinate)) }
+            if let fix = lastFix, let time = fix.time, now == lastFixAt { take(fix, time: time, &effects) }
         case .resumed(let from):
             resumed(from: from, &effects)
         case .stopped(let reason, let standstill):

@@ -44,7 +44,12 @@ public struct Tracker: Sendable {
         var due: EventTime
     }
 
-    var settings: Settings
+    var settings: Settings {
+        didSet { (gapAfter, heartbeatEvery) = Self.times(settings) }
+    }
+    /// Seconds.
+    var gapAfter: Double
+    var heartbeatEvery: Nanoseconds
     var now = EventTime(nanoseconds: .min)
     var hasStarted = false
     var filter: FixFilter
@@ -81,6 +86,7 @@ public struct Tracker: Sendable {
     public init(settings: Settings, restored: StoredState?) {
         let restored = restored?.version == StoredState.version ? restored : nil
         self.settings = settings
+        (gapAfter, heartbeatEvery) = Self.times(settings)
         filter = FixFilter(settings: settings.admission)
         motion = MotionDetector(settings: settings.motion, restored: restored)
         board = ResolutionBoard(settings: settings.resolution, trackables: settings.trackables)
@@ -102,6 +108,10 @@ public struct Tracker: Sendable {
         gap.recordedTime = restored.lastGap
         motion.restoredStandstill = restored.stopping ?? restored.lastFix?.time
         board.powerChanged(power)
+    }
+
+    private static func times(_ settings: Settings) -> (Double, Nanoseconds) {
+        (settings.motion.gapAfter.inSeconds, Nanoseconds(settings.motion.heartbeat))
     }
 
     /// - Parameter at: when it happened. Slightly older than the call before (an epoch is stamped with the arrival of its

@@ -94,6 +94,23 @@ import Tracking
         #expect(Course(script).story == ["-start", "+speed"])
     }
 
+    @Test func jamThatCreepsLessThanTheRadiusStaysOneTripAndItsStopIsDatedFromTheLastCreep() throws {
+        var script = Self.arrived()
+        for _ in 0..<6 {
+            script.stand(75)
+            script.drive(4, to: 1)
+            script.drive(2)
+            script.drive(4, to: 0)
+        }
+        let standstill = script.elapsed
+        script.stand(330)
+        let stop = try #require(Course(script).changes.last)
+        #expect(Course(script).story == ["-start", "+speed", "-stop-timeout"])
+        #expect(abs(try #require(stop.since).seconds - standstill) <= 15)
+        #expect(stop.coordinate.distance(to: Script.place(north: script.north)) < 1)
+        #expect(abs(Course(script).tracker.snapshot.odometer - script.north) < 15)
+    }
+
     @Test func poweredOffWhileStandingStopsSooner() throws {
         var script = Self.arrived()
         script.happen(.externalPowerChanged(true))
