@@ -13,13 +13,13 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     /// The log is written front to back, so any part of a commit may be missing when the power goes.
-    @Test(arguments: [11, 12, 13].map { UInt64($0) })
+    @Test(arguments: [11, 12].map { UInt64($0) })
     func storesATornCommitWholeOrNotAtAll(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let cut = try Scratch()
         let outbox = try Outbox.open(scratch)
         var last = 0
-        for _ in 0..<60 {
+        for _ in 0..<40 {
             let count = Int.random(in: 1...30, using: &generator)
             let before = CrashImage(of: scratch.path)
             try outbox.append(last..<last + count)
@@ -27,9 +27,8 @@ import Testing
             defer { last += count }
             // A checkpoint in between is another matter: then the log was on the medium before.
             guard before.database == after.database else { continue }
-            let written = after.log.indices.filter { $0 >= before.log.count || before.log[$0] != after.log[$0] }
-            let first = try #require(written.first)
-            for end in [first, written.randomElement(using: &generator)!, after.log.count] {
+            let first = try #require(after.firstDifference(from: before))
+            for end in [first, Int.random(in: first..<after.log.count, using: &generator), after.log.count] {
                 let torn = Array(after.log[..<end]) + before.log.dropFirst(end)
                 CrashImage(database: after.database, log: torn).write(to: cut.path)
                 let found = try Outbox.open(cut)

@@ -81,6 +81,17 @@ struct CrashImage {
         self.log = log
     }
 
+    /// Where in the log the first byte stands that was written since.
+    func firstDifference(from before: CrashImage) -> Int? {
+        let common = min(log.count, before.log.count)
+        for start in stride(from: 0, to: common, by: 1024) {
+            let end = min(start + 1024, common)
+            if memcmp(Array(log[start..<end]), Array(before.log[start..<end]), end - start) == 0 { continue }
+            return (start..<end).first { log[$0] != before.log[$0] }
+        }
+        return log.count > common ? common : nil
+    }
+
     func write(to path: String) {
         unlink(path + "-shm")
         Scratch.write(database, to: path)
