@@ -98,21 +98,30 @@ enum Receiver {
         return "$\(body)*\(hex.count < 2 ? "0" : "")\(hex)\r\n"
     }
 
-    static func rmc(_ second: Int) -> String {
-        sentence("GPRMC,\(clock(second)),A,4807.038,N,01131.000,E,010.0,084.4,040526,,,A")
+    static func rmc(milliseconds time: Int) -> String {
+        sentence("GPRMC,\(clock(time)),A,4807.038,N,01131.000,E,010.0,084.4,040526,,,A")
     }
 
-    static func gga(_ second: Int) -> String {
-        sentence("GPGGA,\(clock(second)),4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,")
+    static func gga(milliseconds time: Int) -> String {
+        sentence("GPGGA,\(clock(time)),4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,")
     }
 
-    static func epoch(_ second: Int) -> String { rmc(second) + gga(second) }
+    static func epoch(milliseconds time: Int) -> String { rmc(milliseconds: time) + gga(milliseconds: time) }
 
-    static func log(_ seconds: Range<Int>) -> String { seconds.map(epoch).joined() }
+    static func rmc(_ second: Int) -> String { rmc(milliseconds: second * 1000) }
 
-    private static func clock(_ second: Int) -> String {
+    static func gga(_ second: Int) -> String { gga(milliseconds: second * 1000) }
+
+    static func epoch(_ second: Int) -> String { epoch(milliseconds: second * 1000) }
+
+    static func log(_ seconds: Range<Int>) -> String { seconds.map { epoch($0) }.joined() }
+
+    /// `hhmmss.ss`
+    private static func clock(_ milliseconds: Int) -> String {
         let digits = { (value: Int) in value < 10 ? "0\(value)" : String(value) }
-        return "\(digits(second / 3600))\(digits(second / 60 % 60))\(digits(second % 60)).00"
+        let second = milliseconds / 1000
+        let parts = [second / 3600, second / 60 % 60, second % 60].map(digits).joined()
+        return "\(parts).\(digits(milliseconds % 1000 / 10))"
     }
 }
 
