@@ -41,7 +41,7 @@ let package = Package(
         // The edges.
         room("Sensors", ["Positioning", "NMEA", "CLinux"]),
         room("Outbox", ["Positioning", "Delivery", "CSQLite", "CLinux"]),
-        room("Uplink", ["Delivery", "CCurl", "CZlib"]),
+        room("Uplink", ["Delivery", "Positioning", "CCurl", "CCrypto", "CZlib"]),
         room("Systemd", [logging]),
 
         // Composition.
@@ -61,12 +61,13 @@ let package = Package(
         .target(name: "CTOML"),
         .target(name: "CLinux"),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
         // Tools that never go into the device package.
         .executableTarget(
             name: "waypost-collector",
-            dependencies: [argumentParser, .product(name: "FlyingFox", package: "FlyingFox")],
+            dependencies: [argumentParser, "CZlib", .product(name: "FlyingFox", package: "FlyingFox")],
             path: "Sources/Collector", swiftSettings: strict),
         room("DriveSimulation", ["Positioning"]),
         .executableTarget(
@@ -87,6 +88,7 @@ let package = Package(
             "AgentTests",
             ["Agent", "WaypostCLI", "Delivery", "NMEA", "Outbox", "Positioning", "Sensors", "Tracking", "Uplink"]),
         tests("SystemTests", ["Positioning"]),
+        tests("SimulationTests", ["DriveSimulation", "Positioning"]),
         // Needs ../shared/corpus; `.ci/run` and `make corpus` run it, `make test` does not.
         tests("CorpusTests", ["NMEA", "Positioning", "Tracking", "Agent"]),
     ],

@@ -4,14 +4,19 @@ import Positioning
 ///
 /// A dated fix sets the clock forward to its UTC. Void and dateless epochs move it on by the median interval of the
 /// dated fixes before. A fix that is not later than the clock holds it. After ten held dated fixes in a row that rise
-/// among themselves the receiver's clock was set back: from there on the clock runs at an offset to UTC.
+/// among themselves the receiver's clock was set back: from there on the clock runs at an offset to UTC. A leap of more
+/// than a day is a break between two recordings, not time that was lived through: it counts as one day, so that a log
+/// put together from two years does not give two years of heartbeats.
 public struct LogClock: Hashable, Sendable, Codable {
     /// Held fixes after which a clock set back is believed; short repeats in real logs have 3–4.
     public static let heldFixesToRebase = 10
 
+    /// The most that one fix moves the clock on.
+    public static let leapMax = Duration.seconds(86_400)
+
     /// The event time of the last epoch; nil before the first dated fix.
     public private(set) var now: EventTime?
-    /// Event time minus fix time in nanoseconds; 0 until a clock set back is followed.
+    /// Event time minus fix time in nanoseconds; 0 until a clock set back is followed or a break is crossed.
     private var shift: Int64 = 0
     private var intervals = RecentIntervals()
     private var newestFix: UTCTime?
@@ -41,7 +46,7 @@ public struct LogClock: Hashable, Sendable, Codable {
         newestFix = time
         let reached = Self.eventTime(time, shift: shift)
         guard let now, reached <= now else {
-            self.now = reached
+            advance(to: reached)
             heldFixes = 0
             if let previous {
                 let (interval, overflow) = time.milliseconds.subtractingReportingOverflow(previous.milliseconds)
@@ -57,6 +62,13 @@ public struct LogClock: Hashable, Sendable, Codable {
             if !overflow { shift = offset }
             heldFixes = 0
         }
+    }
+
+    private mutating func advance(to reached: EventTime) {
+        guard let now, reached > now + Self.leapMax else { return self.now = reached }
+        let leap = now + Self.leapMax
+        shift -= reached.duration(since: leap).nanoseconds
+        self.now = leap
     }
 
     /// Times beyond ±146 years of 1970 count as those limits, so that no sum overflows.

@@ -50,7 +50,8 @@ public struct Coordinate: Hashable, Sendable, Codable {
         let lat1 = Double(latitudeE7) * unit
         let lat2 = Double(other.latitudeE7) * unit
         let dLon = (Double(other.longitudeE7) - Double(longitudeE7)) * unit
-        let degrees = atan2(sin(dLon) * cos(lat2), cos(lat1) * sin(lat2) - sin(lat1) * cos(lat2) * cos(dLon)) * 180 / .pi
+        let degrees =
+            atan2(sin(dLon) * cos(lat2), cos(lat1) * sin(lat2) - sin(lat1) * cos(lat2) * cos(dLon)) * 180 / .pi
         let wrapped = degrees < 0 ? degrees + 360 : degrees
         return wrapped >= 360 ? 0 : wrapped
     }

@@ -73,7 +73,8 @@ extension UTCTime {
 
     /// Whole days since 1970-01-01, rounded down.
     public var daysSince1970: Int {
-        Int(milliseconds >= 0 ? milliseconds / Self.millisecondsPerDay : (milliseconds + 1) / Self.millisecondsPerDay - 1)
+        let (days, rest) = milliseconds.quotientAndRemainder(dividingBy: Self.millisecondsPerDay)
+        return Int(rest < 0 ? days - 1 : days)
     }
 
     /// Milliseconds since midnight, 0…86 399 999.
@@ -90,7 +91,8 @@ extension UTCTime {
     /// `18:14:34.000` for milliseconds since midnight.
     public static func clock(_ timeOfDay: Int) -> String {
         let (seconds, ms) = (timeOfDay / 1000, timeOfDay % 1000)
-        return "\(padded(seconds / 3600, 2)):\(padded(seconds / 60 % 60, 2)):\(padded(seconds % 60, 2)).\(padded(ms, 3))"
+        let (minutes, hours) = (seconds / 60, seconds / 3600)
+        return "\(padded(hours, 2)):\(padded(minutes % 60, 2)):\(padded(seconds % 60, 2)).\(padded(ms, 3))"
     }
 }
 

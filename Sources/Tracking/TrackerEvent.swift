@@ -86,7 +86,7 @@ public enum MotionReason: String, Sendable, Codable {
 
 /// What the motion detector saw when it decided.
 public struct MotionEvidence: Hashable, Sendable, Codable {
-    /// Metres of agreed movement in the window (`motion-and-tracks` e).
+    /// Metres of agreed movement in the window.
     public var evidence: Double
     /// Metres from the fence centre (while stopping: from the stop anchor).
     public var distance: Double

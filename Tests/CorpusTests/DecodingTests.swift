@@ -57,6 +57,20 @@ import Testing
         #expect(accuracies == [317_742, 320_517, 324_262, 328_111, 331_989])
     }
 
+    @Test(arguments: [
+        ("drive_mtv_f9k_ublox.nmea", 1654), ("drive_z205_switzerland_sirf.nmea", 10_323),
+        ("sail_kernevel_latrinite_9h.nmea", 25_158), ("marine_gofree_mixed.nmea", 142),
+        ("gpsd_quectel-eg25-g.log", 23), ("gpsd_gp-320fw-2019-04-07-coldboot.log", 2),
+        ("gpsd_gp-320fw-2019-04-06-overflow.log", 21), ("gpsd_ericsson-gru04.log", 2), ("gpsd_gpsdf.log", 51),
+        ("gpsd_garmin-geko201.log", 0), ("gpsd_GPSmap-76S.log", 0), ("gpsd_tn200.log", 0), ("gpsd_skytraq.log", 0),
+        ("gpsd_quectel-l76k-nmea.log", 151), ("gpsd_tcp-torture.log", 1), ("gpsd_udp-test.log", 1),
+    ])
+    func losesNoFixOfTheNastiestLogs(_ log: String, fixes: Int) throws {
+        let result = decode(try Corpus.bytes(of: log))
+        #expect(result.epochs.compactMap(\.fix).count == fixes)
+        #expect(result.counters.fixes == fixes)
+    }
+
     /// Chunks of one byte, of odd lengths and of a page give the same epochs, places to go on from and counts.
     @Test(arguments: Corpus.logs) func givesTheSameInAnyChunks(_ log: String) throws {
         let bytes = try Corpus.bytes(of: log)

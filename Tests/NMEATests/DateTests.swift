@@ -26,6 +26,11 @@ import Testing
         #expect(decode(gga("101502") + sentence("GPZDA,101502,01,01,0000,00,00")).times == ["dateless"])
     }
 
+    @Test func takesTheFirstDateOfAnEpoch() {
+        #expect(decode(rmc("101502") + rmc("101502", date: "240394")).times == ["1994-03-23T10:15:02.000Z"])
+        #expect(decode(rmc("101502", date: "") + rmc("101502")).times == ["1994-03-23T10:15:02.000Z"])
+    }
+
     @Test func countsFixesBeforeTheFirstDateAndNeverDatesThemAfterwards() {
         let result = decode(gga("101501") + gga("101502") + rmc("101503") + gga("101504"))
         #expect(result.times == ["dateless", "dateless", "1994-03-23T10:15:03.000Z", "1994-03-23T10:15:04.000Z"])
@@ -66,6 +71,20 @@ import Testing
             rmc("235959") + gga("235959") + gga("000000") + rmc("000000", date: "240394") + gga("000001")
                 + rmc("000001", date: ""))
         #expect(result.times == ["1994-03-23T23:59:59.000Z", "1994-03-24T00:00:00.000Z", "1994-03-24T00:00:01.000Z"])
+    }
+
+    @Test func slowEpochsWithAGapRollTheDayOnce() {
+        var text = rmc("234000")
+        for second in stride(from: 23 * 3600 + 41 * 60, to: 23 * 3600 + 50 * 60, by: 2) {
+            text += gga(UTCTime.clock(second * 1000).replacing(":", with: ""))
+        }
+        for second in stride(from: 10 * 60, to: 20 * 60, by: 2) {
+            text += gga(UTCTime.clock(second * 1000).replacing(":", with: ""))
+        }
+        let result = decode(text)
+        #expect(result.times.count { $0.hasPrefix("1994-03-23") } == 271)
+        #expect(result.times.count { $0.hasPrefix("1994-03-24") } == 300)
+        #expect(result.times.sorted() == result.times)
     }
 
     @Test func countsDaysWithoutAnyDate() {

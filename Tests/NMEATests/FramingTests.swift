@@ -43,6 +43,20 @@ import Testing
         #expect(decode("$GPGGA,10\(breaking)" + good).fixes.count == 1)
     }
 
+    @Test(arguments: [0x00, 0x09, 0x1F, 0x7F, 0x80, 0xFF] as [UInt8])
+    func noSentenceHoldsAByteThatIsNotPrintable(byte: UInt8) {
+        for place in [8, 13, 16] {
+            var body = Array("GPTXT,01,01,02,plain text".utf8)
+            body[place] = byte
+            var bytes = [UInt8(ascii: "$")] + body + [UInt8(ascii: "*")]
+            let checksum = String(body.reduce(0, ^), radix: 16, uppercase: true)
+            bytes += Array((checksum.utf8.count < 2 ? "0" + checksum : checksum).utf8)
+            let result = decode(bytes + Array(good.utf8))
+            #expect(result.counters.sentences == 1)
+            #expect(result.counters.badBytes == 1)
+        }
+    }
+
     @Test func aDollarInBinaryDataCostsNothingButItself() {
         var bytes: [UInt8] = [0xB5, 0x62, 0x24, 0x01, 0xFF, 0x24, 0x24, 0x41]
         bytes += Array(good.utf8)

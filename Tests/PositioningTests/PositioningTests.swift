@@ -2,10 +2,11 @@ import Positioning
 import Testing
 
 @Suite struct UTCTimeTests {
-    @Test(arguments: [
-        ("2020-02-06T18:14:34.000Z", 1_581_012_874_000), ("1970-01-01T00:00:00.000Z", 0),
-        ("1969-12-31T23:59:59.999Z", -1), ("2000-02-29T12:00:00.001Z", 951_825_600_001),
-    ] as [(String, Int64)])
+    @Test(
+        arguments: [
+            ("2020-02-06T18:14:34.000Z", 1_581_012_874_000), ("1970-01-01T00:00:00.000Z", 0),
+            ("1969-12-31T23:59:59.999Z", -1), ("2000-02-29T12:00:00.001Z", 951_825_600_001),
+        ] as [(String, Int64)])
     func formatsISO8601(_ text: String, _ milliseconds: Int64) {
         #expect(UTCTime(milliseconds: milliseconds).iso8601 == text)
     }

@@ -1,6 +1,27 @@
 #ifndef WAYPOST_CCURL_H
 #define WAYPOST_CCURL_H
 
+// libcurl's setters and getters are variadic, which Swift does not import: here they are once per argument type.
 #include <curl/curl.h>
+
+CURLcode waypost_curl_set_long(CURL *easy, CURLoption option, long value);
+CURLcode waypost_curl_set_offset(CURL *easy, CURLoption option, curl_off_t value);
+/// libcurl copies the text, except for CURLOPT_POSTFIELDS.
+CURLcode waypost_curl_set_text(CURL *easy, CURLoption option, const char *value);
+CURLcode waypost_curl_set_pointer(CURL *easy, CURLoption option, void *value);
+/// The list must outlive the transfer.
+CURLcode waypost_curl_set_list(CURL *easy, CURLoption option, struct curl_slist *value);
+CURLcode waypost_curl_set_data_function(CURL *easy, CURLoption option, curl_write_callback function);
+CURLcode waypost_curl_set_debug_function(CURL *easy, curl_debug_callback function);
+CURLcode waypost_curl_set_opensocket_function(CURL *easy, curl_opensocket_callback function);
+
+CURLcode waypost_curl_get_long(CURL *easy, CURLINFO info, long *value);
+CURLcode waypost_curl_get_offset(CURL *easy, CURLINFO info, curl_off_t *value);
+
+CURLMcode waypost_curl_multi_set_long(CURLM *multi, CURLMoption option, long value);
+CURLMcode waypost_curl_multi_set_pointer(CURLM *multi, CURLMoption option, void *value);
+CURLMcode waypost_curl_multi_set_socket_function(CURLM *multi, curl_socket_callback function);
+
+CURLSHcode waypost_curl_share_set_data(CURLSH *share, curl_lock_data data);
 
 #endif

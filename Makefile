@@ -1,0 +1,73 @@
+# Every target does its own set-up. `make help` lists them.
+SHELL := /bin/bash
+prefix ?= /usr/local
+sysconfdir ?= /etc
+unitdir ?= $(prefix)/lib/systemd/system
+udevdir ?= $(prefix)/lib/udev/rules.d
+sysusersdir ?= $(prefix)/lib/sysusers.d
+DESTDIR ?=
+
+debug_build = swift build --build-tests --explicit-target-dependency-import-check error
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo tests test check lint size units expected fixtures fuzz bench corpus install clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
+
+setup:
+	@scripts/setup
+
+build: setup ## the daemon, release
+	scripts/build waypost
+
+demo: setup ## a simulated drive through the real daemon into a local collector
+	scripts/build waypost waypost-collector
+	scripts/demo
+
+tests: setup
+	$(debug_build)
+
+test: tests ## every test that needs neither root nor the corpus
+	swift test --skip-build --skip CorpusTests
+
+check: lint tests size units ## format, warnings, imports, size of the binary, unit and udev rules
+
+lint:
+	swift format lint --strict --recursive --parallel Package.swift Sources Tests
+
+size: build
+	scripts/check-binary
+
+units:
+	scripts/check-units
+
+expected: build ## write fixtures/nmea/*.expected anew
+	scripts/expected
+
+fixtures: setup ## make the simulated logs of fixtures/nmea anew
+	scripts/fixtures
+
+fuzz: setup ## framer and decoder under libFuzzer for ten minutes
+	fuzz/run 600
+
+bench: setup ## speed, memory, flash and wake-ups; needs the corpus, parts need root
+	scripts/build waypost waypost-collector
+	scripts/bench
+
+corpus: tests ## decoder against the recorded logs in ../shared/corpus
+	@test -d ../shared/corpus/nmea || { echo "corpus: ../shared/corpus/nmea is not there" >&2; exit 1; }
+	swift test --skip-build --filter CorpusTests
+
+install: ## into $(DESTDIR)$(prefix); run make build first
+	install -D -m 0755 "$$(scripts/build --path)/waypost" "$(DESTDIR)$(prefix)/bin/waypost"
+	install -d "$(DESTDIR)$(unitdir)"
+	sed 's#^ExecStart=/usr/bin/#ExecStart=$(prefix)/bin/#' systemd/waypost.service > "$(DESTDIR)$(unitdir)/waypost.service"
+	chmod 0644 "$(DESTDIR)$(unitdir)/waypost.service"
+	install -D -m 0644 systemd/waypost.sysusers "$(DESTDIR)$(sysusersdir)/waypost.conf"
+	install -D -m 0644 udev/70-waypost.rules "$(DESTDIR)$(udevdir)/70-waypost.rules"
+	test -e "$(DESTDIR)$(sysconfdir)/waypost/waypost.toml" || \
+		install -D -m 0640 systemd/waypost.toml "$(DESTDIR)$(sysconfdir)/waypost/waypost.toml"
+
+clean: ## remove what was built
+	rm -rf .build build

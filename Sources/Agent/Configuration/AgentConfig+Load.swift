@@ -1,0 +1,104 @@
+import Glibc
+
+extension AgentConfig {
+    /// Reads the file and the drop-ins beside it (`waypost.d/*.toml`, in the order of their names, later ones win).
+    ///
+    /// Throws every problem at once; a file that is missing, unreadable or no TOML is one.
+    public static func load(
+        path: String, environment: ConfigurationEnvironment
+    ) throws(ConfigurationProblems) -> LoadedConfiguration {
+        var texts: [(name: String, bytes: [UInt8])] = []
+        var problems: [ConfigurationProblem] = []
+        for name in [path] + dropIns(beside: path, &problems) {
+            switch contents(of: name) {
+            case .success(let bytes): texts.append((name, bytes))
+            case .failure(let unreadable): problems.append(unreadable.problem)
+            }
+        }
+        if !problems.isEmpty { throw ConfigurationProblems(problems) }
+        return try parse(texts, environment: environment)
+    }
+
+    /// Judges texts that are already in memory; the later ones are laid over the earlier ones.
+    public static func parse(
+        _ files: [(name: String, bytes: [UInt8])], environment: ConfigurationEnvironment
+    ) throws(ConfigurationProblems) -> LoadedConfiguration {
+        var merged = TOMLTable()
+        var problems: [ConfigurationProblem] = []
+        for file in files {
+            do throws(ConfigurationProblems) {
+                merged.merge(try TOMLTable.parse(file.bytes, file: file.name))
+            } catch {
+                problems += error.problems
+            }
+        }
+        // A file that is not TOML hides its keys: what would be said about the rest could be wrong.
+        if !problems.isEmpty { throw ConfigurationProblems(problems) }
+        let reader = ConfigurationReader(files: files.map(\.name), environment: environment)
+        let config = AgentConfig(reading: reader.root(merged))
+        reader.finish()
+        let warnings = reader.sortedWarnings
+        guard let config, reader.sortedProblems.isEmpty else {
+            throw ConfigurationProblems(reader.sortedProblems, warnings: warnings)
+        }
+        return LoadedConfiguration(
+            config: config, warnings: warnings, effective: reader.effective, files: files.map(\.name))
+    }
+
+    private struct Unreadable: Error {
+        var problem: ConfigurationProblem
+
+        init(_ path: String, _ reason: String) { problem = ConfigurationProblem("\(path): \(reason)") }
+    }
+
+    private static func contents(of path: String) -> Result<[UInt8], Unreadable> {
+        // Without O_NONBLOCK a FIFO would wait for a writer for ever.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            let hint =
+                switch errno {
+                case ENOENT: "found no such file, expected the configuration (name another one with --config)"
+                case EACCES: "may not be read by this user (see its owner and mode)"
+                default: "cannot be opened: \(errorText(errno))"
+                }
+            return .failure(Unreadable(path, hint))
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            return .failure(Unreadable(path, "cannot be read: \(errorText(errno))"))
+        }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: break
+        case S_IFDIR: return .failure(Unreadable(path, "found a directory, expected a file"))
+        default: return .failure(Unreadable(path, "found a device or pipe, expected a file"))
+        }
+        guard status.st_size <= bytesMax, let bytes = readAll(descriptor, bytesMax: bytesMax) else {
+            return .failure(Unreadable(path, "found more than 1 MiB, expected a configuration"))
+        }
+        return .success(bytes)
+    }
+
+    private static let bytesMax = 1 << 20
+
+    /// A missing directory is no problem, an unreadable one is.
+    private static func dropIns(beside path: String, _ problems: inout [ConfigurationProblem]) -> [String] {
+        let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
+        let directory = parent + "waypost.d"
+        guard let stream = opendir(directory) else {
+            if errno != ENOENT {
+                problems.append(Unreadable(directory, "cannot be listed: \(errorText(errno))").problem)
+            }
+            return []
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name.hasSuffix(".toml"), !name.hasPrefix(".") { names.append("\(directory)/\(name)") }
+        }
+        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+}

@@ -1,0 +1,89 @@
+import Delivery
+import Logging
+import Outbox
+import Positioning
+import Tracking
+
+extension AgentConfig {
+    /// Tables of the manual that this build does not have.
+    private static let absentTables = [
+        "receiver", "geofence", "geofences", "battery", "profile", "schedule", "remote",
+    ]
+
+    /// nil when something without which there is no configuration is missing; problems are left with the reader.
+    init?(reading root: TableReader) {
+        let deviceTable = root.table("device")
+        let sourceTable = root.table("source")
+        let trackingTable = root.table("tracking")
+        let samplingTable = root.table("sampling")
+        let resolutionTable = root.table("resolution")
+        let trackableTables = root.tables("trackable")
+        let outboxTable = root.table("outbox")
+        let endpointTables = root.tables("endpoint").map { ($0, $0.table("data_tracking_config")) }
+        let controlTable = root.table("control")
+        let logTable = root.table("log")
+        root.refuse(Self.absentTables)
+
+        device = Self.device(deviceTable)
+        let source = SourceConfig(reading: sourceTable)
+        tracking = Tracker.Settings(trackables: [])
+        tracking.read(trackingTable)
+        let preset = tracking.sampling.read(samplingTable)
+        tracking.resolution.read(resolutionTable, preset: preset)
+        tracking.trackables = Trackable.all(trackableTables, device: device)
+        outbox = OutboxConfig(reading: outboxTable, vendor: endpointTables.map(\.1))
+        endpoints = EndpointConfig.all(endpointTables, device: device)
+        tracking.keepEngineFixes = endpoints.contains { $0.settings.feed == .engine }
+        control = ControlConfig(reading: controlTable)
+        log = LogConfig(reading: logTable)
+
+        guard let source else { return nil }
+        self.source = source
+        if !root.has("endpoint") {
+            root.warn("endpoint", "found none, expected at least one: locations are recorded but never uploaded")
+        }
+    }
+
+    private static func device(_ table: TableReader) -> String {
+        var id = "machine"
+        table.read("id", into: &id, as: .name)
+        guard id == "machine" else { return id }
+        if let machine = table.environment.machineID() { return machine }
+        table.report(
+            "id", "found \"machine\" on a host without /etc/machine-id, expected the name of the device here")
+        return id
+    }
+}
+
+extension AgentConfig.ControlConfig {
+    fileprivate init(reading table: TableReader) {
+        let directory = table.environment.directory("RUNTIME_DIRECTORY", fallback: "/run/waypost")
+        socket = "\(directory)/control.sock"
+        // The kernel's limit on the name of a Unix socket is 107 bytes.
+        table.read(
+            "socket", into: &socket,
+            as: .text("an absolute path of at most 107 bytes") {
+                $0.hasPrefix("/") && $0.utf8.count <= 107 ? nil : Mistake()
+            })
+        table.read("group", into: &group, as: .text("the name of a group"))
+    }
+}
+
+extension AgentConfig.LogConfig {
+    fileprivate init(reading table: TableReader) {
+        table.read("level", into: &level, as: .word(Logger.Level.allCases.reversed().map { ($0.rawValue, $0) }))
+        table.read("positions", into: &positions, as: .flag)
+    }
+}
+
+extension ValueForm where Value == String {
+    /// A name that goes over the wire and into paths of URLs.
+    static var name: ValueForm {
+        text("a name of at most 128 bytes") { $0.utf8.count <= 128 ? nil : Mistake() }
+    }
+
+    /// Relative paths would depend on where the daemon was started.
+    static func absolutePath(_ what: String) -> ValueForm {
+        text("the absolute path of \(what)") { $0.hasPrefix("/") ? nil : Mistake() }
+    }
+}

@@ -1,0 +1,34 @@
+import Positioning
+
+/// What a configuration may refer to outside its own text.
+public struct ConfigurationEnvironment {
+    /// Of the process: `${env:NAME}`, `STATE_DIRECTORY`, `RUNTIME_DIRECTORY`, `CREDENTIALS_DIRECTORY`.
+    public var variables: [String: String]
+    /// `${hostname}`; nil when the host has none.
+    public var hostname: () -> String?
+    /// `${machine_id}` and the device named `machine`: 16 hex digits that are derived from the machine id for this
+    /// application alone, never the machine id itself; nil when the host has none.
+    public var machineID: () -> String?
+    /// A live receiver that tells an earlier date suffers from the rollover of its week number; nil = believe it.
+    public var buildDate: CivilDate?
+    /// Whether a `credential:` that cannot be looked up is an error. `check` says false: outside of the unit there is no
+    /// `CREDENTIALS_DIRECTORY`, and its absence proves nothing about the file.
+    public var requiresCredentials: Bool
+
+    public init(
+        variables: [String: String], hostname: @escaping () -> String?, machineID: @escaping () -> String?,
+        buildDate: CivilDate? = nil, requiresCredentials: Bool = true
+    ) {
+        self.variables = variables
+        self.hostname = hostname
+        self.machineID = machineID
+        self.buildDate = buildDate
+        self.requiresCredentials = requiresCredentials
+    }
+
+    /// The first directory of a list that systemd sets, `/var/lib/waypost` and the like; `fallback` when unset.
+    func directory(_ variable: String, fallback: String) -> String {
+        let first = (variables[variable] ?? "").split(separator: ":").first.map(String.init)
+        return first ?? fallback
+    }
+}

@@ -1,0 +1,35 @@
+/// One thing that is wrong, or doubtful, in the configuration.
+public struct ConfigurationProblem: Hashable, Sendable, CustomStringConvertible {
+    /// nil when the problem is not at one place of one file.
+    public var position: SourcePosition?
+    /// Dotted path of the key; nil for a file that is not TOML, or cannot be read.
+    public var key: String?
+    /// Without position and key; never holds the value of a secret.
+    public var message: String
+
+    public init(_ message: String, at position: SourcePosition? = nil, key: String? = nil) {
+        self.message = message
+        self.position = position
+        self.key = key
+    }
+
+    /// `file:line:column: key: found …, expected … (did you mean …?)`
+    public var description: String {
+        [position?.description, key, message].compactMap { $0 }.joined(separator: ": ")
+    }
+}
+
+/// Everything that keeps a configuration from being used, in the order of the files and lines. Exit status 78.
+public struct ConfigurationProblems: Error, Hashable, Sendable, CustomStringConvertible {
+    public var problems: [ConfigurationProblem]
+    /// What would have been doubtful besides.
+    public var warnings: [ConfigurationProblem]
+
+    public init(_ problems: [ConfigurationProblem], warnings: [ConfigurationProblem] = []) {
+        self.problems = problems
+        self.warnings = warnings
+    }
+
+    /// One line for each problem.
+    public var description: String { problems.map(\.description).joined(separator: "\n") }
+}

@@ -1,0 +1,36 @@
+/// Every key with the value that is in force.
+public struct EffectiveConfiguration: Sendable, CustomStringConvertible {
+    /// One key.
+    public struct Entry: Hashable, Sendable {
+        /// With brackets: `[tracking]`, `[[endpoint]]`.
+        public var table: String
+        public var key: String
+        /// As TOML; nil = unset. A secret is its reference, never its value.
+        public var value: String?
+        /// nil = the built-in default.
+        public var origin: SourcePosition?
+        /// Where the default comes from when it is not built in, such as `preset "active"`.
+        public var note: String?
+    }
+
+    public var entries: [Entry] = []
+
+    /// The file that would give the same configuration: `key = value  # from file:line`, or `# default`.
+    public var description: String {
+        var text = ""
+        var table: String?
+        for entry in entries {
+            if entry.table != table {
+                text += (table == nil ? "" : "\n") + entry.table + "\n"
+                table = entry.table
+            }
+            let origin = entry.origin.map { "from \($0.file):\($0.line)" } ?? entry.note ?? "default"
+            if let value = entry.value {
+                text += "\(entry.key) = \(value)  # \(origin)\n"
+            } else {
+                text += "# \(entry.key) is not set  # \(origin)\n"
+            }
+        }
+        return text
+    }
+}

@@ -1,0 +1,14 @@
+import Delivery
+
+/// An endpoint with what its requests carry besides the rows.
+public struct EndpointConfig: Hashable, Sendable {
+    public var settings: EndpointSettings
+    /// To be added to every request, secrets filled in, `Authorization` among them. Not for logs: see ``shownHeaders``.
+    public var headers: [UplinkRequest.Header] = []
+    /// The same with every secret masked.
+    public var shownHeaders: [UplinkRequest.Header] = []
+    /// A secret goes out with each request.
+    public var carriesSecret = false
+
+    public init(settings: EndpointSettings) { self.settings = settings }
+}

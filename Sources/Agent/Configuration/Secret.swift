@@ -1,0 +1,109 @@
+import Glibc
+
+/// A secret that the configuration names but does not hold.
+struct Secret: Equatable {
+    enum Reference: Equatable {
+        /// A file of that name in `CREDENTIALS_DIRECTORY`, put there by `LoadCredential=`.
+        case credential(String)
+        case file(String)
+        case environment(String)
+    }
+
+    static let expectation = "\"credential:NAME\", \"file:PATH\" or \"env:NAME\" (the secret itself never stands here)"
+    /// Longer ones are no secrets but mistakes.
+    private static let bytesMax = 64 * 1024
+
+    /// nil = not a reference, perhaps the secret itself: it must not be shown.
+    static func reference(_ text: String) -> Reference? {
+        guard let colon = text.firstIndex(of: ":") else { return nil }
+        let name = String(text[text.index(after: colon)...])
+        guard !name.isEmpty else { return nil }
+        switch text[..<colon] {
+        case "credential" where !name.contains("/"): return .credential(name)
+        case "file" where name.hasPrefix("/"): return .file(name)
+        case "env": return .environment(name)
+        default: return nil
+        }
+    }
+
+    /// The value, or what is wrong, in words that do not give it away. nil = cannot be known here, and need not be.
+    static func value(of reference: Reference, _ environment: ConfigurationEnvironment) -> Result<String?, Mistake> {
+        switch reference {
+        case .environment(let name):
+            guard let value = environment.variables[name] else {
+                return .failure(Mistake(found: "env:\(name), which is not set", expected: "a variable that is set"))
+            }
+            return checked(Array(value.utf8), "env:\(name)").map { $0 }
+        case .credential(let name):
+            guard let directory = environment.variables["CREDENTIALS_DIRECTORY"] else {
+                if !environment.requiresCredentials { return .success(nil) }
+                return .failure(
+                    Mistake(
+                        found: "credential:\(name) without CREDENTIALS_DIRECTORY",
+                        expected: "to be started by a unit with LoadCredential=\(name):PATH"))
+            }
+            return contents("\(directory)/\(name)", "credential:\(name)", isPrivate: false).map { $0 }
+        case .file(let path):
+            return contents(path, "file:\(path)", isPrivate: true).map { $0 }
+        }
+    }
+
+    private static func contents(_ path: String, _ name: String, isPrivate: Bool) -> Result<String, Mistake> {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            return .failure(Mistake(found: "\(name): \(errorText(errno))", expected: "a file that can be read"))
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            return .failure(Mistake(found: "\(name), which is no plain file", expected: "a file that can be read"))
+        }
+        if isPrivate, status.st_mode & 0o077 != 0 {
+            return .failure(
+                Mistake(
+                    found: "\(name) with mode \(octal(status.st_mode & 0o777))",
+                    expected: "a file that only its owner can read (chmod 600)"))
+        }
+        guard let bytes = readAll(descriptor, bytesMax: bytesMax) else {
+            return .failure(Mistake(found: "\(name), which cannot be read", expected: "a file of at most 64 KiB"))
+        }
+        return checked(bytes, name)
+    }
+
+    private static func checked(_ bytes: [UInt8], _ name: String) -> Result<String, Mistake> {
+        let value = bytes.last == UInt8(ascii: "\n") ? Array(bytes.dropLast()) : bytes
+        if value.isEmpty { return .failure(Mistake(found: "\(name), which is empty", expected: "a secret")) }
+        guard let text = String(validating: value, as: UTF8.self), !value.contains(where: { $0 < 0x20 || $0 == 0x7F })
+        else {
+            return .failure(
+                Mistake(found: "\(name) with line breaks or control characters", expected: "one line of text"))
+        }
+        return .success(text)
+    }
+
+    private static func octal(_ mode: mode_t) -> String {
+        let digits = String(mode, radix: 8)
+        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    }
+}
+
+/// `strerror` without its shared buffer.
+func errorText(_ code: Int32) -> String {
+    var buffer = [CChar](repeating: 0, count: 128)
+    guard strerror_r(code, &buffer, buffer.count) == 0 else { return "error \(code)" }
+    return buffer.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+}
+
+/// The whole file; nil when it is longer or cannot be read.
+func readAll(_ descriptor: Int32, bytesMax: Int) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 16 * 1024)
+    while true {
+        let count = read(descriptor, &chunk, chunk.count)
+        if count < 0, errno == EINTR { continue }
+        guard count >= 0 else { return nil }
+        if count == 0 { return bytes }
+        bytes += chunk[..<count]
+        if bytes.count > bytesMax { return nil }
+    }
+}

@@ -1,0 +1,194 @@
+import NMEA
+import Positioning
+import Sensors
+
+extension SourceConfig {
+    fileprivate enum Kind: String, CaseIterable { case serial, file, tcp, udp }
+
+    /// nil when the table does not say where the fixes come from.
+    init?(reading table: TableReader) {
+        if !table.isWritten {
+            table.report("kind", "found nothing, expected [source], which says where the fixes come from")
+        }
+        let kind = table.require("kind", as: .sourceKind)
+        let keys = Keys(table)
+        var decoder = NMEADecoder.Settings(live: kind != .file)
+        decoder.read(table, buildDate: table.environment.buildDate)
+        guard let kind else { return nil }
+        keys.check(table, kind)
+
+        switch kind {
+        case .serial:
+            guard let path = keys.path else { return nil }
+            self = .serial(
+                SerialSettings(path: path, speed: keys.speed, staleness: keys.staleness, decoder: decoder))
+        case .file:
+            guard let path = keys.path else { return nil }
+            self = .file(
+                FileSettings(
+                    path: path, follow: keys.follow, playback: keys.playback, staleness: keys.staleness,
+                    decoder: decoder))
+        case .tcp:
+            guard let host = keys.host, let port = keys.port else { return nil }
+            self = .tcp(TCPSettings(host: host, port: port, staleness: keys.staleness, decoder: decoder))
+        case .udp:
+            guard let port = keys.port else { return nil }
+            self = .udp(
+                UDPSettings(
+                    host: keys.host ?? "127.0.0.1", port: port, from: keys.from, staleness: keys.staleness,
+                    decoder: decoder))
+        }
+    }
+
+    /// The keys of all kinds.
+    private struct Keys {
+        var path: String?
+        var speed = SerialSettings.Speed.auto
+        var host: String?
+        var port: UInt16?
+        var from: String?
+        var playback = FileSettings.Playback.maximum
+        var follow = false
+        var staleness = Duration.seconds(5)
+
+        private static let homes: [(key: String, kinds: [Kind])] = [
+            ("path", [.serial, .file]), ("baud", [.serial]), ("host", [.tcp, .udp]), ("port", [.tcp, .udp]),
+            ("from", [.udp]), ("playback", [.file]), ("follow", [.file]),
+        ]
+        private static let needed: [(key: String, kinds: [Kind], what: String)] = [
+            ("path", [.serial, .file], "the path of the device or file"), ("host", [.tcp], "a host name or address"),
+            ("port", [.tcp, .udp], "a port from 1 to 65535"),
+        ]
+
+        init(_ table: TableReader) {
+            table.read("path", into: &path, as: .sourcePath)
+            table.read("baud", into: &speed, as: .baud)
+            table.read("host", into: &host, as: .text("a host name or address") { $0.contains("/") ? Mistake() : nil })
+            table.read("port", into: &port, as: .port)
+            table.read("from", into: &from, as: .text("an address in digits"))
+            table.read("playback", into: &playback, as: .playback)
+            table.read("follow", into: &follow, as: .flag)
+            table.read("stale_after", into: &staleness, as: .duration(.between(1, 3600)))
+        }
+
+        /// Reports what a kind lacks, and what is there in vain.
+        func check(_ table: TableReader, _ kind: Kind) {
+            for (key, kinds) in Self.homes where table.has(key) && !kinds.contains(kind) {
+                let right = kinds.map { "kind = \($0.rawValue.asTOML)" }.joined(separator: " or ")
+                table.report(key, "found with kind = \(kind.rawValue.asTOML), expected only with \(right)")
+            }
+            for (key, kinds, what) in Self.needed where !table.has(key) && kinds.contains(kind) {
+                table.report(key, "found nothing, expected \(what), which kind = \(kind.rawValue.asTOML) needs")
+            }
+        }
+    }
+}
+
+extension NMEADecoder.Settings {
+    private enum Repair: String, CaseIterable { case off, repair }
+
+    fileprivate mutating func read(_ table: TableReader, buildDate: CivilDate?) {
+        // Old logs are legitimately old; an old date from a receiver that runs now is the rollover of its week number.
+        var repair = live ? Repair.repair : .off
+        table.read("talker", into: &talker, as: .talker)
+        table.read("rollover", into: &repair, as: .word(Repair.allCases.map { ($0.rawValue, $0) }))
+        if repair == .repair, let buildDate { rollover = .repair(buildDate: buildDate) }
+        table.read("allow_missing_checksum", into: &allowMissingChecksum, as: .flag)
+
+        let errors = table.table("range_error")
+        let metres = ValueForm<Double>.distance(.between(0.001, 1000))
+        errors.read("gps", into: &rangeErrors.gps, as: metres)
+        errors.read("dgps", into: &rangeErrors.dgps, as: metres)
+        errors.read("pps", into: &rangeErrors.pps, as: metres)
+        errors.read("rtk", into: &rangeErrors.rtk, as: metres)
+        errors.read("rtk_float", into: &rangeErrors.rtkFloat, as: metres)
+        errors.read("dead_reckoning", into: &rangeErrors.deadReckoning, as: metres)
+        errors.read("dead_reckoning_growth", into: &rangeErrors.deadReckoningGrowth, as: .distance(.between(0, 1000)))
+    }
+}
+
+extension ValueForm where Value == SourceConfig.Kind {
+    fileprivate static var sourceKind: ValueForm {
+        let words = word(SourceConfig.Kind.allCases.map { ($0.rawValue, $0) })
+        var form = words
+        form.read = { node, environment in
+            guard case .string("gpsd") = node.value else { return words.read(node, environment) }
+            return .mistake(
+                Mistake(
+                    found: "\"gpsd\", which this build does not have",
+                    expected: words.expected + "; kind = \"tcp\" reads raw NMEA from a port"))
+        }
+        return form
+    }
+}
+
+extension ValueForm where Value == String {
+    fileprivate static var sourcePath: ValueForm {
+        text("an absolute path, or \"-\" for standard input") { $0.hasPrefix("/") || $0 == "-" ? nil : Mistake() }
+    }
+
+    fileprivate static var talker: ValueForm {
+        text("a talker of two capital letters, such as \"GP\"") { text in
+            text.utf8.count == 2 && text.utf8.allSatisfy { (65...90).contains($0) } ? nil : Mistake()
+        }
+    }
+}
+
+extension ValueForm where Value == UInt16 {
+    fileprivate static var port: ValueForm {
+        ValueForm<Int>.integer("a port", .between(1, 65_535)).map(to: { UInt16($0) }, from: { Int($0) })
+    }
+}
+
+extension ValueForm where Value == SerialSettings.Speed {
+    fileprivate static var baud: ValueForm {
+        ValueForm(
+            expected: "\"auto\" or one of \(LineSpeed.supported.map(String.init).joined(separator: ", "))",
+            read: { node, _ in
+                switch node.value {
+                case .string("auto"): .value(.auto)
+                case .string(let text):
+                    .mistake(Mistake(suggestion: Int(text) != nil ? text : nearest(text, in: ["auto"])?.asTOML))
+                case .integer(let baud):
+                    if let speed = Int(exactly: baud).flatMap({ LineSpeed(baud: $0) }) {
+                        .value(.fixed(speed))
+                    } else {
+                        .mistake(
+                            Mistake(suggestion: nearest(String(baud), in: LineSpeed.supported.map { String($0) })))
+                    }
+                default: .mistake(Mistake())
+                }
+            },
+            render: { speed in
+                switch speed {
+                case .auto: "\"auto\""
+                case .fixed(let speed): String(speed.baud)
+                }
+            })
+    }
+}
+
+extension ValueForm where Value == FileSettings.Playback {
+    fileprivate static var playback: ValueForm {
+        let limits = Limits.between(0.001, 100_000.0)
+        return ValueForm(
+            expected: "\"recorded\", \"max\" or a factor above 0",
+            read: { node, _ in
+                switch node.value {
+                case .string("recorded"): return .value(.recorded(factor: 1))
+                case .string("max"): return .value(.maximum)
+                case .string(let text):
+                    return .mistake(Mistake(suggestion: nearest(text, in: ["recorded", "max"])?.asTOML))
+                default:
+                    guard let factor = node.finiteNumber, limits.contains(factor) else { return .mistake(Mistake()) }
+                    return .value(.recorded(factor: factor))
+                }
+            },
+            render: { playback in
+                switch playback {
+                case .maximum: "\"max\""
+                case .recorded(let factor): factor == 1 ? "\"recorded\"" : factor.plain
+                }
+            })
+    }
+}

@@ -1,0 +1,11 @@
+import NMEA
+import Positioning
+import Sensors
+
+/// Where the fixes come from.
+public enum SourceConfig: Sendable {
+    case serial(SerialSettings)
+    case file(FileSettings)
+    case tcp(TCPSettings)
+    case udp(UDPSettings)
+}

@@ -1,0 +1,223 @@
+/// One table of the configuration, read key by key.
+final class TableReader {
+    private unowned let reader: ConfigurationReader
+    /// Dotted, for messages: `resolution.default`. Empty for the outermost.
+    let path: String
+    /// With brackets, as it is written: `[resolution.default]`, `[[endpoint]]`.
+    let title: String
+    let position: SourcePosition
+    /// Whether the file has this table.
+    let isWritten: Bool
+    private let table: TOMLTable
+    private var readKeys: Set<String> = []
+    private let isShown: Bool
+
+    init(
+        reader: ConfigurationReader, path: String, title: String, table: TOMLTable, position: SourcePosition,
+        isWritten: Bool, isShown: Bool = true
+    ) {
+        self.reader = reader
+        self.path = path
+        self.title = title
+        self.table = table
+        self.position = position
+        self.isWritten = isWritten
+        self.isShown = isShown
+    }
+
+    var environment: ConfigurationEnvironment { reader.environment }
+
+    func keyPath(_ key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
+
+    var unread: [TOMLEntry] { table.entries.filter { !readKeys.contains($0.key) } }
+
+    var isEmpty: Bool { table.entries.isEmpty }
+
+    func has(_ key: String) -> Bool { table[key] != nil }
+
+    /// Where the value stands; the table's own place when it is not written.
+    func place(of key: String) -> SourcePosition { table[key]?.node.position ?? position }
+
+    /// A vendor's name for a key, and the form of the vendor's bare number.
+    struct Alias<Value> {
+        var name: String
+        var form: ValueForm<Value>
+        /// The table where the vendor's name stands, where that is not the table of our key.
+        var table: TableReader?
+
+        init(_ name: String, _ form: ValueForm<Value>, in table: TableReader? = nil) {
+            self.name = name
+            self.form = form
+            self.table = table
+        }
+    }
+
+    /// Puts the value of a key into `value`, which holds the default; true when the file has a value that counts.
+    @discardableResult
+    func read<Value>(
+        _ key: String, into value: inout Value, as form: ValueForm<Value>, alias: Alias<Value>? = nil,
+        note: String? = nil
+    ) -> Bool {
+        var origin: SourcePosition?
+        if let entry = take(key), let read = evaluate(entry, form) {
+            value = read
+            origin = entry.keyPosition
+        }
+        if let alias, let entry = (alias.table ?? self).take(alias.name) {
+            if let ours = table[key] {
+                reader.report(
+                    ConfigurationProblem(
+                        "found together with \(key) (line \(ours.keyPosition.line)), "
+                            + "expected one of the two: it is another name for the same setting",
+                        at: entry.keyPosition, key: (alias.table ?? self).keyPath(alias.name)))
+            } else if let read = (alias.table ?? self).evaluate(entry, alias.form) {
+                value = read
+                origin = entry.keyPosition
+            }
+        }
+        show(key, form.render(value), origin, note)
+        return origin != nil
+    }
+
+    /// The same for a key without a default; nil stays nil when the key is not written.
+    @discardableResult
+    func read<Value>(
+        _ key: String, into value: inout Value?, as form: ValueForm<Value>, alias: Alias<Value>? = nil,
+        note: String? = nil
+    ) -> Bool {
+        let optional = form.optional
+        return read(
+            key, into: &value, as: optional, alias: alias.map { Alias($0.name, $0.form.optional, in: $0.table) },
+            note: note)
+    }
+
+    /// A key that must be there; nil, and a problem, when it is not.
+    func require<Value>(_ key: String, as form: ValueForm<Value>, alias: Alias<Value>? = nil) -> Value? {
+        var value: Value?
+        read(key, into: &value, as: form, alias: alias)
+        let aliasWritten = alias.map { ($0.table ?? self).has($0.name) } ?? false
+        if isWritten, !has(key), !aliasWritten {
+            report(key, "found nothing, expected \(form.expected)", at: position)
+        }
+        return value
+    }
+
+    func report(_ key: String, _ message: String, at place: SourcePosition? = nil) {
+        reader.report(ConfigurationProblem(message, at: place ?? self.place(of: key), key: keyPath(key)))
+    }
+
+    func warn(_ key: String, _ message: String) {
+        reader.warn(ConfigurationProblem(message, at: place(of: key), key: keyPath(key)))
+    }
+
+    /// Keys of the manual that this build does not have: a clear word instead of "unknown".
+    func refuse(_ keys: [String]) {
+        for key in keys {
+            guard let entry = take(key) else { continue }
+            reader.report(
+                ConfigurationProblem(
+                    "found a key that this build of waypost does not have", at: entry.keyPosition, key: keyPath(key)))
+        }
+    }
+
+    func show(_ key: String, _ value: String?, _ origin: SourcePosition?, _ note: String? = nil) {
+        guard isShown else { return }
+        reader.show(
+            EffectiveConfiguration.Entry(
+                table: title, key: key, value: value == "" ? nil : value, origin: origin, note: note))
+    }
+
+    /// Marks a key as known and gives its entry.
+    func take(_ key: String) -> TOMLEntry? {
+        readKeys.insert(key)
+        reader.learn(key, of: title)
+        return table[key]
+    }
+
+    /// Every entry, for tables whose keys are the user's own.
+    func takeAll() -> [TOMLEntry] {
+        readKeys.formUnion(table.entries.map(\.key))
+        return table.entries
+    }
+
+    func evaluate<Value>(_ entry: TOMLEntry, _ form: ValueForm<Value>) -> Value? {
+        switch form.read(entry.node, reader.environment) {
+        case .value(let value): return value
+        case .mistake(let mistake):
+            let found = mistake.found ?? (form.isSecret ? entry.node.kind : entry.node.description)
+            let hint = mistake.suggestion.map { " (did you mean \($0)?)" } ?? ""
+            let key = mistake.subkey.map { "\(entry.key).\($0)" } ?? entry.key
+            reader.report(
+                ConfigurationProblem(
+                    "found \(found), expected \(mistake.expected ?? form.expected)\(hint)",
+                    at: mistake.position ?? entry.node.position, key: keyPath(key)))
+            return nil
+        }
+    }
+
+    /// A table of this table, empty where the file has none.
+    func table(_ key: String) -> TableReader {
+        let inner = path.isEmpty ? key : "\(path).\(key)"
+        let empty = child(inner, "[\(inner)]", TOMLTable(), position, isWritten: false)
+        guard let entry = take(key) else { return reader.visit(empty) }
+        switch entry.node.value {
+        case .table(let table):
+            return reader.visit(child(inner, "[\(inner)]", table, entry.keyPosition, isWritten: true))
+        case .array(let elements) where elements.contains { if case .table = $0.value { true } else { false } }:
+            reader.report(
+                ConfigurationProblem(
+                    "found an array of tables, expected one table, written [\(inner)]", at: entry.keyPosition,
+                    key: inner))
+        default:
+            reader.report(
+                ConfigurationProblem(
+                    "found \(entry.node.description), expected a table, written [\(inner)]",
+                    at: entry.node.position, key: inner))
+        }
+        return reader.visit(empty)
+    }
+
+    /// The tables of an array; where the file has none, one that is not written, so that its keys are known.
+    func tables(_ key: String) -> [TableReader] {
+        let title = "[[\(key)]]"
+        let none = child(key, title, TOMLTable(), position, isWritten: false, isShown: false)
+        guard let entry = take(key) else { return [reader.visit(none)] }
+        if case .array(let elements) = entry.node.value {
+            let tables = elements.compactMap { element in
+                if case .table(let table) = element.value { (table, element.position) } else { nil }
+            }
+            if tables.count == elements.count, !tables.isEmpty {
+                return tables.map { reader.visit(child(key, title, $0, $1, isWritten: true)) }
+            }
+        }
+        reader.report(
+            ConfigurationProblem(
+                "found \(entry.node.description), expected tables, each written \(title)", at: entry.keyPosition,
+                key: key))
+        return [reader.visit(none)]
+    }
+
+    private func child(
+        _ path: String, _ title: String, _ table: TOMLTable, _ position: SourcePosition, isWritten: Bool,
+        isShown: Bool = true
+    ) -> TableReader {
+        TableReader(
+            reader: reader, path: path, title: title, table: table, position: position, isWritten: isWritten,
+            isShown: isShown && self.isShown)
+    }
+}
+
+extension ValueForm {
+    fileprivate var optional: ValueForm<Value?> {
+        let render = render
+        return ValueForm<Value?>(
+            expected: expected,
+            read: { [read] node, environment in
+                switch read(node, environment) {
+                case .value(let value): .value(value)
+                case .mistake(let mistake): .mistake(mistake)
+                }
+            },
+            render: { $0.map(render) ?? "" }, isSecret: isSecret)
+    }
+}

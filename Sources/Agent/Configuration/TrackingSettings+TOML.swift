@@ -1,0 +1,135 @@
+import Positioning
+import Tracking
+
+extension Tracker.Settings {
+    mutating func read(_ table: TableReader) {
+        table.read("accuracy_limit", into: &admission.accuracyMax, as: .distance(.atLeast(1)))
+        table.read("speed_limit", into: &admission.speedMax, as: .speed(.atLeast(1)))
+        table.read("allow_simulated", into: &admission.allowSimulated, as: .flag)
+        motion.read(table)
+        table.read("trip_summary", into: &tripSummary, as: .flag)
+        table.refuse(["moving", "stationary", "stop_on_stationary"])
+    }
+}
+
+extension MotionDetector.Settings {
+    fileprivate mutating func read(_ table: TableReader) {
+        table.read(
+            "stop_timeout", into: &stopTimeout, as: .duration(.between(0, 86_400)),
+            alias: .init("stopTimeout", .bare("minutes", seconds: 60, .between(0, 1440))))
+        table.read("still_speed", into: &stillSpeed, as: .speed(.between(0.1, 5)))
+        table.read(
+            "stationary_radius", into: &stationaryRadius, as: .distance(.between(10, 10_000)),
+            alias: .init("stationaryRadius", .number("a number of metres", .between(10, 10_000))))
+        table.read("backup_radius", into: &backupRadius, as: .distance(.between(100, 100_000)))
+        if backupRadius < stationaryRadius {
+            table.report(
+                table.has("backup_radius") ? "backup_radius" : "stationary_radius",
+                "found a backup radius of \(UnitScale.distance.render(backupRadius)) within the stationary radius of "
+                    + "\(UnitScale.distance.render(stationaryRadius)), expected it to be at least as large")
+        }
+        table.read("start_evidence", into: &startEvidence, as: .distance(.between(1, 1000)))
+        table.read("outside_evidence", into: &outsideEvidence, as: .distance(.between(1, 1000)))
+        table.read("resume_evidence", into: &resumeEvidence, as: .distance(.between(1, 1000)))
+        table.read("consecutive_fixes", into: &consecutiveFixes, as: .integer(.between(1, 60)))
+        table.read("motion_trigger_delay", into: &motionTriggerDelay, as: .duration(.between(0, 600)))
+        table.read("anchor_accuracy", into: &anchorAccuracy, as: .distance(.between(1, 50)))
+        table.read(
+            "heartbeat", into: &heartbeat, as: .duration(.between(0, 7 * 86_400)),
+            alias: .init("heartbeatInterval", .bare("seconds", seconds: 1, .between(0, 7 * 86_400))))
+        table.read("gap_after", into: &gapAfter, as: .duration(.between(10, 86_400)))
+        table.read("no_fix_timeout", into: &noFixTimeout, as: .duration(.between(60, 7 * 86_400)))
+        table.read("power_off_stop", into: &powerOffStop, as: .duration(.between(0, 86_400)))
+        table.read("ring", into: &ring, as: .duration(.between(30, 3600)))
+        table.read("static_navigation", into: &staticNavigation, as: .flag)
+        table.read("disable_stop_detection", into: &disableStopDetection, as: .flag)
+        table.read("start_moving", into: &startMoving, as: .flag)
+        table.read("power_starts_trip", into: &powerStartsTrip, as: .flag)
+    }
+}
+
+/// Interval and displacement under one word. The vendors' modes of the same names publish no numbers; these are ours.
+enum SamplingPreset: String, CaseIterable {
+    case active, balanced, passive
+
+    var resolution: Resolution {
+        switch self {
+        case .active: Resolution(priority: .balanced, intervalMs: 1000, displacement: 5)
+        case .balanced: Resolution(priority: .balanced, intervalMs: 10_000, displacement: 50)
+        case .passive: Resolution(priority: .balanced, intervalMs: 300_000, displacement: 200)
+        }
+    }
+}
+
+extension LocationSampler.Settings {
+    /// Gives the preset, which fills in what `[resolution]` leaves out.
+    mutating func read(_ table: TableReader) -> SamplingPreset? {
+        var preset: SamplingPreset?
+        table.read("preset", into: &preset, as: .word(SamplingPreset.allCases.map { ($0.rawValue, $0) }))
+        table.read("rule", into: &rule, as: .word(LocationSampler.Rule.allCases.map { ($0.rawValue, $0) }))
+        table.read("min_gap", into: &minGap, as: .duration(.between(0, 86_400)))
+        table.refuse(["bound", "max_delay", "angle", "speed_change", "elasticity"])
+        return preset
+    }
+}
+
+extension ResolutionSettings {
+    mutating func read(_ table: TableReader, preset: SamplingPreset?) {
+        if let preset { self.default = preset.resolution }
+        let note = preset.map { "preset \($0.rawValue.asTOML)" }
+        let whole = table.table("default")
+        let vendorMs = ValueForm<Int64>.intervalMs(.number("a number of milliseconds", .between(0, 86_400_000)))
+        let vendorMetres = ValueForm<Double>.number("a number of metres", .between(0, 1e6))
+        if whole.isWritten {
+            if let resolution = Resolution(reading: whole) { self.default = resolution }
+            for name in ["distanceFilter", "locationUpdateInterval"] where table.take(name) != nil {
+                table.report(name, "found together with default, expected one of the two: \(name) is a part of it")
+            }
+        } else {
+            // Not `require`: these are names of the reader's vocabulary here, and values only by the vendor's names.
+            whole.read("priority", into: &self.default.priority, as: .priority, note: note)
+            whole.read(
+                "interval", into: &self.default.intervalMs, as: .intervalMs,
+                alias: .init("locationUpdateInterval", vendorMs, in: table), note: note)
+            whole.read(
+                "displacement", into: &self.default.displacement, as: .displacement,
+                alias: .init("distanceFilter", vendorMetres, in: table), note: note)
+        }
+        constantEngine = Resolution(reading: table.table("constant_engine"))
+        table.refuse(["proximity", "subscriber_interval_floor", "rule"])
+    }
+}
+
+extension Resolution {
+    /// nil when the table is not written, or not whole.
+    init?(reading table: TableReader) {
+        let priority = table.require("priority", as: .priority)
+        let interval = table.require("interval", as: .intervalMs)
+        let displacement = table.require("displacement", as: .displacement)
+        guard let priority, let interval, let displacement else { return nil }
+        self.init(priority: priority, intervalMs: interval, displacement: displacement)
+    }
+}
+
+extension ValueForm where Value == AccuracyPriority {
+    static var priority: ValueForm { .word(AccuracyPriority.allCases.map { ($0.word, $0) }) }
+}
+
+extension ValueForm where Value == Int64 {
+    static var intervalMs: ValueForm {
+        ValueForm<Duration>.duration(.between(0, 86_400))
+            .map(to: { $0.milliseconds }, from: { .milliseconds($0) })
+    }
+
+    /// A vendor's bare number of milliseconds.
+    static func intervalMs(_ form: ValueForm<Double>) -> ValueForm {
+        let ours = intervalMs
+        var vendor = form.map(to: { Int64($0.rounded()) }, from: { Double($0) })
+        vendor.render = ours.render
+        return vendor
+    }
+}
+
+extension ValueForm where Value == Double {
+    static var displacement: ValueForm { .distance(.between(0, 1e6)) }
+}

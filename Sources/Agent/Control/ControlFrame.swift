@@ -1,0 +1,72 @@
+import Delivery
+import FoundationEssentials
+
+/// One request over the control socket: `{"id":1,"do":"status"}` and a line feed.
+struct ControlRequest: Decodable {
+    var id: Int?
+    var `do`: String
+    var moving: Bool?
+    var pace: String?
+    var commit: Bool?
+    var panic: Bool?
+}
+
+/// Why a request was refused, in words for people.
+struct ControlError: Error, Hashable {
+    /// `bad-frame`, `unknown-verb`, `refused`, …
+    var code: String
+    var message: String
+    /// What to do about it; nil when the message says it all.
+    var hint: String?
+
+    init(_ code: String, _ message: String, hint: String? = nil) {
+        self.code = code
+        self.message = message
+        self.hint = hint
+    }
+}
+
+/// Frames of the control socket.
+enum ControlFrame {
+    /// Longest line in either direction, the line feed included.
+    static let bytesMax = 65_536
+
+    static func decode(_ line: [UInt8]) throws(ControlError) -> ControlRequest {
+        do {
+            return try JSONDecoder().decode(ControlRequest.self, from: Data(line))
+        } catch {
+            throw ControlError(
+                "bad-frame", "not a request", hint: #"one JSON object a line, such as {"id":1,"do":"status"}"#)
+        }
+    }
+}
+
+extension ControlFrame {
+    /// `{"id":1,"ok":true,…}`; `members` writes the rest.
+    static func success(
+        id: Int?, _ members: (inout JSONWriter) throws(ControlError) -> Void
+    ) throws(ControlError) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.field("id", id)
+        writer.field("ok", true)
+        try members(&writer)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// `{"id":1,"error":{"code":"…","message":"…","hint":"…"}}`
+    static func failure(id: Int?, _ error: ControlError) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.field("id", id)
+        writer.key("error")
+        writer.beginObject()
+        writer.field("code", error.code)
+        writer.field("message", error.message)
+        writer.field("hint", error.hint)
+        writer.endObject()
+        writer.endObject()
+        return writer.bytes
+    }
+}

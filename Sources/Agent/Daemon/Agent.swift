@@ -1,0 +1,345 @@
+import CLinux
+import Delivery
+import FoundationEssentials
+import Glibc
+import Logging
+import NMEA
+import Outbox
+import Positioning
+import Sensors
+import Systemd
+import Tracking
+import Uplink
+
+/// The daemon: puts the parts together, runs the loop, and takes the parts down in reverse.
+public final class Agent {
+    /// What may differ from one start to the next without the configuration changing.
+    public struct Options: Sendable {
+        /// Read a file source from its beginning, whatever was read before.
+        public var fromStart = false
+        /// After the end of a file, wait no longer than this for the queue to drain; nil waits as long as it takes.
+        public var linger: Duration?
+
+        public init() {}
+    }
+
+    /// Longest time between SIGTERM and exit that is spent on the network; the unit's TimeoutStopSec is longer.
+    private static let shutdownGrace = Duration.seconds(5)
+
+    private let log: AgentLog
+    private let loop: EventLoop
+    private let notifier: Notifier
+    private let recorder: Recorder
+    private let uplink: HTTPUplink
+    private let deliveries: [EndpointDelivery]
+    private let pipeline: Pipeline
+    private var control: ControlServer?
+    private var uplinkAlarm: EventLoop.Alarm?
+    private var watchdogAlarm: EventLoop.Alarm?
+    private var statusAlarm: EventLoop.Alarm?
+    private var summaryAlarm: EventLoop.Alarm?
+    private var limitAlarm: EventLoop.Alarm?
+    private var watchdog: Watchdog?
+    private var signals: Int32 = -1
+    private let options: Options
+    private let startedAt: EventTime
+    private var statusSentAt = EventTime(nanoseconds: .min)
+    private var phase = Phase.running
+
+    private enum Phase {
+        case running
+        /// A file was read to its end; leaves to `stopping` when the queue is drained or lingering is over.
+        case draining
+        /// Everything is committed and the last attempt runs; leaves to `stopped`.
+        case stopping
+        case stopped
+    }
+
+    /// - Throws: `StartupError`: the outbox cannot be opened, another instance runs, the socket cannot be made.
+    public init(
+        config: AgentConfig, environment: [String: String], logger: Logger, options: Options = Options()
+    ) throws(StartupError) {
+        self.options = options
+        log = AgentLog(logger: logger, positions: config.log.positions)
+        notifier = Notifier(environment: environment)
+        do throws(SystemError) { loop = try EventLoop() } catch { throw StartupError(error) }
+        let now = loop.now
+        startedAt = now
+
+        // The outbox before the receiver: no fix may arrive that has nowhere to go.
+        let outbox: Outbox
+        let newUUID: [UInt8]
+        do throws(SystemError) { newUUID = try HostIdentity.randomBytes(16) } catch { throw StartupError(error) }
+        let inFlight: [Batch]
+        do throws(OutboxError) {
+            outbox = try Outbox(
+                config.outbox.settings, endpoints: config.endpoints.map(\.settings),
+                bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID)
+            inFlight = try outbox.inFlight()
+        } catch { throw StartupError(error) }
+        let outboxName = outbox.name
+        let current = outbox.current
+        let restored = Self.decode(StoredState.self, outbox.trackerState, "tracker state", log)
+        let position = Self.decode(FilePosition.self, outbox.filePosition, "file position", log)
+
+        let loop = self.loop
+        do {
+            let writer = try OutboxWriter(outbox)
+            recorder = try Recorder(
+                settings: .init(commitWindow: config.outbox.commitWindow), writer: writer, current: current, log: log,
+                loop: loop)
+        } catch let error as OutboxError {
+            throw StartupError(error)
+        } catch let error as SystemError {
+            throw StartupError(error)
+        } catch {
+            throw StartupError("\(error)", exitCode: 70)
+        }
+
+        let tap = UplinkTap(loop: loop)
+        do throws(HTTPUplink.SetupError) {
+            uplink = try HTTPUplink(settings: .init(version: AgentVersion.current)) { tap.watch($0, $1) }
+        } catch { throw StartupError(error.description, exitCode: 78) }
+        tap.uplink = uplink
+
+        let (recorder, uplink, log) = (self.recorder, self.uplink, self.log)
+        deliveries = config.endpoints.map { endpoint in
+            let depth = current.depths.first { $0.endpoint == endpoint.settings.name }
+            let batch = inFlight.first { $0.endpoint == endpoint.settings.name }
+            return EndpointDelivery(
+                schedule: DeliverySchedule(
+                    settings: endpoint.settings, state: depth?.state ?? .active, waiting: depth?.waiting ?? 0,
+                    inFlight: batch?.rows.count, acceptedBefore: (depth?.acked ?? 0) > 0, at: now),
+                batch: batch, headers: endpoint.headers, outbox: outboxName, uplink: uplink, recorder: recorder,
+                log: log, loop: loop, jitter: { Double.random(in: 0..<1) })
+        }
+        pipeline = Pipeline(
+            source: config.source.makeSource(startAt: options.fromStart ? nil : position),
+            tracker: Tracker(settings: config.tracking, restored: restored), recorder: recorder,
+            deliveries: deliveries, log: log, loop: loop)
+        uplinkAlarm = loop.alarm { [unowned self] now in
+            self.uplink.deadlineReached(at: now)
+            uplinkMoved()
+        }
+        tap.moved = { [unowned self] in uplinkMoved() }
+
+        do throws(SystemError) {
+            try listen(config.control)
+            try watchSignals()
+        } catch {
+            recorder.close()
+            throw error.code == EADDRINUSE
+                ? StartupError("\(error): another waypost listens there", exitCode: 75)
+                : StartupError("\(error); set [control] socket to a path in a directory of this user", exitCode: 73)
+        }
+        connect()
+        watchdog = Watchdog(environment: environment, at: now.nanoseconds)
+        log.started(
+            version: AgentVersion.current, source: pipeline.source.name,
+            endpoints: config.endpoints.map { $0.settings.name }, waiting: current.rows)
+    }
+
+    /// Ties the parts' events together.
+    private func connect() {
+        recorder.snapshot = { [unowned self] in
+            (Self.encode(pipeline.tracker.state), pipeline.position.flatMap { Self.encode($0) })
+        }
+        recorder.committed = { [unowned self] reply, forms, now in
+            for delivery in deliveries { delivery.committed(reply, forms, at: now) }
+            pipeline.recorderAdvanced(at: now)
+            progress(at: now)
+        }
+        recorder.refused = { [unowned self] forms, now in
+            for delivery in deliveries { delivery.refused(forms, at: now) }
+            statusChanged()
+        }
+        for delivery in deliveries {
+            delivery.changed = { [unowned self] in
+                statusChanged()
+                progress(at: loop.now)
+            }
+        }
+        pipeline.changed = { [unowned self] in statusChanged() }
+        pipeline.ended = { [unowned self] now in drain(at: now) }
+        watchdogAlarm = loop.alarm { [unowned self] now in beat(at: now) }
+        statusAlarm = loop.alarm { [unowned self] now in sendStatus(at: now) }
+        summaryAlarm = loop.alarm { [unowned self] now in summarise(at: now) }
+        limitAlarm = loop.alarm { [unowned self] now in limitReached(at: now) }
+    }
+
+    /// Serves until SIGTERM, or with a file until it is read and the queue is drained.
+    /// - Throws: `SystemError` when the loop cannot wait any more.
+    public func run() throws(SystemError) {
+        let now = loop.now
+        notifier.ready(status: "starting")
+        beat(at: now)
+        summaryAlarm?.deadline = now + .seconds(3600)
+        pipeline.start(at: now)
+        for delivery in deliveries { delivery.step(at: now) }
+        uplinkMoved()
+        try loop.run()
+        pipeline.close()
+        uplink.close()
+        control?.close()
+        recorder.close()
+        if signals >= 0 { close(signals) }
+        log.stopped(waiting: recorder.latest.rows)
+    }
+
+    private func listen(_ settings: AgentConfig.ControlConfig) throws(SystemError) {
+        var group: gid_t?
+        if let name = settings.group {
+            guard let entry = getgrnam(name) else { throw SystemError("group \(name) of [control]", code: ENOENT) }
+            group = entry.pointee.gr_gid
+        }
+        control = try ControlServer(path: settings.socket, group: group, loop: loop) {
+            [unowned self] request, _, writer throws(ControlError) in try answer(request, &writer)
+        }
+    }
+
+    private func watchSignals() throws(SystemError) {
+        signals = waypost_signalfd()
+        guard signals >= 0 else { throw SystemError("signalfd") }
+        try loop.watch(signals) { [unowned self] _, now in
+            switch waypost_signalfd_read(signals) {
+            case SIGTERM: stop("SIGTERM", at: now)
+            case SIGINT: stop("SIGINT", at: now)
+            case SIGHUP: log.warning("SIGHUP: a changed configuration takes effect at the next start")
+            default: break
+            }
+        }
+    }
+
+    private func uplinkMoved() { uplinkAlarm?.deadline = uplink.nextDeadline }
+
+    // A value that no longer decodes was written by another version; the queue itself is good, so go on without it.
+    private static func decode<Value: Decodable>(
+        _ type: Value.Type, _ bytes: [UInt8]?, _ what: String, _ log: AgentLog
+    ) -> Value? {
+        guard let bytes else { return nil }
+        do {
+            return try JSONDecoder().decode(type, from: Data(bytes))
+        } catch {
+            log.warning("the stored \(what) cannot be read and is begun anew")
+            return nil
+        }
+    }
+
+    private static func encode(_ value: some Encodable) -> [UInt8]? {
+        (try? JSONEncoder().encode(value)).map { Array($0) }
+    }
+}
+
+// Ending.
+extension Agent {
+    /// A file is done: send what is there, and leave once nothing waits.
+    private func drain(at now: EventTime) {
+        guard case .running = phase else { return }
+        phase = .draining
+        if let linger = options.linger { limitAlarm?.deadline = now + linger }
+        recorder.commit(at: now) { [unowned self] in
+            for delivery in deliveries { delivery.flush(at: loop.now) }
+            uplinkMoved()
+            progress(at: loop.now)
+        }
+    }
+
+    private func stop(_ why: String, at now: EventTime) {
+        guard phase == .running || phase == .draining else { return }
+        phase = .stopping
+        notifier.stopping(status: "stopping")
+        log.stopping(why: why)
+        limitAlarm?.deadline = now + Self.shutdownGrace
+        pipeline.handle(.shutdown, at: now)
+        pipeline.close()
+        recorder.commit(at: now) { [unowned self] in
+            for delivery in deliveries { delivery.shutdown(grace: Self.shutdownGrace, at: loop.now) }
+            uplinkMoved()
+            progress(at: loop.now)
+        }
+    }
+
+    /// Something was stored or sent: is the end reached?
+    private func progress(at now: EventTime) {
+        uplinkMoved()
+        switch phase {
+        case .running, .stopped: return
+        case .draining:
+            let waiting = deliveries.contains { $0.waiting > 0 && !$0.awaitsOperator }
+            if recorder.held == 0, !waiting { finish(at: now) }
+        case .stopping:
+            if recorder.held == 0, deliveries.allSatisfy(\.schedule.isShutDown) { finish(at: now) }
+        }
+    }
+
+    private func limitReached(at now: EventTime) {
+        if phase == .draining { log.stopping(why: "the time to linger is over") }
+        if phase != .stopped { finish(at: now) }
+    }
+
+    /// One last commit takes what was acknowledged out of the queue.
+    private func finish(at now: EventTime) {
+        phase = .stopped
+        recorder.commit(at: now) { [unowned self] in loop.stop() }
+    }
+}
+
+// What people see.
+extension Agent {
+    private func beat(at now: EventTime) {
+        guard watchdog != nil else { return }
+        if watchdog?.isDue(at: now.nanoseconds) ?? false { notifier.watchdog() }
+        watchdogAlarm?.deadline = watchdog.map { EventTime(nanoseconds: $0.nextDeadline) }
+    }
+
+    private func statusChanged() {
+        guard notifier.isActive, phase == .running || phase == .draining else { return }
+        let earliest = statusSentAt + .seconds(5)
+        if earliest <= loop.now { sendStatus(at: loop.now) } else { statusAlarm?.deadline = earliest }
+    }
+
+    private func sendStatus(at now: EventTime) {
+        statusSentAt = now
+        notifier.status(report(at: now).line)
+    }
+
+    private func summarise(at now: EventTime) {
+        summaryAlarm?.deadline = now + .seconds(3600)
+        let report = report(at: now)
+        log.summary(report.summary, fields: report.fields)
+    }
+
+    private func answer(_ request: ControlRequest, _ writer: inout JSONWriter) throws(ControlError) {
+        switch request.do {
+        case "status": report(at: loop.now).write(to: &writer)
+        default:
+            throw ControlError(
+                "unknown-verb", "unknown verb \"\(request.do)\"", hint: "this version knows: status")
+        }
+    }
+
+    private func report(at now: EventTime) -> StatusReport {
+        StatusReport(
+            now: now, startedAt: startedAt, wakeups: loop.wakeups, pipeline: pipeline, recorder: recorder,
+            deliveries: deliveries, uplink: uplink)
+    }
+}
+
+/// Between libcurl's wishes for descriptors and the loop.
+private final class UplinkTap {
+    private let loop: EventLoop
+    unowned var uplink: HTTPUplink!
+    var moved: () -> Void = {}
+
+    init(loop: EventLoop) { self.loop = loop }
+
+    func watch(_ descriptor: Int32, _ interest: HTTPUplink.Interest?) {
+        guard let interest else { return loop.forget(descriptor) }
+        // A descriptor that cannot be watched shows as a request that times out; nothing is lost.
+        try? loop.watch(descriptor, readable: interest.readable, writable: interest.writable) {
+            [unowned self] readiness, now in
+            uplink.descriptorReady(descriptor, readable: readiness.readable, writable: readiness.writable, at: now)
+            moved()
+        }
+    }
+}

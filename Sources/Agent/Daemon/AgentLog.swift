@@ -1,0 +1,129 @@
+import Logging
+import Positioning
+import Tracking
+
+/// What the daemon says to people: one line for each start, stop, motion change, receiver state and upload problem, and a
+/// summary an hour. Never a line per fix or per upload above debug. Coordinates only at debug with `log.positions`.
+///
+/// Each kind of event has a MESSAGE_ID of its own, so that `journalctl MESSAGE_ID=…` finds it in any wording.
+public struct AgentLog {
+    /// 32 hex digits a kind.
+    private enum MessageID {
+        static let started = "b3a1c0de5f6a4a0f8c2d1e4b7a905101"
+        static let stopping = "b3a1c0de5f6a4a0f8c2d1e4b7a905102"
+        static let motion = "b3a1c0de5f6a4a0f8c2d1e4b7a905103"
+        static let source = "b3a1c0de5f6a4a0f8c2d1e4b7a905104"
+        static let upload = "b3a1c0de5f6a4a0f8c2d1e4b7a905105"
+        static let queue = "b3a1c0de5f6a4a0f8c2d1e4b7a905106"
+        static let summary = "b3a1c0de5f6a4a0f8c2d1e4b7a905107"
+        static let configuration = "b3a1c0de5f6a4a0f8c2d1e4b7a905108"
+    }
+
+    private var logger: Logger
+    /// Whether coordinates may appear, at debug.
+    private let positions: Bool
+
+    public init(logger: Logger, positions: Bool) {
+        self.logger = logger
+        self.positions = positions
+    }
+
+    private func say(_ level: Logger.Level, _ id: String, _ message: String, _ fields: [String: String] = [:]) {
+        var metadata: Logger.Metadata = ["message_id": .string(id)]
+        for (key, value) in fields { metadata[key] = .string(value) }
+        logger.log(level: level, "\(message)", metadata: metadata)
+    }
+
+    func started(version: String, source: String, endpoints: [String], waiting: Int) {
+        say(
+            .notice, MessageID.started,
+            "waypost \(version) started: reads \(source), uploads to \(endpoints.joined(separator: ", "))"
+                + (waiting > 0 ? ", \(waiting) locations wait from before" : ""),
+            ["version": version, "source": source, "waiting": String(waiting)])
+    }
+
+    func stopping(why: String) {
+        say(.notice, MessageID.stopping, "stopping: \(why)", ["reason": why])
+    }
+
+    func stopped(waiting: Int) {
+        say(
+            .notice, MessageID.stopping,
+            waiting == 0 ? "stopped, queue empty" : "stopped, \(waiting) locations wait on disk",
+            ["waiting": String(waiting)])
+    }
+
+    func motionChanged(_ change: MotionChange) {
+        let state = change.moving ? "moving" : "stationary"
+        let since = change.since.map { " since \($0.iso8601)" } ?? ""
+        var numbers = "evidence \(metres(change.evidence.evidence)), distance \(metres(change.evidence.distance))"
+        if let accuracy = change.evidence.accuracy { numbers += ", accuracy \(metres(accuracy))" }
+        say(
+            .notice, MessageID.motion, "\(state)\(since) (\(change.reason.rawValue): \(numbers))",
+            [
+                "state": state, "reason": change.reason.rawValue, "evidence_m": metres(change.evidence.evidence),
+                "distance_m": metres(change.evidence.distance), "since": change.since?.iso8601 ?? "",
+            ])
+        if positions {
+            logger.debug("at \(change.coordinate.latitude) \(change.coordinate.longitude)")
+        }
+    }
+
+    func sourceChanged(_ name: String, _ state: SourceState) {
+        let (level, words, word): (Logger.Level, String, String) =
+            switch state {
+            case .opening: (.info, "opening", "opening")
+            case .receiving: (.notice, "receiving", "receiving")
+            case .silent: (.warning, "silent: the line is open, but nothing arrives", "silent")
+            case .unreadable:
+                (.warning, "unreadable: bytes arrive, but no sentence (wrong baud rate or a binary protocol)", "unreadable")
+            case .lost(let reason): (.warning, "lost: \(reason)", "lost")
+            case .ended: (.notice, "end of input", "ended")
+            }
+        say(level, MessageID.source, "receiver \(name): \(words)", ["source": name, "state": word])
+    }
+
+    func uploadProblem(endpoint: String, _ text: String, failures: Int) {
+        say(
+            .warning, MessageID.upload, "upload to \(endpoint): \(text)",
+            ["endpoint": endpoint, "failures": String(failures), "state": "failing"])
+    }
+
+    func uploadRecovered(endpoint: String, failures: Int) {
+        say(
+            .notice, MessageID.upload, "upload to \(endpoint) works again after \(failures) failed attempts",
+            ["endpoint": endpoint, "failures": String(failures), "state": "ok"])
+    }
+
+    func uploaded(endpoint: String, batch: String, count: Int) {
+        logger.debug("batch \(batch) of \(count) accepted", metadata: ["endpoint": .string(endpoint)])
+    }
+
+    func queueProblem(_ text: String, waiting: Int) {
+        say(
+            .error, MessageID.queue, "queue: \(text); \(waiting) locations are held in memory",
+            ["ram_ring_depth": String(waiting), "state": "degraded"])
+    }
+
+    func queueRecovered() {
+        say(.notice, MessageID.queue, "queue: written to disk again", ["state": "ok"])
+    }
+
+    func queueNotice(_ text: String) {
+        say(.warning, MessageID.queue, "queue: \(text)")
+    }
+
+    func warning(_ text: String) {
+        say(.warning, MessageID.configuration, text)
+    }
+
+    func receiverNotice(_ text: String) {
+        say(.warning, MessageID.source, text)
+    }
+
+    func summary(_ text: String, fields: [String: String]) {
+        say(.info, MessageID.summary, text, fields)
+    }
+
+    private func metres(_ value: Double) -> String { "\(Int(value.rounded())) m" }
+}

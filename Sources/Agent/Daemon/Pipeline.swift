@@ -1,0 +1,193 @@
+import Delivery
+import Outbox
+import Positioning
+import Sensors
+import Systemd
+import Tracking
+
+/// From the receiver to the recorder: feeds epochs and deadlines to the tracker and performs what it says.
+final class Pipeline {
+    /// What tracking's deadlines run on.
+    private enum TrackingClock {
+        /// A live receiver: the boot clock.
+        case boot
+        /// A file: the log's own time, which passes with its epochs only.
+        case log
+        /// The end of a followed file: the boot clock from the last log time on, shifted by so many nanoseconds.
+        case following(shift: Int64)
+    }
+
+    /// A file is not read while so many rows wait for the disk.
+    private static let heldMax = 4000
+    private static let heldResume = 1000
+
+    let source: any FixSource
+    private let recorder: Recorder
+    private let deliveries: [EndpointDelivery]
+    private let log: AgentLog
+    private let loop: EventLoop
+    private var run: TrackerRun
+    private var clock = TrackingClock.boot
+    private var sourceAlarm: EventLoop.Alarm?
+    private var trackerAlarm: EventLoop.Alarm?
+    private var watched: (descriptor: Int32, writable: Bool)?
+    private var paused = false
+    private var flushWanted = false
+    private var commitWanted = false
+    private(set) var position: FilePosition?
+    private(set) var sourceState = SourceState.opening
+    private(set) var lastEpochAt: EventTime?
+    private(set) var lastFixAt: EventTime?
+    /// Motion or receiver changed: the status line is out of date.
+    var changed: () -> Void = {}
+    /// A file was read to its end, and everything that it gave was handed to the recorder.
+    var ended: (EventTime) -> Void = { _ in }
+
+    init(
+        source: any FixSource, tracker: Tracker, recorder: Recorder, deliveries: [EndpointDelivery], log: AgentLog,
+        loop: EventLoop
+    ) {
+        self.source = source
+        self.recorder = recorder
+        self.deliveries = deliveries
+        self.log = log
+        self.loop = loop
+        run = TrackerRun(tracker: tracker)
+        sourceAlarm = loop.alarm { [unowned self] now in
+            source.deadlineReached(at: now) { [unowned self] event in take(event, at: now) }
+            settle(at: now)
+        }
+        trackerAlarm = loop.alarm { [unowned self] now in
+            // Late by a stall: each deadline still fires at its own time, in order.
+            let reached = trackingTime(now)
+            while let deadline = run.nextDeadline, deadline <= reached {
+                feed(.deadlineReached, trackingAt: deadline, now: now)
+                guard run.nextDeadline.map({ $0 > deadline }) ?? true else { break }
+            }
+            settle(at: now)
+        }
+    }
+
+    var tracker: Tracker { run.tracker }
+
+    func start(at now: EventTime) {
+        source.start(at: now) { [unowned self] event in take(event, at: now) }
+        settle(at: now)
+    }
+
+    /// Something other than the receiver happened.
+    func handle(_ event: TrackerEvent, at now: EventTime) {
+        feed(event, trackingAt: trackingTime(now), now: now)
+        settle(at: now)
+    }
+
+    /// Rows went to disk: a file that waited for that is read on.
+    func recorderAdvanced(at now: EventTime) {
+        guard paused, recorder.held <= Self.heldResume else { return }
+        paused = false
+        source.setPaused(false, at: now)
+        settle(at: now)
+    }
+
+    func close() {
+        if let watched { loop.forget(watched.descriptor) }
+        watched = nil
+        sourceAlarm?.deadline = nil
+        trackerAlarm?.deadline = nil
+        source.close()
+    }
+
+    private func trackingTime(_ now: EventTime) -> EventTime {
+        switch clock {
+        case .boot: now
+        case .log: run.reached
+        case .following(let shift): now + .nanoseconds(shift)
+        }
+    }
+
+    private func take(_ event: SourceEvent, at now: EventTime) {
+        switch event {
+        case .epoch(let epoch, let stamp, let position):
+            let at: EventTime
+            switch stamp {
+            case .log(let time):
+                clock = .log
+                at = time
+            case .arrival(let time):
+                if case .following(let shift) = clock { at = time + .nanoseconds(shift) } else { at = time }
+            }
+            lastEpochAt = now
+            if case .fix = epoch { lastFixAt = now }
+            run.epochReceived(epoch, at: at) { effect, _ in perform(effect, now: now) }
+            if let position { self.position = position }
+        case .stateChanged(let state):
+            sourceState = state
+            log.sourceChanged(source.name, state)
+            feed(.sourceStateChanged(state), trackingAt: trackingTime(now), now: now)
+            changed()
+            if state == .ended { ended(now) }
+        case .caughtUp:
+            clock = .following(shift: run.reached.nanoseconds - now.nanoseconds)
+        }
+        if recorder.held > Self.heldMax, !paused {
+            paused = true
+            source.setPaused(true, at: now)
+        }
+    }
+
+    private func feed(_ event: TrackerEvent, trackingAt at: EventTime, now: EventTime) {
+        run.handle(event, at: at) { effect, _ in perform(effect, now: now) }
+    }
+
+    private func perform(_ effect: Effect, now: EventTime) {
+        switch effect {
+        case .record(let location):
+            recorder.record(NewRow(location, receivedMs: HostIdentity.wallClockMs()), at: now)
+            for delivery in deliveries { delivery.recorded(location, at: now) }
+            switch location.event {
+            case .none, .heartbeat: break
+            case .gap: commitWanted = true
+            case .motionchange, .geofence, .power, .trip, .panic: flushWanted = true
+            }
+        case .announceMotion(let change):
+            log.motionChanged(change)
+            changed()
+        // Receivers are thinned in software; nothing is asked of them.
+        case .announceResolution, .setReceiver, .sleepReceiver, .count: break
+        }
+    }
+
+    /// After each event: commit and send what is urgent, and watch what the source and the tracker wait for now.
+    private func settle(at now: EventTime) {
+        if commitWanted || flushWanted { recorder.commit(at: now) }
+        if flushWanted { for delivery in deliveries { delivery.flush(at: now) } }
+        commitWanted = false
+        flushWanted = false
+        for delivery in deliveries { delivery.step(at: now) }
+        watchSource()
+        sourceAlarm?.deadline = source.nextDeadline
+        switch clock {
+        case .boot: trackerAlarm?.deadline = run.nextDeadline
+        case .log: trackerAlarm?.deadline = nil
+        case .following(let shift): trackerAlarm?.deadline = run.nextDeadline.map { $0 - .nanoseconds(shift) }
+        }
+    }
+
+    private func watchSource() {
+        let wanted = source.descriptor.map { (descriptor: $0, writable: source.awaitsWritability) }
+        if let watched, watched.descriptor != wanted?.descriptor { loop.forget(watched.descriptor) }
+        guard let wanted else { return watched = nil }
+        guard watched.map({ $0 != wanted }) ?? true else { return }
+        do throws(SystemError) {
+            try loop.watch(wanted.descriptor, readable: !wanted.writable, writable: wanted.writable) {
+                [unowned self] _, now in
+                source.descriptorReady(at: now) { [unowned self] event in take(event, at: now) }
+                settle(at: now)
+            }
+            watched = wanted
+        } catch {
+            watched = nil
+            log.receiverNotice("receiver \(source.name): \(error)")
+        }
+    }
+}

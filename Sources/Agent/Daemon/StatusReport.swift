@@ -1,0 +1,203 @@
+import Delivery
+import NMEA
+import Outbox
+import Positioning
+import Tracking
+import Uplink
+
+/// The daemon's health and counters at one instant, for `waypost status`, the service manager and the hourly summary.
+struct StatusReport {
+    /// What to tell at a glance.
+    enum Health: String {
+        /// Everything works, or waits for nothing but time.
+        case ok
+        /// Something needs a look; nothing is lost.
+        case degraded
+    }
+
+    let now: EventTime
+    let startedAt: EventTime
+    let wakeups: Int
+    let pipeline: Pipeline
+    let recorder: Recorder
+    let deliveries: [EndpointDelivery]
+    let uplink: HTTPUplink
+
+    var problems: [String] {
+        var problems: [String] = []
+        switch pipeline.sourceState {
+        case .receiving, .ended: break
+        case .opening: problems.append("receiver: opening")
+        case .silent: problems.append("receiver: silent")
+        case .unreadable: problems.append("receiver: bytes but no sentence")
+        case .lost(let reason): problems.append("receiver: \(reason)")
+        }
+        if let error = recorder.lastError { problems.append(error.description) }
+        for delivery in deliveries {
+            if let problem = delivery.lastProblem { problems.append("\(delivery.settings.name): \(problem)") }
+            if delivery.schedule.state == .rebind {
+                problems.append("\(delivery.settings.name): address or device changed while locations waited; held")
+            }
+        }
+        return problems
+    }
+
+    var health: Health { problems.isEmpty ? .ok : .degraded }
+
+    private var waiting: Int { deliveries.map(\.waiting).max() ?? recorder.latest.rows + recorder.held }
+
+    /// `moving, last fix 1 s ago, 12 waiting, last upload 40 s ago`
+    var line: String {
+        var parts = [pipeline.tracker.snapshot.motion.rawValue]
+        parts.append(pipeline.lastFixAt.map { "last fix \(age($0)) ago" } ?? "no fix yet")
+        parts.append("\(waiting) waiting")
+        if let last = deliveries.compactMap(\.lastSuccess).max() { parts.append("last upload \(age(last)) ago") }
+        return (parts + problems).joined(separator: ", ")
+    }
+
+    var summary: String {
+        let tracked = pipeline.tracker.counters
+        return "\(line); \(pipeline.source.counters.fixes) fixes, \(tracked.records) kept, "
+            + "\(deliveries.map(\.counters.accepted).reduce(0, +)) accepted, "
+            + "\(uplink.counters.bytesSent) bytes sent since start"
+    }
+
+    var fields: [String: String] {
+        [
+            "fixes": String(pipeline.source.counters.fixes), "kept": String(pipeline.tracker.counters.records),
+            "queue_depth": String(waiting), "bytes_sent": String(uplink.counters.bytesSent),
+            "trips": String(pipeline.tracker.counters.trips),
+        ]
+    }
+
+    private func age(_ then: EventTime) -> String { ReplayStory.span(Int64(now.seconds(since: then) * 1000)) }
+
+    private func seconds(_ then: EventTime?) -> Double? { then.map { now.seconds(since: $0) } }
+
+    /// The members of the reply to `status`.
+    func write(to writer: inout JSONWriter) {
+        writer.field("version", AgentVersion.current)
+        writer.field("health", health.rawValue)
+        writer.field("line", line)
+        writer.key("problems")
+        writer.beginArray()
+        for problem in problems { writer.value(problem) }
+        writer.endArray()
+        writer.field("uptime_s", seconds(startedAt), places: 1)
+        writer.field("wakeups", wakeups)
+        motion(&writer)
+        source(&writer)
+        queue(&writer)
+        writer.key("endpoints")
+        writer.beginArray()
+        for delivery in deliveries { endpoint(delivery, &writer) }
+        writer.endArray()
+    }
+
+    private func motion(_ writer: inout JSONWriter) {
+        let snapshot = pipeline.tracker.snapshot
+        let counters = pipeline.tracker.counters
+        writer.key("motion")
+        writer.beginObject()
+        writer.field("state", snapshot.motion.rawValue)
+        writer.field("since", snapshot.since?.iso8601)
+        writer.field("last_fix", snapshot.lastFixTime?.iso8601)
+        writer.field("last_fix_age_s", seconds(pipeline.lastFixAt), places: 1)
+        writer.field("odometer", snapshot.odometer, places: 1)
+        writer.field("trips", counters.trips)
+        writer.field("stops", counters.stops)
+        writer.field("gaps", counters.gaps)
+        writer.field("admitted", counters.admitted)
+        writer.key("rejected")
+        writer.beginObject()
+        for reason in FixFilter.Rejection.allCases where counters.rejected(reason) > 0 {
+            writer.key(reason.rawValue)
+            writer.value(Int64(counters.rejected(reason)))
+        }
+        writer.endObject()
+        writer.field("kept", counters.records)
+        writer.key("resolutions")
+        writer.beginObject()
+        for trackable in snapshot.trackables {
+            writer.key(trackable.id)
+            writer.beginObject()
+            writer.field("priority", trackable.resolution.priority.word)
+            writer.field("interval_ms", trackable.resolution.intervalMs)
+            writer.field("displacement", trackable.resolution.displacement)
+            writer.endObject()
+        }
+        writer.endObject()
+        writer.endObject()
+    }
+
+    private func source(_ writer: inout JSONWriter) {
+        let counters = pipeline.source.counters
+        writer.key("source")
+        writer.beginObject()
+        writer.field("name", pipeline.source.name)
+        switch pipeline.sourceState {
+        case .opening: writer.field("state", word: "opening")
+        case .receiving: writer.field("state", word: "receiving")
+        case .silent: writer.field("state", word: "silent")
+        case .unreadable: writer.field("state", word: "unreadable")
+        case .lost(let reason):
+            writer.field("state", word: "lost")
+            writer.field("reason", reason)
+        case .ended: writer.field("state", word: "ended")
+        }
+        writer.field("last_epoch_age_s", seconds(pipeline.lastEpochAt), places: 1)
+        writer.field("bytes", counters.bytes)
+        writer.field("sentences", counters.sentences)
+        writer.field("fixes", counters.fixes)
+        writer.field("void_epochs", counters.voidEpochs)
+        writer.field("checksum_errors", counters.checksumErrors)
+        writer.field("too_long", counters.tooLong)
+        writer.field("bad_bytes", counters.badBytes)
+        writer.field("bad_fields", counters.badFields)
+        writer.field("late", counters.late)
+        writer.field("dateless", counters.dateless)
+        writer.endObject()
+    }
+
+    private func queue(_ writer: inout JSONWriter) {
+        writer.key("queue")
+        writer.beginObject()
+        writer.field("queue_depth", recorder.latest.rows + recorder.held)
+        writer.field("ram_ring_depth", recorder.held)
+        writer.field("ram_ring_dropped", recorder.ringDropped)
+        writer.field("commits", recorder.commits)
+        writer.field("commit_failed", recorder.commitsFailed)
+        writer.field("dropped_oldest", recorder.dropped.oldest)
+        writer.field("events_dropped", recorder.dropped.events)
+        writer.field("last_seq", recorder.latest.lastSeq)
+        writer.field("disk_error", recorder.lastError?.description)
+        writer.endObject()
+    }
+
+    private func endpoint(_ delivery: EndpointDelivery, _ writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.field("name", delivery.settings.name)
+        writer.field("state", delivery.schedule.state.word)
+        writer.field("reason", delivery.schedule.state.reason)
+        writer.field("waiting", delivery.waiting)
+        writer.field("requests", delivery.counters.requests)
+        writer.field("acked", delivery.counters.accepted)
+        writer.field("batches", delivery.counters.batchesAccepted)
+        writer.field("connections", delivery.counters.connections)
+        writer.field("bytes_sent", delivery.counters.bytesSent)
+        writer.field("bytes_received", delivery.counters.bytesReceived)
+        writer.field("consecutive_failures", delivery.schedule.failures)
+        writer.field("last_success_age_s", seconds(delivery.lastSuccess), places: 1)
+        writer.field(
+            "next_attempt_s", delivery.schedule.nextAttemptAt.map { max(0, $0.seconds(since: now)) }, places: 1)
+        writer.field("problem", delivery.lastProblem)
+        writer.key("failed")
+        writer.beginObject()
+        for (word, count) in delivery.counters.failed.sorted(by: { $0.key < $1.key }) {
+            writer.key(word)
+            writer.value(Int64(count))
+        }
+        writer.endObject()
+        writer.endObject()
+    }
+}

@@ -1,0 +1,136 @@
+import Delivery
+import Positioning
+import Tracking
+
+/// Writes effects and epochs as JSON Lines, for `replay` and `decode`. Unknown values are absent.
+public struct TraceJSON {
+    public var writer = JSONWriter(reserving: 1 << 16)
+    private var engine: Resolution?
+    private var network: [(trackable: String, resolution: Resolution)] = []
+    /// Naming the trackable in each line would only repeat one word where there is one.
+    private let namesTrackables: Bool
+
+    public init(namesTrackables: Bool = false) { self.namesTrackables = namesTrackables }
+
+    public mutating func effect(_ effect: Effect, decided: UTCTime?) {
+        switch effect {
+        case .record(let location): record(location, decided: decided)
+        case .announceMotion(let change): motion(change)
+        case .announceResolution(let trackable, let resolution):
+            if let index = network.firstIndex(where: { $0.trackable == trackable }) {
+                network[index].resolution = resolution
+            } else {
+                network.append((trackable, resolution))
+            }
+            resolutions(decided: decided)
+        case .setReceiver(let resolution):
+            engine = resolution
+            resolutions(decided: decided)
+        case .sleepReceiver, .count: break
+        }
+    }
+
+    private mutating func record(_ location: Location, decided: UTCTime?) {
+        writer.beginObject()
+        writer.field("type", word: "location")
+        writer.field("time_ms", location.time.milliseconds)
+        writer.field("at_ms", decided?.milliseconds)
+        if namesTrackables { writer.field("trackable", location.trackable) }
+        writer.field("latitude", scaled: Int64(location.coordinate.latitudeE7), places: 7)
+        writer.field("longitude", scaled: Int64(location.coordinate.longitudeE7), places: 7)
+        writer.field("altitude", location.altitudeMSL, places: 2)
+        writer.field("accuracy", location.horizontalAccuracy, places: 1)
+        writer.field("speed", location.speed, places: 2)
+        writer.field("bearing", location.course, places: 1)
+        writer.field("moving", location.moving)
+        writer.field("event", location.event.rawValue)
+        writer.field("reason", location.reason)
+        writer.field("odometer", location.odometer, places: 1)
+        writer.field("published", location.published)
+        writer.endObject()
+        writer.newline()
+    }
+
+    private mutating func motion(_ change: MotionChange) {
+        writer.beginObject()
+        writer.field("type", word: "motionchange")
+        writer.field("time_ms", (change.moving ? change.since ?? change.decided : change.decided)?.milliseconds)
+        writer.field("at_ms", change.decided?.milliseconds)
+        writer.field("moving", change.moving)
+        writer.field("reason", change.reason.rawValue)
+        if change.moving {
+            writer.field("departed_ms", change.since?.milliseconds)
+        } else {
+            writer.field("stopped_ms", change.since?.milliseconds)
+        }
+        writer.endObject()
+        writer.newline()
+    }
+
+    private mutating func resolutions(decided: UTCTime?) {
+        writer.beginObject()
+        writer.field("type", word: "resolution")
+        writer.field("at_ms", decided?.milliseconds)
+        if let engine {
+            writer.key("engine")
+            resolution(engine)
+        }
+        writer.key("network")
+        writer.beginObject()
+        for (trackable, value) in network {
+            writer.key(trackable)
+            resolution(value)
+        }
+        writer.endObject()
+        writer.endObject()
+        writer.newline()
+    }
+
+    private mutating func resolution(_ value: Resolution) {
+        writer.beginObject()
+        writer.field("priority", value.priority.word)
+        writer.field("interval_ms", value.intervalMs)
+        writer.field("displacement", value.displacement)
+        writer.endObject()
+    }
+
+    /// One decoded epoch. A void one has mode 1 and no position; an epoch without a time tells nothing and is left out.
+    public mutating func epoch(_ epoch: Epoch) {
+        switch epoch {
+        case .fix(let fix):
+            writer.beginObject()
+            time(fix.time, fix.timeOfDay)
+            writer.field("mode", fix.mode.rawValue)
+            writer.field("latitude", scaled: Int64(fix.coordinate.latitudeE7), places: 7)
+            writer.field("longitude", scaled: Int64(fix.coordinate.longitudeE7), places: 7)
+            writer.field("altitude", fix.altitudeMSL, places: 2)
+            writer.field("speed", fix.speed, places: 3)
+            writer.field("course", fix.course, places: 2)
+            writer.field("accuracy", fix.horizontalAccuracy, places: 2)
+            writer.field("hdop", fix.hdop, places: 2)
+            writer.field("satellites", fix.satellitesUsed)
+            writer.field("quality", fix.quality.rawValue)
+            writer.endObject()
+            writer.newline()
+        case .void(let void):
+            guard let timeOfDay = void.timeOfDay else { return }
+            writer.beginObject()
+            time(void.time, timeOfDay)
+            writer.field("mode", FixMode.none.rawValue)
+            writer.field("hdop", void.hdop, places: 2)
+            writer.field("satellites", void.satellitesUsed)
+            writer.field("quality", void.quality.rawValue)
+            writer.endObject()
+            writer.newline()
+        }
+    }
+
+    private mutating func time(_ time: UTCTime?, _ timeOfDay: Int) {
+        if let time {
+            writer.field("time", time.iso8601)
+            writer.field("time_ms", time.milliseconds)
+        } else {
+            writer.field("time_of_day", UTCTime.clock(timeOfDay))
+        }
+    }
+}

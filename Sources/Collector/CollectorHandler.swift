@@ -1,0 +1,83 @@
+import FlyingFox
+import Foundation
+
+/// HTTP on one side, the intake on the other.
+struct CollectorHandler: HTTPHandler {
+    let intake: Intake
+
+    func handleRequest(_ request: HTTPRequest) async throws -> HTTPResponse {
+        switch request.method {
+        case .GET where request.path == "/stats":
+            let text = await intake.statistics
+            return HTTPResponse(
+                statusCode: .ok, headers: [.contentType: "application/json"], body: Data(text.utf8))
+        case .POST:
+            return await post(request)
+        default:
+            return response(405, ["Allow": "POST"], "{\"error\":\"POST a batch, or GET /stats\"}\n")
+        }
+    }
+
+    private func post(_ request: HTTPRequest) async -> HTTPResponse {
+        guard let body = await wholeBody(request) else {
+            cutConnection(to: request.remoteAddress)
+            return response(413, [:], "")
+        }
+        let answer = await intake.post(
+            body, headers: request.headers, peer: request.remoteAddress.map { "\($0)" } ?? "",
+            headBytes: headBytes(request))
+        switch answer {
+        case .reply(let status, let headers, let text):
+            return response(status, headers, text)
+        case .hang:
+            try? await Task.sleep(for: .seconds(24 * 3600))
+        case .cut:
+            break
+        }
+        cutConnection(to: request.remoteAddress)
+        return response(500, [:], "")
+    }
+
+    /// Nil when it is too long or breaks off.
+    private func wholeBody(_ request: HTTPRequest) async -> [UInt8]? {
+        var body: [UInt8] = []
+        do {
+            for try await piece in request.bodySequence {
+                body.append(contentsOf: piece)
+                if body.count > Intake.bodyLimit { return nil }
+            }
+        } catch {
+            return nil
+        }
+        return body
+    }
+
+    private func headBytes(_ request: HTTPRequest) -> Int {
+        let line =
+            request.method.rawValue.utf8.count + request.target.rawValue.utf8.count + " HTTP/1.1\r\n".utf8.count + 1
+        return request.headers.reduce(line + 2) { $0 + $1.key.rawValue.utf8.count + $1.value.utf8.count + 4 }
+    }
+
+    private func response(_ status: Int, _ headers: [String: String], _ text: String) -> HTTPResponse {
+        let headers = Dictionary(uniqueKeysWithValues: headers.map { (HTTPHeader($0), $1) })
+        return HTTPResponse(
+            statusCode: HTTPStatusCode(status, phrase: "Status"), headers: HTTPHeaders(headers), body: Data(text.utf8))
+    }
+}
+
+/// Shuts the socket that leads to the peer. FlyingFox answers every request and hands out no socket, so it is found by
+/// its peer; while a request is being handled, it is open and the only one.
+private func cutConnection(to peer: HTTPRequest.Address?) {
+    guard case .ip4(_, let port) = peer else { return }
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+    for descriptor in names.compactMap({ Int32($0) }) {
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let known = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &length) == 0 }
+        }
+        if known, Int32(address.sin_family) == AF_INET, UInt16(bigEndian: address.sin_port) == port {
+            shutdown(descriptor, Int32(SHUT_RDWR))
+        }
+    }
+}

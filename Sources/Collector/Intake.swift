@@ -1,0 +1,150 @@
+import FlyingFox
+import Foundation
+
+/// Judges requests one after the other and keeps the counts.
+actor Intake {
+    /// Largest body, as sent and when decoded.
+    static let bodyLimit = 16 << 20
+
+    /// What becomes of a request.
+    enum Answer: Sendable {
+        case reply(status: Int, headers: [String: String], body: String)
+        case hang
+        case cut
+    }
+
+    private struct Stats: Codable {
+        var requests = 0
+        var connections = 0
+        var rejected = 0
+        var faults = 0
+        var bytesBodies = 0
+        var bytesHeads = 0
+    }
+
+    private var faults: FaultPlan?
+    private var store: LocationStore
+    private var stats = Stats()
+    private var peers: Set<String> = []
+    private let started = ContinuousClock.now
+
+    init(faults: FaultPlan?, store: LocationStore) {
+        self.faults = faults
+        self.store = store
+    }
+
+    /// - Parameters:
+    ///   - peer: address and port of the client, to count connections by.
+    ///   - headBytes: size of request line and headers.
+    func post(_ body: [UInt8], headers: HTTPHeaders, peer: String, headBytes: Int) -> Answer {
+        stats.requests += 1
+        stats.bytesBodies += body.count
+        stats.bytesHeads += headBytes
+        if peers.insert(peer).inserted { stats.connections += 1 }
+        let batch: NativeBatch
+        let key: String?
+        let plain: [UInt8]
+        do {
+            plain = try decoded(body, headers[HTTPHeader("Content-Encoding")])
+            batch = try NativeBatch(plain)
+            key = try Self.idempotencyKey(headers[HTTPHeader("Idempotency-Key")], of: batch)
+        } catch let problem as Refusal {
+            return refuse(problem)
+        } catch let problem as NativeBatch.ShapeProblem {
+            return refuse(Refusal(status: 400, text: problem.text))
+        } catch {
+            return refuse(Refusal(status: 400, text: "\(error)"))
+        }
+        let fault = faults?.fault(
+            bodyBytes: body.count, seqs: batch.rows.map(\.seq), sinceStart: .now - started)
+        if fault != nil { stats.faults += 1 }
+        switch fault {
+        case .answer(let status, let retryAfter, let text):
+            return .reply(status: status, headers: retryAfter.map { ["Retry-After": $0] } ?? [:], body: text)
+        case .hang: return .hang
+        case .close: return .cut
+        case .closeAfterStore:
+            _ = take(batch, key, plain)
+            return .cut
+        case nil: return take(batch, key, plain)
+        }
+    }
+
+    /// For people, one line.
+    var summary: String {
+        let counts = store.counters
+        return "\(counts.locations) locations in \(counts.batches) batches; "
+            + "repeated: \(counts.duplicateBatches) batches, \(counts.duplicateLocations) locations; "
+            + "out of order: \(counts.inversions); refused: \(stats.rejected); faults: \(stats.faults); "
+            + "\(stats.bytesBodies + stats.bytesHeads) bytes received over \(stats.connections) connections"
+    }
+
+    var statistics: String {
+        let counts = store.counters
+        let members: KeyValuePairs = [
+            "requests": stats.requests, "connections": stats.connections, "batches": counts.batches,
+            "locations": counts.locations, "duplicate_batches": counts.duplicateBatches,
+            "duplicate_locations": counts.duplicateLocations, "changed_locations": counts.changedLocations,
+            "inversions": counts.inversions, "rejected": stats.rejected, "faults": stats.faults,
+            "bytes_bodies": stats.bytesBodies, "bytes_heads": stats.bytesHeads,
+        ]
+        return "{" + members.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}\n"
+    }
+
+    private struct Refusal: Error {
+        var status: Int
+        var text: String
+    }
+
+    private func decoded(_ body: [UInt8], _ encoding: String?) throws -> [UInt8] {
+        switch encoding?.lowercased() {
+        case nil, "identity": return body
+        case "gzip":
+            do {
+                return try gunzip(body, limit: Self.bodyLimit)
+            } catch {
+                throw Refusal(status: 400, text: "Content-Encoding: \(error.text)")
+            }
+        case .some(let other): throw Refusal(status: 415, text: "Content-Encoding: \(other) is not understood")
+        }
+    }
+
+    /// A structured-field string: in double quotes.
+    private static func idempotencyKey(_ header: String?, of batch: NativeBatch) throws -> String? {
+        guard let header else { return nil }
+        guard header == "\"\(batch.id)\"" else {
+            throw Refusal(status: 400, text: "Idempotency-Key: must be the batch_id in double quotes")
+        }
+        return header
+    }
+
+    private func take(_ batch: NativeBatch, _ key: String?, _ plain: [UInt8]) -> Answer {
+        do {
+            switch try store.take(batch, key: key, body: plain) {
+            case .stored, .duplicate: return .reply(status: 200, headers: [:], body: "")
+            case .keyReused:
+                return refuse(Refusal(status: 422, text: "Idempotency-Key: has named another body before"))
+            }
+        } catch {
+            return .reply(status: 507, headers: [:], body: Self.json("the output cannot be written: \(error)"))
+        }
+    }
+
+    private func refuse(_ refusal: Refusal) -> Answer {
+        stats.rejected += 1
+        return .reply(
+            status: refusal.status, headers: ["Content-Type": "application/json"], body: Self.json(refusal.text))
+    }
+
+    private static func json(_ text: String) -> String {
+        let escaped = text.unicodeScalars.map { scalar in
+            switch scalar {
+            case "\"": "\\\""
+            case "\\": "\\\\"
+            case "\u{0}"..."\u{1F}": " "
+            default: String(scalar)
+            }
+        }
+        return "{\"error\":\"\(escaped.joined())\"}\n"
+    }
+}

@@ -1,0 +1,145 @@
+/// A batch in the native shape, checked.
+struct NativeBatch {
+    struct Row {
+        var seq: Int64
+        /// The record as it was sent, with the fields of the batch merged in, as one line without its end.
+        var line: [UInt8]
+    }
+
+    var device: String
+    var outbox: String
+    var id: String
+    var rows: [Row]
+
+    /// What is wrong with a body, with the path of the value.
+    struct ShapeProblem: Error {
+        var text: String
+    }
+
+    init(_ bytes: [UInt8]) throws(ShapeProblem) {
+        let top: JSONNode
+        do {
+            top = try JSONReader.read(bytes)
+        } catch {
+            throw ShapeProblem(text: "not JSON: \(error.what) at byte \(error.offset)")
+        }
+        device = try Self.text(top, "device", "")
+        outbox = try Self.text(top, "outbox", "")
+        id = try Self.text(top, "batch_id", "")
+        guard outbox.utf8.count == 8, outbox.utf8.allSatisfy({ "0123456789abcdef".utf8.contains($0) }) else {
+            throw ShapeProblem(text: "outbox: must be 8 lower-case hexadecimal digits")
+        }
+        for key in ["sent_at", "boot_id", "trackable"] where top[key] != nil { _ = try Self.text(top, key, "") }
+        guard let list = top["locations"], case .array(let records) = list.value, !records.isEmpty else {
+            throw ShapeProblem(text: "locations: must be an array with at least one record")
+        }
+        let shared = Self.sharedFields(of: top, in: bytes)
+        rows = []
+        for (index, record) in records.enumerated() {
+            let path = "locations[\(index)]"
+            let seq = try LocationShape.check(record, path)
+            if let last = rows.last?.seq, seq <= last {
+                throw ShapeProblem(text: "\(path).seq: \(seq) does not rise above \(last)")
+            }
+            rows.append(Row(seq: seq, line: Self.line(record, shared, bytes)))
+        }
+    }
+
+    static func text(_ node: JSONNode, _ key: String, _ path: String) throws(ShapeProblem) -> String {
+        let path = path.isEmpty ? key : "\(path).\(key)"
+        guard let member = node[key] else { throw ShapeProblem(text: "\(path): is missing") }
+        guard case .string(let text) = member.value, !text.isEmpty else {
+            throw ShapeProblem(text: "\(path): must be a text that is not empty")
+        }
+        return text
+    }
+
+    private static func sharedFields(of top: JSONNode, in bytes: [UInt8]) -> [UInt8] {
+        var fields: [UInt8] = []
+        for key in ["device", "outbox", "batch_id", "boot_id", "trackable"] {
+            guard let node = top[key] else { continue }
+            fields += Array("\"\(key)\":".utf8) + bytes[node.range] + [UInt8(ascii: ",")]
+        }
+        return fields
+    }
+
+    private static func line(_ record: JSONNode, _ shared: [UInt8], _ bytes: [UInt8]) -> [UInt8] {
+        // Line ends can stand only between tokens: within strings they are escaped.
+        let fields = bytes[record.range].dropFirst().map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 }
+        return [UInt8(ascii: "{")] + shared + fields
+    }
+}
+
+/// What a record of the native profile must and may hold. Unknown keys are let through.
+enum LocationShape {
+    private enum Kind {
+        case number(ClosedRange<Double>)
+        case integer(ClosedRange<Double>)
+        case text
+        case flag
+    }
+
+    private static let integers = -9_007_199_254_740_992.0...9_007_199_254_740_992.0
+
+    private static let optional: KeyValuePairs<String, Kind> = [
+        "accuracy": .number(0.000_001...10_000_000), "speed": .number(0...10_000), "bearing": .number(0...359.999_999),
+        "altitude": .number(-20_000...1_000_000), "altitude_hae": .number(-20_000...1_000_000),
+        "odometer": .number(0...1e12), "hdop": .number(0...100_000), "satellites": .integer(0...255),
+        "battery": .integer(0...100), "received_ms": .integer(integers), "fix_mode": .text, "quality": .text,
+        "event": .text, "reason": .text, "id": .text, "trackable": .text, "boot_id": .text, "moving": .flag,
+        "charging": .flag, "external_power": .flag, "published": .flag, "simulated": .flag,
+    ]
+
+    /// The record's seq.
+    static func check(_ record: JSONNode, _ path: String) throws(NativeBatch.ShapeProblem) -> Int64 {
+        guard case .object = record.value else { throw .init(text: "\(path): must be an object") }
+        for key in ["device", "outbox", "batch_id"] where record[key] != nil {
+            throw .init(text: "\(path).\(key): belongs to the batch, not to a record")
+        }
+        guard let place = record["location"] else { throw .init(text: "\(path).location: is missing") }
+        _ = try number(place, "lat", "\(path).location", .number(-90...90))
+        _ = try number(place, "lon", "\(path).location", .number(-180...180))
+        let seconds = try number(record, "timeStamp", path, .integer(integers))
+        let milliseconds = try number(record, "time_ms", path, .integer(integers))
+        if (milliseconds / 1000).rounded(.down) != seconds {
+            throw .init(text: "\(path).timeStamp: is not time_ms in whole seconds")
+        }
+        for (key, kind) in optional where record[key] != nil { try check(record, key, path, kind) }
+        if let fence = record["geofence"] { try checkGeofence(fence, "\(path).geofence") }
+        return Int64(try number(record, "seq", path, .integer(0...integers.upperBound)))
+    }
+
+    private static func checkGeofence(_ fence: JSONNode, _ path: String) throws(NativeBatch.ShapeProblem) {
+        guard case .object = fence.value else { throw .init(text: "\(path): must be an object") }
+        for key in ["id", "name", "action", "source"] where fence[key] != nil {
+            _ = try NativeBatch.text(fence, key, path)
+        }
+    }
+
+    private static func check(
+        _ record: JSONNode, _ key: String, _ path: String, _ kind: Kind
+    ) throws(NativeBatch.ShapeProblem) {
+        switch kind {
+        case .number, .integer: _ = try number(record, key, path, kind)
+        case .text: _ = try NativeBatch.text(record, key, path)
+        case .flag:
+            guard case .bool = record[key]?.value else { throw .init(text: "\(path).\(key): must be true or false") }
+        }
+    }
+
+    private static func number(
+        _ node: JSONNode, _ key: String, _ path: String, _ kind: Kind
+    ) throws(NativeBatch.ShapeProblem) -> Double {
+        let path = "\(path).\(key)"
+        guard let member = node[key] else { throw .init(text: "\(path): is missing") }
+        guard case .number(let value) = member.value else { throw .init(text: "\(path): must be a number") }
+        switch kind {
+        case .number(let range) where !range.contains(value):
+            throw .init(text: "\(path): \(value) is outside \(range.lowerBound)…\(range.upperBound)")
+        case .integer(let range) where !range.contains(value) || value != value.rounded():
+            throw .init(text: "\(path): \(value) is no whole number that is allowed here")
+        default:
+            return value
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import Positioning
+
+/// How long to wait after failures: exponential with jitter, the only retry formula of the program.
+public struct Backoff: Hashable, Sendable {
+    /// The shortest wait, also after the first failure. The default is 1 s.
+    public var base: Duration
+    /// The longest wait of its own accord. The default is 5 min.
+    public var cap: Duration
+    /// The longest wait that a server may ask for. The default is 1 h.
+    public var longestAsked: Duration
+
+    public init(base: Duration = .seconds(1), cap: Duration = .seconds(300), longestAsked: Duration = .seconds(3600)) {
+        self.base = base
+        self.cap = cap
+        self.longestAsked = longestAsked
+    }
+
+    /// `base + jitter · (ceiling − base)` with `ceiling = min(cap, base · 2^failures)`, in whole nanoseconds.
+    ///
+    /// - Parameters:
+    ///   - failures: consecutive failures so far, 1 or more; any number is fine.
+    ///   - jitter: 0 ≤ jitter < 1, from the caller's random source; anything else is clamped.
+    public func delay(failures: Int, jitter: Double) -> Duration {
+        let base = max(0, self.base.nanoseconds)
+        let cap = max(base, self.cap.nanoseconds)
+        let doublings = max(0, min(failures, 62))
+        let (grown, overflow) = base.multipliedReportingOverflow(by: Int64(1) << Int64(doublings))
+        let ceiling = overflow ? cap : min(cap, grown)
+        let share = jitter > 0 ? min(jitter, 1) : 0
+        return .nanoseconds(base + min(Int64((Double(ceiling - base) * share).rounded(.down)), ceiling - base))
+    }
+
+    /// The wait after a failure: the longer of the own delay and what the server asked for, within `base`…`longestAsked`.
+    public func delay(failures: Int, jitter: Double, asked: Duration?) -> Duration {
+        let own = delay(failures: failures, jitter: jitter)
+        guard let asked else { return own }
+        return min(max(own, asked, base), max(longestAsked, own))
+    }
+}

@@ -1,0 +1,59 @@
+import Positioning
+
+/// Where and how to upload, as configured.
+public struct EndpointSettings: Hashable, Sendable {
+    /// Which rows an endpoint gets.
+    public enum Feed: String, Hashable, Sendable, CaseIterable {
+        /// Rows that the network resolution selected.
+        case network
+        /// Every admitted row.
+        case engine
+    }
+
+    /// `[a-z0-9-]{1,32}`, unique; part of every batch id and of the state on disk. The default is `main`.
+    public var name: String
+    /// `http` or `https`, without query, fragment, user info and trailing slash.
+    public var baseURL: String
+    /// The name by which the receiver knows this device.
+    public var device: String
+    /// Most rows of one request, 1 or more. The default is 100.
+    public var batchSize: Int
+    /// The longest time that the oldest unsent row waits for others. The default is 60 s.
+    public var batchWindow: Duration
+    /// Fewer rows than this do not go out by the window alone. The default is 1.
+    public var minBatch: Int
+    /// The whole request, from connect to the last byte of the reply. The default is 60 s.
+    public var timeout: Duration
+    /// The default is `network`.
+    public var feed: Feed
+    /// true: rows are kept until this endpoint has accepted them. false: it gets what is there. The default is true.
+    public var required: Bool
+    /// Compress bodies over 1 KiB. The default is true.
+    public var gzip: Bool
+    /// A new endpoint starts at the oldest kept row (true) or at the next one (false, the default).
+    public var backfill: Bool
+    public var backoff: Backoff
+
+    public init(
+        name: String = "main", baseURL: String, device: String, batchSize: Int = 100,
+        batchWindow: Duration = .seconds(60), minBatch: Int = 1, timeout: Duration = .seconds(60),
+        feed: Feed = .network, required: Bool = true, gzip: Bool = true, backfill: Bool = false,
+        backoff: Backoff = Backoff()
+    ) {
+        self.name = name
+        self.baseURL = baseURL
+        self.device = device
+        self.batchSize = batchSize
+        self.batchWindow = batchWindow
+        self.minBatch = minBatch
+        self.timeout = timeout
+        self.feed = feed
+        self.required = required
+        self.gzip = gzip
+        self.backfill = backfill
+        self.backoff = backoff
+    }
+
+    /// What decides whose rows these are and where they go. When it changes while rows wait, the endpoint is held.
+    public var fingerprint: String { "\(baseURL)\n\(device)" }
+}

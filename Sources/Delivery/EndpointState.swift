@@ -1,0 +1,43 @@
+/// Whether an endpoint is served. In every state its rows are recorded and kept.
+public enum EndpointState: Hashable, Sendable {
+    /// Served; between failures it may be backing off.
+    case active
+    /// Only a probe now and then, until one is accepted.
+    case paused(reason: String)
+    /// Nothing is sent until an operator resumes it or the configuration changes.
+    case stopped(reason: String)
+    /// Another device reports this asset; waits for an operator.
+    case taken
+    /// Its address or device changed while rows waited; waits for an operator, or for the old value.
+    case rebind
+
+    /// The word in `status` and on disk.
+    public var word: String {
+        switch self {
+        case .active: "active"
+        case .paused: "paused"
+        case .stopped: "stopped"
+        case .taken: "taken"
+        case .rebind: "rebind"
+        }
+    }
+
+    public var reason: String? {
+        switch self {
+        case .paused(let reason), .stopped(let reason): reason
+        case .active, .taken, .rebind: nil
+        }
+    }
+
+    /// nil for an unknown word.
+    public init?(word: String, reason: String?) {
+        switch word {
+        case "active": self = .active
+        case "paused": self = .paused(reason: reason ?? "")
+        case "stopped": self = .stopped(reason: reason ?? "")
+        case "taken": self = .taken
+        case "rebind": self = .rebind
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,258 @@
+/// Writes JSON (RFC 8259) into one growing buffer: no spaces, members in the order in which they are written.
+///
+/// The same calls always give the same bytes. Text is UTF-8 with control characters, `"` and `\` escaped and nothing
+/// else. Numbers that JSON cannot hold (NaN, infinity) and nil are left out together with their key.
+public struct JSONWriter: Sendable {
+    /// What has been written.
+    public private(set) var bytes: [UInt8] = []
+    private var needsComma = false
+
+    public init(reserving capacity: Int = 0) {
+        bytes.reserveCapacity(capacity)
+    }
+
+    /// Starts again and keeps the memory.
+    public mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+        needsComma = false
+    }
+
+    public mutating func beginObject() { open(UInt8(ascii: "{")) }
+    public mutating func endObject() { close(UInt8(ascii: "}")) }
+    public mutating func beginArray() { open(UInt8(ascii: "[")) }
+    public mutating func endArray() { close(UInt8(ascii: "]")) }
+
+    /// A line feed; the next value stands alone on its line (JSON Lines).
+    public mutating func newline() {
+        bytes.append(UInt8(ascii: "\n"))
+        needsComma = false
+    }
+
+    /// The key of the next value. It is written as it stands, so it must need no escapes.
+    public mutating func key(_ name: StaticString) {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+        name.withUTF8Buffer { bytes.append(contentsOf: $0) }
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
+    /// The key of the next value, escaped as needed.
+    public mutating func key(_ name: String) {
+        separate()
+        appendQuoted(name)
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
+    public mutating func value(_ value: Int64) {
+        separate()
+        appendInteger(value)
+        needsComma = true
+    }
+
+    public mutating func value(_ value: Bool) {
+        separate()
+        bytes.append(contentsOf: value ? Self.trueWord : Self.falseWord)
+        needsComma = true
+    }
+
+    public mutating func value(_ value: String) {
+        separate()
+        appendQuoted(value)
+        needsComma = true
+    }
+
+    /// `scaled` · 10^−`places`; trailing zeros are trimmed, one fraction digit stays (`271.0`). 0 places: an integer.
+    public mutating func value(scaled: Int64, places: Int) {
+        separate()
+        appendDecimal(scaled, places: places)
+        needsComma = true
+    }
+
+    public mutating func null() {
+        separate()
+        bytes.append(contentsOf: Self.nullWord)
+        needsComma = true
+    }
+
+    public mutating func value(_ value: JSONValue) {
+        switch value {
+        case .null: null()
+        case .bool(let bool): self.value(bool)
+        case .int(let int): self.value(int)
+        case .decimal(let scaled, let places): self.value(scaled: scaled, places: places)
+        case .double(let double):
+            guard double.isFinite else { return null() }
+            separate()
+            appendDouble(double)
+            needsComma = true
+        case .string(let string): self.value(string)
+        case .array(let items):
+            beginArray()
+            for item in items where item.isWritable { self.value(item) }
+            endArray()
+        case .object(let members):
+            beginObject()
+            for member in members where member.value.isWritable {
+                key(member.name)
+                self.value(member.value)
+            }
+            endObject()
+        }
+    }
+
+    public mutating func field(_ name: StaticString, _ value: Int64?) {
+        guard let value else { return }
+        key(name)
+        self.value(value)
+    }
+
+    public mutating func field(_ name: StaticString, _ value: Int?) {
+        guard let value else { return }
+        key(name)
+        self.value(Int64(value))
+    }
+
+    public mutating func field(_ name: StaticString, _ value: Bool?) {
+        guard let value else { return }
+        key(name)
+        self.value(value)
+    }
+
+    public mutating func field(_ name: StaticString, _ value: String?) {
+        guard let value else { return }
+        key(name)
+        self.value(value)
+    }
+
+    /// A word that needs no escapes.
+    public mutating func field(_ name: StaticString, word: StaticString) {
+        key(name)
+        bytes.append(UInt8(ascii: "\""))
+        word.withUTF8Buffer { bytes.append(contentsOf: $0) }
+        bytes.append(UInt8(ascii: "\""))
+        needsComma = true
+    }
+
+    /// Shortest digits that read back as the same value.
+    public mutating func field(_ name: StaticString, _ value: Double?) {
+        guard let value, value.isFinite else { return }
+        key(name)
+        appendDouble(value)
+        needsComma = true
+    }
+
+    /// Fixed decimals from an integer that is already scaled.
+    public mutating func field(_ name: StaticString, scaled: Int64?, places: Int) {
+        guard let scaled else { return }
+        key(name)
+        appendDecimal(scaled, places: places)
+        needsComma = true
+    }
+
+    /// Fixed decimals, rounded half away from zero; left out when not finite or beyond ±9·10^15 of the last place.
+    public mutating func field(_ name: StaticString, _ value: Double?, places: Int) {
+        field(name, scaled: Scaled.integer(value, places: places), places: places)
+    }
+
+    public mutating func field(_ name: StaticString, _ value: JSONValue?) {
+        guard let value, value.isWritable else { return }
+        key(name)
+        self.value(value)
+    }
+
+    private static let trueWord = Array("true".utf8)
+    private static let falseWord = Array("false".utf8)
+    private static let nullWord = Array("null".utf8)
+    private static let hexDigits = Array("0123456789abcdef".utf8)
+
+    @inline(__always)
+    private mutating func separate() {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+    }
+
+    private mutating func open(_ bracket: UInt8) {
+        separate()
+        bytes.append(bracket)
+        needsComma = false
+    }
+
+    private mutating func close(_ bracket: UInt8) {
+        bytes.append(bracket)
+        needsComma = true
+    }
+
+    private mutating func appendInteger(_ value: Int64) {
+        if value < 0 { bytes.append(UInt8(ascii: "-")) }
+        appendDigits(value.magnitude, atLeast: 1)
+    }
+
+    private mutating func appendDigits(_ value: UInt64, atLeast width: Int) {
+        var digits = InlineArray<20, UInt8>(repeating: UInt8(ascii: "0"))
+        var rest = value
+        var start = 20
+        repeat {
+            start -= 1
+            digits[start] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        } while rest > 0
+        start = min(start, 20 - width)
+        for index in start..<20 { bytes.append(digits[index]) }
+    }
+
+    private mutating func appendDecimal(_ scaled: Int64, places: Int) {
+        guard places > 0 else { return appendInteger(scaled) }
+        let places = min(places, 18)
+        if scaled < 0 { bytes.append(UInt8(ascii: "-")) }
+        let unit = Scaled.powersOfTen[places]
+        appendDigits(scaled.magnitude / unit, atLeast: 1)
+        bytes.append(UInt8(ascii: "."))
+        var fraction = scaled.magnitude % unit
+        var width = places
+        while width > 1, fraction % 10 == 0 {
+            fraction /= 10
+            width -= 1
+        }
+        appendDigits(fraction, atLeast: width)
+    }
+
+    private mutating func appendDouble(_ value: Double) {
+        bytes.append(contentsOf: (value == 0 ? 0.0 : value).description.utf8)
+    }
+
+    private mutating func appendQuoted(_ text: String) {
+        bytes.append(UInt8(ascii: "\""))
+        let plain: Bool? = text.utf8.withContiguousStorageIfAvailable { buffer in
+            for byte in buffer where byte < 0x20 || byte == 0x22 || byte == 0x5C { return false }
+            bytes.append(contentsOf: buffer)
+            return true
+        }
+        if plain != true { appendEscaped(text) }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private mutating func appendEscaped(_ text: String) {
+        for byte in text.utf8 {
+            switch byte {
+            case 0x22, 0x5C: escape(byte)
+            case 0x08: escape(UInt8(ascii: "b"))
+            case 0x09: escape(UInt8(ascii: "t"))
+            case 0x0A: escape(UInt8(ascii: "n"))
+            case 0x0C: escape(UInt8(ascii: "f"))
+            case 0x0D: escape(UInt8(ascii: "r"))
+            case 0..<0x20:
+                bytes.append(contentsOf: "\\u00".utf8)
+                bytes.append(Self.hexDigits[Int(byte >> 4)])
+                bytes.append(Self.hexDigits[Int(byte & 15)])
+            default: bytes.append(byte)
+            }
+        }
+    }
+
+    private mutating func escape(_ letter: UInt8) {
+        bytes.append(UInt8(ascii: "\\"))
+        bytes.append(letter)
+    }
+}

@@ -1,0 +1,106 @@
+/// What the receiver sees of the sky, and what getting it back will cost.
+public enum Sky: String, Hashable, Sendable, CaseIterable {
+    case clear
+    /// No sky for a short time: void sentences, and a quick, slightly wrong fix afterwards.
+    case tunnel
+    /// No sky for long: void sentences, and a slow, wrong fix afterwards.
+    case garage
+    /// No power: silence, and a cold start afterwards.
+    case off
+}
+
+/// One line of the script of a drive.
+public struct Leg: Hashable, Sendable {
+    public enum Motion: Hashable, Sendable {
+        case stand(Stand)
+        case travel(Travel)
+    }
+
+    public struct Stand: Hashable, Sendable {
+        public var seconds: Double
+        /// Seconds since the start of the drive; the stand lasts at least until then.
+        public var until: Double?
+        /// True ends the trip (engine off), false is a halt inside it.
+        public var isParking: Bool
+    }
+
+    public struct Travel: Hashable, Sendable {
+        public var metres: Double
+        /// m/s.
+        public var speedLimit: Double
+        /// Change of heading along the leg in degrees, right positive.
+        public var turn: Double
+        /// m/s².
+        public var acceleration: Double
+        /// m/s².
+        public var braking: Double
+        public var isReverse: Bool
+    }
+
+    public var motion: Motion
+    public var sky: Sky = .clear
+
+    /// The same leg with less sky.
+    public func under(_ sky: Sky) -> Leg {
+        var leg = self
+        leg.sky = sky
+        return leg
+    }
+}
+
+extension Leg {
+    public static func park(seconds: Double) -> Leg {
+        Leg(motion: .stand(Stand(seconds: seconds, until: nil, isParking: true)))
+    }
+
+    /// - Parameters:
+    ///   - elapsed: seconds since the start of the drive.
+    ///   - minimum: seconds to stand even when the drive runs late.
+    public static func park(until elapsed: Double, minimum: Double = 600) -> Leg {
+        Leg(motion: .stand(Stand(seconds: minimum, until: elapsed, isParking: true)))
+    }
+
+    /// Stands inside a trip: a red light, a queue, a delivery.
+    public static func halt(seconds: Double) -> Leg {
+        Leg(motion: .stand(Stand(seconds: seconds, until: nil, isParking: false)))
+    }
+
+    /// - Parameter limit: m/s.
+    public static func drive(metres: Double, limit: Double) -> Leg {
+        .travel(metres: metres, limit: limit)
+    }
+
+    /// A bend at the speed that 2.5 m/s² across allows.
+    ///
+    /// - Parameters:
+    ///   - degrees: right positive.
+    ///   - radius: metres.
+    public static func bend(degrees: Double, radius: Double, limit: Double) -> Leg {
+        let length = abs(degrees) * .pi / 180 * radius
+        return .travel(metres: length, limit: min(limit, (2.5 * radius).squareRoot()), turn: degrees)
+    }
+
+    public static func walk(metres: Double, turn: Double = 0) -> Leg {
+        .travel(metres: metres, limit: 1.35, turn: turn, acceleration: 1, braking: 1)
+    }
+
+    /// A creep in a queue.
+    public static func creep(metres: Double, limit: Double) -> Leg {
+        .travel(metres: metres, limit: limit, acceleration: 0.6, braking: 0.8)
+    }
+
+    public static func reverse(metres: Double) -> Leg {
+        .travel(metres: metres, limit: 1.6, acceleration: 0.8, braking: 1, isReverse: true)
+    }
+
+    private static func travel(
+        metres: Double, limit: Double, turn: Double = 0, acceleration: Double = 1.6, braking: Double = 2,
+        isReverse: Bool = false
+    ) -> Leg {
+        Leg(
+            motion: .travel(
+                Travel(
+                    metres: metres, speedLimit: limit, turn: turn, acceleration: acceleration, braking: braking,
+                    isReverse: isReverse)))
+    }
+}

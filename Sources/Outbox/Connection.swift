@@ -1,0 +1,159 @@
+import CSQLite
+
+/// One SQLite connection; its owner uses it from one thread at a time.
+final class Connection {
+    let path: String
+    let handle: OpaquePointer
+
+    enum Access {
+        case readWrite, readOnly
+    }
+
+    init(path: String, access: Access) throws(OutboxError) {
+        self.path = path
+        var handle: OpaquePointer?
+        let flags = access == .readWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
+        let code = sqlite3_open_v2(path, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
+        guard code == SQLITE_OK, let handle else {
+            let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
+            sqlite3_close_v2(handle)
+            throw OutboxError(code: code, path: path, message: message, sql: nil)
+        }
+        self.handle = handle
+        _ = waypost_sqlite_keep_wal(handle)
+        // Writers are kept apart by the lock file; only the recovery of the log by a reader can be in the way.
+        sqlite3_busy_timeout(handle, 2000)
+    }
+
+    deinit { sqlite3_close_v2(handle) }
+
+    func execute(_ sql: String) throws(OutboxError) {
+        let code = sqlite3_exec(handle, sql, nil, nil, nil)
+        if code != SQLITE_OK { throw error(code, sql: sql) }
+    }
+
+    func prepare(_ sql: String) throws(OutboxError) -> Statement {
+        var statement: OpaquePointer?
+        let code = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard code == SQLITE_OK, let statement else { throw error(code, sql: sql) }
+        return Statement(statement, sql: sql, connection: self)
+    }
+
+    /// The first column of the first row; nil when there is none or it is NULL.
+    func integer(_ sql: String) throws(OutboxError) -> Int64? {
+        let statement = try prepare(sql)
+        return try statement.step() ? statement.integer(0) : nil
+    }
+
+    func text(_ sql: String) throws(OutboxError) -> String? {
+        let statement = try prepare(sql)
+        return try statement.step() ? statement.text(0) : nil
+    }
+
+    var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+
+    /// Rows changed by the last statement.
+    var changes: Int { Int(sqlite3_changes64(handle)) }
+
+    /// Rows changed since the connection was opened.
+    var totalChanges: Int64 { sqlite3_total_changes64(handle) }
+
+    func error(_ code: Int32, sql: String?) -> OutboxError {
+        OutboxError(code: code, path: path, message: String(cString: sqlite3_errmsg(handle)), sql: sql)
+    }
+}
+
+/// A prepared statement. Columns and parameters keep SQLite's numbering: columns from 0, parameters from 1.
+final class Statement {
+    private let handle: OpaquePointer
+    private let sql: String
+    /// A statement must not outlive its connection.
+    private let connection: Connection
+
+    init(_ handle: OpaquePointer, sql: String, connection: Connection) {
+        self.handle = handle
+        self.sql = sql
+        self.connection = connection
+    }
+
+    deinit { sqlite3_finalize(handle) }
+
+    /// true = there is a row to read.
+    func step() throws(OutboxError) -> Bool {
+        switch sqlite3_step(handle) {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE: return false
+        case let code:
+            let error = connection.error(code, sql: sql)
+            sqlite3_reset(handle)
+            throw error
+        }
+    }
+
+    /// Runs it with these parameters to its end and makes it ready for the next run.
+    func run(_ parameters: Int64?...) throws(OutboxError) {
+        bind(parameters)
+        while try step() {}
+        reset()
+    }
+
+    func bind(_ parameters: [Int64?]) {
+        for (index, value) in parameters.enumerated() { bind(Int32(index + 1), value) }
+    }
+
+    /// Ends a run that was not stepped to its end. The parameters stay.
+    func reset() { sqlite3_reset(handle) }
+
+    func bind(_ index: Int32, _ value: Int64?) {
+        if let value { sqlite3_bind_int64(handle, index, value) } else { sqlite3_bind_null(handle, index) }
+    }
+
+    func bind(_ index: Int32, text: String?) {
+        guard var text else { return _ = sqlite3_bind_null(handle, index) }
+        text.withUTF8 { buffer in
+            // A nil address would bind NULL instead of an empty text.
+            guard let address = buffer.baseAddress else { return }
+            address.withMemoryRebound(to: CChar.self, capacity: buffer.count) {
+                _ = waypost_sqlite_bind_text(handle, index, $0, Int32(buffer.count))
+            }
+        }
+    }
+
+    func bind(_ index: Int32, blob: [UInt8]) {
+        guard !blob.isEmpty else { return _ = sqlite3_bind_zeroblob(handle, index, 0) }
+        blob.withUnsafeBytes { _ = waypost_sqlite_bind_blob(handle, index, $0.baseAddress, Int32($0.count)) }
+    }
+
+    func integer(_ column: Int32) -> Int64? {
+        sqlite3_column_type(handle, column) == SQLITE_NULL ? nil : sqlite3_column_int64(handle, column)
+    }
+
+    func text(_ column: Int32) -> String? {
+        guard let text = sqlite3_column_text(handle, column) else { return nil }
+        let count = Int(sqlite3_column_bytes(handle, column))
+        return String(decoding: UnsafeBufferPointer(start: text, count: count), as: UTF8.self)
+    }
+
+    func blob(_ column: Int32) -> [UInt8]? {
+        guard sqlite3_column_type(handle, column) != SQLITE_NULL else { return nil }
+        guard let bytes = sqlite3_column_blob(handle, column) else { return [] }
+        let count = Int(sqlite3_column_bytes(handle, column))
+        return Array(UnsafeRawBufferPointer(start: bytes, count: count))
+    }
+}
+
+extension OutboxError {
+    init(code: Int32, path: String, message: String, sql: String?) {
+        let cause: Cause =
+            switch code & 0xFF {
+            case SQLITE_FULL: .full
+            case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH: .readOnly
+            case SQLITE_IOERR: .io
+            case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT: .corrupt
+            case SQLITE_BUSY, SQLITE_LOCKED: .locked(pid: nil)
+            case SQLITE_CANTOPEN: .cannotOpen
+            default: .refused
+            }
+        self.init(cause, path: path, code: code, message: message, sql: sql)
+    }
+}

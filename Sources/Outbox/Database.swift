@@ -1,0 +1,166 @@
+import Delivery
+import Glibc
+import Positioning
+
+/// An open queue file with its prepared statements.
+final class Database {
+    let connection: Connection
+
+    let begin, beginReading, commit, rollback: Statement
+    let insert, insertGeofence, insertTrip: Statement
+    let deleteThrough, deleteGeofencesThrough, deleteTripsThrough: Statement
+    let setState, setCursor, setCount: Statement
+    let insertBatch, deleteBatch: Statement
+    let range, geofence, trip, oldest: Statement
+    private let pageCount, freeCount: Statement
+    private let pageSize: Int64
+
+    /// Makes the file when there is none and brings it to the newest schema.
+    convenience init(path: String, migrations: [String]) throws(OutboxError) {
+        try Self.create(path)
+        let connection = try Connection(path: path, access: .readWrite)
+        try Schema.migrate(connection, steps: migrations)
+        try self.init(connection)
+    }
+
+    convenience init(reading path: String) throws(OutboxError) {
+        let connection = try Connection(path: path, access: .readOnly)
+        try Schema.check(connection)
+        try self.init(connection)
+    }
+
+    private init(_ connection: Connection) throws(OutboxError) {
+        self.connection = connection
+        pageCount = try connection.prepare("PRAGMA page_count")
+        freeCount = try connection.prepare("PRAGMA freelist_count")
+        pageSize = try connection.integer("PRAGMA page_size") ?? 1024
+        begin = try connection.prepare("BEGIN IMMEDIATE")
+        beginReading = try connection.prepare("BEGIN")
+        commit = try connection.prepare("COMMIT")
+        rollback = try connection.prepare("ROLLBACK")
+        let marks = String(repeating: ", ?", count: Record.columnCount)
+        insert = try connection.prepare("INSERT INTO location (seq, \(Record.columns)) VALUES (?\(marks))")
+        insertGeofence = try connection.prepare("INSERT INTO geofence VALUES (?, ?, ?, ?, ?)")
+        insertTrip = try connection.prepare("INSERT INTO trip VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+        deleteThrough = try connection.prepare("DELETE FROM location WHERE seq <= ?")
+        deleteGeofencesThrough = try connection.prepare("DELETE FROM geofence WHERE seq <= ?")
+        deleteTripsThrough = try connection.prepare("DELETE FROM trip WHERE seq <= ?")
+        setState = try connection.prepare("INSERT OR REPLACE INTO state (id, name, value) VALUES (?, ?, ?)")
+        setCursor = try connection.prepare(
+            """
+            UPDATE endpoint SET acked = ?2, state = ?3, reason = ?4, regenerated_through = ?5, generation = ?6 WHERE id = ?1
+            """)
+        setCount = try connection.prepare("UPDATE endpoint SET unsettled = ?2 WHERE id = ?1")
+        insertBatch = try connection.prepare("INSERT INTO batch VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?, ?)")
+        deleteBatch = try connection.prepare("DELETE FROM batch WHERE endpoint = ?")
+        range = try connection.prepare(
+            """
+            SELECT seq, \(Record.columns) FROM location
+            WHERE seq BETWEEN ? AND ? AND (published = 1 OR ?) ORDER BY seq LIMIT ?
+            """)
+        geofence = try connection.prepare("SELECT fence, name, action, source FROM geofence WHERE seq = ?")
+        trip = try connection.prepare(
+            """
+            SELECT start_ms, start_lat_e7, start_lon_e7, end_ms, distance_dm, idle_ms, max_speed_cms FROM trip
+            WHERE seq = ?
+            """)
+        oldest = try connection.prepare(
+            """
+            SELECT seq, time_ms FROM location WHERE seq BETWEEN ? AND ? AND (published = 1 OR ?) ORDER BY seq LIMIT 1
+            """)
+    }
+
+    /// Made by hand before SQLite does, because positions are nobody else's business: 0600 whatever the umask.
+    private static func create(_ path: String) throws(OutboxError) {
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw OutboxError(system: errno, path: path, doing: "open") }
+        Glibc.close(descriptor)
+    }
+
+    /// The oldest row of a feed within a range.
+    func oldestRow(
+        from first: Int64, through last: Int64, feed: EndpointSettings.Feed
+    ) throws(OutboxError) -> Ledger.Oldest {
+        oldest.bind([first, last, feed == .engine ? 1 : 0])
+        defer { oldest.reset() }
+        guard try oldest.step() else { return .none }
+        return .row(seq: oldest.integer(0) ?? 0, time: Record.plausible(oldest.integer(1) ?? 0))
+    }
+
+    /// Rows of a feed within a range, oldest first.
+    func rows(
+        from first: Int64, through last: Int64, feed: EndpointSettings.Feed, limit: Int, names: Record.Names
+    ) throws(OutboxError) -> [QueuedLocation] {
+        range.bind([first, last, feed == .engine ? 1 : 0, Int64(limit)])
+        defer { range.reset() }
+        var rows: [QueuedLocation] = []
+        while try range.step() {
+            var (row, hasGeofence, hasTrip) = Record.location(range, names: names)
+            if hasGeofence { row.location.geofence = try crossing(of: row.seq) }
+            if hasTrip { row.location.trip = try summary(of: row.seq) }
+            rows.append(row)
+        }
+        return rows
+    }
+
+    func batch(
+        _ row: Ledger.BatchRow, of endpoint: Ledger.Endpoint, outbox: String, names: Record.Names
+    ) throws(OutboxError) -> Batch {
+        let rows = try rows(from: row.first, through: row.last, feed: row.feed, limit: row.rows, names: names)
+        return Batch(
+            endpoint: endpoint.settings.name, id: row.id(outbox: outbox, endpoint: endpoint.settings.name), rows: rows,
+            sentMs: row.sentMs, generation: row.generation)
+    }
+
+    func store(_ key: Schema.Key, _ value: Int64) throws(OutboxError) {
+        setState.bind(1, key.rawValue)
+        setState.bind(2, text: key.name)
+        setState.bind(3, value)
+        _ = try setState.step()
+        setState.reset()
+    }
+
+    func store(_ key: Schema.Key, _ value: [UInt8]) throws(OutboxError) {
+        setState.bind(1, key.rawValue)
+        setState.bind(2, text: key.name)
+        setState.bind(3, blob: value)
+        _ = try setState.step()
+        setState.reset()
+    }
+
+    private func crossing(of seq: Int64) throws(OutboxError) -> GeofenceCrossing? {
+        geofence.bind(1, seq)
+        defer { geofence.reset() }
+        guard try geofence.step() else { return nil }
+        let action = Int(clamping: geofence.integer(2) ?? 0)
+        let source = Int(clamping: geofence.integer(3) ?? 0)
+        return GeofenceCrossing(
+            id: geofence.text(0) ?? "", name: geofence.text(1),
+            action: Record.actions.indices.contains(action) ? Record.actions[action] : .enter,
+            source: Record.sources.indices.contains(source) ? Record.sources[source] : .device)
+    }
+
+    private func summary(of seq: Int64) throws(OutboxError) -> TripSummary? {
+        trip.bind(1, seq)
+        defer { trip.reset() }
+        guard try trip.step() else { return nil }
+        return TripSummary(
+            start: Record.plausible(trip.integer(0) ?? 0),
+            startCoordinate: Coordinate(
+                latitudeE7: Int32(clamping: trip.integer(1) ?? 0), longitudeE7: Int32(clamping: trip.integer(2) ?? 0)),
+            end: Record.plausible(trip.integer(3) ?? 0), distance: Double(trip.integer(4) ?? 0) / 10,
+            idle: Double(trip.integer(5) ?? 0) / 1000, maxSpeed: trip.integer(6).map { Double($0) / 100 })
+    }
+}
+
+extension Database {
+    /// Bytes of pages in use.
+    func liveBytes() throws(OutboxError) -> Int64 {
+        defer {
+            pageCount.reset()
+            freeCount.reset()
+        }
+        guard try pageCount.step(), try freeCount.step() else { return 0 }
+        return ((pageCount.integer(0) ?? 0) - (freeCount.integer(0) ?? 0)) * pageSize
+    }
+}

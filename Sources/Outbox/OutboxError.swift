@@ -1,0 +1,68 @@
+/// Why the queue could not do what was asked, where, and what to do about it.
+public struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
+    public enum Cause: Hashable, Sendable {
+        /// No space on the file system. Nothing of the commit was stored.
+        case full
+        /// Read-only file system or file, or no permission. Nothing of the commit was stored.
+        case readOnly
+        /// The medium failed. Whether the commit was stored shows when the file is opened again.
+        case io
+        /// Not a database, or a damaged one.
+        case corrupt
+        /// Another process has it open; its id when it is known.
+        case locked(pid: Int32?)
+        /// Written by a newer version of the program.
+        case newerSchema(found: Int, known: Int)
+        case cannotOpen
+        /// SQLite refused a statement: a fault of the program.
+        case refused
+    }
+
+    public var cause: Cause
+    public var path: String
+    /// Extended SQLite result code, or 0.
+    public var code: Int32
+    /// SQLite's or the system's words.
+    public var message: String
+    /// The statement, without values.
+    public var sql: String?
+
+    public init(_ cause: Cause, path: String, code: Int32 = 0, message: String, sql: String? = nil) {
+        self.cause = cause
+        self.path = path
+        self.code = code
+        self.message = message
+        self.sql = sql
+    }
+
+    /// What the operator can do.
+    public var hint: String {
+        switch cause {
+        case .full: "free some space, or lower [outbox] max_bytes"
+        case .readOnly: "check owner and mode of the state directory, and `mount` for a read-only file system"
+        case .io: "check the medium: `dmesg` tells of failing cards and disks"
+        case .corrupt: "move the file away together with its -wal and -shm, and keep them for salvage"
+        case .locked: "stop the other instance first; its lock goes away by itself"
+        case .newerSchema: "install the newer version again, or move the file away"
+        case .cannotOpen: "check that the state directory exists and belongs to the user of the daemon"
+        case .refused: "report this as a defect"
+        }
+    }
+
+    public var description: String {
+        var text = "outbox \(path): "
+        switch cause {
+        case .full: text += "no space left"
+        case .readOnly: text += "not writable"
+        case .io: text += "input/output error"
+        case .corrupt: text += "damaged"
+        case .locked(let pid): text += pid.map { "in use by process \($0)" } ?? "in use by another process"
+        case .newerSchema(let found, let known): text += "schema \(found) is newer than \(known), which this version knows"
+        case .cannotOpen: text += "cannot be opened"
+        case .refused: text += "statement refused"
+        }
+        if !message.isEmpty { text += ": \(message)" }
+        if code != 0 { text += " (SQLite \(code))" }
+        return "\(text); \(hint)"
+    }
+}

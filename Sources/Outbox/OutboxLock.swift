@@ -1,0 +1,48 @@
+import Glibc
+
+/// Keeps a second writer away from a queue. The kernel drops it with the process, however that ends.
+final class OutboxLock {
+    private let descriptor: Int32
+
+    /// - Parameter path: of the queue; the lock file stands beside it and is never deleted.
+    init(path: String) throws(OutboxError) {
+        let file = path + "-lock"
+        descriptor = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw OutboxError(system: errno, path: path, doing: "open \(file)")
+        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let reason = errno
+            let owner = Self.pid(in: descriptor)
+            Glibc.close(descriptor)
+            if reason == EWOULDBLOCK { throw OutboxError(.locked(pid: owner), path: path, message: "") }
+            throw OutboxError(system: reason, path: path, doing: "lock \(file)")
+        }
+        // For the message of the next one only; a full disk must not keep the daemon from starting.
+        let text = Array("\(getpid())\n".utf8)
+        _ = ftruncate(descriptor, 0)
+        _ = pwrite(descriptor, text, text.count, 0)
+    }
+
+    deinit { Glibc.close(descriptor) }
+
+    private static func pid(in descriptor: Int32) -> Int32? {
+        var buffer = [UInt8](repeating: 0, count: 16)
+        let count = pread(descriptor, &buffer, buffer.count, 0)
+        guard count > 0 else { return nil }
+        return Int32(String(decoding: buffer[..<count].prefix { $0 > 0x20 }, as: UTF8.self))
+    }
+}
+
+extension OutboxError {
+    init(system code: Int32, path: String, doing: String) {
+        let cause: Cause =
+            switch code {
+            case ENOSPC, EDQUOT: .full
+            case EROFS, EACCES, EPERM: .readOnly
+            case EIO: .io
+            default: .cannotOpen
+            }
+        self.init(cause, path: path, message: "\(doing): \(String(cString: strerror(code)))")
+    }
+}

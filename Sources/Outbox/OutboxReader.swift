@@ -1,0 +1,59 @@
+import Delivery
+
+/// A look at a queue that changes nothing, beside a running daemon or without one.
+///
+/// Each call is one short transaction, because a reader that stays open would let the daemon's log grow.
+public final class OutboxReader {
+    /// First 8 hex digits of the queue's uuid.
+    public let name: String
+    private let database: Database
+
+    public init(path: String) throws(OutboxError) {
+        database = try Database(reading: path)
+        name = Outbox.hex((try database.blob(.uuid) ?? []).prefix(4))
+    }
+
+    /// What waits for each endpoint that the daemon knows, as of its last start configured ones and removed ones alike.
+    public func depths() throws(OutboxError) -> [EndpointDepth] {
+        try snapshot { () throws(OutboxError) in
+            var ledger = Ledger()
+            ledger.endpoints = try database.endpointRows(mark: try database.mark())
+            for index in ledger.endpoints.indices {
+                ledger.endpoints[index].oldest = try database.oldestRow(of: ledger.endpoints[index])
+                ledger.endpoints[index].removedAt = nil
+            }
+            return ledger.depths
+        }
+    }
+
+    /// Rows in the queue, whoever waits for them.
+    public func rowCount() throws(OutboxError) -> Int {
+        try snapshot { () throws(OutboxError) in try database.rowCount(mark: try database.mark()) }
+    }
+
+    /// The first rows of the queue, oldest first.
+    public func oldest(_ count: Int) throws(OutboxError) -> [QueuedLocation] {
+        try snapshot { () throws(OutboxError) in
+            try database.rows(from: 0, through: .max, feed: .engine, limit: max(0, count), names: database.names())
+        }
+    }
+
+    /// The last rows of the queue, oldest first.
+    public func newest(_ count: Int) throws(OutboxError) -> [QueuedLocation] {
+        try snapshot { () throws(OutboxError) in
+            let first = try database.connection.integer(
+                """
+                SELECT min(seq) FROM (SELECT seq FROM location ORDER BY seq DESC LIMIT \(max(0, count)))
+                """)
+            guard let first else { return [] }
+            return try database.rows(
+                from: first, through: .max, feed: .engine, limit: count, names: database.names())
+        }
+    }
+
+    private func snapshot<Value>(_ read: () throws(OutboxError) -> Value) throws(OutboxError) -> Value {
+        try database.beginReading.run()
+        defer { try? database.rollback.run() }
+        return try read()
+    }
+}

@@ -1,0 +1,98 @@
+import Glibc
+
+/// The outbox on a thread of its own, so that a disk that takes seconds to flush stalls nothing else.
+///
+/// It belongs to the loop: all calls, and all completions, are on the loop's thread.
+public final class OutboxWriter {
+    public typealias Completion = (Result<CommitReply, OutboxError>) -> Void
+
+    private let mailbox: CommitMailbox
+    private var thread: pthread_t?
+    private var completions: [Completion] = []
+    private let path: String
+
+    /// Takes the outbox over; nobody else may use it from now on.
+    public init(_ outbox: sending Outbox) throws(OutboxError) {
+        path = outbox.settings.path
+        guard let mailbox = CommitMailbox() else {
+            throw OutboxError(system: errno, path: path, doing: "create an eventfd")
+        }
+        self.mailbox = mailbox
+        let work = Unmanaged.passRetained(Work(outbox: outbox, mailbox: mailbox))
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        pthread_attr_setstacksize(&attributes, 512 << 10)
+        var thread = pthread_t()
+        let code = pthread_create(&thread, &attributes, writeCommits, work.toOpaque())
+        pthread_attr_destroy(&attributes)
+        guard code == 0 else {
+            work.release()
+            throw OutboxError(system: code, path: path, doing: "start the writer thread")
+        }
+        self.thread = thread
+    }
+
+    deinit { join() }
+
+    /// Readable when replies wait: then `drain()` is due.
+    public var descriptor: Int32 { mailbox.ready }
+
+    /// Commits that have not been answered yet.
+    public var pending: Int { completions.count }
+
+    /// Hands a commit to the writer. The completion is called from `drain()`, in order of submission.
+    public func submit(_ commit: Commit, completion: @escaping Completion) {
+        completions.append(completion)
+        guard thread != nil else {
+            return mailbox.reply(.failure(OutboxError(.cannotOpen, path: path, message: "closed")))
+        }
+        mailbox.submit(commit)
+    }
+
+    /// Calls the completions of the commits that are done.
+    public func drain() {
+        for reply in mailbox.takeReplies() where !completions.isEmpty { completions.removeFirst()(reply) }
+    }
+
+    /// Carries out what was submitted, calls the completions, closes the outbox and ends the thread.
+    public func close() {
+        join()
+        drain()
+    }
+
+    private func join() {
+        guard let thread else { return }
+        self.thread = nil
+        mailbox.close()
+        pthread_join(thread, nil)
+    }
+}
+
+/// What the writer thread owns.
+private final class Work {
+    let outbox: Outbox
+    let mailbox: CommitMailbox
+
+    init(outbox: Outbox, mailbox: CommitMailbox) {
+        self.outbox = outbox
+        self.mailbox = mailbox
+    }
+}
+
+private func writeCommits(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let context else { return nil }
+    let work = Unmanaged<Work>.fromOpaque(context).takeRetainedValue()
+    // Signals belong to the loop, which reads them from a descriptor.
+    var signals = sigset_t()
+    sigfillset(&signals)
+    pthread_sigmask(SIG_BLOCK, &signals, nil)
+    while let commit = work.mailbox.nextCommit() {
+        do throws(OutboxError) {
+            work.mailbox.reply(.success(try work.outbox.commit(commit)))
+        } catch {
+            work.mailbox.reply(.failure(error))
+        }
+    }
+    work.outbox.close()
+    return nil
+}

@@ -1,1 +1,0 @@
-// The durable ordered queue in SQLite.

@@ -1,0 +1,138 @@
+import Delivery
+import Positioning
+
+/// How a location stands in its row, and how it is read back.
+enum Record {
+    /// In the order in which `bind` numbers them and `location` reads them, without `seq`.
+    static let columns = """
+        trackable, boot, time_ms, received_delta_ms, lat_e7, lon_e7, altitude_cm, altitude_hae_cm, accuracy_dm, \
+        speed_cms, course_ddeg, hdop_c, satellites, battery, odometer_dm, reason, published, event, flags
+        """
+    static let columnCount = 19
+
+    /// Events from this number on outlive plain fixes when the queue is full.
+    static let firstLastingEvent: Int64 = 2
+    private static let events: [LocationEvent] = [
+        .none, .heartbeat, .motionchange, .geofence, .power, .gap, .trip, .panic,
+    ]
+    static let actions: [GeofenceCrossing.Action] = [.enter, .exit, .dwell]
+    static let sources: [GeofenceCrossing.Source] = [.device, .beacon]
+
+    static func number(of event: LocationEvent) -> Int64 {
+        Int64(events.firstIndex(of: event) ?? 0)
+    }
+
+    /// The bits of the column `flags`; two-bit fields hold 0 for nil.
+    private enum Flag {
+        static let moving: Int64 = 1
+        static let charging: Int64 = 1
+        static let externalPower: Int64 = 3
+        static let mode: Int64 = 5
+        static let quality: Int64 = 7
+        static let geofence: Int64 = 1 << 11
+        static let trip: Int64 = 1 << 12
+    }
+
+    private static func flags(of location: Location) -> Int64 {
+        func pair(_ value: Bool?) -> Int64 { value.map { $0 ? 2 : 1 } ?? 0 }
+        var flags: Int64 = location.moving ? Flag.moving : 0
+        flags |= pair(location.power.charging) << Flag.charging
+        flags |= pair(location.power.externalPower) << Flag.externalPower
+        flags |= Int64(location.mode?.rawValue ?? 0) << Flag.mode
+        flags |= (location.quality.map { Int64($0.rawValue) + 1 } ?? 0) << Flag.quality
+        if location.geofence != nil { flags |= Flag.geofence }
+        if location.trip != nil { flags |= Flag.trip }
+        return flags
+    }
+
+    /// Whether a row has a crossing or a trip in their own tables.
+    static func hasDetails(flags: Int64) -> Bool { flags & (Flag.geofence | Flag.trip) != 0 }
+
+    /// Binds `seq` as the first parameter and the columns after it.
+    static func bind(_ row: NewRow, seq: Int64, trackable: Int64?, boot: Int64?, reason: Int64?, to insert: Statement) {
+        let location = row.location
+        let time = location.time.milliseconds
+        insert.bind(1, seq)
+        insert.bind(2, trackable)
+        insert.bind(3, boot)
+        insert.bind(4, time)
+        insert.bind(5, row.receivedMs.map { $0 &- time })
+        insert.bind(6, Int64(location.coordinate.latitudeE7))
+        insert.bind(7, Int64(location.coordinate.longitudeE7))
+        insert.bind(8, Scaled.altitude(location.altitudeMSL))
+        insert.bind(9, Scaled.altitude(location.altitudeHAE))
+        insert.bind(10, Scaled.accuracy(location.horizontalAccuracy))
+        insert.bind(11, Scaled.speed(location.speed))
+        insert.bind(12, Scaled.course(location.course))
+        insert.bind(13, Scaled.hdop(location.hdop))
+        insert.bind(14, location.satellitesUsed.map(Int64.init))
+        insert.bind(15, location.power.batteryPercent.map(Int64.init))
+        insert.bind(16, Scaled.odometer(location.odometer) ?? 0)
+        insert.bind(17, reason)
+        insert.bind(18, location.published ? 1 : 0)
+        insert.bind(19, number(of: location.event))
+        insert.bind(20, flags(of: location))
+    }
+
+    /// A row whose columns begin with `seq`, then `columns`. Crossing and trip are added by the caller where told to.
+    static func location(_ row: Statement, names: Names) -> (QueuedLocation, hasGeofence: Bool, hasTrip: Bool) {
+        let time = row.integer(3) ?? 0
+        let flags = row.integer(19) ?? 0
+        func real(_ column: Int32, per unit: Double) -> Double? { row.integer(column).map { Double($0) / unit } }
+        func pair(_ shift: Int64) -> Bool? {
+            let value = flags >> shift & 3
+            return value == 0 ? nil : value == 2
+        }
+        let event = Int(clamping: row.integer(18) ?? 0)
+        let location = Location(
+            trackable: row.integer(1).flatMap { names.trackables[$0] },
+            time: plausible(time), at: .zero,
+            coordinate: Coordinate(
+                latitudeE7: Int32(clamping: row.integer(5) ?? 0), longitudeE7: Int32(clamping: row.integer(6) ?? 0)),
+            altitudeMSL: real(7, per: 100), altitudeHAE: real(8, per: 100), horizontalAccuracy: real(9, per: 10),
+            speed: real(10, per: 100), course: real(11, per: 10), hdop: real(12, per: 100),
+            satellitesUsed: row.integer(13).map { Int(clamping: $0) },
+            mode: FixMode(rawValue: Int(flags >> Flag.mode & 3)),
+            quality: FixQuality(rawValue: Int(flags >> Flag.quality & 15) - 1),
+            moving: flags & Flag.moving != 0,
+            event: events.indices.contains(event) ? events[event] : .none,
+            reason: row.integer(16).flatMap { names.reasons[$0] },
+            odometer: real(15, per: 10) ?? 0,
+            power: PowerState(
+                batteryPercent: row.integer(14).map { Int(clamping: $0) }, charging: pair(Flag.charging),
+                externalPower: pair(Flag.externalPower)),
+            published: row.integer(17) != 0)
+        let queued = QueuedLocation(
+            seq: row.integer(0) ?? 0, bootID: row.integer(2).flatMap { names.boots[$0] },
+            receivedMs: row.integer(4).map { $0 &+ time }, location: location)
+        return (queued, flags & Flag.geofence != 0, flags & Flag.trip != 0)
+    }
+
+    /// Within a hundred thousand years of 1970, whatever a damaged file says, so that nothing overflows later.
+    static func plausible(_ milliseconds: Int64) -> UTCTime {
+        UTCTime(milliseconds: max(-3_155_760_000_000_000, min(3_155_760_000_000_000, milliseconds)))
+    }
+
+    /// The small tables that rows refer to by number.
+    struct Names {
+        var trackables = NameTable()
+        var boots = NameTable()
+        var reasons = NameTable()
+    }
+
+    struct NameTable {
+        private var names: [Int64: String] = [:]
+        private var numbers: [String: Int64] = [:]
+
+        subscript(number: Int64) -> String? {
+            get { names[number] }
+            set {
+                guard let newValue else { return }
+                names[number] = newValue
+                numbers[newValue] = number
+            }
+        }
+
+        subscript(name: String) -> Int64? { numbers[name] }
+    }
+}

@@ -1,0 +1,127 @@
+/// The tables of the queue and the way from each version to the next.
+enum Schema {
+    /// `WAYP`: tells a queue from any other SQLite file.
+    static let applicationID: Int64 = 0x5741_5950
+
+    /// Step n leads from version n to n + 1; each runs in a transaction of its own.
+    static let migrations = [version1]
+
+    /// Rows of `state`.
+    enum Key: Int64 {
+        /// 16 random bytes, made once.
+        case uuid = 1
+        /// The newest sequence number ever given, as of the last commit that did more than append.
+        case mark
+        /// Rows of `location` up to `mark`.
+        case rows
+        case tracker
+        case file
+
+        var name: String { "\(self)" }
+    }
+
+    // Small integers keep a row at some 50 bytes. NULL is unknown. Only rare things (crossings, trips) have tables of
+    // their own, so that an ordinary row does not pay a byte for each of their columns.
+    private static let record = """
+        trackable INTEGER, boot INTEGER, time_ms INTEGER NOT NULL, received_delta_ms INTEGER,
+        lat_e7 INTEGER NOT NULL, lon_e7 INTEGER NOT NULL, altitude_cm INTEGER, altitude_hae_cm INTEGER,
+        accuracy_dm INTEGER, speed_cms INTEGER, course_ddeg INTEGER, hdop_c INTEGER, satellites INTEGER,
+        battery INTEGER, odometer_dm INTEGER NOT NULL, reason INTEGER, published INTEGER NOT NULL,
+        event INTEGER NOT NULL, flags INTEGER NOT NULL
+        """
+    private static let crossing = "fence TEXT NOT NULL, name TEXT, action INTEGER NOT NULL, source INTEGER NOT NULL"
+    private static let trip = """
+        start_ms INTEGER NOT NULL, start_lat_e7 INTEGER NOT NULL, start_lon_e7 INTEGER NOT NULL,
+        end_ms INTEGER NOT NULL, distance_dm INTEGER NOT NULL, idle_ms INTEGER NOT NULL, max_speed_cms INTEGER
+        """
+
+    private static let version1 = """
+        CREATE TABLE state (id INTEGER PRIMARY KEY, name TEXT NOT NULL, value);
+        CREATE TABLE trackable (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+        CREATE TABLE boot (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+        CREATE TABLE reason (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+        CREATE TABLE location (seq INTEGER PRIMARY KEY, \(record));
+        CREATE TABLE geofence (seq INTEGER PRIMARY KEY, \(crossing));
+        CREATE TABLE trip (seq INTEGER PRIMARY KEY, \(trip));
+        CREATE TABLE endpoint (
+            id INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL,
+            acked INTEGER NOT NULL, unsettled INTEGER NOT NULL, required INTEGER NOT NULL, feed INTEGER NOT NULL,
+            state TEXT NOT NULL, reason TEXT, removed_at INTEGER,
+            regenerated_through INTEGER NOT NULL, generation INTEGER NOT NULL);
+        CREATE TABLE cursor (
+            endpoint INTEGER NOT NULL, trackable INTEGER NOT NULL, acked INTEGER NOT NULL,
+            PRIMARY KEY (endpoint, trackable)) WITHOUT ROWID;
+        CREATE TABLE batch (
+            endpoint INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, rows INTEGER NOT NULL,
+            trackable INTEGER, feed INTEGER NOT NULL, sent_ms INTEGER, newest_seq INTEGER NOT NULL,
+            generation INTEGER NOT NULL, rendering TEXT NOT NULL,
+            PRIMARY KEY (endpoint, first)) WITHOUT ROWID;
+        CREATE TABLE quarantine (
+            id INTEGER PRIMARY KEY, endpoint INTEGER NOT NULL, seq INTEGER NOT NULL, \(record),
+            fence TEXT, fence_name TEXT, fence_action INTEGER, fence_source INTEGER,
+            why TEXT NOT NULL, status INTEGER, reply BLOB, attempts INTEGER NOT NULL);
+        """
+
+    /// Brings an open database to the newest version, or refuses it without having touched it.
+    static func migrate(_ connection: Connection, steps: [String] = migrations) throws(OutboxError) {
+        let found = Int(try connection.integer("PRAGMA user_version") ?? 0)
+        let application = try connection.integer("PRAGMA application_id")
+        if found > steps.count, application == applicationID {
+            throw OutboxError(.newerSchema(found: found, known: steps.count), path: connection.path, message: "")
+        }
+        let tables = try connection.integer("SELECT count(*) FROM sqlite_schema") ?? 0
+        guard found >= 0, application == applicationID || (found == 0 && tables == 0) else {
+            throw OutboxError(.corrupt, path: connection.path, message: "a database, but not a queue of waypost")
+        }
+        try configure(connection)
+        for version in found..<max(found, steps.count) {
+            try connection.execute("BEGIN IMMEDIATE")
+            do throws(OutboxError) {
+                try connection.execute(steps[version])
+                if version == 0 { try connection.execute("PRAGMA application_id = \(applicationID)") }
+                try connection.execute("PRAGMA user_version = \(version + 1)")
+                try connection.execute("COMMIT")
+            } catch {
+                if connection.isInTransaction { try? connection.execute("ROLLBACK") }
+                throw error
+            }
+        }
+    }
+
+    /// Whether a file that is only read has the schema that this version knows.
+    static func check(_ connection: Connection) throws(OutboxError) {
+        let found = Int(try connection.integer("PRAGMA user_version") ?? 0)
+        guard try connection.integer("PRAGMA application_id") == applicationID else {
+            throw OutboxError(.corrupt, path: connection.path, message: "not a queue of waypost")
+        }
+        if found > migrations.count {
+            throw OutboxError(.newerSchema(found: found, known: migrations.count), path: connection.path, message: "")
+        }
+        if found < migrations.count {
+            throw OutboxError(
+                .cannotOpen, path: connection.path,
+                message: "schema \(found) is older than \(migrations.count); the daemon converts it when it starts")
+        }
+    }
+
+    /// What keeps commits durable and cheap, read back where SQLite may silently do otherwise.
+    private static func configure(_ connection: Connection) throws(OutboxError) {
+        // Small pages: a commit rewrites whole pages, and 10 rows fill one page of 1024 bytes.
+        try connection.execute("PRAGMA page_size = 1024")
+        let mode = try connection.text("PRAGMA journal_mode = WAL")
+        try connection.execute("PRAGMA synchronous = FULL")
+        let synchronous = try connection.integer("PRAGMA synchronous")
+        guard mode == "wal", synchronous == 2 else {
+            throw OutboxError(
+                .cannotOpen, path: connection.path,
+                message: "journal mode \(mode ?? "?"), synchronous \(synchronous ?? -1), but WAL and FULL are needed")
+        }
+        // A log that is reused costs one flush per commit, one that grows costs two: so it stays small and is kept.
+        let pageSize = try connection.integer("PRAGMA page_size") ?? 1024
+        try connection.execute("PRAGMA wal_autocheckpoint = \(max(16, 262_144 / max(512, pageSize)))")
+        try connection.execute("PRAGMA journal_size_limit = 1048576")
+        // Deleted rows are not overwritten: that would rewrite every page on its way out.
+        try connection.execute("PRAGMA secure_delete = OFF")
+        try connection.execute("PRAGMA cache_size = -200")
+    }
+}

@@ -1,0 +1,163 @@
+import Positioning
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// How much movement the fixes of the last quarter of a minute agree on.
+///
+/// Doppler alone is noise (parked receivers report up to 1.7 m/s), displacement alone is multipath; the two agree only when
+/// the asset moves. Velocities are summed as vectors: speeds as magnitudes never average to zero.
+struct EvidenceWindow: Sendable {
+    struct Entry: Sendable {
+        var at: EventTime
+        var time: UTCTime
+        /// Seconds of this window's own clock, which follows the receiver's while that is sane.
+        var clock: Double
+        /// Metres; the velocities summed up to here.
+        var path: PlanePoint
+        var coordinate: Coordinate
+        /// nil without a velocity.
+        var speed: Double?
+        var accuracy: Double?
+    }
+
+    /// 25 Hz for 15 s; above that the window is shorter, never larger.
+    private static let countMax = 384
+    /// Metres by which path and displacement may always differ.
+    private static let agreement = 3.0
+
+    private var entries = RingBuffer<Entry>(countMax: countMax)
+    /// Index of the entry that the vector speed is measured from.
+    private var short = 0
+    private var displaced = Persistence()
+    private var doppler: (velocity: PlanePoint, at: EventTime)?
+
+    /// Metres of agreed movement across the window; 0 = none.
+    private(set) var evidence = 0.0
+    /// Metres per second of the vector speed over 5 s (10 s without Doppler); nil before so many seconds of fixes.
+    private(set) var vectorSpeed: Double?
+    /// The last fix told a velocity.
+    private(set) var hasDoppler = false
+
+    mutating func clear() {
+        entries.removeAll()
+        short = 0
+        displaced.reset()
+        doppler = nil
+        evidence = 0
+        vectorSpeed = nil
+    }
+
+    /// Fixes before an instant stop counting: a halt is judged by itself.
+    mutating func forget(before instant: EventTime) {
+        var number = 0
+        while number < entries.count, entries[number].at < instant { number += 1 }
+        drop(number)
+    }
+
+    mutating func append(_ fix: Fix, time: UTCTime, at: EventTime, plane: LocalPlane, interval: Double) {
+        var clock = 0.0
+        var path = PlanePoint.zero
+        var elapsed = 0.0
+        if let last = entries.last {
+            elapsed = Elapsed.seconds(from: (last.time, last.at), to: (time, at))
+            if elapsed > max(5, 3 * interval) {
+                clear()
+            } else {
+                clock = last.clock + elapsed
+                path = last.path
+            }
+        }
+        let from = entries.last?.coordinate
+        let velocity = velocity(of: fix, at: at, from: from, plane: plane, interval: interval)
+        if from != nil, let velocity { path = path + velocity * min(elapsed, max(3, 1.5 * interval)) }
+        hasDoppler = velocity != nil
+        entries.append(
+            Entry(
+                at: at, time: time, clock: clock, path: path, coordinate: fix.coordinate,
+                speed: velocity == nil ? nil : (fix.speed ?? velocity?.length), accuracy: fix.horizontalAccuracy))
+        trim(to: max(15, 3 * interval))
+        judge(fix, at: at, plane: plane, interval: interval)
+    }
+
+    /// East and north, m/s. A speed without a course (receivers leave it out when slow) takes the direction in which the
+    /// position went; a fix without either keeps the last velocity for two seconds (RMC more seldom than GGA).
+    private mutating func velocity(
+        of fix: Fix, at: EventTime, from: Coordinate?, plane: LocalPlane, interval: Double
+    ) -> PlanePoint? {
+        guard let speed = fix.speed, speed.isFinite, speed >= 0 else {
+            guard let doppler, at.seconds(since: doppler.at) <= max(2, 1.5 * interval) else { return nil }
+            return doppler.velocity
+        }
+        var velocity = PlanePoint.zero
+        if let course = fix.course, course.isFinite {
+            if speed > 0 {
+                let angle = course * .pi / 180
+                velocity = PlanePoint(east: speed * sin(angle), north: speed * cos(angle))
+            }
+        } else if let from {
+            let step = plane.point(fix.coordinate) - plane.point(from)
+            let length = step.length
+            if length > 0 { velocity = step * (speed / length) }
+        }
+        doppler = (velocity, at)
+        return velocity
+    }
+
+    private mutating func trim(to span: Double) {
+        guard let newest = entries.last?.clock else { return }
+        var number = 0
+        while newest - entries[number].clock > span + 0.01 { number += 1 }
+        drop(number)
+    }
+
+    private mutating func drop(_ number: Int) {
+        guard number > 0 else { return }
+        entries.removeFirst(number)
+        short = max(0, short - number)
+    }
+
+    private mutating func judge(_ fix: Fix, at: EventTime, plane: LocalPlane, interval: Double) {
+        let first = entries[0]
+        let newest = entries[entries.count - 1]
+        let displacement = plane.point(newest.coordinate) - plane.point(first.coordinate)
+        let path = newest.path - first.path
+
+        if hasDoppler {
+            let length = path.length
+            evidence = (displacement - path).length <= max(Self.agreement, length / 2) ? length : 0
+        } else {
+            let far = displacement.length > 3 * max(fix.horizontalAccuracy ?? FixFilter.unknownAccuracy, 5)
+            displaced.observe(far, at: at)
+            evidence = displaced.holds(3) ? displacement.length : 0
+        }
+
+        let span = 0.98 * max(hasDoppler ? 5 : 10, interval)
+        while short + 2 < entries.count, newest.clock - entries[short + 1].clock >= span { short += 1 }
+        let start = entries[short]
+        let seconds = newest.clock - start.clock
+        if seconds < span || seconds <= 0 {
+            vectorSpeed = nil
+        } else if hasDoppler {
+            vectorSpeed = (newest.path - start.path).length / seconds
+        } else {
+            vectorSpeed = (plane.point(newest.coordinate) - plane.point(start.coordinate)).length / seconds
+        }
+    }
+
+    /// The entries from the first of the newest run of slow fixes, at most `back` seconds old.
+    func quietRun(below speed: Double, back: Double) -> [Entry] {
+        guard let newest = entries.last else { return [] }
+        var index = entries.count - 1
+        while index > 0, newest.clock - entries[index - 1].clock <= back, (entries[index - 1].speed ?? 0) < speed {
+            index -= 1
+        }
+        return (index..<entries.count).map { entries[$0] }
+    }
+
+    /// Metres per second of the last fix; nil without one.
+    var newestSpeed: Double? { entries.last?.speed }
+}

@@ -1,0 +1,136 @@
+import Positioning
+
+/// Admission: decides which fixes are believed. A rejected fix is counted, never silently lost.
+public struct FixFilter: Sendable {
+    public struct Settings: Hashable, Sendable {
+        /// Believe fixes that the receiver calls simulated or entered by hand. The default is false: a tracker that
+        /// follows a simulator is nearly always an accident.
+        public var allowSimulated = false
+        /// Metres; a fix that is less accurate is rejected. The default is 100. A fix without accuracy passes. Below
+        /// 15 or so a receiver in a street canyon falls silent; above 1000 cell-tower quality enters the track.
+        public var accuracyMax = 100.0
+        /// Metres per second between two fixes beyond both accuracies. The default is 70 (252 km/h). Three rejected
+        /// fixes that agree among themselves are believed, so that a ferry or a cold start cannot block for ever.
+        public var speedMax = 70.0
+
+        public init() {}
+    }
+
+    /// Why a fix was not believed, in the order of the checks.
+    public enum Rejection: String, Sendable, Codable, CaseIterable {
+        /// No solution, or exactly 0°/0°, which receivers send when they lose the sky.
+        case position
+        case simulated
+        /// The receiver has told no date yet.
+        case dateless
+        /// Same time and place as the last one.
+        case duplicate
+        /// Not later than the last one.
+        case age
+        case accuracy
+        case impliedSpeed = "implied-speed"
+    }
+
+    public enum Verdict: Hashable, Sendable {
+        case admitted
+        /// Admitted, and earlier evidence is worth nothing: the third of three far fixes that agree.
+        case admittedAfterJump
+        /// Admitted, and the receiver's clock went back: the tenth of ten older times that rise.
+        case admittedAfterClockStep
+        case rejected(Rejection)
+    }
+
+    /// Fixes in a row with an older but rising time after which the time is believed.
+    static let risingMax = 10
+    /// Far fixes in a row, consistent among themselves, after which the place is believed.
+    static let farMax = 3
+    /// Metres assumed where the receiver tells no accuracy.
+    static let unknownAccuracy = 10.0
+
+    public var settings: Settings
+
+    private struct Sighting {
+        var time: UTCTime
+        var at: EventTime
+        var coordinate: Coordinate
+        var accuracy: Double
+    }
+
+    private var last: Sighting?
+    private var rising: (count: Int, time: UTCTime) = (0, UTCTime(milliseconds: 0))
+    private var far: (count: Int, sighting: Sighting)?
+
+    public init(settings: Settings) { self.settings = settings }
+
+    public mutating func admit(_ fix: Fix, at: EventTime) -> Verdict {
+        guard fix.mode >= .twoD, fix.quality != .none,
+            fix.coordinate.latitudeE7 != 0 || fix.coordinate.longitudeE7 != 0,
+            abs(Int64(fix.coordinate.latitudeE7)) <= 900_000_000,
+            abs(Int64(fix.coordinate.longitudeE7)) <= 1_800_000_000
+        else { return .rejected(.position) }
+        if !settings.allowSimulated, fix.quality == .simulated || fix.quality == .manual {
+            return .rejected(.simulated)
+        }
+        guard let time = fix.time else { return .rejected(.dateless) }
+        guard let last else {
+            guard isAccurate(fix) else { return .rejected(.accuracy) }
+            return believe(fix, time, at, .admitted)
+        }
+
+        var verdict = Verdict.admitted
+        if time <= last.time {
+            if time == last.time, fix.coordinate == last.coordinate { return .rejected(.duplicate) }
+            guard hasRisenLongEnough(time) else { return .rejected(.age) }
+            verdict = .admittedAfterClockStep
+        }
+        guard isAccurate(fix) else { return .rejected(.accuracy) }
+
+        let seen = Sighting(
+            time: time, at: at, coordinate: fix.coordinate,
+            accuracy: fix.horizontalAccuracy ?? Self.unknownAccuracy)
+        guard isPlausible(from: last, to: seen) else {
+            guard isThirdFar(seen) else { return .rejected(.impliedSpeed) }
+            return believe(fix, time, at, .admittedAfterJump)
+        }
+        return believe(fix, time, at, verdict)
+    }
+
+    private mutating func believe(_ fix: Fix, _ time: UTCTime, _ at: EventTime, _ verdict: Verdict) -> Verdict {
+        last = Sighting(
+            time: time, at: at, coordinate: fix.coordinate,
+            accuracy: fix.horizontalAccuracy ?? Self.unknownAccuracy)
+        rising.count = 0
+        far = nil
+        return verdict
+    }
+
+    private func isAccurate(_ fix: Fix) -> Bool {
+        guard let accuracy = fix.horizontalAccuracy else { return true }
+        return accuracy <= settings.accuracyMax
+    }
+
+    private mutating func hasRisenLongEnough(_ time: UTCTime) -> Bool {
+        rising.count = rising.count > 0 && time > rising.time ? rising.count + 1 : 1
+        rising.time = time
+        return rising.count >= Self.risingMax
+    }
+
+    private func isPlausible(from a: Sighting, to b: Sighting) -> Bool {
+        // A degree of latitude is 111.2 km; most fixes are settled without trigonometry.
+        let north = abs(Double(b.coordinate.latitudeE7) - Double(a.coordinate.latitudeE7))
+        let east = abs(Double(b.coordinate.longitudeE7) - Double(a.coordinate.longitudeE7))
+        let allowed =
+            settings.speedMax * Elapsed.seconds(from: (a.time, a.at), to: (b.time, b.at)) + a.accuracy + b.accuracy
+        if (north + east) * 0.0112 <= allowed { return true }
+        return a.coordinate.distance(to: b.coordinate) <= allowed
+    }
+
+    private mutating func isThirdFar(_ seen: Sighting) -> Bool {
+        if let previous = far, isPlausible(from: previous.sighting, to: seen) {
+            far = (previous.count + 1, seen)
+        } else {
+            far = (1, seen)
+        }
+        return far.map { $0.count >= Self.farMax } ?? false
+    }
+}

@@ -1,0 +1,73 @@
+import Positioning
+
+/// Distance driven, in metres. It only counts while the asset moves.
+struct Odometer: Sendable {
+    private struct Point: Sendable {
+        var time: UTCTime
+        var at: EventTime
+        var coordinate: Coordinate
+        var speed: Double?
+        var accuracy: Double?
+    }
+
+    /// Seconds between two fixes within which speeds are integrated.
+    private static let stepMax = 3.0
+    /// Metres; where the accuracy is worse the speed is not trusted either.
+    private static let accuracyMax = 100.0
+    /// Seconds after which the straight line is no longer a drive that was seen.
+    private static let gap = 300.0
+
+    private(set) var metres: Double
+    /// Straight lines across gaps.
+    private(set) var gapMetres: Double
+    private var last: Point?
+    /// Where the distance was last taken up.
+    private var counted: Coordinate?
+
+    init(metres: Double, gapMetres: Double) {
+        self.metres = metres
+        self.gapMetres = gapMetres
+    }
+
+    /// Counting goes on from here; what lies between is not counted.
+    mutating func start(at fix: Fix, time: UTCTime, at: EventTime) {
+        last = Point(
+            time: time, at: at, coordinate: fix.coordinate, speed: fix.speed, accuracy: fix.horizontalAccuracy)
+        counted = fix.coordinate
+    }
+
+    /// Nothing is known about the way to the next fix.
+    mutating func stop() {
+        last = nil
+        counted = nil
+    }
+
+    mutating func add(_ distance: Double) { metres += distance }
+    mutating func addGap(_ distance: Double) { gapMetres += distance }
+
+    /// Doppler first: it does not see jumps. Otherwise the straight line, once it stands out of the noise.
+    mutating func advance(to fix: Fix, time: UTCTime, at: EventTime, speedMax: Double) {
+        guard let last, let counted else { return start(at: fix, time: time, at: at) }
+        let seconds = Elapsed.seconds(from: (last.time, last.at), to: (time, at))
+        if seconds <= Self.stepMax, let before = last.speed, let now = fix.speed, before <= speedMax, now <= speedMax,
+            max(last.accuracy ?? 0, fix.horizontalAccuracy ?? 0) <= Self.accuracyMax
+        {
+            metres += (before + now) / 2 * seconds
+            return start(at: fix, time: time, at: at)
+        }
+        let chord = counted.distance(to: fix.coordinate)
+        if seconds >= Self.gap {
+            gapMetres += chord
+            return start(at: fix, time: time, at: at)
+        }
+        let noise =
+            ((last.accuracy ?? FixFilter.unknownAccuracy) + (fix.horizontalAccuracy ?? FixFilter.unknownAccuracy)) / 2
+        if chord > noise, seconds <= Self.stepMax || chord <= speedMax * seconds + 2 * noise {
+            metres += chord
+            start(at: fix, time: time, at: at)
+        } else {
+            self.last = Point(
+                time: time, at: at, coordinate: fix.coordinate, speed: fix.speed, accuracy: fix.horizontalAccuracy)
+        }
+    }
+}

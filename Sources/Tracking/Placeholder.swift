@@ -1,7 +1,0 @@
-import Positioning
-
-public struct Geofence: Sendable {}
-public struct SubscriberChange: Sendable {}
-public struct Boost: Sendable {}
-public struct CountReason: Sendable {}
-public struct Tracker: Sendable { public struct Settings: Sendable {} }

@@ -1,0 +1,72 @@
+import Positioning
+
+/// What must survive a restart, stored in the transaction of the record that changed it.
+///
+/// No event time is in it: that means nothing in another run. Ring and evidence window are not kept, a few seconds
+/// of fixes make them again.
+public struct StoredState: Hashable, Sendable, Codable {
+    /// Format of this document; another one is not read.
+    public static let version = 1
+
+    public struct Anchor: Hashable, Sendable, Codable {
+        public var coordinate: Coordinate
+        /// Metres; nil when the receiver tells none.
+        public var accuracy: Double?
+    }
+
+    public struct LastFix: Hashable, Sendable, Codable {
+        public var time: UTCTime
+        public var coordinate: Coordinate
+        public var accuracy: Double?
+        public var altitudeMSL: Double?
+        public var altitudeHAE: Double?
+    }
+
+    /// The trip so far.
+    public struct Trip: Hashable, Sendable, Codable {
+        /// Departure.
+        public var start: UTCTime
+        public var startCoordinate: Coordinate
+        /// Metres on the odometer at departure.
+        public var startOdometer: Double
+        /// Seconds standing inside the trip.
+        public var idle: Double
+        /// Largest vector speed over 5 s, m/s; nil without speeds.
+        public var maxSpeed: Double?
+    }
+
+    public struct Recorded: Hashable, Sendable, Codable {
+        public var trackable: String
+        /// Time of the last record.
+        public var time: UTCTime
+        /// What the sampler compares with: the last selected location.
+        public var selectedTime: UTCTime
+        public var selectedCoordinate: Coordinate
+    }
+
+    public var version = StoredState.version
+    /// The announced state; a halt within a trip counts as moving.
+    public var moving = false
+    /// The first motion change was announced. False while the first place is still being settled.
+    public var announced = false
+    /// The parking place as recorded; nil before the first one, and in a trip that began without one.
+    public var anchor: Anchor?
+    /// Follows the slow drift of the receiver around the anchor.
+    public var fenceCentre: Coordinate?
+    /// Departure while moving, standstill while parked.
+    public var since: UTCTime?
+    /// Beginning of the halt within the trip; nil while rolling or parked.
+    public var stopping: UTCTime?
+    /// The last fix that was believed.
+    public var lastFix: LastFix?
+    /// Metres.
+    public var odometer = 0.0
+    /// Metres in a straight line across long gaps, which are not on the odometer.
+    public var gapMetres = 0.0
+    public var trip: Trip?
+    public var lastGap: UTCTime?
+    public var power = PowerState()
+    public var recorded: [Recorded] = []
+
+    public init() {}
+}

@@ -1,0 +1,105 @@
+import Positioning
+
+extension Tracker {
+    /// A due heartbeat waits so long for a departure that the last fixes hint at: else it would be recorded at the old
+    /// place, dated after the true start.
+    private static let restlessDelay = Duration.seconds(30)
+
+    var gapAfter: Duration {
+        max(settings.motion.gapAfter, .milliseconds(Int64(min(3000 * interval.seconds, 1e12))))
+    }
+
+    var gapDue: EventTime? {
+        guard windowOpen, !gap.isOpen, let lastFixAt else { return nil }
+        return lastFixAt + gapAfter
+    }
+
+    var heartbeatDue: EventTime? {
+        guard windowOpen, motion.state == .stationary, settings.motion.heartbeat > .zero, let base = lastRecordAt
+        else { return nil }
+        let due = base + settings.motion.heartbeat
+        return motion.isRestless ? due + Self.restlessDelay : due
+    }
+
+    mutating func deadlineReached(_ effects: inout [Effect]) {
+        if let pending = pendingPower, pending.due <= now {
+            pendingPower = nil
+            confirmPower(pending.value, &effects)
+        }
+        if let due = gapDue, due <= now { gapBegan(&effects) }
+        if windowOpen, let transition = motion.deadlineReached(at: now),
+            case .stopped(let reason, let standstill) = transition
+        {
+            announceStop(reason, standstill: present(standstill), &effects)
+        }
+        if let due = heartbeatDue, due <= now { heartbeat(&effects) }
+        if let boostUntil, boostUntil <= now {
+            self.boostUntil = nil
+            board.boost = nil
+            recompute(&effects)
+        }
+    }
+
+    /// A halt that was dated by a clock that has stepped since is dated anew.
+    func present(_ standstill: UTCTime) -> UTCTime {
+        guard let halt, halt.time == standstill, let present = utc(at: halt.at) else { return standstill }
+        return abs(present.milliseconds(since: standstill)) > 2000 ? present : standstill
+    }
+
+    mutating func heartbeat(_ effects: inout [Effect]) {
+        guard let time = utc(at: now),
+            let location = here(time: time, event: .heartbeat, reason: hasFixSinceRecord ? "heartbeat" : "no-fix")
+        else { return }
+        recordAll(location, &effects)
+    }
+
+    private mutating func gapBegan(_ effects: inout [Effect]) {
+        gap.isOpen = true
+        counters.gaps += 1
+        guard let time = lastFix?.time, mayRecordGap(nil) else { return }
+        let reason =
+            if gap.voidEpochs > 0 { "no-sky" } else if power.externalPower == false { "power" } else { "receiver-lost" }
+        recordGap(time: time, reason: reason, &effects)
+    }
+
+    private mutating func recordGap(time: UTCTime, reason: String, _ effects: inout [Effect]) {
+        guard let location = here(time: time, event: .gap, reason: reason) else { return }
+        gap.recordedAt = now
+        gap.recordedTime = utc(at: now)
+        recordAll(location, &effects)
+    }
+
+    /// While parked one in a heartbeat: a flapping plug must not write.
+    private func mayRecordGap(_ time: UTCTime?) -> Bool {
+        switch motion.state {
+        case .waiting, .settling: return false
+        case .moving, .stopping: return true
+        case .stationary: break
+        }
+        let pause = settings.motion.heartbeat > .zero ? settings.motion.heartbeat : .seconds(600)
+        if let recordedAt = gap.recordedAt { return now.duration(since: recordedAt) >= pause }
+        if let recordedTime = gap.recordedTime, let time {
+            let elapsed = time.milliseconds(since: recordedTime)
+            return elapsed < 0 || elapsed >= pause.milliseconds
+        }
+        return true
+    }
+
+    /// The time without a process is a gap like another; its place and time are those of the last fix before it.
+    mutating func firstFixAfterRestart(_ restored: StoredState.LastFix, _ effects: inout [Effect]) {
+        restoredFix = nil
+        guard mayRecordGap(lastFix?.time) else { return }
+        segmentReason = "gap"
+        let fix = Fix(
+            time: restored.time, timeOfDay: restored.time.timeOfDay, at: now, coordinate: restored.coordinate,
+            altitudeMSL: restored.altitudeMSL, altitudeHAE: restored.altitudeHAE,
+            horizontalAccuracy: restored.accuracy)
+        var location = location(fix, time: restored.time, at: heldAnchor, event: .gap, reason: "restart")
+        location.speed = heldAnchor == nil ? nil : 0
+        location.mode = nil
+        location.quality = nil
+        gap.recordedAt = now
+        gap.recordedTime = lastFix?.time
+        recordAll(location, &effects)
+    }
+}

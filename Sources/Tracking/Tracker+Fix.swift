@@ -1,0 +1,235 @@
+import Positioning
+
+extension Tracker {
+    mutating func fixReceived(_ fix: Fix, _ effects: inout [Effect]) {
+        let verdict = filter.admit(fix, at: now)
+        guard let time = fix.time, isAdmitted(verdict, &effects) else { return }
+        counters.admitted += 1
+
+        let silence = silence(before: time)
+        if let lastFixAt, gap.voidEpochs == 0 { interval.observe(now.seconds(since: lastFixAt)) }
+        follow(fix.coordinate)
+        let stepped = clockStepped(to: time)
+        let afterGap = gap.isOpen || (silence ?? 0) >= gapAfter.inSeconds
+        if afterGap || stepped || verdict != .admitted {
+            ring.removeAll()
+            if verdict == .admittedAfterJump || stepped { motion.forgetEvidence() }
+            if verdict == .admittedAfterJump {
+                odometer.stop()
+                segmentReason = "jump"
+            } else if afterGap {
+                segmentReason = "gap"
+            }
+        }
+        ring.append(fix, time: time, at: now)
+        lastFix = fix
+        lastFixAt = now
+        // After a restart the heartbeat counts from here: no other time is known.
+        lastRecordAt = lastRecordAt ?? now
+        gap.isOpen = false
+        gap.voidEpochs = 0
+        if let restored = restoredFix { firstFixAfterRestart(restored, &effects) }
+        hasFixSinceRecord = true
+
+        guard windowOpen else { return }
+        let transition = motion.observe(
+            fix, time: time, at: now, plane: plane, interval: interval.seconds, silence: silence)
+        if let transition {
+            perform(transition, &effects)
+        } else {
+            take(fix, time: time, &effects)
+        }
+        if let pace = pendingPace {
+            pendingPace = nil
+            paceRequested(pace, &effects)
+        }
+    }
+
+    private mutating func isAdmitted(_ verdict: FixFilter.Verdict, _ effects: inout [Effect]) -> Bool {
+        switch verdict {
+        case .admitted:
+            return true
+        case .admittedAfterJump:
+            counters.jumps += 1
+            effects.append(.count(.jump))
+            return true
+        case .admittedAfterClockStep:
+            counters.clockSteps += 1
+            effects.append(.count(.clockStep))
+            return true
+        case .rejected(let reason):
+            counters.countRejection(reason)
+            // A dateless fix, or one told twice, is no sign of a missing sky.
+            if reason != .duplicate { gap.voidEpochs += 1 }
+            effects.append(.count(.rejected(reason)))
+            return false
+        }
+    }
+
+    /// Seconds since the last believed fix; across a restart by the receiver's time, since no other clock knows.
+    private func silence(before time: UTCTime) -> Double? {
+        if let lastFixAt { return now.seconds(since: lastFixAt) }
+        guard let restoredFix else { return nil }
+        let (elapsed, overflow) = time.milliseconds.subtractingReportingOverflow(restoredFix.time.milliseconds)
+        return overflow ? 0 : max(0, Double(elapsed) / 1000)
+    }
+
+    /// The plane moves with the asset, so that its scale stays good to a part in a thousand.
+    private mutating func follow(_ coordinate: Coordinate) {
+        let north = abs(Int64(coordinate.latitudeE7) - Int64(plane.origin.latitudeE7))
+        let east = abs(Int64(coordinate.longitudeE7) - Int64(plane.origin.longitudeE7))
+        if north > 300_000 || east > 10_000_000 { plane = LocalPlane(origin: coordinate) }
+    }
+
+    /// The receiver's clock no longer agrees with the event time: what was dated before is of another clock.
+    private mutating func clockStepped(to time: UTCTime) -> Bool {
+        guard let expected = utc(at: now) else { return false }
+        let step = time.milliseconds(since: expected)
+        guard abs(step) > 2000 else { return false }
+        // A departure is never dated before the last record, unless that record is of a clock that was ahead.
+        if step < 0 {
+            for index in tracks.indices where (tracks[index].recorded ?? time) >= time { tracks[index].recorded = nil }
+        }
+        return true
+    }
+
+    mutating func perform(_ transition: MotionDetector.Transition, _ effects: inout [Effect]) {
+        switch transition {
+        case .settled(let reason):
+            since = lastFix?.time
+            announceStop(reason, standstill: since, &effects)
+        case .departed(let reason):
+            departed(reason, &effects)
+        case .departedAtOnce(let reason):
+            ring.keepNewest()
+            departed(reason, at: utc(at: now), &effects)
+        case .halted:
+            if case .stopping(let moment) = motion.state { halt = moment }
+            if let fix = lastFix, let time = fix.time { take(fix, time: time, &effects) }
+        case .resumed(let from):
+            resumed(from: from, &effects)
+        case .stopped(let reason, let standstill):
+            announceStop(reason, standstill: present(standstill), &effects)
+        case .stoppedAndDeparted(let standstill):
+            announceStop(.gap, standstill: standstill, &effects)
+            if let anchor = motion.anchor, let fix = lastFix {
+                odometer.addGap(anchor.coordinate.distance(to: fix.coordinate))
+            }
+            departed(.gap, &effects)
+        }
+    }
+
+    /// An ordinary fix in the present state.
+    mutating func take(_ fix: Fix, time: UTCTime, _ effects: inout [Effect]) {
+        switch motion.state {
+        case .waiting, .settling:
+            break
+        case .stationary:
+            if let due = heartbeatDue, due <= now { heartbeat(&effects) }
+        case .moving:
+            advance(fix, time: time, at: now, &effects)
+        case .stopping(let since):
+            guard settings.motion.staticNavigation, now.seconds(since: since.at) > 5, let anchor = motion.anchor else {
+                sample(fix, time: time, held: nil, &effects)
+                return
+            }
+            sample(fix, time: time, held: anchor, &effects)
+        }
+    }
+
+    private mutating func advance(_ fix: Fix, time: UTCTime, at: EventTime, _ effects: inout [Effect]) {
+        odometer.advance(to: fix, time: time, at: at, speedMax: settings.admission.speedMax)
+        if let speed = motion.window.vectorSpeed, motion.window.hasDoppler, speed > trip?.maxSpeed ?? 0 {
+            trip?.maxSpeed = speed
+        }
+        sample(fix, time: time, held: nil, &effects)
+    }
+
+    /// - Parameter told: the departure where it was told and not found.
+    private mutating func departed(_ reason: MotionReason, at told: UTCTime? = nil, _ effects: inout [Effect]) {
+        guard let fix = lastFix, let fixTime = fix.time else { return }
+        let index = ring.departure(notBefore: nil, plane: plane, interval: interval.seconds)
+        let departure = index.map { ring[$0] }
+        let from = departure?.fix ?? fix
+        var time = told ?? from.time ?? fixTime
+        // A heartbeat may have been recorded since: time does not run back within a trackable.
+        if let recorded = lastRecordedTime, recorded >= time { time = recorded + .milliseconds(1) }
+        var place = StoredState.Anchor(coordinate: from.coordinate, accuracy: from.horizontalAccuracy)
+        if let anchor = motion.anchor,
+            anchor.coordinate.distance(to: from.coordinate)
+                <= settings.motion.stationaryRadius + MotionDetector.gapMargin
+        {
+            place = anchor
+        }
+        counters.trips += 1
+        since = time
+        halt = nil
+        trip = StoredState.Trip(
+            start: time, startCoordinate: place.coordinate, startOdometer: odometer.metres, idle: 0, maxSpeed: nil)
+        motion.anchor = nil
+        effects.append(
+            .announceMotion(
+                MotionChange(
+                    moving: true, reason: reason, at: now, decided: utc(at: now), since: time,
+                    coordinate: place.coordinate, evidence: motion.evidence)))
+        recompute(&effects)
+        recordAll(
+            location(from, time: time, at: place, event: .motionchange, reason: reason.rawValue), &effects)
+        odometer.start(at: from, time: from.time ?? fixTime, at: departure?.at ?? now)
+        segmentReason = nil
+        replay(after: index, &effects)
+    }
+
+    private mutating func resumed(from halt: MotionDetector.Moment, _ effects: inout [Effect]) {
+        counters.halts += 1
+        self.halt = nil
+        let anchor = motion.anchor
+        motion.anchor = nil
+        guard let index = ring.departure(notBefore: halt.at, plane: plane, interval: interval.seconds) else { return }
+        let from = ring[index]
+        trip?.idle += max(0, from.at.seconds(since: halt.at))
+        if let anchor {
+            let moved = anchor.coordinate.distance(to: from.coordinate)
+            if moved > from.horizontalAccuracy ?? FixFilter.unknownAccuracy { odometer.add(moved) }
+        }
+        odometer.start(at: from.fix, time: from.time, at: from.at)
+        replay(after: index, &effects)
+    }
+
+    /// The fixes of the ring after the last one that stood, as if they came now; those that lie before the last record
+    /// count on the odometer only.
+    private mutating func replay(after index: Int?, _ effects: inout [Effect]) {
+        guard let index, index + 1 < ring.count else { return }
+        for position in (index + 1)..<ring.count {
+            let entry = ring[position]
+            let fix = entry.fix
+            odometer.advance(to: fix, time: entry.time, at: entry.at, speedMax: settings.admission.speedMax)
+            sample(fix, time: entry.time, held: nil, late: true, &effects)
+        }
+    }
+
+    mutating func announceStop(_ reason: MotionReason, standstill: UTCTime?, _ effects: inout [Effect]) {
+        guard let decided = utc(at: now), let fix = lastFix else { return }
+        let anchor = motion.anchor ?? StoredState.Anchor(coordinate: fix.coordinate, accuracy: fix.horizontalAccuracy)
+        counters.stops += 1
+        since = standstill
+        halt = nil
+        odometer.stop()
+        segmentReason = nil
+        effects.append(
+            .announceMotion(
+                MotionChange(
+                    moving: false, reason: reason, at: now, decided: decided, since: standstill,
+                    coordinate: anchor.coordinate, evidence: motion.evidence)))
+        recompute(&effects)
+        recordAll(standing(anchor, time: decided, event: .motionchange, reason: reason.rawValue), &effects)
+        if settings.tripSummary, let trip {
+            var summary = standing(anchor, time: decided, event: .trip, reason: reason.rawValue)
+            summary.trip = TripSummary(
+                start: trip.start, startCoordinate: trip.startCoordinate, end: standstill ?? decided,
+                distance: max(0, odometer.metres - trip.startOdometer), idle: trip.idle, maxSpeed: trip.maxSpeed)
+            recordAll(summary, &effects)
+        }
+        trip = nil
+    }
+}

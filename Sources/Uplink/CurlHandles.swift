@@ -1,0 +1,204 @@
+import CCurl
+import Delivery
+import Glibc
+
+/// libcurl's easy handles: set up for a transfer, kept for the next one, with the TLS sessions that they share.
+final class CurlHandles {
+    private let settings: HTTPUplink.Settings
+    private var spare: [UnsafeMutableRawPointer] = []
+    private var share: UnsafeMutableRawPointer?
+
+    private static let mostSpare = 4
+    private static let started = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+
+    init(_ settings: HTTPUplink.Settings) throws(HTTPUplink.SetupError) {
+        guard Self.started == CURLE_OK, let share = curl_share_init() else {
+            throw HTTPUplink.SetupError(
+                description: "libcurl does not start: \(String(cString: curl_easy_strerror(Self.started)))")
+        }
+        self.settings = settings
+        self.share = share
+        // Sessions outlive connections, so that a new one costs half a handshake.
+        _ = waypost_curl_share_set_data(share, CURL_LOCK_DATA_SSL_SESSION)
+    }
+
+    deinit { close() }
+
+    /// A handle with everything set for the transfer; nil when memory is short.
+    func prepare(_ transfer: Transfer) -> UnsafeMutableRawPointer? {
+        guard let easy = spare.popLast() ?? curl_easy_init() else { return nil }
+        var setup = EasySetup(easy)
+        setRules(&setup)
+        setRequest(&setup, transfer)
+        setCallbacks(&setup, transfer)
+        transfer.easy = easy
+        guard setup.failed == nil else {
+            recycle(easy, of: transfer)
+            return nil
+        }
+        return easy
+    }
+
+    /// Takes back a handle that is in no multi handle any more.
+    func recycle(_ easy: UnsafeMutableRawPointer, of transfer: Transfer) {
+        transfer.easy = nil
+        // Forgets the addresses of the transfer's memory first.
+        curl_easy_reset(easy)
+        curl_slist_free_all(transfer.headerList)
+        transfer.headerList = nil
+        if share != nil, spare.count < Self.mostSpare {
+            spare.append(easy)
+        } else {
+            curl_easy_cleanup(easy)
+        }
+    }
+
+    func close() {
+        for easy in spare { curl_easy_cleanup(easy) }
+        spare = []
+        if let share { curl_share_cleanup(share) }
+        share = nil
+    }
+
+    private func setRules(_ setup: inout EasySetup) {
+        if let share { setup.set(CURLOPT_SHARE, pointer: share) }
+        setup.set(CURLOPT_NOSIGNAL, 1)
+        // A hanging name lookup shall not hold up the loop when its transfer is given up.
+        setup.set(CURLOPT_QUICK_EXIT, 1)
+        setup.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        setup.set(CURLOPT_PROTOCOLS_STR, "http,https")
+        setup.set(CURLOPT_FOLLOWLOCATION, 0)
+        // Also keeps http_proxy and its kin in the environment without effect.
+        setup.set(CURLOPT_PROXY, "")
+        setup.set(CURLOPT_USERAGENT, "waypost/\(settings.version)")
+        setup.set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
+        setup.set(CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, 250)
+        setup.set(CURLOPT_MAXAGE_CONN, max(Int(settings.idleLimit.inSeconds), 1))
+        setup.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        setup.set(CURLOPT_SSL_VERIFYPEER, 1)
+        setup.set(CURLOPT_SSL_VERIFYHOST, 2)
+        if let file = settings.caFile {
+            setup.set(CURLOPT_CAINFO, file)
+            setup.set(CURLOPT_CAPATH, nil)
+        }
+    }
+
+    private func setRequest(_ setup: inout EasySetup, _ transfer: Transfer) {
+        let request = transfer.request
+        setup.set(CURLOPT_URL, request.url)
+        setup.set(CURLOPT_PATH_AS_IS, 1)
+        if request.method == "GET" && request.body.isEmpty {
+            setup.set(CURLOPT_HTTPGET, 1)
+        } else {
+            setup.set(CURLOPT_POST, 1)
+            setup.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: transfer.body.count)
+            setup.set(CURLOPT_POSTFIELDS, pointer: transfer.body.bytes.baseAddress)
+            setup.set(CURLOPT_CUSTOMREQUEST, request.method)
+        }
+        transfer.headerList = Self.headerList(transfer)
+        setup.set(CURLOPT_HTTPHEADER, list: transfer.headerList)
+    }
+
+    private func setCallbacks(_ setup: inout EasySetup, _ transfer: Transfer) {
+        let context = Unmanaged.passUnretained(transfer).toOpaque()
+        setup.set(CURLOPT_ERRORBUFFER, pointer: transfer.errorText)
+        setup.set(CURLOPT_HEADERFUNCTION, function: onHeadLine)
+        setup.set(CURLOPT_HEADERDATA, pointer: context)
+        setup.set(CURLOPT_WRITEFUNCTION, function: onBody)
+        setup.set(CURLOPT_WRITEDATA, pointer: context)
+        setup.setOpenSocket(onOpenSocket)
+        setup.set(CURLOPT_OPENSOCKETDATA, pointer: context)
+        // The only exact account of what goes over the wire, repeats included; the texts are thrown away.
+        setup.setDebug(onDebug)
+        setup.set(CURLOPT_DEBUGDATA, pointer: context)
+        setup.set(CURLOPT_VERBOSE, 1)
+    }
+
+    /// The request's headers in their order, after those that libcurl would add by itself are taken away.
+    private static func headerList(_ transfer: Transfer) -> UnsafeMutablePointer<curl_slist>? {
+        let own: Set<String> = ["content-length", "host", "user-agent", "expect", "transfer-encoding"]
+        var lines: [String] = ["Expect:"]
+        var given: Set<String> = []
+        for header in transfer.request.headers {
+            let name = header.name.lowercased()
+            guard !own.contains(name), !(transfer.body.isGzipped && name == "content-encoding") else { continue }
+            given.insert(name)
+            // libcurl's spelling of a header without a value.
+            lines.append(header.value.isEmpty ? "\(header.name);" : "\(header.name): \(header.value)")
+        }
+        if transfer.body.isGzipped { lines.append("Content-Encoding: gzip") }
+        for name in ["Accept", "Content-Type"] where !given.contains(name.lowercased()) { lines.append("\(name):") }
+        var list: UnsafeMutablePointer<curl_slist>?
+        for line in lines {
+            guard let longer = curl_slist_append(list, line) else { break }
+            list = longer
+        }
+        return list
+    }
+}
+
+/// Sets options and remembers the first that was refused.
+private struct EasySetup {
+    let easy: UnsafeMutableRawPointer
+    private(set) var failed: CURLcode?
+
+    init(_ easy: UnsafeMutableRawPointer) { self.easy = easy }
+
+    private mutating func note(_ code: CURLcode) {
+        if code != CURLE_OK, failed == nil { failed = code }
+    }
+
+    mutating func set(_ option: CURLoption, _ value: Int) { note(waypost_curl_set_long(easy, option, value)) }
+
+    mutating func set(_ option: CURLoption, _ value: String?) { note(waypost_curl_set_text(easy, option, value)) }
+
+    mutating func set(_ option: CURLoption, offset: Int) {
+        note(waypost_curl_set_offset(easy, option, curl_off_t(offset)))
+    }
+
+    mutating func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) {
+        note(waypost_curl_set_pointer(easy, option, pointer))
+    }
+
+    mutating func set(_ option: CURLoption, list: UnsafeMutablePointer<curl_slist>?) {
+        note(waypost_curl_set_list(easy, option, list))
+    }
+
+    mutating func set(_ option: CURLoption, function: curl_write_callback) {
+        note(waypost_curl_set_data_function(easy, option, function))
+    }
+
+    mutating func setOpenSocket(_ function: curl_opensocket_callback) {
+        note(waypost_curl_set_opensocket_function(easy, function))
+    }
+
+    mutating func setDebug(_ function: curl_debug_callback) { note(waypost_curl_set_debug_function(easy, function)) }
+}
+
+private func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
+    context.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private let onHeadLine: curl_write_callback = { bytes, size, count, context in
+    let length = size * count
+    let line = UnsafeRawBufferPointer(start: bytes, count: length)
+    return transfer(context)?.headLineArrived(line) == true ? length : 0
+}
+
+private let onBody: curl_write_callback = { bytes, size, count, context in
+    let length = size * count
+    return transfer(context)?.bodyArrived(UnsafeRawBufferPointer(start: bytes, count: length)) == true ? length : 0
+}
+
+private let onDebug: curl_debug_callback = { _, kind, _, count, context in
+    transfer(context)?.bytesMoved(kind, count)
+    return 0
+}
+
+/// As libcurl's own, but closed on exec: a token command of a child process must not inherit the connection.
+private let onOpenSocket: curl_opensocket_callback = { context, _, address in
+    guard let address = address?.pointee else { return CURL_SOCKET_BAD }
+    let descriptor = socket(address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.`protocol`)
+    if descriptor >= 0 { transfer(context)?.socketOpened() }
+    return descriptor
+}

@@ -1,0 +1,71 @@
+import Positioning
+
+extension HTTPUplink {
+    /// How the uplink talks to servers. There is no switch that turns the verification of certificates off.
+    public struct Settings: Hashable, Sendable {
+        /// The version in `User-Agent: waypost/VERSION`.
+        public var version: String
+        /// PEM file of the authorities to trust instead of the system's; nil = the system's.
+        public var caFile: String?
+        /// Name lookup and TCP connect together. The default is 10 s; the request's own timeout ends them earlier.
+        public var connectLimit: Duration
+        /// From the TCP connection to the end of the TLS handshake. The default is 10 s.
+        public var handshakeLimit: Duration
+        /// From the last written byte of the request to the first byte of the answer. The default is 30 s.
+        public var firstByteLimit: Duration
+        /// A connection that has carried nothing for this long is closed. The default is 120 s: twice the usual
+        /// batch window. Mobile networks forget an idle mapping after a few minutes anyway.
+        public var idleLimit: Duration
+        /// Bytes of a reply's body that are kept; the rest is not read. The default is 64 KiB.
+        public var replyBodyLimit: Int
+        /// Bytes of all heads of one reply, interim ones included. The default is 16 KiB.
+        public var replyHeadLimit: Int
+        /// Header lines of one reply. The default is 100.
+        public var replyHeaderCountLimit: Int
+
+        public init(
+            version: String, caFile: String? = nil, connectLimit: Duration = .seconds(10),
+            handshakeLimit: Duration = .seconds(10), firstByteLimit: Duration = .seconds(30),
+            idleLimit: Duration = .seconds(120), replyBodyLimit: Int = 64 * 1024, replyHeadLimit: Int = 16 * 1024,
+            replyHeaderCountLimit: Int = 100
+        ) {
+            self.version = version
+            self.caFile = caFile
+            self.connectLimit = connectLimit
+            self.handshakeLimit = handshakeLimit
+            self.firstByteLimit = firstByteLimit
+            self.idleLimit = idleLimit
+            self.replyBodyLimit = replyBodyLimit
+            self.replyHeadLimit = replyHeadLimit
+            self.replyHeaderCountLimit = replyHeaderCountLimit
+        }
+    }
+
+    /// What the loop shall wait for on a descriptor. Errors and hang-ups count as readable.
+    public struct Interest: Hashable, Sendable {
+        public var readable: Bool
+        public var writable: Bool
+
+        public init(readable: Bool, writable: Bool) {
+            self.readable = readable
+            self.writable = writable
+        }
+    }
+
+    /// What went over the wire since the start.
+    public struct Counters: Hashable, Sendable {
+        /// Requests that came to an end, however.
+        public var requests = 0
+        /// TCP connections that were opened.
+        public var connections = 0
+        /// Requests that were written a second time because a kept connection turned out to be dead.
+        public var repeatedOnFreshConnection = 0
+        public var bytesSent = 0
+        public var bytesReceived = 0
+    }
+
+    /// The uplink cannot be set up.
+    public struct SetupError: Error, Hashable, CustomStringConvertible {
+        public var description: String
+    }
+}

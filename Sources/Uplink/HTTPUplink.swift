@@ -1,0 +1,282 @@
+import CCurl
+import Delivery
+import Glibc
+import Positioning
+
+/// The way out over HTTP(S): libcurl's multi interface inside a loop that it does not own.
+///
+/// The loop watches the descriptors that `watch` names, calls `descriptorReady` when one is ready and `deadlineReached`
+/// at `nextDeadline`, which it reads again after every call into the uplink. Nothing here blocks, and all limits run on
+/// the `at` that the loop hands in. Completions are called from inside `descriptorReady` and `deadlineReached` and may
+/// call `send` and `close`.
+///
+/// HTTP/1.1 with kept connections; no redirects, no cookies, no proxy, no compressed replies, no `Expect`.
+public final class HTTPUplink: Uplink {
+    public let settings: Settings
+    public private(set) var counters = Counters()
+
+    private let watch: (Int32, Interest?) -> Void
+    private let instant = CurrentInstant()
+    private let handles: CurlHandles
+    private var multi: UnsafeMutableRawPointer?
+    /// Sent, but not yet in libcurl's hands: that waits for a call that says what time it is.
+    private var arrivals: [Arrival] = []
+    private var transfers: [UnsafeMutableRawPointer: Transfer] = [:]
+    /// Ended, to be told.
+    private var outcomes: [Ending] = []
+    private var curlDeadline: EventTime?
+    /// When the kept connections shall be closed; nil when there are none or something is in flight.
+    private var idleDeadline: EventTime?
+    private var isClosed = false
+
+    private struct Arrival {
+        var request: UplinkRequest
+        var completion: (UplinkOutcome) -> Void
+    }
+
+    private struct Ending {
+        var outcome: UplinkOutcome
+        var completion: (UplinkOutcome) -> Void
+    }
+
+    /// - Parameter watch: called with the wish for a descriptor, nil to forget it. It must not call back in here.
+    /// - Throws: `SetupError` when libcurl does not start or the file of authorities cannot be read.
+    public init(settings: Settings, watch: @escaping (Int32, Interest?) -> Void) throws(SetupError) {
+        if let file = settings.caFile, access(file, R_OK) != 0 {
+            let cause = String(cString: strerror(errno))
+            throw SetupError(description: "\(file): \(cause); it shall hold the authorities to trust, in PEM")
+        }
+        self.settings = settings
+        self.watch = watch
+        handles = try CurlHandles(settings)
+    }
+
+    deinit { close() }
+
+    /// Boot-clock instant at which `deadlineReached` is wanted; nil = none. After `send` it is `.zero`: at once.
+    public var nextDeadline: EventTime? {
+        if isClosed { return nil }
+        if !arrivals.isEmpty { return .zero }
+        let limits = transfers.values.map { $0.limit(settings).at }
+        return ([curlDeadline, idleDeadline].compactMap { $0 } + limits).min()
+    }
+
+    /// Requests that have not ended.
+    public var requestsInFlight: Int { arrivals.count + transfers.count }
+
+    /// Bytes of answers that have not come to an end.
+    var bytesArrivedInFlight: Int { transfers.values.reduce(0) { $0 + $1.bytesReceived } }
+
+    /// After `close` a request is dropped without a word.
+    public func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) {
+        guard !isClosed else { return }
+        arrivals.append(Arrival(request: request, completion: completion))
+    }
+
+    public func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool, at now: EventTime) {
+        guard !isClosed else { return }
+        instant.value = now
+        drive(descriptor, (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0))
+        settle()
+    }
+
+    public func deadlineReached(at now: EventTime) {
+        guard !isClosed else { return }
+        instant.value = now
+        let started = startArrivals()
+        if started || curlDeadline.map({ $0 <= now }) == true { drive(CURL_SOCKET_TIMEOUT, 0) }
+        expire()
+        if let idleDeadline, idleDeadline <= now { closeIdleConnections() }
+        settle()
+    }
+
+    /// Closes the kept connections if nothing is in flight, as before a suspend.
+    public func closeIdleConnections() {
+        guard transfers.isEmpty else { return }
+        idleDeadline = nil
+        curlDeadline = nil
+        // libcurl has no call for this; its connections live and die with the multi handle. TLS sessions stay.
+        if let multi { curl_multi_cleanup(multi) }
+        multi = nil
+    }
+
+    public func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        arrivals = []
+        outcomes = []
+        for easy in transfers.keys { _ = release(easy) }
+        if let multi { curl_multi_cleanup(multi) }
+        multi = nil
+        handles.close()
+    }
+}
+
+extension HTTPUplink {
+    private func startArrivals() -> Bool {
+        let waiting = arrivals
+        arrivals = []
+        for arrival in waiting {
+            if let failure = start(arrival) {
+                counters.requests += 1
+                outcomes.append(Ending(outcome: UplinkOutcome(.failed(failure)), completion: arrival.completion))
+            }
+        }
+        return !waiting.isEmpty
+    }
+
+    /// Why the request cannot even be begun, nil when it is under way.
+    private func start(_ arrival: Arrival) -> TransportFailure? {
+        let request = arrival.request
+        guard let peer = Peer(url: request.url) else {
+            return .broken("the URL of the endpoint is not one of http or https with a host")
+        }
+        if let index = request.headers.firstIndex(where: \.breaksTheHead) {
+            return .broken("\(peer): header \(index + 1) of the request has no plain name or holds a line break")
+        }
+        guard request.method.isToken else { return .broken("\(peer): the method of the request is not one word") }
+        let limits = ReplyReader.Limits(
+            body: settings.replyBodyLimit, head: settings.replyHeadLimit, headers: settings.replyHeaderCountLimit)
+        let transfer = Transfer(
+            request, peer: peer, limits: limits, instant: instant, completion: arrival.completion)
+        guard let multi = openMulti(), let easy = handles.prepare(transfer) else {
+            return .broken("\(peer): no memory for a request")
+        }
+        transfers[easy] = transfer
+        idleDeadline = nil
+        let code = curl_multi_add_handle(multi, easy)
+        if code != CURLM_OK {
+            _ = release(easy)
+            return .broken("\(peer): \(String(cString: curl_multi_strerror(code)))")
+        }
+        return nil
+    }
+
+    private func drive(_ descriptor: Int32, _ events: Int32) {
+        guard let multi else { return }
+        var running: Int32 = 0
+        curl_multi_socket_action(multi, descriptor, events, &running)
+        while let (easy, code) = nextFinished(multi) {
+            guard let transfer = transfers[easy] else { continue }
+            if transfer.mayRepeat, Self.isBrokenConnection(code) {
+                repeatOnFreshConnection(transfer, easy, multi)
+                curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running)
+            } else {
+                end(easy, transfer.outcome(code))
+            }
+        }
+    }
+
+    /// The message lives in the handle, so it is read before that is taken out.
+    private func nextFinished(_ multi: UnsafeMutableRawPointer) -> (UnsafeMutableRawPointer, CURLcode)? {
+        var left: Int32 = 0
+        while let message = curl_multi_info_read(multi, &left) {
+            if message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle {
+                return (easy, message.pointee.data.result)
+            }
+        }
+        return nil
+    }
+
+    /// libcurl repeats by itself when reading fails before the first byte of the answer, but not when writing does.
+    private static func isBrokenConnection(_ code: CURLcode) -> Bool {
+        code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING
+    }
+
+    private func repeatOnFreshConnection(
+        _ transfer: Transfer, _ easy: UnsafeMutableRawPointer, _ multi: UnsafeMutableRawPointer
+    ) {
+        curl_multi_remove_handle(multi, easy)
+        transfer.willRepeat()
+        _ = waypost_curl_set_long(easy, CURLOPT_FRESH_CONNECT, 1)
+        let code = curl_multi_add_handle(multi, easy)
+        if code != CURLM_OK { end(easy, transfer.outcome(CURLE_SEND_ERROR)) }
+    }
+
+    private func expire() {
+        for (easy, transfer) in transfers {
+            let limit = transfer.limit(settings)
+            if limit.at <= instant.value { end(easy, transfer.outcome(expired: limit)) }
+        }
+    }
+
+    private func end(_ easy: UnsafeMutableRawPointer, _ outcome: UplinkOutcome) {
+        guard let transfer = release(easy) else { return }
+        counters.requests += 1
+        counters.connections += transfer.connectionsOpened
+        counters.repeatedOnFreshConnection += transfer.repeats
+        counters.bytesSent += outcome.bytesSent
+        counters.bytesReceived += outcome.bytesReceived
+        outcomes.append(Ending(outcome: outcome, completion: transfer.completion))
+    }
+
+    /// Takes a transfer out of libcurl's hands, which closes its connection unless it ended well.
+    private func release(_ easy: UnsafeMutableRawPointer) -> Transfer? {
+        guard let transfer = transfers.removeValue(forKey: easy) else { return nil }
+        if let multi { curl_multi_remove_handle(multi, easy) }
+        handles.recycle(easy, of: transfer)
+        return transfer
+    }
+
+    /// Reads libcurl's own timer and tells what has ended, when libcurl is not on the stack any more.
+    private func settle() {
+        if transfers.isEmpty {
+            // What is left in libcurl's timer then concerns transfers that are gone.
+            curlDeadline = nil
+            if multi != nil, idleDeadline == nil { idleDeadline = instant.value + settings.idleLimit }
+        } else {
+            curlDeadline = curlTimer.map { instant.value + $0 }
+        }
+        while !outcomes.isEmpty {
+            let ending = outcomes.removeFirst()
+            ending.completion(ending.outcome)
+        }
+    }
+
+    /// Asked for after every call instead of taken from the timer callback: that one is silent when a deadline is
+    /// reached a little too early for libcurl's own clock, and the transfer would hang.
+    private var curlTimer: Duration? {
+        var milliseconds = 0
+        guard let multi, curl_multi_timeout(multi, &milliseconds) == CURLM_OK, milliseconds >= 0 else { return nil }
+        // Rounded down by libcurl; the extra millisecond saves a wake-up that comes too early.
+        return .milliseconds(milliseconds == 0 ? 0 : milliseconds + 1)
+    }
+
+    private func openMulti() -> UnsafeMutableRawPointer? {
+        if let multi { return multi }
+        guard let fresh = curl_multi_init() else { return nil }
+        let onSocket: curl_socket_callback = { _, descriptor, what, context, _ in
+            guard let context else { return 0 }
+            let uplink = Unmanaged<HTTPUplink>.fromOpaque(context).takeUnretainedValue()
+            let readable = what == CURL_POLL_IN || what == CURL_POLL_INOUT
+            let writable = what == CURL_POLL_OUT || what == CURL_POLL_INOUT
+            uplink.watch(descriptor, what == CURL_POLL_REMOVE ? nil : Interest(readable: readable, writable: writable))
+            return 0
+        }
+        _ = waypost_curl_multi_set_socket_function(fresh, onSocket)
+        _ = waypost_curl_multi_set_pointer(fresh, CURLMOPT_SOCKETDATA, Unmanaged.passUnretained(self).toOpaque())
+        _ = waypost_curl_multi_set_long(fresh, CURLMOPT_PIPELINING, Int(CURLPIPE_NOTHING))
+        _ = waypost_curl_multi_set_long(fresh, CURLMOPT_MAXCONNECTS, 8)
+        multi = fresh
+        return fresh
+    }
+}
+
+extension UplinkRequest.Header {
+    /// Anything that would end up as a line or a header of its own.
+    fileprivate var breaksTheHead: Bool {
+        !name.isToken || value.utf8.contains { $0 == 0 || $0 == 0x0A || $0 == 0x0D }
+    }
+}
+
+extension String {
+    /// One word in the sense of RFC 9110, 5.6.2, as names of headers and methods are.
+    fileprivate var isToken: Bool {
+        !isEmpty
+            && utf8.allSatisfy { byte in
+                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                    || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+                    || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+            }
+    }
+}

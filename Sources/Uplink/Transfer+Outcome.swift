@@ -1,0 +1,74 @@
+import CCurl
+import Delivery
+import Glibc
+
+extension Transfer {
+    func outcome(_ code: CURLcode) -> UplinkOutcome {
+        outcome(result(code))
+    }
+
+    /// The outcome when a time limit has passed: what is known of the answer stands.
+    func outcome(expired limit: Limit) -> UplinkOutcome {
+        outcome(reply.statusIsFinal ? .reply(reply.reply(complete: false)) : .failed(limit.failure))
+    }
+
+    private func outcome(_ result: UplinkOutcome.Result) -> UplinkOutcome {
+        UplinkOutcome(
+            result, bytesSent: bytesSent, bytesReceived: bytesReceived, newConnection: connectionsOpened > 0)
+    }
+
+    private func result(_ code: CURLcode) -> UplinkOutcome.Result {
+        if let status = reply.status, status >= 100 {
+            return .reply(reply.reply(complete: code == CURLE_OK))
+        }
+        return .failed(failure(code))
+    }
+
+    private func failure(_ code: CURLcode) -> TransportFailure {
+        if let breach = reply.breach { return .broken("\(peer): \(breach.rawValue)") }
+        if bytesReceived > 0 { return .broken("\(peer): the answer is not HTTP") }
+        switch code {
+        case CURLE_COULDNT_RESOLVE_HOST:
+            return .resolve("\(peer): the name \(peer.host) cannot be resolved")
+        case CURLE_COULDNT_CONNECT:
+            return .connect("\(peer): \(systemError ?? "no connection")")
+        case CURLE_OPERATION_TIMEDOUT:
+            return .timeout("\(peer): timed out")
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER,
+            CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CRL_BADFILE,
+            CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED:
+            return .tls("\(peer): \(detail(code))\(clockHint)")
+        case CURLE_GOT_NOTHING where isFullyWritten:
+            return .closedWithoutReply("\(peer) took the request and closed the connection without an answer")
+        case CURLE_GOT_NOTHING:
+            return .broken("\(peer) closed the connection while the request was being sent")
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR:
+            let moment = isFullyWritten ? "before an answer" : "while the request was being sent"
+            return .broken("\(peer): the connection broke \(moment)\(systemError.map { ": \($0)" } ?? "")")
+        default:
+            return .broken("\(peer): \(String(cString: curl_easy_strerror(code)))")
+        }
+    }
+
+    /// OpenSSL's own words ("certificate has expired"), which hold names but no URL.
+    private func detail(_ code: CURLcode) -> String {
+        errorText.pointee == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: errorText)
+    }
+
+    private var systemError: String? {
+        var number = 0
+        guard let easy, waypost_curl_get_long(easy, CURLINFO_OS_ERRNO, &number) == CURLE_OK, number > 0 else {
+            return nil
+        }
+        return String(cString: strerror(Int32(truncatingIfNeeded: number)))
+    }
+
+    /// A box without a battery-backed clock meets every certificate in the wrong year.
+    private var clockHint: String {
+        var verdict = 0
+        guard let easy, waypost_curl_get_long(easy, CURLINFO_SSL_VERIFYRESULT, &verdict) == CURLE_OK else { return "" }
+        let notYetValid = 9
+        let expired = 10
+        return verdict == notYetValid || verdict == expired ? "; is the clock of this device right?" : ""
+    }
+}

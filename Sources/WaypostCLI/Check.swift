@@ -1,0 +1,27 @@
+import Agent
+import ArgumentParser
+
+struct Check: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Judge a configuration.",
+        discussion: """
+            Every problem is told at once, as file:line:column: key: what was found and what was expected. \
+            Exit status 0 when it can be used, 78 when not.
+            """)
+
+    @Argument(help: "The configuration.", completion: .file(extensions: ["toml"]))
+    var file = ConfigurationFile.standardPath
+
+    @Flag(name: .customLong("print"), help: "Print the effective configuration with the origin of each value.")
+    var prints = false
+
+    func run() throws {
+        let loaded = try ConfigurationFile.load(file)
+        for warning in loaded.warnings { printError("warning: \(warning)") }
+        if prints {
+            print(loaded.effective)
+        } else {
+            print("\(file): good\(loaded.warnings.isEmpty ? "" : ", with warnings")")
+        }
+    }
+}

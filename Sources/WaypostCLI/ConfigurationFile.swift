@@ -1,0 +1,25 @@
+import Agent
+import ArgumentParser
+
+
+/// Reads the configuration for a command, and says what is wrong with it.
+enum ConfigurationFile {
+    static let standardPath = "/etc/waypost/waypost.toml"
+
+    static func environment(requiresCredentials: Bool) -> ConfigurationEnvironment {
+        ConfigurationEnvironment(
+            variables: ProcessEnvironment.variables, hostname: { HostIdentity.hostName() },
+            machineID: { HostIdentity.machineID() }, requiresCredentials: requiresCredentials)
+    }
+
+    /// - Throws: `ExitCode` 78 after the problems were printed, one a line.
+    static func load(_ path: String, requiresCredentials: Bool = false) throws -> LoadedConfiguration {
+        do throws(ConfigurationProblems) {
+            return try AgentConfig.load(path: path, environment: environment(requiresCredentials: requiresCredentials))
+        } catch {
+            for problem in error.warnings { printError("warning: \(problem)") }
+            for problem in error.problems { printError("\(problem)") }
+            throw ExitCode(78)
+        }
+    }
+}

@@ -1,0 +1,30 @@
+import Agent
+import ArgumentParser
+
+struct Decode: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Turn an NMEA log into fixes.",
+        discussion: """
+            One line for each measurement of the receiver; measurements without a fix have no position. \
+            Bad sentences are counted, never fatal.
+
+              waypost decode drive.nmea
+              cat /dev/ttyACM0 | waypost decode - --format jsonl
+            """)
+
+    @Argument(help: "An NMEA log, or - for standard input.", completion: .file())
+    var log = "-"
+
+    @Option(help: "text, jsonl (an object per measurement) or none (only the counts).")
+    var format = DecodeLog.Format.text
+
+    func run() throws {
+        do throws(SystemError) {
+            try DecodeLog().run(log: log, format: format)
+        } catch {
+            throw fail(error)
+        }
+    }
+}
+
+extension DecodeLog.Format: ExpressibleByArgument {}

@@ -1,0 +1,24 @@
+import Agent
+import ArgumentParser
+import Glibc
+
+/// Ends a command with a line on standard error and an exit status of sysexits.h.
+func fail(_ message: some CustomStringConvertible, exitCode: Int32) -> ExitCode {
+    printError("waypost: \(message)")
+    return ExitCode(exitCode)
+}
+
+/// The exit status for a file or socket that could not be used. A reader that went away is no failure of ours.
+func fail(_ error: SystemError) -> ExitCode {
+    switch error.code {
+    case EPIPE: ExitCode(EXIT_SUCCESS)
+    case ENOENT, EISDIR: fail(error, exitCode: 66)  // EX_NOINPUT
+    case EACCES, EPERM: fail(error, exitCode: 77)  // EX_NOPERM
+    default: fail(error, exitCode: 74)  // EX_IOERR
+    }
+}
+
+func printError(_ text: String) {
+    let line = Array((text + "\n").utf8)
+    _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+}

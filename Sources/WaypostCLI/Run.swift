@@ -1,0 +1,49 @@
+import Agent
+import ArgumentParser
+import Logging
+import Systemd
+
+struct Run: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Be the daemon: read the receiver, track, queue, upload.",
+        discussion: """
+            Runs in the foreground and logs to the journal, or to standard error. SIGTERM ends it within seconds: \
+            what was recorded is on disk by then. With a file as the source it ends by itself when the file is read \
+            and everything is uploaded.
+            """)
+
+    @Option(help: "The configuration.", completion: .file(extensions: ["toml"]))
+    var config = ConfigurationFile.standardPath
+
+    @Flag(help: "Read a file source from its beginning, not from where the last run stopped.")
+    var fromStart = false
+
+    @Option(help: "With a file source: wait at most so many seconds for uploads after its end.")
+    var linger: Double?
+
+    func validate() throws {
+        if let linger, !(linger >= 0 && linger <= 86_400 * 365) {
+            throw ValidationError("--linger takes seconds, 0 or more.")
+        }
+    }
+
+    func run() throws {
+        let loaded = try ConfigurationFile.load(config, requiresCredentials: true)
+        let environment = ProcessEnvironment.variables
+        let destination = LogDestination.detect(environment: environment)
+        var logger = Logger(label: "waypost") { destination.makeHandler(label: $0) }
+        logger.logLevel = loaded.config.log.level
+        for warning in loaded.warnings { logger.warning("\(warning)") }
+        var options = Agent.Options()
+        options.fromStart = fromStart
+        options.linger = linger.map { .milliseconds(Int64($0 * 1000)) }
+        let agent: Agent
+        do throws(StartupError) {
+            agent = try Agent(config: loaded.config, environment: environment, logger: logger, options: options)
+        } catch {
+            logger.critical("\(error)")
+            throw ExitCode(error.exitCode)
+        }
+        do throws(SystemError) { try agent.run() } catch { throw fail(error, exitCode: 71) }
+    }
+}

@@ -1,0 +1,99 @@
+import Agent
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+
+struct Status: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Ask the running daemon how it is.",
+        discussion: "Exit status: 0 all is well, 1 something needs a look, 2 no daemon answers.")
+
+    @Option(help: "The configuration that names the control socket.", completion: .file(extensions: ["toml"]))
+    var config = ConfigurationFile.standardPath
+
+    @Option(help: "The control socket itself, instead of the one in the configuration.", completion: .file())
+    var socket: String?
+
+    @Flag(help: "Everything, as one JSON object.")
+    var json = false
+
+    func run() throws {
+        let path = try socket ?? ConfigurationFile.load(config).config.control.socket
+        let reply: [UInt8]
+        do throws(SystemError) {
+            reply = try ControlClient(path: path).ask(#"{"id":1,"do":"status"}"#)
+        } catch {
+            printError("waypost: no daemon answers: \(error)")
+            throw ExitCode(2)
+        }
+        guard let summary = try? JSONDecoder().decode(StatusSummary.self, from: Data(reply)) else {
+            throw fail("unexpected reply from \(path)", exitCode: 76)  // EX_PROTOCOL
+        }
+        print(json ? String(decoding: reply, as: UTF8.self) : summary.text)
+        if summary.health != "ok" { throw ExitCode(1) }
+    }
+}
+
+/// The part of the reply that is shown to people.
+private struct StatusSummary: Decodable {
+    struct Motion: Decodable {
+        var state: String
+        var since: String?
+        var lastFix: String?
+        var odometer: Double
+        var kept: Int
+        var trips: Int
+        var stops: Int
+
+        enum CodingKeys: String, CodingKey {
+            case state, since, odometer, kept, trips, stops
+            case lastFix = "last_fix"
+        }
+    }
+    struct Source: Decodable {
+        var name: String
+        var state: String
+        var reason: String?
+        var sentences: Int
+        var fixes: Int
+    }
+    struct Queue: Decodable {
+        var depth: Int
+
+        enum CodingKeys: String, CodingKey { case depth = "queue_depth" }
+    }
+    struct Endpoint: Decodable {
+        var name: String
+        var state: String
+        var waiting: Int
+        var acked: Int
+    }
+
+    var version: String
+    var health: String
+    var problems: [String]
+    var motion: Motion
+    var source: Source
+    var queue: Queue
+    var endpoints: [Endpoint]
+
+    var text: String {
+        var lines = ["waypost \(version): \(health)"]
+        lines.append(
+            "receiver   \(source.name): \(source.state)\(source.reason.map { " (\($0))" } ?? ""), "
+                + "\(source.sentences) sentences, \(source.fixes) fixes")
+        lines.append(
+            "motion     \(motion.state)\(motion.since.map { " since \($0)" } ?? "")"
+                + (motion.lastFix.map { ", last fix \($0)" } ?? ", no fix yet"))
+        lines.append(
+            "track      \(motion.kept) kept, \(motion.trips) trips, \(motion.stops) stops, "
+                + "odometer \(Int(motion.odometer)) m")
+        lines.append("queue      \(queue.depth) rows")
+        for endpoint in endpoints {
+            lines.append(
+                "endpoint   \(endpoint.name): \(endpoint.state), \(endpoint.waiting) waiting, \(endpoint.acked) accepted")
+        }
+        for problem in problems { lines.append("problem    \(problem)") }
+        return lines.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,233 @@
+import Delivery
+import Glibc
+import Positioning
+import TestSupport
+import Testing
+
+@testable import Outbox
+
+/// Cut power, failing media, strange files.
+@Suite struct DurabilityTests {
+    private let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    /// The log is written front to back, so any part of a commit may be missing when the power goes.
+    @Test(arguments: [11, 12, 13].map { UInt64($0) })
+    func storesATornCommitWholeOrNotAtAll(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let cut = try Scratch()
+        let outbox = try Outbox.open(scratch)
+        var last = 0
+        for _ in 0..<60 {
+            let count = Int.random(in: 1...30, using: &generator)
+            let before = CrashImage(of: scratch.path)
+            try outbox.append(last..<last + count)
+            let after = CrashImage(of: scratch.path)
+            defer { last += count }
+            // A checkpoint in between is another matter: then the log was on the medium before.
+            guard before.database == after.database else { continue }
+            let written = after.log.indices.filter { $0 >= before.log.count || before.log[$0] != after.log[$0] }
+            let first = try #require(written.first)
+            for end in [first, written.randomElement(using: &generator)!, after.log.count] {
+                let torn = Array(after.log[..<end]) + before.log.dropFirst(end)
+                CrashImage(database: after.database, log: torn).write(to: cut.path)
+                let found = try Outbox.open(cut)
+                let rows = found.current.rows
+                #expect(rows == last || rows == last + count, "seed \(seed)")
+                if end == after.log.count { #expect(rows == last + count, "seed \(seed)") }
+                #expect(found.current.lastSeq == Int64(rows))
+                found.close()
+            }
+        }
+    }
+
+    /// Copies of the files at any instant of a running writer: what was acknowledged before the copy is in it.
+    @Test func losesNothingThatWasAcknowledgedBeforeTheCut() throws {
+        let seed = UInt64.random(in: .min ... .max)
+        var generator = SeededGenerator(seed: seed)
+        let cut = try Scratch()
+        let writer = try OutboxWriter(try Outbox.open(scratch))
+        var acknowledged: Int64 = 0
+        var submitted = 0
+        for _ in 0..<40 {
+            for _ in 0..<Int.random(in: 1...4, using: &generator) {
+                let rows = (submitted..<submitted + 10).map { NewRow(.sample($0)) }
+                submitted += 10
+                writer.submit(Commit(rows: rows)) { acknowledged = (try? $0.get().lastSeq) ?? acknowledged }
+            }
+            writer.drain()
+            let safe = acknowledged
+            // The log first: a checkpoint after that only copies what the log holds already.
+            let log = Scratch.read(scratch.path + "-wal")
+            let database = Scratch.read(scratch.path)
+            let image = CrashImage(database: database, log: log)
+            guard Scratch.read(scratch.path + "-wal").starts(with: log.prefix(32)) else { continue }
+            image.write(to: cut.path)
+            let found = try Outbox.open(cut)
+            let rows = try #require(try found.inFlightOrAll())
+            #expect(rows.map(\.seq) == (0..<rows.count).map { Int64($0 + 1) }, "seed \(seed)")
+            #expect(rows.map(\.location) == rows.indices.map { Location.sample($0) }, "seed \(seed)")
+            #expect(Int64(rows.count) >= safe, "seed \(seed)")
+            #expect(rows.count % 10 == 0, "seed \(seed)")
+            found.close()
+        }
+        writer.close()
+        #expect(acknowledged == Int64(submitted))
+    }
+
+    @Test func rollsBackAndGoesOnWhenTheDiskIsFull() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<10)
+        let database = try #require(outbox.database)
+        let pages = try #require(try database.connection.integer("PRAGMA page_count"))
+        try database.connection.execute("PRAGMA max_page_count = \(pages)")
+        let error = #expect(throws: OutboxError.self) { try outbox.append(10..<1000) }
+        #expect(error?.cause == .full)
+        #expect(outbox.current.rows == 10)
+        try database.connection.execute("PRAGMA max_page_count = 1000000")
+        #expect(try outbox.append(10..<1000).lastSeq == 1000)
+        #expect(try outbox.form(2000)?.rows.map(\.location) == (0..<1000).map { .sample($0) })
+    }
+
+    @Test func opensTheFileAgainAfterAnInputOutputError() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<10)
+        try breakDescriptors(of: scratch.path + "-wal")
+        let error = #expect(throws: OutboxError.self) { try outbox.append(10..<20) }
+        #expect(error?.cause == .io)
+        #expect(try outbox.append(10..<25).lastSeq == 25)
+        #expect(try outbox.form(99)?.rows.map(\.location) == (0..<25).map { .sample($0) })
+    }
+
+    /// A failed flush may have stored the commit all the same.
+    @Test(arguments: [0, 3, 10])
+    func storesRowsOnceThatReachedTheMediumInSpiteOfAnError(lostFromMemory: Int) throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<5)
+        let before = outbox.ledger
+        try outbox.append(5..<15)
+        outbox.ledger = before
+        outbox.failed(OutboxError(.io, path: "", message: ""), rows: (5..<15).map { NewRow(.sample($0)) })
+        // Nothing but rows tells what became of them.
+        _ = try outbox.commit(Commit(trackerState: [1]))
+        try outbox.append(5 + lostFromMemory..<20)
+        #expect(try outbox.form(99)?.rows.map(\.location) == (0..<20).map { .sample($0) })
+        #expect(try outbox.append(20..<21).lastSeq == 21)
+    }
+
+    @Test func storesRowsAgainThatDidNotReachTheMedium() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<5)
+        outbox.failed(OutboxError(.io, path: "", message: ""), rows: (5..<10).map { NewRow(.sample($0)) })
+        #expect(try outbox.append(5..<12).lastSeq == 12)
+    }
+
+    @Test func refusesASecondInstanceAndNamesTheFirst() throws {
+        let first = try Outbox.open(scratch)
+        let error = #expect(throws: OutboxError.self) { try Outbox.open(scratch) }
+        #expect(error?.cause == .locked(pid: getpid()))
+        first.close()
+        try Outbox.open(scratch).close()
+    }
+
+    @Test func refusesANewerSchemaWithoutTouchingIt() throws {
+        try Outbox.open(scratch).close()
+        let connection = try Connection(path: scratch.path, access: .readWrite)
+        try connection.execute("PRAGMA user_version = 99; PRAGMA wal_checkpoint")
+        let before = CrashImage(of: scratch.path)
+        let error = #expect(throws: OutboxError.self) { try Outbox.open(scratch) }
+        #expect(error?.cause == .newerSchema(found: 99, known: Schema.migrations.count))
+        let after = CrashImage(of: scratch.path)
+        #expect(before.database == after.database)
+        #expect(before.log == after.log)
+        #expect(throws: OutboxError.self) { try OutboxReader(path: scratch.path) }
+    }
+
+    @Test func convertsAnOlderSchemaAndKeepsItsRows() throws {
+        let old = try Outbox.open(scratch)
+        try old.append(0..<3)
+        old.close()
+        let next = Schema.migrations + ["ALTER TABLE endpoint ADD COLUMN note TEXT; UPDATE endpoint SET note = 'new'"]
+        // The step after it fails, as when the power goes there: the file stays at the version before.
+        let broken = next + ["CREATE TABLE extra (id INTEGER PRIMARY KEY); UPDATE nowhere SET id = 1"]
+        #expect(throws: OutboxError.self) { try Database(path: scratch.path, migrations: broken) }
+        let database = try Database(path: scratch.path, migrations: next)
+        #expect(try database.connection.integer("PRAGMA user_version") == 2)
+        #expect(try database.connection.text("SELECT note FROM endpoint") == "new")
+        #expect(try database.connection.integer("SELECT count(*) FROM location") == 3)
+        #expect(try database.connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'extra'") == 0)
+    }
+
+    @Test func refusesAFileThatIsNoQueue() throws {
+        Scratch.write(Array(repeating: 0x41, count: 5000), to: scratch.path)
+        #expect(#expect(throws: OutboxError.self) { try Outbox.open(scratch) }?.cause == .corrupt)
+
+        let other = try Scratch()
+        Scratch.write([], to: other.path)
+        try Connection(path: other.path, access: .readWrite).execute("CREATE TABLE theirs (a)")
+        #expect(#expect(throws: OutboxError.self) { try Outbox.open(other) }?.cause == .corrupt)
+    }
+
+    @Test func saysWhichDirectoryIsMissing() throws {
+        let settings = OutboxSettings(path: "/nonexistent/waypost/outbox.db")
+        let error = #expect(throws: OutboxError.self) {
+            try Outbox(settings, endpoints: [.test()], bootID: nil, newUUID: testUUID)
+        }
+        #expect(error?.cause == .cannotOpen)
+        #expect(error?.description.contains("/nonexistent/waypost/outbox.db") == true)
+    }
+
+    @Test func runsWithTheDurabilityItPromises() throws {
+        let outbox = try Outbox.open(scratch)
+        let connection = try #require(outbox.database).connection
+        #expect(try connection.text("PRAGMA journal_mode") == "wal")
+        #expect(try connection.integer("PRAGMA synchronous") == 2)
+        #expect(try connection.integer("PRAGMA page_size") == 1024)
+        #expect(try connection.integer("PRAGMA wal_autocheckpoint") == 256)
+        #expect(try connection.integer("PRAGMA secure_delete") == 0)
+        var info = stat()
+        for name in ["", "-wal", "-shm", "-lock"] {
+            #expect(stat(scratch.path + name, &info) == 0)
+            #expect(info.st_mode & 0o077 == 0)
+        }
+    }
+
+    /// A log that is reused in place costs one flush per commit; one that is deleted or grows costs two.
+    @Test func keepsTheLogSmallAndKeepsItAtClose() throws {
+        let outbox = try Outbox.open(scratch)
+        var largest = 0
+        for round in 0..<300 {
+            try outbox.append(round * 10..<round * 10 + 10)
+            if let batch = try outbox.form(100) { try outbox.settle(batch) }
+            largest = max(largest, Scratch.read(scratch.path + "-wal").count)
+        }
+        outbox.close()
+        #expect(largest < 400_000)
+        #expect(Scratch.read(scratch.path + "-wal").count > 100_000)
+    }
+
+    /// Makes every descriptor of this file useless for writing, as a failing medium does.
+    private func breakDescriptors(of path: String) throws {
+        let void = Glibc.open("/dev/null", O_RDONLY)
+        defer { close(void) }
+        var broken = 0
+        for name in Scratch.contents(of: "/proc/self/fd") {
+            guard let descriptor = Int32(name) else { continue }
+            var target = [UInt8](repeating: 0, count: 512)
+            let count = target.withUnsafeMutableBytes {
+                readlink("/proc/self/fd/\(name)", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+            }
+            guard count > 0, String(decoding: target[..<count], as: UTF8.self) == path else { continue }
+            dup2(void, descriptor)
+            broken += 1
+        }
+        try #require(broken > 0)
+    }
+}
+
+extension Outbox {
+    fileprivate func inFlightOrAll() throws(OutboxError) -> [QueuedLocation]? {
+        try form(100_000)?.rows ?? []
+    }
+}

@@ -1,0 +1,52 @@
+import Delivery
+import Outbox
+import Testing
+
+@Suite struct OutboxReaderTests {
+    private let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    @Test(arguments: [true, false])
+    func seesWhatWaits(besideARunningDaemon: Bool) throws {
+        let outbox = try Outbox.open(scratch, [.test(), .test("spare", required: false)])
+        try outbox.append(0..<10)
+        let batch = try #require(try outbox.form(4))
+        if !besideARunningDaemon { outbox.close() }
+        let reader = try OutboxReader(path: scratch.path)
+        #expect(reader.name == "7f3a91c2")
+        #expect(try reader.rowCount() == 10)
+        #expect(try reader.oldest(3).map(\.seq) == [1, 2, 3])
+        #expect(try reader.newest(2).map(\.seq) == [9, 10])
+        #expect(try reader.newest(0).isEmpty)
+        let depths = try reader.depths()
+        #expect(depths.map(\.endpoint) == ["main", "spare"])
+        #expect(depths.map(\.waiting) == [6, 10])
+        #expect(depths.map(\.inFlight) == [4, 0])
+        #expect(depths.map(\.oldestSeq) == [1, 1])
+        if besideARunningDaemon {
+            try outbox.settle(batch)
+            try outbox.append(10..<11)
+            #expect(try reader.depths().map(\.waiting) == [7, 7])
+        }
+        #expect(outbox.settings.path == scratch.path)
+    }
+
+    @Test func doesNotMakeAQueueOfItsOwn() throws {
+        let error = #expect(throws: OutboxError.self) { try OutboxReader(path: scratch.path) }
+        #expect(error?.cause == .cannotOpen)
+        #expect(Scratch.contents(of: scratch.directory).isEmpty)
+    }
+
+    @Test func leavesAClosedQueueAsItIs() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<5)
+        outbox.close()
+        let before = CrashImage(of: scratch.path)
+        _ = try OutboxReader(path: scratch.path).depths()
+        let after = CrashImage(of: scratch.path)
+        #expect(before.log == after.log)
+        #expect(before.database == after.database)
+        #expect(try Outbox.open(scratch).current.rows == 5)
+    }
+}

@@ -1,0 +1,63 @@
+import Glibc
+import Outbox
+import Testing
+
+@Suite struct OutboxWriterTests {
+    private let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    @Test func answersInOrderOnTheCallersThread() throws {
+        let writer = try OutboxWriter(try Outbox.open(scratch))
+        let thread = pthread_self()
+        var answers: [Int64] = []
+        for number in 0..<50 {
+            writer.submit(Commit(rows: [NewRow(.sample(number))])) { result in
+                #expect(pthread_equal(thread, pthread_self()) != 0)
+                answers.append((try? result.get().lastSeq) ?? -1)
+            }
+        }
+        while answers.count < 50 {
+            var ready = pollfd(fd: writer.descriptor, events: Int16(POLLIN), revents: 0)
+            try #require(poll(&ready, 1, 10_000) == 1)
+            writer.drain()
+        }
+        #expect(answers == (1...50).map { Int64($0) })
+        #expect(writer.pending == 0)
+    }
+
+    @Test func carriesOutWhatWasSubmittedBeforeItCloses() throws {
+        let writer = try OutboxWriter(try Outbox.open(scratch))
+        var last: Int64 = 0
+        for number in 0..<20 {
+            writer.submit(Commit(rows: [NewRow(.sample(number))])) { last = (try? $0.get().lastSeq) ?? -1 }
+        }
+        writer.close()
+        #expect(last == 20)
+        writer.submit(Commit(rows: [NewRow(.sample(20))])) { result in
+            if case .success = result { Issue.record("a closed writer took a commit") }
+            last = 0
+        }
+        writer.close()
+        #expect(last == 0)
+        #expect(try Outbox.open(scratch).current.rows == 20)
+    }
+
+    @Test func submitsFromACompletion() throws {
+        let writer = try OutboxWriter(try Outbox.open(scratch))
+        var done = 0
+        func next(_ number: Int) {
+            writer.submit(Commit(rows: [NewRow(.sample(number))])) { _ in
+                done += 1
+                if number < 5 { next(number + 1) }
+            }
+        }
+        next(1)
+        while done < 5 {
+            var ready = pollfd(fd: writer.descriptor, events: Int16(POLLIN), revents: 0)
+            try #require(poll(&ready, 1, 10_000) == 1)
+            writer.drain()
+        }
+        #expect(done == 5)
+    }
+}

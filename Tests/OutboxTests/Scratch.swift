@@ -1,0 +1,141 @@
+import Delivery
+import Glibc
+import Outbox
+import Positioning
+import Testing
+
+/// A directory of one test, removed with it.
+final class Scratch: Sendable {
+    let directory: String
+
+    init() throws {
+        // What is tested here is what was written, not what a disk does with it, and memory flushes at once.
+        let parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
+        var template = Array("\(parent)/waypost-outbox-XXXXXX".utf8CString)
+        let made = template.withUnsafeMutableBufferPointer { mkdtemp($0.baseAddress!).map { String(cString: $0) } }
+        directory = try #require(made)
+    }
+
+    deinit { Self.remove(directory) }
+
+    var path: String { directory + "/outbox.db" }
+
+    private static func remove(_ directory: String) {
+        for name in contents(of: directory) { unlink(directory + "/" + name) }
+        rmdir(directory)
+    }
+
+    static func contents(of directory: String) -> [String] {
+        guard let handle = opendir(directory) else { return [] }
+        defer { closedir(handle) }
+        var names: [String] = []
+        while let entry = readdir(handle) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    static func read(_ path: String) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY)
+        guard descriptor >= 0 else { return [] }
+        defer { close(descriptor) }
+        var info = stat()
+        fstat(descriptor, &info)
+        var bytes = [UInt8](repeating: 0, count: Int(info.st_size))
+        var done = 0
+        while done < bytes.count {
+            let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress! + done, $0.count - done, off_t(done)) }
+            if count <= 0 { break }
+            done += count
+        }
+        return Array(bytes.prefix(done))
+    }
+
+    static func write(_ bytes: [UInt8], to path: String) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        defer { close(descriptor) }
+        var done = 0
+        while done < bytes.count {
+            let count = bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress! + done, $0.count - done, off_t(done)) }
+            if count <= 0 { break }
+            done += count
+        }
+    }
+}
+
+/// What the medium held at one instant: database and log as they were, without the shared memory.
+struct CrashImage {
+    var database: [UInt8]
+    var log: [UInt8]
+
+    init(of path: String) {
+        database = Scratch.read(path)
+        log = Scratch.read(path + "-wal")
+    }
+
+    init(database: [UInt8], log: [UInt8]) {
+        self.database = database
+        self.log = log
+    }
+
+    func write(to path: String) {
+        unlink(path + "-shm")
+        Scratch.write(database, to: path)
+        Scratch.write(log, to: path + "-wal")
+    }
+}
+
+let testUUID: [UInt8] = [0x7f, 0x3a, 0x91, 0xc2, 0x5b, 0x0e, 0x4d, 0x19, 0x8c, 0x27, 0x61, 0xe4, 0xa0, 0xd3, 0xf5, 0x92]
+let testBoot = "5d0f1c6ab2e84f0e9d0a7b3c4e5f6071"
+
+extension Location {
+    /// A fix whose values survive the scaled integers of the queue exactly.
+    static func sample(
+        _ number: Int, trackable: String? = "van-7", event: LocationEvent = .none, published: Bool = true
+    ) -> Location {
+        Location(
+            trackable: trackable, time: UTCTime(milliseconds: 1_700_000_000_123 + Int64(number) * 1000), at: .zero,
+            coordinate: Coordinate(latitudeE7: 525_200_066 &+ Int32(number), longitudeE7: 134_049_540 &- Int32(number)),
+            altitudeMSL: 34.1, horizontalAccuracy: 4.5, speed: 12.3, course: 271, satellitesUsed: 9, mode: .threeD,
+            quality: .dgps, moving: true, event: event, reason: "displacement", odometer: Double(number),
+            power: PowerState(batteryPercent: 87, charging: true, externalPower: nil), published: published)
+    }
+}
+
+extension EndpointSettings {
+    static func test(
+        _ name: String = "main", baseURL: String = "http://127.0.0.1:1", feed: Feed = .network, required: Bool = true,
+        backfill: Bool = false
+    ) -> EndpointSettings {
+        EndpointSettings(
+            name: name, baseURL: baseURL, device: "van-7", feed: feed, required: required, backfill: backfill)
+    }
+}
+
+extension Outbox {
+    static func open(
+        _ scratch: Scratch, _ endpoints: [EndpointSettings] = [.test()], maxRecords: Int? = nil,
+        bootID: String? = testBoot
+    ) throws(OutboxError) -> Outbox {
+        try Outbox(
+            OutboxSettings(path: scratch.path, maxRecords: maxRecords), endpoints: endpoints, bootID: bootID,
+            newUUID: testUUID)
+    }
+
+    @discardableResult
+    func append(_ numbers: Range<Int>) throws(OutboxError) -> CommitReply {
+        try commit(Commit(rows: numbers.map { NewRow(.sample($0)) }))
+    }
+
+    func form(_ limit: Int, endpoint: String = "main", sentMs: Int64? = nil) throws(OutboxError) -> Batch? {
+        try commit(Commit(forms: [FormRequest(endpoint: endpoint, limit: limit, sentMs: sentMs)])).formed.first
+    }
+
+    @discardableResult
+    func settle(_ batch: Batch, _ how: Settlement.How = .accepted) throws(OutboxError) -> CommitReply {
+        try commit(Commit(settlements: [Settlement(endpoint: batch.endpoint, batchID: batch.id, how: how)]))
+    }
+}

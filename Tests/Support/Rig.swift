@@ -1,0 +1,118 @@
+import Foundation
+
+/// The daemon and a collector in a folder of their own.
+public final class Rig {
+    public let directory: URL
+    public private(set) var port = 0
+    private var collector: RunningProgram?
+
+    public init() throws {
+        directory = URL(fileURLWithPath: try makeTemporaryDirectory())
+    }
+
+    deinit {
+        collector = nil
+        try? FileManager.default.removeItem(at: directory)
+    }
+
+    public func path(_ name: String) -> String { directory.appendingPathComponent(name).path }
+
+    /// Starts a collector; a second one takes the place of the first, on the same port and file.
+    public func startCollector(_ arguments: [String] = []) throws {
+        collector = nil
+        let portFile = path("port")
+        try? FileManager.default.removeItem(atPath: portFile)
+        collector = try RunningProgram(
+            "waypost-collector",
+            ["--port", String(port), "--output", path("received.jsonl"), "--print-port-to", portFile] + arguments,
+            in: directory)
+        let deadline = Date(timeIntervalSinceNow: 20)
+        while true {
+            if let text = try? String(contentsOfFile: portFile, encoding: .utf8),
+                let found = Int(text.trimmingCharacters(in: .whitespacesAndNewlines))
+            {
+                return port = found
+            }
+            guard Date() < deadline, collector?.isRunning == true else {
+                throw RunningProgram.Unfinished(text: "collector: \(collector?.text ?? "")")
+            }
+            usleep(5000)
+        }
+    }
+
+    /// Ends the collector; its port stays reserved for the next one.
+    public func stopCollector() throws {
+        collector?.kill(SIGTERM)
+        _ = try collector?.exitStatus(within: 10)
+        collector = nil
+    }
+
+    /// Writes a configuration with one endpoint, the collector.
+    @discardableResult
+    public func configure(source: String, outbox: String = "", endpoint: String = "", more: String = "") throws -> String {
+        let file = path("waypost.toml")
+        try """
+            [device]
+            id = "rig"
+            [source]
+            \(source)
+            [outbox]
+            path = "\(path("outbox.db"))"
+            \(outbox)
+            [control]
+            socket = "\(path("control.sock"))"
+            [[endpoint]]
+            base_url = "http://127.0.0.1:\(port == 0 ? 9 : port)"
+            \(endpoint)
+            \(more)
+            """.write(toFile: file, atomically: true, encoding: .utf8)
+        return file
+    }
+
+    public func waypost(_ arguments: [String], environment: [String: String] = [:]) throws -> RunningProgram {
+        try RunningProgram("waypost", arguments, in: directory, environment: environment)
+    }
+
+    public func startDaemon(_ arguments: [String] = [], environment: [String: String] = [:]) throws -> RunningProgram {
+        try waypost(["run", "--config", path("waypost.toml")] + arguments, environment: environment)
+    }
+
+    /// A location as the collector stored it.
+    public struct Received {
+        public var seq: Int
+        public var timeMs: Int
+        public var latitude: Double
+        public var longitude: Double
+        public var event: String?
+        public var moving: Bool
+        public var reason: String?
+    }
+
+    public func received() throws -> [Received] {
+        guard let text = try? String(contentsOfFile: path("received.jsonl"), encoding: .utf8) else { return [] }
+        return try text.split(separator: "\n").map { line in
+            guard let row = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
+                let seq = row["seq"] as? Int, let time = row["time_ms"] as? Int,
+                let place = row["location"] as? [String: Any], let latitude = place["lat"] as? Double,
+                let longitude = place["lon"] as? Double, let moving = row["moving"] as? Bool
+            else { throw RunningProgram.Unfinished(text: "collector wrote: \(line)") }
+            return Received(
+                seq: seq, timeMs: time, latitude: latitude, longitude: longitude, event: row["event"] as? String,
+                moving: moving, reason: row["reason"] as? String)
+        }
+    }
+
+    /// The published locations that `waypost replay` gives for a log at default settings.
+    public func replayed(_ log: String) throws -> [(timeMs: Int, latitude: Double, longitude: Double)] {
+        let replay = try waypost(["replay", "--format", "jsonl", log])
+        guard try replay.exitStatus(within: 60) == 0 else { throw RunningProgram.Unfinished(text: replay.text) }
+        return try replay.text.split(separator: "\n").compactMap { line in
+            guard let row = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] else { return nil }
+            guard row["type"] as? String == "location", row["published"] as? Bool == true else { return nil }
+            guard let time = row["time_ms"] as? Int, let latitude = row["latitude"] as? Double,
+                let longitude = row["longitude"] as? Double
+            else { throw RunningProgram.Unfinished(text: "replay printed: \(line)") }
+            return (time, latitude, longitude)
+        }
+    }
+}

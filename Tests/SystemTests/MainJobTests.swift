@@ -1,0 +1,80 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The built daemon on a simulated drive, into the built collector.
+@Suite struct MainJobTests {
+    private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
+
+    @Test func everyKeptLocationArrivesOnceAndInOrder() throws {
+        let (received, expected) = try MainJob.run(drive)
+        #expect(received.map(\.timeMs) == expected.map(\.timeMs))
+        #expect(received.map(\.latitude) == expected.map(\.latitude))
+        #expect(received.map(\.longitude) == expected.map(\.longitude))
+        #expect(received.map(\.seq) == Array(1...expected.count))
+    }
+
+    @Test(arguments: [
+        ["--answer", "500", "--every", "3"], ["--answer", "429", "--retry-after", "1", "--first", "2"],
+        ["--close", "--every", "4"], ["--close-after-store", "--every", "3"], ["--answer", "500", "--for", "2s"],
+    ])
+    func arrivesOnceAndInOrderAtACollectorThatMisbehaves(_ faults: [String]) throws {
+        let (received, expected) = try MainJob.run(drive, collector: faults, endpoint: "batch_size = 100")
+        #expect(received.map(\.timeMs) == expected.map(\.timeMs))
+        #expect(received.map(\.seq) == Array(1...expected.count))
+    }
+
+    @Test func losesNothingStoredWhenKilledAgainAndAgain() throws {
+        let seed = UInt64.random(in: 1...1_000_000)
+        let (received, expected, kills) = try MainJob.runKilling(drive, times: 8, seed: seed)
+        #expect(kills == 8)
+        #expect(received.map(\.seq) == Array(1...max(1, received.count)), "seed \(seed)")
+        // Sampling begins anew at each start, so that other fixes are kept, but nowhere fewer than the interval asks.
+        #expect(MainJob.firstHole(received, expected, milliseconds: 11_000) == nil, "seed \(seed)")
+    }
+
+    @Test func goesOnWhereItStoppedAfterTheReceivingEndWasAway() throws {
+        let rig = try Rig()
+        // The port is found, then nobody listens there.
+        try rig.startCollector()
+        try rig.stopCollector()
+        try rig.configure(source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = \"max\"")
+        let without = try rig.startDaemon(["--linger", "1"])
+        #expect(try without.exitStatus(within: 30) == 0)
+        #expect(without.text.contains("upload to main"))
+        #expect(try rig.received().isEmpty)
+        try rig.startCollector()
+        let with = try rig.startDaemon()
+        #expect(try with.exitStatus(within: 60) == 0)
+        #expect(try rig.received().map(\.timeMs) == rig.replayed(drive).map(\.timeMs))
+    }
+
+    @Test func aFileThatWasReadIsNotReadAgainUnlessAsked() throws {
+        let rig = try Rig()
+        try rig.startCollector()
+        try rig.configure(source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = \"max\"")
+        for arguments in [[], [], ["--from-start"]] {
+            let daemon = try rig.startDaemon(arguments)
+            #expect(try daemon.exitStatus(within: 60) == 0)
+        }
+        let once = try rig.replayed(drive).count
+        #expect(try rig.received().count > once)
+        let seqs = try rig.received().map(\.seq)
+        #expect(seqs == Array(1...seqs.count))
+    }
+
+    @Test func commitsAndUploadsWhatItHasOnSIGTERM() throws {
+        let rig = try Rig()
+        try rig.startCollector()
+        try rig.configure(source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = 60.0")
+        let daemon = try rig.startDaemon()
+        try daemon.waitFor("moving since")
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 10) == 0)
+        #expect(daemon.text.contains("stopping: SIGTERM"))
+        #expect(try !rig.received().isEmpty)
+        let queue = try rig.waypost(["queue", "--config", rig.path("waypost.toml")])
+        #expect(try queue.exitStatus(within: 10) == 0)
+        #expect(queue.text.contains("empty"))
+    }
+}

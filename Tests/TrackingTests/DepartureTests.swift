@@ -1,0 +1,198 @@
+import Positioning
+import TestSupport
+import Testing
+import Tracking
+
+@Suite struct DepartureTests {
+    @Test func pullAwayIsSeenWithinFortyMetresAndDatedBackToTheParkingPlace() throws {
+        var script = Script()
+        script.stand(300)
+        let departure = script.elapsed
+        script.pullAway()
+        script.drive(30)
+        let course = Course(script)
+        let start = try #require(course.changes.last)
+        #expect(start.reason == .speed)
+        // s = a/2 t² at 1.5 m/s².
+        let seconds = start.at.seconds - departure
+        #expect(0.75 * seconds * seconds <= 40)
+        #expect(abs(try #require(start.since).seconds - departure) <= 2)
+
+        let record = try #require(course.records(.motionchange).last)
+        #expect(record.moving && record.time == start.since && record.coordinate == Script.origin)
+        // Every fix since then was sampled, in order of time.
+        let kept = course.records.filter { $0.time >= record.time }
+        #expect(zip(kept, kept.dropFirst()).allSatisfy { $0.time <= $1.time })
+        #expect(kept.dropFirst().first.map { $0.time.seconds - departure <= 4 } == true)
+    }
+
+    @Test func effectsAreInOrder() throws {
+        var script = Script()
+        script.stand(300)
+        script.pullAway()
+        let effects = Course(script).effects.drop {
+            if case .announceMotion(let change) = $0 { !change.moving } else { true }
+        }
+        guard case .announceMotion = effects.first else { return #expect(Bool(false), "no announcement") }
+        let rest = effects.dropFirst()
+        guard case .announceResolution(_, .standard) = rest.first else {
+            return #expect(Bool(false), "the cap of the heartbeat is not lifted")
+        }
+        guard case .record(let location) = rest.dropFirst().first else { return #expect(Bool(false), "no record") }
+        #expect(location.event == .motionchange)
+    }
+
+    @Test func reversingOutBelongsToTheTrip() throws {
+        var script = Script()
+        script.stand(300)
+        let departure = script.elapsed
+        // 12 m back, a pause to change the gear, then forward.
+        script.drive(4, to: 2)
+        script.drive(3)
+        script.drive(4, to: 0)
+        script.stand(8)
+        script.pullAway()
+        script.drive(30)
+        let start = try #require(Course(script).changes.last)
+        #expect(abs(try #require(start.since).seconds - departure) <= 3)
+    }
+
+    @Test func aHeartbeatBetweenDepartureAndDecisionMovesTheDeparture() throws {
+        var settings = Tracker.Settings.car
+        settings.motion.heartbeat = .seconds(100)
+        for phase in 88...99 {
+            var script = Script()
+            script.stand(30)
+            script.stand(Double(phase))
+            script.pullAway()
+            script.drive(60)
+            let course = Course(script, settings)
+            #expect(course.story == ["-start", "+speed"])
+            let times = course.records.map(\.time)
+            #expect(zip(times, times.dropFirst()).allSatisfy { $0 <= $1 }, "phase \(phase)")
+            let departure = try #require(course.records(.motionchange).last)
+            if let heartbeat = course.records(.heartbeat).last, heartbeat.at < departure.at {
+                #expect(departure.time > heartbeat.time)
+            }
+        }
+    }
+
+    @Test func aDueHeartbeatWaitsForADepartureThatShows() {
+        var settings = Tracker.Settings.car
+        settings.motion.heartbeat = .seconds(100)
+        var script = Script()
+        script.stand(30)
+        // Due 100 s after the first record, in the middle of pulling away.
+        script.stand(95)
+        script.pullAway()
+        script.drive(20)
+        let course = Course(script, settings)
+        #expect(course.records(.heartbeat).isEmpty)
+        #expect(course.story == ["-start", "+speed"])
+    }
+
+    @Test func inaccurateFixesNeitherStartNorHideATrip() {
+        var script = Script()
+        script.stand(300)
+        script.accuracy = 1000
+        for metres in [400.0, -300, 900, 20] {
+            script.offset.north = metres
+            script.stand(10)
+        }
+        script.offset = .zero
+        script.accuracy = 4
+        script.stand(100)
+        #expect(Course(script).story == ["-start"])
+
+        script.accuracy = 1000
+        script.pullAway()
+        script.accuracy = 4
+        script.drive(60)
+        #expect(Course(script).changes.map(\.moving) == [false, true])
+    }
+
+    @Test(arguments: [30.0, 80, 150])
+    func aJumpWhileParkedIsNoTrip(metres: Double) {
+        var script = Script()
+        script.stand(300)
+        script.offset.east = metres
+        script.stand(60)
+        script.offset = .zero
+        script.stand(300)
+        #expect(Course(script).story == ["-start"])
+    }
+
+    @Test func aJumpWhileStoppingDoesNotSplitOrMoveTheStop() throws {
+        var script = StopTests.arrived()
+        let standstill = script.elapsed
+        script.stand(100)
+        script.offset.east = 80
+        script.stand(20)
+        script.offset = .zero
+        script.stand(300)
+        let stop = try #require(Course(script).changes.last)
+        #expect(stop.reason == .stopTimeout)
+        #expect(abs(try #require(stop.since).seconds - standstill) <= 1)
+        #expect(stop.coordinate.distance(to: Script.place(north: script.north)) < 1)
+    }
+
+    @Test func aFirstFixThatIsOffDoesNotMakeAnAnchorOrATrip() throws {
+        var script = Script()
+        script.offset.east = 80
+        script.stand(1)
+        script.offset = .zero
+        script.stand(300)
+        let course = Course(script)
+        #expect(course.story == ["-start"])
+        #expect(try #require(course.changes.first).coordinate.distance(to: Script.origin) < 1)
+    }
+
+    @Test func aDriveThatIsUnderWayAtPowerUpDepartsAtOnce() throws {
+        var script = Script()
+        script.speed = 14
+        script.drive(120)
+        let course = Course(script)
+        #expect(course.story == ["+speed"])
+        #expect(try #require(course.changes.first).at.seconds <= 5)
+        #expect(try #require(course.changes.first?.since).seconds <= 1)
+    }
+
+    @Test func towedAwayWithoutSpeedsLeavesByTheBackupFence() {
+        var script = Script()
+        script.stand(300)
+        script.happen(.noFix(.void))
+        script.wait(1500)
+        script.north += 3000
+        script.stand(100)
+        #expect(Course(script).story == ["-start", "+backup-fence"])
+    }
+
+    @Test(arguments: [UInt64(1), 2, 3, 4])
+    func aParkedDayOfDriftNeverMoves(seed: UInt64) {
+        // Street: σ 1 m over a minute, 2.5 m over half an hour, Doppler noise of 0.12 m/s.
+        var generator = SeededGenerator(seed: seed)
+        var slow = (Drift(sigma: 2.5, timeConstant: 1800), Drift(sigma: 2.5, timeConstant: 1800))
+        var fast = (Drift(sigma: 1, timeConstant: 60), Drift(sigma: 1, timeConstant: 60))
+        var doppler = (Drift(sigma: 0.12, timeConstant: 4), Drift(sigma: 0.12, timeConstant: 4))
+        var script = Script()
+        for _ in 0..<86_400 {
+            script.elapsed += 1
+            slow.0.step(1, &generator)
+            slow.1.step(1, &generator)
+            fast.0.step(1, &generator)
+            fast.1.step(1, &generator)
+            doppler.0.step(1, &generator)
+            doppler.1.step(1, &generator)
+            script.offset = PlanePoint(east: slow.0.value + fast.0.value, north: slow.1.value + fast.1.value)
+            let speed = PlanePoint(east: doppler.0.value, north: doppler.1.value).length
+            script.fix(speed: speed, course: bearing(east: doppler.0.value, north: doppler.1.value))
+        }
+        let course = Course(script)
+        #expect(course.story == ["-start"], "seed \(seed)")
+        #expect(course.records(.motionchange).count == 1)
+        #expect(course.records.count - 1 == course.records(.heartbeat).count)
+        #expect((142...144).contains(course.records(.heartbeat).count))
+        #expect(Set(course.records.map(\.coordinate)).count == 1)
+        #expect(course.tracker.snapshot.odometer == 0)
+    }
+}

@@ -1,0 +1,101 @@
+import Positioning
+import Testing
+
+@testable import Tracking
+
+@Suite struct FixFilterTests {
+    private func fix(
+        _ seconds: Double, north: Double = 0, accuracy: Double? = 4, quality: FixQuality = .gps,
+        mode: FixMode = .threeD, clock: Double = 0
+    ) -> Fix {
+        let time = UTCTime(milliseconds: Script.start.milliseconds + Int64((seconds + clock) * 1000))
+        return Fix(
+            time: time, timeOfDay: time.timeOfDay, at: EventTime(nanoseconds: Int64(seconds * 1e9)),
+            coordinate: Script.place(north: north), horizontalAccuracy: accuracy, mode: mode, quality: quality)
+    }
+
+    private func admit(_ fixes: [Fix], _ settings: FixFilter.Settings = .init()) -> [FixFilter.Verdict] {
+        var filter = FixFilter(settings: settings)
+        return fixes.map { filter.admit($0, at: $0.at) }
+    }
+
+    @Test func refusesWhatIsNoPosition() {
+        var nullIsland = fix(0)
+        nullIsland.coordinate = Coordinate(latitudeE7: 0, longitudeE7: 0)
+        var outOfRange = fix(0)
+        outOfRange.coordinate = Coordinate(latitudeE7: .min, longitudeE7: .max)
+        for bad in [nullIsland, outOfRange, fix(0, quality: .none), fix(0, mode: .none)] {
+            #expect(admit([bad]) == [.rejected(.position)])
+        }
+        var equator = fix(0)
+        equator.coordinate = Coordinate(latitudeE7: 0, longitudeE7: 95_000_000)
+        #expect(admit([equator]) == [.admitted])
+    }
+
+    @Test(arguments: [FixQuality.simulated, .manual])
+    func refusesSimulatedFixesUnlessAllowed(quality: FixQuality) {
+        var allowing = FixFilter.Settings()
+        allowing.allowSimulated = true
+        #expect(admit([fix(0, quality: quality)]) == [.rejected(.simulated)])
+        #expect(admit([fix(0, quality: quality)], allowing) == [.admitted])
+    }
+
+    @Test func holdsOutDatelessFixes() {
+        var dateless = fix(0)
+        dateless.time = nil
+        #expect(admit([dateless]) == [.rejected(.dateless)])
+    }
+
+    @Test(arguments: [(nil, true), (100, true), (100.1, false), (1000, false)] as [(Double?, Bool)])
+    func judgesTheAccuracyInclusively(accuracy: Double?, admitted: Bool) {
+        #expect(admit([fix(0, accuracy: accuracy)]) == [admitted ? .admitted : .rejected(.accuracy)])
+    }
+
+    @Test func tellsDuplicatesFromOldFixes() {
+        let fixes = [fix(10), fix(10), fix(10, north: 3), fix(9)]
+        #expect(admit(fixes) == [.admitted, .rejected(.duplicate), .rejected(.age), .rejected(.age)])
+    }
+
+    @Test func shortRepeatsNeverSetTheClockBack() {
+        let fixes = (0..<40).map { fix(Double($0), clock: $0 % 5 == 4 ? -3 : 0) }
+        let verdicts = admit(fixes)
+        #expect(!verdicts.contains(.admittedAfterClockStep))
+        #expect(verdicts.filter { $0 == .admitted }.count == 32)
+    }
+
+    @Test func believesTheTenthOfTenOlderTimesThatRise() {
+        let fixes = (0..<30).map { fix(Double($0), clock: $0 < 10 ? 0 : -3600) }
+        let verdicts = admit(fixes)
+        #expect(verdicts[10..<19].allSatisfy { $0 == .rejected(.age) })
+        #expect(verdicts[19] == .admittedAfterClockStep)
+        #expect(verdicts[20...].allSatisfy { $0 == .admitted })
+    }
+
+    @Test func believesTheThirdOfThreeFarFixesThatAgree() {
+        let fixes = (0..<20).map { fix(Double($0), north: $0 < 10 ? 0 : 5000 + Double($0)) }
+        let verdicts = admit(fixes)
+        #expect(verdicts[10...11].allSatisfy { $0 == .rejected(.impliedSpeed) })
+        #expect(verdicts[12] == .admittedAfterJump)
+        #expect(verdicts[13...].allSatisfy { $0 == .admitted })
+    }
+
+    @Test func farFixesThatDisagreeAreNeverBelieved() {
+        let places = (0..<30).map { index in index.isMultiple(of: 2) ? 0 : 3000 * Double(index) }
+        let verdicts = admit(places.enumerated().map { fix(Double($0.offset), north: $0.element) })
+        for (place, verdict) in zip(places, verdicts) {
+            #expect(verdict == (place == 0 ? .admitted : .rejected(.impliedSpeed)))
+        }
+    }
+
+    @Test func allowsForBothAccuraciesInTheSpeed() {
+        #expect(admit([fix(0), fix(1, north: 77)]) == [.admitted, .admitted])
+        #expect(admit([fix(0), fix(1, north: 79)]) == [.admitted, .rejected(.impliedSpeed)])
+        // Unknown accuracy counts as 10 m.
+        let unknown = [fix(0, accuracy: nil), fix(1, north: 89, accuracy: nil)]
+        #expect(admit(unknown) == [.admitted, .admitted])
+    }
+
+    @Test func aSilenceLetsTheAssetBeElsewhere() {
+        #expect(admit([fix(0), fix(600, north: 40_000)]) == [.admitted, .admitted])
+    }
+}

@@ -1,0 +1,76 @@
+import Positioning
+import Testing
+
+@testable import Tracking
+
+@Suite struct LocationSamplerTests {
+    struct Situation: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var rule = LocationSampler.Rule.either
+        var minGap: Int64 = 0
+        var interval: Int64 = 1000
+        var displacement = 5.0
+        var fixes: [(ms: Int64, metres: Double)]
+        var selected: [Int]
+    }
+
+    static let situations = [
+        Situation(testDescription: "interval inclusive", fixes: [(0, 0), (999, 4.9), (1000, 0)], selected: [0, 2]),
+        Situation(testDescription: "displacement inclusive", fixes: [(0, 0), (10, 5.001)], selected: [0, 1]),
+        Situation(
+            testDescription: "against the last selected, not the last", interval: 1_000_000, displacement: 2,
+            fixes: [(1, 0), (2, 1.01), (3, 2.02), (4, 3.03), (5, 4.04)], selected: [0, 2, 4]),
+        Situation(
+            testDescription: "both", rule: .both,
+            fixes: [(0, 0), (1000, 4.9), (1500, 5.001), (1600, 50), (2500, 50)], selected: [0, 2, 4]),
+        Situation(testDescription: "both inclusive", rule: .both, fixes: [(0, 0), (1000, 5.001)], selected: [0, 1]),
+        Situation(
+            testDescription: "minimum gap caps a fast mover", minGap: 500, interval: 10_000,
+            fixes: [(0, 0), (200, 10), (400, 20), (500, 25), (1000, 26)], selected: [0, 3]),
+        Situation(
+            testDescription: "clock back selects and re-bases", interval: 10_000, displacement: 50,
+            fixes: [(100_000, 0), (99_000, 0), (105_000, 0), (109_000, 0)], selected: [0, 1, 3]),
+        Situation(
+            testDescription: "clock forward selects by itself", interval: 10_000, displacement: 50,
+            fixes: [(0, 0), (86_400_000, 0), (86_401_000, 0)], selected: [0, 1]),
+        Situation(
+            testDescription: "clock back passes the minimum gap", minGap: 500,
+            fixes: [(100_000, 0), (99_900, 0), (100_000, 50)], selected: [0, 1]),
+        Situation(
+            testDescription: "interval 0 is every fix", interval: 0, displacement: 50, fixes: [(0, 0), (0, 0), (1, 0)],
+            selected: [0, 1, 2]),
+        Situation(
+            testDescription: "displacement 0 is every fix", displacement: 0, fixes: [(0, 0), (1, 0), (2, 0)],
+            selected: [0, 1, 2]),
+    ]
+
+    @Test(arguments: situations)
+    func selects(_ situation: Situation) {
+        var settings = LocationSampler.Settings()
+        settings.rule = situation.rule
+        settings.minGap = .milliseconds(situation.minGap)
+        let resolution = Resolution(
+            priority: .balanced, intervalMs: situation.interval, displacement: situation.displacement)
+        var sampler = LocationSampler(settings: settings)
+        let selected = situation.fixes.indices.filter { index in
+            let (ms, metres) = situation.fixes[index]
+            return sampler.take(
+                time: UTCTime(milliseconds: ms), coordinate: Script.place(north: metres), resolution: resolution) != nil
+        }
+        #expect(selected == situation.selected)
+    }
+
+    @Test func selectsEverythingBeforeThereIsAResolution() {
+        var sampler = LocationSampler(settings: .init())
+        for ms in [0, 1, 2] as [Int64] {
+            let time = UTCTime(milliseconds: ms)
+            #expect(sampler.take(time: time, coordinate: Script.origin, resolution: nil) == .first)
+        }
+    }
+
+    @Test func anExtremeStoredTimeDoesNotTrap() {
+        let selected = LocationSampler.Selected(time: UTCTime(milliseconds: .min), coordinate: Script.origin)
+        var sampler = LocationSampler(settings: .init(), selected: selected)
+        #expect(sampler.take(time: Script.start, coordinate: Script.origin, resolution: .standard) == .clockStep)
+    }
+}

@@ -1,0 +1,188 @@
+import Positioning
+import Testing
+import Tracking
+
+@Suite struct RecordTests {
+    private static func parked(_ seconds: Double = 60) -> Script {
+        var script = Script()
+        script.stand(seconds)
+        return script
+    }
+
+    @Test func firstRecordWaitsUntilThePlaceIsSettled() throws {
+        let course = Course(Self.parked(29))
+        #expect(course.records.isEmpty && course.tracker.snapshot.motion == .settling)
+        let settled = Course(Self.parked(31))
+        #expect(settled.story == ["-start"])
+        let record = try #require(settled.records.first)
+        #expect(record.event == .motionchange && record.reason == "start" && !record.moving && record.speed == 0)
+    }
+
+    @Test func heartbeatsNeedNoFixAndSaySo() {
+        var script = Self.parked(700)
+        script.happen(.batteryChanged(percent: 80, charging: false))
+        var course = Course(script)
+        course.runDeadlines(through: script.now + .seconds(1900))
+        let heartbeats = course.records(.heartbeat)
+        #expect(heartbeats.map(\.reason) == ["heartbeat", "no-fix", "no-fix", "no-fix"])
+        #expect(heartbeats.last?.power.batteryPercent == 80 && heartbeats.first?.power.batteryPercent == nil)
+        #expect(heartbeats.last?.mode == nil && heartbeats.first?.mode == .threeD)
+        #expect(heartbeats.allSatisfy { $0.coordinate == Script.origin && $0.speed == 0 && !$0.moving })
+        #expect(heartbeats.allSatisfy { $0.time.seconds == $0.at.seconds })
+    }
+
+    @Test func withoutHeartbeatsAParkedAssetIsSilent() {
+        var settings = Tracker.Settings.car
+        settings.motion.heartbeat = .zero
+        let course = Course(Self.parked(7200), settings)
+        #expect(course.records.count == 1)
+    }
+
+    @Test(arguments: [(true, "no-sky"), (false, "receiver-lost")])
+    func aGapIsRecordedOnceWithTheLastPosition(void: Bool, reason: String) throws {
+        var script = Self.parked()
+        script.pullAway()
+        script.drive(60)
+        let (lost, place) = (script.elapsed, script.north)
+        if void { script.void(200) } else { script.wait(200) }
+        script.north += 2400
+        script.drive(60)
+        let course = Course(script)
+        let gaps = course.records(.gap)
+        #expect(gaps.count == 1)
+        let gap = try #require(gaps.first)
+        #expect(gap.reason == reason && gap.time.seconds == lost && gap.at.seconds == lost + 60 && gap.moving)
+        #expect(gap.coordinate.distance(to: Script.place(north: place)) < 0.1)
+        // The first fix after it opens a segment.
+        let next = try #require(course.records.first { $0.time > gap.time })
+        #expect(next.reason == "gap" && next.time.seconds == lost + (void ? 201 : 201))
+        #expect(course.story == ["-start", "+speed"])
+    }
+
+    @Test func aFlappingPlugWritesOneGapInAHeartbeat() {
+        var script = Self.parked()
+        for _ in 0..<40 {
+            script.wait(80)
+            script.stand(10)
+        }
+        let course = Course(script)
+        #expect(course.tracker.counters.gaps == 40)
+        #expect(course.records(.gap).count <= 7)
+        #expect(course.story == ["-start"])
+    }
+
+    @Test func everyTrackableIsRecordedByItsOwnResolution() {
+        let coarse = Resolution(priority: .low, intervalMs: 60_000, displacement: 10_000)
+        var settings = Tracker.Settings(trackables: [
+            Trackable(id: "car"),
+            Trackable(id: "load", constraints: .init(resolutions: .init(farWithoutSubscriber: coarse))),
+        ])
+        var script = Self.parked()
+        script.pullAway()
+        script.drive(300)
+        let course = Course(script, settings)
+        let car = course.records.filter { $0.trackable == "car" }
+        let load = course.records.filter { $0.trackable == "load" }
+        #expect(car.count > 250 && load.count == 2 + 308 / 60)
+        #expect(car.count + load.count == course.records.count)
+        #expect(load.filter { $0.event == .motionchange }.count == 2)
+
+        settings.trackables.removeFirst()
+        settings.keepEngineFixes = true
+        let engine = Course(script, settings).records.filter { $0.trackable == nil }
+        #expect(engine.count > 250 && engine.allSatisfy { !$0.published })
+    }
+
+    @Test func powerIsRecordedAtOnceAndADipIsNot() {
+        var script = Self.parked()
+        script.happen(.externalPowerChanged(true))
+        script.stand(10)
+        script.happen(.externalPowerChanged(false))
+        script.wait(2)
+        script.happen(.externalPowerChanged(true))
+        script.stand(10)
+        #expect(Course(script).records(.power).isEmpty)
+        script.happen(.externalPowerChanged(nil))
+        script.happen(.externalPowerChanged(false))
+        let lost = script.elapsed
+        script.stand(10)
+        let records = Course(script).records(.power)
+        #expect(records.map(\.reason) == ["power-off"])
+        #expect(records.first?.at.seconds == lost + 3 && records.first?.power.externalPower == false)
+    }
+
+    @Test func panicIsRecordedInPlaceAndRefusedWithoutAFix() throws {
+        var script = Script()
+        script.happen(.panicRequested)
+        let refused = Course(script)
+        guard case .count(.panicRefused) = refused.effects.last else {
+            return #expect(Bool(false), "panic without a place")
+        }
+        script = Self.parked(100)
+        script.happen(.panicRequested)
+        let panic = try #require(Course(script).records.last)
+        #expect(panic.event == .panic && panic.coordinate == Script.origin && panic.time.seconds == 100)
+        #expect(Course(script).story == ["-start"])
+    }
+
+    @Test func tripSummaryFollowsTheStop() throws {
+        var settings = Tracker.Settings.car
+        settings.tripSummary = true
+        var script = Self.parked(100)
+        script.trip(metres: 2000)
+        script.stand(60)
+        script.trip(metres: 1000)
+        let standstill = script.elapsed
+        script.stand(310)
+        let course = Course(script, settings)
+        let stop = try #require(course.records.lastIndex { $0.event == .motionchange })
+        let record = course.records[stop + 1]
+        let trip = try #require(record.trip)
+        #expect(record.event == .trip && record.reason == "stop-timeout")
+        #expect(abs(trip.start.seconds - 100) <= 2 && abs(trip.end.seconds - standstill) <= 1)
+        #expect(abs(trip.distance - 3000) < 30 && abs(trip.idle - 60) < 5)
+        #expect(abs(try #require(trip.maxSpeed) - 12) < 0.2)
+        #expect(course.records.filter { $0.trip != nil }.count == 1)
+    }
+
+    @Test func odometerCountsOnlyWhatWasDriven() {
+        var script = Self.parked(300)
+        script.trip(metres: 5000)
+        script.stand(120)
+        script.trip(metres: 5000)
+        script.stand(1000)
+        let course = Course(script)
+        #expect(abs(course.tracker.snapshot.odometer - 10_000) < 60)
+        let odometers = course.records.map(\.odometer)
+        #expect(zip(odometers, odometers.dropFirst()).allSatisfy { $0 <= $1 })
+    }
+
+    @Test func odometerDoesNotSeeJumpsButDoesCountWithoutSpeeds() {
+        var script = Self.parked(100)
+        script.pullAway()
+        script.drive(100)
+        script.offset.east = 60
+        script.drive(20)
+        script.offset = .zero
+        script.drive(100)
+        let jumped = Course(script).tracker.snapshot.odometer
+        #expect(abs(jumped - script.north) < 15)
+
+        var silent = Script()
+        silent.tellsSpeed = false
+        silent.stand(100)
+        silent.trip(metres: 5000)
+        #expect(abs(Course(silent).tracker.snapshot.odometer - 5000) < 100)
+    }
+
+    @Test func replayedTwiceGivesTheSame() {
+        var script = Self.parked(100)
+        script.trip(metres: 3000)
+        script.stand(400)
+        script.wait(500)
+        script.trip(metres: 900)
+        let (first, second) = (Course(script), Course(script))
+        #expect(first.records == second.records && first.changes == second.changes)
+        #expect(first.tracker.state == second.tracker.state)
+    }
+}

@@ -1,0 +1,113 @@
+import Positioning
+import Testing
+import Tracking
+
+@Suite struct RequestTests {
+    @Test func paceBeforeAnyFixIsKeptForTheFirst() throws {
+        for (pace, story) in [(Pace.moving, ["+pace"]), (.stationary, ["-pace"]), (.auto, [])] {
+            var script = Script()
+            script.happen(.paceRequested(pace))
+            #expect(Course(script).effects.allSatisfy { if case .record = $0 { false } else { true } })
+            script.stand(3)
+            let course = Course(script)
+            #expect(course.story == story)
+            #expect(course.records(.motionchange).count == story.count)
+        }
+    }
+
+    @Test func startMovingIsPaceAtEveryStart() {
+        var settings = Tracker.Settings.car
+        settings.motion.startMoving = true
+        var script = Script()
+        script.stand(400)
+        #expect(Course(script, settings).story == ["+pace", "-stop-timeout"])
+    }
+
+    @Test func paceIsIdempotentAndActsAtOnce() throws {
+        var script = Script()
+        script.stand(100)
+        script.happen(.paceRequested(.stationary))
+        script.happen(.paceRequested(.moving))
+        script.happen(.paceRequested(.moving))
+        script.stand(2)
+        script.happen(.paceRequested(.stationary))
+        script.happen(.paceRequested(.stationary))
+        let course = Course(script)
+        #expect(course.story == ["-start", "+pace", "-pace"])
+        #expect(course.records(.motionchange).count == 3)
+        #expect(course.changes[1].since?.seconds == 100 && course.changes[2].coordinate == Script.origin)
+    }
+
+    @Test func paceMovingWhileStoppingCancelsTheStop() {
+        var script = StopTests.arrived()
+        script.stand(250)
+        script.happen(.paceRequested(.moving))
+        script.stand(200)
+        #expect(Course(script).story == ["-start", "+speed"])
+        // Stop detection stays on.
+        script.stand(150)
+        #expect(Course(script).story == ["-start", "+speed", "-stop-timeout"])
+    }
+
+    @Test func aRollingVehicleDepartsAgainAfterPaceStationary() {
+        var script = Script()
+        script.stand(100)
+        script.pullAway()
+        script.drive(60)
+        script.happen(.paceRequested(.stationary))
+        script.drive(60)
+        let course = Course(script)
+        #expect(course.changes.map(\.moving) == [false, true, false, true])
+        #expect(course.changes[2].reason == .pace)
+    }
+
+    @Test func outsideItsHoursNothingIsRecorded() {
+        var script = Script()
+        script.stand(100)
+        script.pullAway()
+        script.happen(.timeWindowChanged(open: false))
+        let closed = script.elapsed
+        script.trip(metres: 5000)
+        script.stand(3600)
+        let before = Course(script)
+        #expect(before.changes.map(\.moving) == [false, true, false])
+        #expect(before.records.allSatisfy { $0.at.seconds <= closed })
+        script.happen(.timeWindowChanged(open: true))
+        script.stand(100)
+        #expect(Course(script).changes.last?.moving == true)
+    }
+
+    @Test func everyInputIsAcceptedInEveryState() {
+        let events: [TrackerEvent] = [
+            .fencesChanged([Geofence(id: "home", shape: .circle(centre: Script.origin, radius: 100))]),
+            .movementSourceChanged(source: "gpio", moving: true), .noFix(.noPosition),
+            .sourceStateChanged(.lost(reason: "unplugged")), .batteryChanged(percent: 300, charging: true),
+            .settingsReloaded(.car), .deadlineReached, .shutdown, .profileChanged(nil), .engineSet(nil),
+            .externalPowerChanged(true), .paceRequested(.auto),
+        ]
+        var script = Script()
+        for length in [0.0, 10, 60, 30, 30, 300] {
+            for event in events { script.happen(event) }
+            if length == 30 { script.pullAway() } else { script.stand(length) }
+        }
+        let course = Course(script)
+        #expect(course.changes.first?.moving == false && course.tracker.snapshot.power.batteryPercent == 100)
+    }
+
+    @Test func reloadKeepsTheMotionAndTheTracksThatStay() throws {
+        var script = Script()
+        script.stand(100)
+        script.pullAway()
+        var settings = Tracker.Settings(trackables: [Trackable(id: "bike"), Trackable(id: "car")])
+        settings.motion.stopTimeout = .seconds(60)
+        script.happen(.settingsReloaded(settings))
+        script.drive(30)
+        script.brake()
+        script.stand(70)
+        let course = Course(script)
+        #expect(course.story == ["-start", "+speed", "-stop-timeout"])
+        #expect(Set(course.records.compactMap(\.trackable)) == ["car", "bike"])
+        let stop = try #require(course.changes.last)
+        #expect(abs(stop.at.seconds - (try #require(stop.since).seconds) - 60) <= 1)
+    }
+}

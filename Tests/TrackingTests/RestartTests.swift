@@ -1,0 +1,116 @@
+import Positioning
+import Testing
+import Tracking
+
+@Suite struct RestartTests {
+    /// Stops the process at the end of the first script, and starts it with the rest after `pause` seconds of no process.
+    private func restarted(
+        _ script: Script, after pause: Double, _ rest: (inout Script) -> Void
+    ) -> (before: Course, after: Course) {
+        let before = Course(script)
+        var later = Script()
+        (later.north, later.east, later.rate, later.accuracy) = (
+            script.north, script.east, script.rate, script.accuracy
+        )
+        later.clockStep = Int64((script.elapsed + pause) * 1000)
+        rest(&later)
+        return (before, Course(later, restored: before.tracker.state))
+    }
+
+    private func parked() -> Script {
+        var script = Script()
+        script.stand(900)
+        return script
+    }
+
+    @Test func parkedBeforeIsParkedAfter() throws {
+        let (before, after) = restarted(parked(), after: 3600) { $0.stand(300) }
+        #expect(after.changes.isEmpty)
+        #expect(after.records.map(\.event) == [.gap] && after.records.first?.reason == "restart")
+        #expect(after.records.first?.time.seconds == 900)
+        #expect(after.tracker.state.anchor == before.tracker.state.anchor)
+        #expect(after.tracker.state.since == before.tracker.state.since)
+    }
+
+    @Test func aCrashLoopWhileParkedWritesOneGapInAHeartbeat() {
+        var state = Course(parked()).tracker.state
+        var gaps = 0
+        for round in 0..<30 {
+            var script = Script()
+            script.clockStep = 900_000 + Int64(round) * 30_000
+            script.stand(20)
+            let course = Course(script, restored: state)
+            gaps += course.records(.gap).count
+            state = course.tracker.state
+        }
+        #expect((1...2).contains(gaps))
+    }
+
+    @Test func movedWhileOffLeavesByTheBackupFence() {
+        let (_, after) = restarted(parked(), after: 3600) {
+            $0.north += 5000
+            $0.stand(60)
+        }
+        #expect(after.story == ["+backup-fence"])
+        #expect(after.tracker.snapshot.odometer < 1)
+    }
+
+    @Test func movingBeforeAShortPauseIsMovingAfter() {
+        var script = parked()
+        script.pullAway()
+        script.drive(100)
+        let (before, after) = restarted(script, after: 20) {
+            $0.north += 240
+            $0.speed = 12
+            $0.drive(60)
+        }
+        #expect(after.story.isEmpty && after.tracker.snapshot.motion == .moving)
+        #expect(after.records.first?.event == .gap && after.records.first?.moving == true)
+        #expect(after.records[1].reason == "gap")
+        #expect(after.tracker.state.trip?.start == before.tracker.state.trip?.start)
+        #expect(after.tracker.snapshot.odometer > before.tracker.snapshot.odometer + 700)
+    }
+
+    @Test func switchedOffWithTheEngineAndBackTheNextDayIsAStop() throws {
+        var script = parked()
+        script.trip(metres: 2000)
+        script.stand(8)
+        let (before, after) = restarted(script, after: 50_000) {
+            $0.offset.east = 15
+            $0.stand(60)
+            $0.offset = .zero
+            $0.trip(metres: 1000)
+        }
+        #expect(before.tracker.state.moving)
+        #expect(after.story == ["-gap", "+speed"])
+        #expect(abs(try #require(after.changes.first?.since).seconds - (script.elapsed - 8)) <= 1)
+    }
+
+    @Test func settledNothingBeforeSettlesAgain() {
+        var script = Script()
+        script.stand(10)
+        let (_, after) = restarted(script, after: 5) { $0.stand(60) }
+        #expect(after.story == ["-start"])
+        #expect(after.records(.gap).isEmpty)
+    }
+
+    @Test func aStateOfAnotherVersionIsAFreshStart() {
+        var state = Course(parked()).tracker.state
+        state.version = 99
+        var script = Script()
+        script.stand(60)
+        #expect(Course(script, restored: state).story == ["-start"])
+    }
+
+    @Test func timeNeverRunsBackWithinATrackable() throws {
+        // The last record is a heartbeat without a fix, an hour after the last one.
+        var course = Course(parked())
+        course.runDeadlines(through: .zero + .seconds(4500))
+        let recorded = try #require(course.records.last?.time)
+        var script = Script()
+        script.clockStep = 4_000_000
+        script.stand(60)
+        let after = Course(script, restored: course.tracker.state)
+        #expect(after.records.allSatisfy { $0.time >= recorded })
+    }
+}

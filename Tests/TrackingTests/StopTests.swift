@@ -1,0 +1,196 @@
+import Positioning
+import Testing
+import Tracking
+
+@Suite struct StopTests {
+    /// Settled, driven away, and back at rest with the wheels just stopped.
+    static func arrived(rate: Double = 1) -> Script {
+        var script = Script()
+        script.rate = rate
+        script.stand(60)
+        script.trip(metres: 1000)
+        return script
+    }
+
+    @Test(arguments: [(299.0, ["-start", "+speed"]), (301.0, ["-start", "+speed", "-stop-timeout", "+speed"])])
+    func stopsOnlyAfterTheStopTimeout(halt: Double, story: [String]) {
+        var script = Self.arrived()
+        script.stand(halt)
+        script.pullAway()
+        script.drive(60)
+        #expect(Course(script).story == story)
+    }
+
+    @Test func announcesTheStopByDeadlineInSilence() throws {
+        var script = Self.arrived()
+        let standstill = script.elapsed
+        script.stand(15)
+        var course = Course(script)
+        course.runDeadlines(through: script.now + .seconds(900))
+        let stop = try #require(course.changes.last)
+        #expect(!stop.moving && stop.reason == .stopTimeout)
+        #expect(abs(stop.at.seconds - standstill - 300) <= 1)
+        #expect(abs(try #require(stop.since).seconds - standstill) <= 1)
+        #expect(abs(try #require(stop.decided).seconds - standstill - 300) <= 1)
+    }
+
+    @Test func fiveSecondsOfStandingBeforeSilenceAreNoStop() throws {
+        var script = Self.arrived()
+        let standstill = script.elapsed
+        script.stand(5)
+        var course = Course(script)
+        course.runDeadlines(through: script.now + .seconds(1700))
+        #expect(course.story == ["-start", "+speed"])
+        course.runDeadlines(through: script.now + .seconds(1900))
+        #expect(course.story == ["-start", "+speed", "-no-fix"])
+        #expect(abs(try #require(course.changes.last?.since).seconds - standstill) <= 1)
+    }
+
+    @Test func driesOutInATunnelAfterTheNoFixTimeout() throws {
+        var script = Self.arrived()
+        script.pullAway()
+        let lost = script.elapsed
+        script.void(1900)
+        let course = Course(script)
+        #expect(course.story == ["-start", "+speed", "-no-fix"])
+        #expect(course.changes.last?.since?.seconds == lost)
+        #expect(course.changes.last?.at.seconds == lost + 1800)
+    }
+
+    @Test(arguments: [10.0, 65, 120, 240])
+    func staysMovingThroughRedLight(halt: Double) {
+        var script = Self.arrived()
+        script.stand(halt)
+        script.trip(metres: 800)
+        let course = Course(script)
+        #expect(course.story == ["-start", "+speed"])
+        #expect(course.tracker.counters.halts == 1)
+    }
+
+    @Test func staysMovingThroughRedLightAndTunnel() {
+        var script = Self.arrived()
+        script.stand(60)
+        script.pullAway(to: 20)
+        script.drive(20)
+        // 7 km without sky, with a crawl into it just before.
+        script.drive(8, to: 0.3)
+        script.void(280)
+        script.north += 7000
+        script.speed = 20
+        script.drive(120)
+        #expect(Course(script).story == ["-start", "+speed"])
+    }
+
+    @Test func jamThatCreepsStaysOneTrip() {
+        var script = Self.arrived()
+        for _ in 0..<12 {
+            // 40 m in 5 min, 5 m at a time.
+            script.stand(29)
+            script.drive(3, to: 1.3)
+            script.drive(2)
+            script.drive(3, to: 0)
+        }
+        script.trip(metres: 500)
+        #expect(Course(script).story == ["-start", "+speed"])
+    }
+
+    @Test func poweredOffWhileStandingStopsSooner() throws {
+        var script = Self.arrived()
+        script.happen(.externalPowerChanged(true))
+        let standstill = script.elapsed
+        script.stand(20)
+        script.happen(.externalPowerChanged(false))
+        script.stand(100)
+        let course = Course(script)
+        let stop = try #require(course.changes.last)
+        #expect(stop.reason == .power)
+        #expect(abs(stop.at.seconds - (standstill + 20 + 3 + 60)) <= 1)
+        #expect(course.records(.power).map(\.reason) == ["power-off"])
+    }
+
+    @Test(arguments: [10, 5, 1, 0.5, 0.2])
+    func tripsAreTheSameAtAnyRate(rate: Double) throws {
+        var script = Self.arrived(rate: rate)
+        script.stand(400)
+        script.trip(metres: 3000)
+        script.stand(90)
+        script.trip(metres: 900)
+        script.stand(400)
+        let course = Course(script)
+        #expect(course.story == ["-start", "+speed", "-stop-timeout", "+speed", "-stop-timeout"])
+        var reference = Self.arrived()
+        reference.stand(400)
+        reference.trip(metres: 3000)
+        reference.stand(90)
+        reference.trip(metres: 900)
+        reference.stand(400)
+        for (mine, other) in zip(course.changes.dropFirst(), Course(reference).changes.dropFirst()) {
+            #expect(abs(try #require(mine.since).seconds - (try #require(other.since).seconds)) <= 2 + 2 / rate)
+        }
+    }
+
+    @Test func findsStopsWithoutSpeeds() {
+        var script = Script()
+        script.tellsSpeed = false
+        script.stand(60)
+        script.trip(metres: 2000)
+        script.stand(400)
+        script.trip(metres: 2000)
+        script.stand(400)
+        #expect(Course(script).story == ["-start", "+speed", "-stop-timeout", "+speed", "-stop-timeout"])
+    }
+
+    @Test func aLongGapThatEndsInPlaceWasAStop() throws {
+        var script = Self.arrived()
+        script.pullAway()
+        let lost = script.elapsed
+        script.wait(1000)
+        script.north += 20
+        script.stand(60)
+        let course = Course(script)
+        #expect(course.story == ["-start", "+speed", "-gap"])
+        #expect(course.changes.last?.since?.seconds == lost)
+    }
+
+    @Test func aLongGapThatEndsNearbyWasAStopAndADeparture() {
+        var script = Self.arrived()
+        script.pullAway()
+        script.wait(1000)
+        script.north += 150
+        script.pullAway()
+        script.drive(60)
+        let course = Course(script)
+        #expect(course.story == ["-start", "+speed", "-gap", "+gap"])
+        #expect(course.tracker.snapshot.gapMetres > 100)
+    }
+
+    @Test func aLongGapThatEndsFarAwayIsNoStop() {
+        var script = Self.arrived()
+        script.pullAway()
+        script.wait(1200)
+        script.north += 20_000
+        script.drive(60, to: 20)
+        let course = Course(script)
+        #expect(course.story == ["-start", "+speed"])
+        #expect(abs(course.tracker.snapshot.gapMetres - 20_000) < 30)
+    }
+
+    @Test func standingIsHeldAtTheMedianAndOnlyTheIntervalSelects() throws {
+        var script = Self.arrived()
+        script.stand(60)
+        let standing = Course(script).records.filter { $0.time.seconds > script.elapsed - 45 }
+        #expect(standing.count == 15)
+        #expect(standing.allSatisfy { $0.speed == 0 && $0.course == nil && $0.moving && $0.reason == "interval" })
+        let place = Script.place(north: script.north)
+        #expect(standing.allSatisfy { $0.coordinate.distance(to: place) < 1 })
+    }
+
+    @Test func withoutStopDetectionOnlyPaceEndsATrip() {
+        var settings = Tracker.Settings.car
+        settings.motion.disableStopDetection = true
+        var script = Self.arrived()
+        script.stand(1000)
+        script.happen(.paceRequested(.stationary))
+        #expect(Course(script, settings).story == ["-start", "+speed", "-pace"])
+    }
+}

@@ -1,0 +1,174 @@
+import Delivery
+import Glibc
+import Positioning
+import Testing
+
+@testable import Uplink
+
+@Suite struct ConnectionTests {
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+    @Test func opensAnotherConnectionWhenTheServerClosedTheKeptOne() throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send(Self.ok)
+        }
+        let loop = try PollLoop()
+        for _ in 0..<3 {
+            #expect(try loop.reply(UplinkRequest(url: server.url, body: [1])).status == 200)
+        }
+        #expect(server.connections == 3)
+        #expect(server.requests.count == 3)
+    }
+
+    @Test(arguments: [0, 3_000_000])
+    func repeatsOnceWhenTheKeptConnectionDiesUnderTheRequest(_ size: Int) throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send(Self.ok)
+            if connection.number == 1 {
+                if size == 0 { _ = connection.request() } else { connection.waitForBytes() }
+            } else {
+                while connection.request() != nil { connection.send(Self.ok) }
+            }
+        }
+        let loop = try PollLoop()
+        _ = try loop.reply(UplinkRequest(url: server.url, body: [1]))
+        let body = [UInt8](repeating: 7, count: size)
+        let outcome = try loop.outcome(UplinkRequest(url: server.url, body: body))
+        #expect(outcome.reply?.status == 200, "\(outcome)")
+        #expect(outcome.newConnection)
+        #expect(loop.uplink.counters.repeatedOnFreshConnection == 1)
+        #expect(loop.uplink.counters.connections == 2)
+        #expect(server.connections == 2)
+        #expect(server.requests.last?.body == body)
+    }
+
+    @Test func repeatsOnceWhenTheKeptConnectionIsResetUnderTheRequest() throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send(Self.ok)
+            if connection.number == 1 {
+                connection.waitForBytes()
+                connection.reset()
+            } else {
+                connection.waitForEnd()
+            }
+        }
+        let loop = try PollLoop()
+        _ = try loop.reply(UplinkRequest(url: server.url, body: [1]))
+        let outcome = try loop.outcome(UplinkRequest(url: server.url, body: [UInt8](repeating: 7, count: 16 << 20)))
+        #expect(outcome.reply?.status == 200, "\(outcome)")
+        #expect(loop.uplink.counters.repeatedOnFreshConnection == 1)
+        #expect(server.connections == 2)
+    }
+
+    @Test func repeatsNoMoreThanOnce() throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            if connection.number == 1 {
+                connection.send(Self.ok)
+                _ = connection.request()
+            }
+        }
+        let loop = try PollLoop()
+        _ = try loop.reply(UplinkRequest(url: server.url, body: [1]))
+        let outcome = try loop.outcome(UplinkRequest(url: server.url, body: [2]))
+        #expect(outcome.failure?.word == "closed", "\(outcome)")
+        #expect(server.requests.map(\.body) == [[1], [2], [2]])
+        #expect(loop.uplink.counters.repeatedOnFreshConnection == 1)
+    }
+
+    @Test func doesNotRepeatOnceALineOfTheAnswerHasCome() throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send(Self.ok)
+            _ = connection.request()
+            connection.send("HTTP/1.1 500 Oops\r\n")
+        }
+        let loop = try PollLoop()
+        _ = try loop.reply(UplinkRequest(url: server.url, body: [1]))
+        let outcome = try loop.outcome(UplinkRequest(url: server.url, body: [2]))
+        #expect(outcome.reply?.status == 500, "\(outcome)")
+        #expect(server.requests.map(\.body) == [[1], [2]])
+    }
+
+    @Test func closesAConnectionThatIsIdleForLong() throws {
+        let server = try ScriptedServer(answering: Self.ok)
+        let loop = try PollLoop()
+        _ = try loop.reply(UplinkRequest(url: server.url, body: [1]))
+        #expect(descriptorsConnected(to: server.port) == 1)
+        #expect(loop.uplink.nextDeadline != nil)
+        loop.advance(by: .seconds(119))
+        #expect(descriptorsConnected(to: server.port) == 1)
+        loop.advance(by: .seconds(2))
+        #expect(descriptorsConnected(to: server.port) == 0)
+        #expect(loop.uplink.nextDeadline == nil)
+        #expect(try loop.outcome(UplinkRequest(url: server.url, body: [1])).newConnection)
+    }
+
+    @Test func cancelsWhatIsInFlightOnClose() throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.waitForEnd()
+        }
+        let loop = try PollLoop()
+        var called = false
+        loop.uplink.send(UplinkRequest(url: server.url, body: [1])) { _ in called = true }
+        loop.run { server.requests.count == 1 }
+        loop.uplink.send(UplinkRequest(url: server.url, body: [1])) { _ in called = true }
+        #expect(descriptorsConnected(to: server.port) == 1)
+        loop.uplink.close()
+        #expect(descriptorsConnected(to: server.port) == 0)
+        #expect(loop.watched.isEmpty)
+        #expect(loop.uplink.nextDeadline == nil)
+        loop.advance(by: .seconds(100))
+        loop.uplink.send(UplinkRequest(url: server.url, body: [1])) { _ in called = true }
+        loop.turn(atMost: .zero)
+        loop.uplink.close()
+        #expect(!called)
+    }
+
+    @Test func mayBeClosedFromACompletion() throws {
+        let server = try ScriptedServer(answering: Self.ok)
+        let loop = try PollLoop()
+        var ended = 0
+        for _ in 0..<3 {
+            loop.uplink.send(UplinkRequest(url: "nonsense", body: [])) { [unowned loop] _ in
+                ended += 1
+                loop.uplink.close()
+            }
+        }
+        loop.run { ended > 0 }
+        #expect(ended == 1)
+        #expect(server.connections == 0)
+    }
+
+    @Test func leaksNoDescriptor() throws {
+        let server = try ScriptedServer { connection in
+            while let request = connection.request() {
+                switch request.body.first {
+                case 0: connection.send(Self.ok)
+                case 1: return
+                case 2: connection.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx")
+                default: return connection.reset()
+                }
+                if request.body.first != 0 { return }
+            }
+        }
+        let loop = try PollLoop()
+        for number in 0..<100 {
+            _ = try loop.outcome(UplinkRequest(url: server.url, body: [UInt8(number % 4)]))
+            #expect(descriptorsConnected(to: server.port) <= 1)
+        }
+        #expect(loop.watched.isEmpty)
+        loop.uplink.closeIdleConnections()
+        #expect(descriptorsConnected(to: server.port) == 0)
+    }
+
+    @Test func saysWhatIsWrongWithTheAuthorities() {
+        #expect(throws: HTTPUplink.SetupError.self) {
+            try PollLoop(.init(version: "1", caFile: "/nonexistent/ca.pem"))
+        }
+    }
+}

@@ -1,0 +1,300 @@
+import CLinux
+import Delivery
+import Foundation
+import Glibc
+import Positioning
+import Testing
+
+@testable import Uplink
+
+@Suite struct FailureTests {
+    private let ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+    private let secret = "s3cret"
+
+    @Test func namesARefusedConnection() throws {
+        let (listener, port) = try listenOnLoopback(backlog: 1)
+        Glibc.close(listener)
+        let failure = try PollLoop().failure(UplinkRequest(url: "http://127.0.0.1:\(port)/?key=\(secret)", body: [1]))
+        #expect(failure == .connect("127.0.0.1:\(port): Connection refused"))
+    }
+
+    @Test func namesANameThatDoesNotResolve() throws {
+        // RFC 6761: a name under .invalid never resolves. Off line the resolver may take long to say so.
+        let loop = try PollLoop()
+        var failure: TransportFailure?
+        loop.uplink.send(UplinkRequest(url: "http://box.invalid/?key=\(secret)", body: [1])) { failure = $0.failure }
+        loop.turn()
+        loop.turn()
+        loop.advance(by: .seconds(10))
+        loop.run { failure != nil }
+        #expect(failure?.word == "dns")
+        #expect(failure?.message.contains("box.invalid") == true)
+        #expect(failure?.message.contains(secret) == false)
+    }
+
+    /// Half a status line is no status.
+    @Test(arguments: ["", "H", "HTTP/1.1 200"])
+    func tellsAServerThatClosesAfterTheWholeRequest(_ text: String) throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send(text)
+        }
+        let outcome = try PollLoop().outcome(UplinkRequest(url: server.url, body: [UInt8](repeating: 1, count: 500)))
+        guard case .failed(.closedWithoutReply) = outcome.result else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(server.requests.count == 1)
+        #expect(outcome.newConnection)
+        #expect(outcome.bytesSent > 500)
+    }
+
+    @Test func doesNotTakeAnAbortedUploadForAWholeRequest() throws {
+        let server = try ScriptedServer { connection in
+            connection.waitForBytes()
+            connection.reset()
+        }
+        let body = [UInt8](repeating: 1, count: 32 << 20)
+        let failure = try PollLoop().failure(UplinkRequest(url: server.url, body: body))
+        #expect(failure.word == "reset")
+        #expect(failure.message.contains("while the request was being sent"))
+    }
+
+    @Test func keepsTheStatusOfABodyThatBreaksOff() throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+        }
+        let reply = try PollLoop().reply(UplinkRequest(url: server.url, body: [1]))
+        #expect(reply.status == 200)
+        #expect(reply.body == Array("half".utf8))
+        #expect(reply.bodyIncomplete)
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 503 Busy\r\nRetry-Af", "HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "HTTP/1.1 503 Busy\r\nContent-Length: -7\r\n\r\n", "HTTP/1.1 503 Busy\r\nContent-Length: 7\r\n\r\n",
+        "HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+    ])
+    func keepsTheStatusOfABrokenAnswer(_ text: String) throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send(text)
+        }
+        let reply = try PollLoop().reply(UplinkRequest(url: server.url, body: [1]))
+        #expect(reply.status == 503)
+        #expect(reply.bodyIncomplete)
+    }
+
+    @Test(arguments: [
+        "garbage\r\n\r\n", "\r\n\r\n", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 099 Low\r\n\r\n", "SSH-2.0-x\r\n",
+        "HTTP/9.9 200 OK\r\n\r\n", "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}",
+    ])
+    func callsAnAnswerThatIsNotHTTPBroken(_ text: String) throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send(text)
+        }
+        let outcome = try PollLoop().outcome(UplinkRequest(url: server.url, body: [1]))
+        #expect(outcome.failure?.word == "reset", "\(outcome)")
+        #expect(server.requests.count == 1)
+    }
+
+    @Test(arguments: [65_536, 65_537, 100 << 20])
+    func readsAtMost64KiBOfAnAnswer(_ length: Int) throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n")
+            var left = length
+            while left > 0, connection.send([UInt8](repeating: 120, count: min(left, 32_768))) { left -= 32_768 }
+            connection.waitForEnd()
+        }
+        let outcome = try PollLoop().outcome(UplinkRequest(url: server.url, body: [1]))
+        let reply = try #require(outcome.reply)
+        #expect(reply.status == 200)
+        #expect(reply.body.count == 65_536)
+        #expect(reply.bodyIncomplete == (length > 65_536))
+        #expect(outcome.bytesReceived < 200_000)
+    }
+
+    enum LongHead: CaseIterable {
+        case longLine, manyLines, manyBytes
+
+        var text: String {
+            switch self {
+            case .longLine: "X: \(String(repeating: "y", count: 17_000))\r\n"
+            case .manyLines: String(repeating: "X-A: y\r\n", count: 101)
+            case .manyBytes: String(repeating: "X-A: \(String(repeating: "y", count: 1000))\r\n", count: 17)
+            }
+        }
+    }
+
+    @Test(arguments: LongHead.allCases)
+    func stopsAtAHeadThatIsTooLong(_ head: LongHead) throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send("HTTP/1.1 200 OK\r\n" + head.text + "\r\n")
+            connection.waitForEnd()
+        }
+        let reply = try PollLoop().reply(UplinkRequest(url: server.url, body: [1]))
+        #expect(reply.status == 200)
+        #expect(reply.bodyIncomplete)
+    }
+
+    @Test func stopsAtAnEndlessLine() throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send("HTTP/1.1 200 OK\r\nX: ")
+            while connection.send([UInt8](repeating: 120, count: 32_768)) {}
+        }
+        let outcome = try PollLoop().outcome(UplinkRequest(url: server.url, body: [1]))
+        #expect(outcome.reply?.status == 200)
+        #expect(outcome.reply?.bodyIncomplete == true)
+        #expect(outcome.bytesReceived < 200_000)
+    }
+
+    @Test func stopsAtEndlessInterimAnswers() throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            while connection.send("HTTP/1.1 102 Processing\r\n\r\n") {}
+        }
+        let outcome = try PollLoop().outcome(UplinkRequest(url: server.url, body: [1]))
+        #expect(outcome.reply?.status == 102, "\(outcome)")
+        #expect(outcome.reply?.bodyIncomplete == true)
+    }
+
+    @Test func passesOverInterimAnswers() throws {
+        let server = try ScriptedServer(
+            answering: "HTTP/1.1 103 Early\r\nX: 1\r\n\r\nHTTP/1.1 201 Made\r\nY: 2\r\nContent-Length: 0\r\n\r\n")
+        let reply = try PollLoop().reply(UplinkRequest(url: server.url, body: [1]))
+        #expect(reply == UplinkReply(status: 201, headers: [.init("y", "2"), .init("content-length", "0")]))
+    }
+
+    @Test func takesAnAnswerThatComesBeforeTheUploadIsDone() throws {
+        let server = try ScriptedServer { connection in
+            connection.waitForBytes()
+            connection.send("HTTP/1.1 413 Too large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            connection.waitForEnd()
+        }
+        let reply = try PollLoop().reply(
+            UplinkRequest(url: server.url, body: [UInt8](repeating: 1, count: 32 << 20)))
+        #expect(reply.status == 413)
+    }
+
+    @Test(arguments: ["http", "https"])
+    func hidesSecretsInEveryFailure(_ scheme: String) throws {
+        let server = try ScriptedServer { connection in
+            connection.waitForBytes()
+            connection.send("nonsense\r\n\r\n")
+        }
+        let request = UplinkRequest(
+            url: "\(scheme)://127.0.0.1:\(server.port)/\(secret)?key=\(secret)",
+            headers: [.init("Authorization", secret)], body: [1])
+        let failure = try PollLoop().failure(request)
+        #expect(failure.word == (scheme == "http" ? "reset" : "tls"))
+        #expect(failure.message.hasPrefix("127.0.0.1:\(server.port)"))
+        #expect(!failure.message.contains(secret))
+    }
+}
+
+@Suite struct TimeLimitTests {
+    @Test func endsARequestThatIsNeverAnswered() throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.waitForEnd()
+        }
+        let loop = try PollLoop()
+        var failure: TransportFailure?
+        loop.uplink.send(UplinkRequest(url: server.url, body: [1])) { failure = $0.failure }
+        loop.run { server.requests.count == 1 }
+        loop.advance(by: .seconds(29))
+        #expect(failure == nil)
+        loop.advance(by: .seconds(2))
+        #expect(failure == .timeout("127.0.0.1:\(server.port) did not begin to answer within 30 s"))
+        #expect(loop.watched.isEmpty)
+    }
+
+    @Test func givesTheWholeRequestNoMoreThanItsTimeout() throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.waitForEnd()
+        }
+        let loop = try PollLoop()
+        var failure: TransportFailure?
+        loop.uplink.send(UplinkRequest(url: server.url, body: [1], timeout: .seconds(5))) { failure = $0.failure }
+        loop.run { server.requests.count == 1 }
+        loop.advance(by: .seconds(6))
+        #expect(failure == .timeout("127.0.0.1:\(server.port) did not finish within 5 s"))
+    }
+
+    @Test(arguments: [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nxxxx", 200), ("HTTP/1.1 503 Busy\r\nX-Slow: yyyy", 503),
+        ("HTTP/1.1 2", nil),
+    ])
+    func endsAnAnswerThatTricklesIn(_ text: String, _ status: Int?) throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send(text)
+            while connection.send("z") { usleep(1000) }
+        }
+        let loop = try PollLoop()
+        var outcome: UplinkOutcome?
+        let start = loop.now
+        loop.uplink.send(UplinkRequest(url: server.url, body: [1])) { outcome = $0 }
+        loop.run { loop.uplink.bytesArrivedInFlight > 0 || (status == nil && server.requests.count == 1) }
+        while outcome == nil, loop.now < start + .seconds(90) {
+            loop.turn(atMost: .milliseconds(1))
+            loop.advance(by: .milliseconds(500))
+        }
+        #expect(loop.now < start + .seconds(62))
+        #expect(outcome?.reply?.status == status)
+        #expect(outcome?.reply?.bodyIncomplete != false)
+        #expect((outcome?.failure?.word == "timeout") == (status == nil))
+    }
+
+    @Test func givesUpAConnectionThatDoesNotComeAbout() throws {
+        // A listener whose queue is full drops further connection requests without a word.
+        let (listener, port) = try listenOnLoopback(backlog: 0)
+        defer { Glibc.close(listener) }
+        let fillers = try (0..<3).map { _ in try PollLoop() }
+        for loop in fillers {
+            loop.uplink.send(UplinkRequest(url: "http://127.0.0.1:\(port)", body: [1])) { _ in }
+            loop.turn(atMost: .milliseconds(20))
+            loop.turn(atMost: .milliseconds(20))
+        }
+        let loop = try PollLoop()
+        var failure: TransportFailure?
+        loop.uplink.send(UplinkRequest(url: "http://127.0.0.1:\(port)", body: [1])) { failure = $0.failure }
+        loop.turn(atMost: .milliseconds(20))
+        loop.advance(by: .seconds(9))
+        #expect(failure == nil)
+        loop.advance(by: .seconds(2))
+        #expect(failure == .connect("127.0.0.1:\(port): no connection within 10 s"))
+    }
+
+    @Test func givesUpAHandshakeThatDoesNotEnd() throws {
+        let server = try ScriptedServer { connection in connection.waitForEnd() }
+        let loop = try PollLoop()
+        var failure: TransportFailure?
+        loop.uplink.send(UplinkRequest(url: "https://127.0.0.1:\(server.port)", body: [1])) { failure = $0.failure }
+        loop.run { server.connections == 1 }
+        for _ in 0..<3 { loop.turn(atMost: .milliseconds(20)) }
+        loop.advance(by: .seconds(9))
+        #expect(failure == nil)
+        loop.advance(by: .seconds(3))
+        #expect(failure == .tls("127.0.0.1:\(server.port): no TLS handshake within 10 s"))
+    }
+
+    @Test func sleepsWhileNothingHappens() throws {
+        let server = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.waitForEnd()
+        }
+        let loop = try PollLoop()
+        loop.uplink.send(UplinkRequest(url: server.url, body: [1])) { _ in }
+        loop.run { server.requests.count == 1 }
+        for _ in 0..<5 { loop.turn(atMost: .milliseconds(50)) }
+        let deadline = try #require(loop.uplink.nextDeadline)
+        #expect(deadline.seconds(since: loop.now) > 20)
+    }
+}
