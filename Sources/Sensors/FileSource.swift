@@ -18,6 +18,9 @@ public final class FileSource: FixSource {
     private static let chunksPerTurn = 4
     private static let pollInterval = Duration.seconds(1)
 
+    /// As if the kernel could not watch the file.
+    var pollsOnly = false
+
     private let settings: FileSettings
     private let standardInput: Int32
     private var startAt: FilePosition?
@@ -148,7 +151,7 @@ public final class FileSource: FixSource {
             decoder = NMEADecoder(settings: settings.decoder, resume: resume)
             clock = LogClock(resume: resume)
             stream = file.hasPlace ? FileStream(identity: file.identity, base: 0) : nil
-            if settings.follow, file.hasPlace { watch = FileWatch(path: settings.path, of: file) }
+            if settings.follow, file.hasPlace, !pollsOnly { watch = FileWatch(path: settings.path, of: file) }
             switch file.kind {
             case .plain: readAt = now
             case .stream: if settings.follow { goLive(at: now, &events) }
@@ -327,7 +330,7 @@ extension FileSource {
             return false
         }
         goOn(with: next, at: now, &events)
-        watch = FileWatch(path: settings.path, of: next)
+        watch = pollsOnly ? nil : FileWatch(path: settings.path, of: next)
         return true
     }
 

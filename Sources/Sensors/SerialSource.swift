@@ -131,9 +131,8 @@ public final class SerialSource: FixSource {
                 hunt = BaudHunt(remembered: foundSpeed ?? settings.rememberedSpeed, current: port.speed, at: now)
                 speed = hunt?.speed
             }
-            try port.configure(speed)
+            try configure(port, speed)
             self.port = port
-            lineSpeedChanged(to: speed)
             deniedSince = nil
             wasAbsent = false
             live.opened(at: now, &events)
@@ -205,16 +204,21 @@ public final class SerialSource: FixSource {
     private func set(_ speed: LineSpeed, at now: EventTime, _ events: inout [SourceEvent]) {
         guard let port else { return }
         do throws(SourceProblem) {
-            try port.configure(speed)
+            try configure(port, speed)
             live.sentenceBroken()
-            lineSpeedChanged(to: speed)
         } catch {
-            // Another speed may be one that this adapter can do.
-            if error.code != 0 { failed(error, at: now, &events) }
+            failed(error, at: now, &events)
         }
     }
 
-    private func lineSpeedChanged(to speed: LineSpeed?) {
+    /// While hunting, a speed that the adapter cannot do is one more that is not the receiver's.
+    private func configure(_ port: SerialPort, _ speed: LineSpeed?) throws(SourceProblem) {
+        do throws(SourceProblem) {
+            try port.configure(speed)
+        } catch {
+            guard settings.speed == .auto else { throw error }
+            try port.configure(nil)
+        }
         bufferTime = speed.map { .nanoseconds(Int64(SerialPort.bufferBytes) * 10_000_000_000 / Int64($0.baud)) }
     }
 }

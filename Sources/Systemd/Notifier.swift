@@ -19,14 +19,13 @@ public final class Notifier {
     /// Start, or a reload, is complete.
     /// - Parameter status: one line for people, sent in the same message.
     @discardableResult public func ready(status: String? = nil) -> Bool {
-        send(["READY=1"] + statusLines(status))
+        send(["READY=1"], status: status)
     }
 
     /// One line for people; sent only when it differs from the one before. True when nothing had to be sent or it went
     /// out.
     @discardableResult public func status(_ text: String) -> Bool {
-        let lines = statusLines(text)
-        return lines.isEmpty || send(lines)
+        text == lastStatus || send([], status: text)
     }
 
     /// The loop is alive. See ``Watchdog``.
@@ -34,7 +33,7 @@ public final class Notifier {
 
     /// Shutdown has begun.
     @discardableResult public func stopping(status: String? = nil) -> Bool {
-        send(["STOPPING=1"] + statusLines(status))
+        send(["STOPPING=1"], status: status)
     }
 
     /// A reload has begun; ``ready(status:)`` ends it, also when the new configuration is refused.
@@ -56,16 +55,15 @@ public final class Notifier {
         return UInt64(now.tv_sec) * 1_000_000 + UInt64(now.tv_nsec / 1000)
     }
 
-    private func statusLines(_ text: String?) -> [String] {
-        guard let text, text != lastStatus else { return [] }
-        lastStatus = text
-        return ["STATUS=\(text.singleLine)"]
-    }
-
-    private func send(_ lines: [String]) -> Bool {
-        switch socket {
-        case .none: false
-        case .some(let socket): socket.send(Array(lines.joined(separator: "\n").utf8)) == nil
-        }
+    private func send(_ lines: [String], status: String? = nil) -> Bool {
+        let status = status == lastStatus ? nil : status
+        let text = (lines + (status.map { ["STATUS=\($0.singleLine)"] } ?? [])).joined(separator: "\n")
+        let sent =
+            switch socket {
+            case .none: false
+            case .some(let socket): socket.send(Array(text.utf8)) == nil
+            }
+        if sent, let status { lastStatus = status }
+        return sent
     }
 }

@@ -165,17 +165,22 @@ import Testing
         #expect(rest.seconds == [9])
     }
 
-    @Test func followsAcrossRotation() throws {
+    @Test(arguments: [false, true])
+    func followsAcrossRotation(pollsOnly: Bool) throws {
         let path = try folder.write(Receiver.log(0..<2), to: "log")
-        let loop = loop(path, follow: true)
+        let source = FileSource(settings: FileSettings(path: path, follow: true))
+        source.pollsOnly = pollsOnly
+        let loop = TestLoop(source)
         loop.start()
         #expect(loop.run { loop.caughtUp })
         #expect(rename(path, folder.path("log.1")) == 0)
         // The writer goes on with the old file until it is told, while the new one exists but is empty.
         try folder.write("", to: "log")
         while loop.awaitInput(milliseconds: 100) {}
+        loop.pass(.seconds(2))
         try folder.append(Receiver.epoch(2), to: "log.1")
-        #expect(loop.awaitInput())
+        #expect(loop.awaitInput() != pollsOnly)
+        loop.pass(.seconds(2))
         try folder.append(Receiver.epoch(3) + Receiver.rmc(4), to: "log.1")
         try folder.append(Receiver.log(10..<12), to: "log")
         #expect(loop.run { loop.seconds.last == 11 })
@@ -188,9 +193,12 @@ import Testing
         #expect(loop.run { loop.seconds.last == 12 })
     }
 
-    @Test func beginsAnewInATruncatedLog() throws {
+    @Test(arguments: [false, true])
+    func beginsAnewInATruncatedLog(pollsOnly: Bool) throws {
         let path = try folder.write(Receiver.log(0..<3), to: "log")
-        let loop = loop(path, follow: true)
+        let source = FileSource(settings: FileSettings(path: path, follow: true))
+        source.pollsOnly = pollsOnly
+        let loop = TestLoop(source)
         loop.start()
         #expect(loop.run { loop.caughtUp })
         loop.pass(.seconds(1))

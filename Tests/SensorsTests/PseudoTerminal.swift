@@ -50,8 +50,12 @@ final class PseudoTerminal {
     }
 
     func set(_ speed: LineSpeed) {
+        change { _ = cfsetspeed(&$0, speed.code) }
+    }
+
+    func change(_ body: (inout termios) -> Void) {
         var settings = settings
-        cfsetspeed(&settings, speed.code)
+        body(&settings)
         tcsetattr(observer, TCSANOW, &settings)
     }
 }

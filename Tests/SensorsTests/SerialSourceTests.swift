@@ -41,6 +41,11 @@ import Testing
 
     @Test func setsTheLineRawAndLeavesItsControlLinesAlone() throws {
         let line = try PseudoTerminal()
+        line.change {
+            $0.c_cflag |= tcflag_t(HUPCL | CSTOPB) | CRTSCTS
+            $0.c_iflag |= tcflag_t(IXON | IXOFF | ICRNL)
+        }
+        #expect(line.settings.c_cflag & CRTSCTS != 0 && line.settings.c_cflag & tcflag_t(HUPCL | CSTOPB) != 0)
         let loop = loop(line.path, speed: .fixed(s4800))
         loop.start()
         let settings = line.settings
@@ -221,6 +226,40 @@ import Testing
         }
         #expect(loop.seconds == Array(8..<18))
         #expect(loop.wakeUps == 20)
+    }
+
+    @Test(arguments: [(9600, 200, 100), (460_800, 1000, 44), (115_200, 1000, 150), (115_200, 5000, 150)])
+    func restIsNeverLongerThanTheReceiverOrTheBufferAllows(baud: Int, intervalMs: Int, restMs: Int64) throws {
+        let line = try PseudoTerminal()
+        let loop = loop(line.path, speed: .fixed(try #require(LineSpeed(baud: baud))))
+        loop.start()
+        for index in 0..<8 {
+            try line.send(Receiver.epoch(milliseconds: index * intervalMs))
+            #expect(loop.awaitInput())
+            loop.pass(.milliseconds(intervalMs))
+        }
+        try line.send(Receiver.rmc(milliseconds: 8 * intervalMs))
+        #expect(loop.awaitInput())
+        let rest = try #require(loop.source.nextDeadline).duration(since: loop.now)
+        #expect(rest.milliseconds == restMs)
+    }
+
+    @Test func mayBeAskedAndClosedFromWithinADelivery() throws {
+        let line = try PseudoTerminal()
+        let loop = loop(line.path)
+        loop.start()
+        var fixes: [Int] = []
+        loop.onEvent = { event in
+            guard case .epoch = event else { return }
+            fixes.append(loop.source.counters.fixes)
+            _ = (loop.source.nextDeadline, loop.source.descriptor)
+            loop.source.close()
+        }
+        try line.send(Receiver.log(0..<3))
+        #expect(loop.awaitInput())
+        #expect(fixes == [2, 2])
+        #expect(loop.source.descriptor == nil)
+        #expect(loop.source.nextDeadline == nil)
     }
 
     @Test func burstThatEndsItsEpochCostsOneWakeUp() throws {

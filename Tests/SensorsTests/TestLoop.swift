@@ -46,7 +46,9 @@ final class TestLoop {
     @discardableResult func run(until condition: () -> Bool) -> Bool {
         for _ in 0..<10_000 {
             if condition() { return true }
-            if awaitInput(milliseconds: source.nextDeadline == nil ? 5000 : 1) { continue }
+            // Another process or thread may be about to send: time jumps only when it has had a real chance.
+            let isDue = source.nextDeadline.map { $0 <= now } ?? false
+            if awaitInput(milliseconds: isDue ? 0 : source.nextDeadline == nil ? 5000 : 200) { continue }
             guard let deadline = source.nextDeadline else { return condition() }
             now = max(now, deadline)
             wakeUps += 1
@@ -98,21 +100,30 @@ enum Receiver {
         return "$\(body)*\(hex.count < 2 ? "0" : "")\(hex)\r\n"
     }
 
-    static func rmc(_ second: Int) -> String {
-        sentence("GPRMC,\(clock(second)),A,4807.038,N,01131.000,E,010.0,084.4,040526,,,A")
+    static func rmc(milliseconds time: Int) -> String {
+        sentence("GPRMC,\(clock(time)),A,4807.038,N,01131.000,E,010.0,084.4,040526,,,A")
     }
 
-    static func gga(_ second: Int) -> String {
-        sentence("GPGGA,\(clock(second)),4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,")
+    static func gga(milliseconds time: Int) -> String {
+        sentence("GPGGA,\(clock(time)),4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,")
     }
 
-    static func epoch(_ second: Int) -> String { rmc(second) + gga(second) }
+    static func epoch(milliseconds time: Int) -> String { rmc(milliseconds: time) + gga(milliseconds: time) }
 
-    static func log(_ seconds: Range<Int>) -> String { seconds.map(epoch).joined() }
+    static func rmc(_ second: Int) -> String { rmc(milliseconds: second * 1000) }
 
-    private static func clock(_ second: Int) -> String {
+    static func gga(_ second: Int) -> String { gga(milliseconds: second * 1000) }
+
+    static func epoch(_ second: Int) -> String { epoch(milliseconds: second * 1000) }
+
+    static func log(_ seconds: Range<Int>) -> String { seconds.map { epoch($0) }.joined() }
+
+    /// `hhmmss.ss`
+    private static func clock(_ milliseconds: Int) -> String {
         let digits = { (value: Int) in value < 10 ? "0\(value)" : String(value) }
-        return "\(digits(second / 3600))\(digits(second / 60 % 60))\(digits(second % 60)).00"
+        let second = milliseconds / 1000
+        let parts = [second / 3600, second / 60 % 60, second % 60].map(digits).joined()
+        return "\(parts).\(digits(milliseconds % 1000 / 10))"
     }
 }
 

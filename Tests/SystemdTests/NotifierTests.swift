@@ -53,8 +53,11 @@ import Testing
         #expect(notifier.watchdog())
         manager.stop()
         #expect(!notifier.watchdog())
+        #expect(!notifier.status("lost"))
         try manager.startAgain()
         #expect(notifier.watchdog())
+        notifier.status("lost")
+        #expect(manager.texts() == ["WATCHDOG=1", "STATUS=lost"])
     }
 }
 
