@@ -9,7 +9,8 @@ enum ConfigurationFile {
     static func environment(requiresCredentials: Bool) -> ConfigurationEnvironment {
         ConfigurationEnvironment(
             variables: ProcessEnvironment.variables, hostname: { HostIdentity.hostName() },
-            machineID: { HostIdentity.machineID() }, requiresCredentials: requiresCredentials)
+            machineID: { HostIdentity.machineID() }, buildDate: AgentVersion.released,
+            requiresCredentials: requiresCredentials)
     }
 
     /// - Throws: `ExitCode` 78 after the problems were printed, one a line.

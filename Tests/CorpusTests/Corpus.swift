@@ -31,11 +31,17 @@ enum Corpus {
         return names.sorted()
     }()
 
-    static func bytes(of name: String) throws -> [UInt8] {
+    static func path(_ name: String) throws -> String {
         let path = "\(folder)/\(name)"
-        guard let file = fopen(path, "rb") else {
+        guard access(path, R_OK) == 0 else {
             throw Missing(description: "\(path) cannot be read; set WAYPOST_CORPUS to the folder of the logs")
         }
+        return path
+    }
+
+    static func bytes(of name: String) throws -> [UInt8] {
+        let path = try path(name)
+        guard let file = fopen(path, "rb") else { throw Missing(description: "\(path) cannot be opened") }
         defer { fclose(file) }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 16)

@@ -109,14 +109,16 @@ final class Pipeline {
         switch event {
         case .epoch(let epoch, let stamp, let position):
             let at: EventTime
+            lastEpochAt = now
             switch stamp {
             case .log(let time):
                 clock = .log
+                // Before its first date a log has no time that anything could run on.
+                guard time > .zero else { return }
                 at = time
             case .arrival(let time):
                 if case .following(let shift) = clock { at = time + .nanoseconds(shift) } else { at = time }
             }
-            lastEpochAt = now
             if case .fix = epoch { lastFixAt = now }
             run.epochReceived(epoch, at: at) { effect, _ in perform(effect, now: now) }
             if let position { self.position = position }
