@@ -65,8 +65,7 @@ public struct FixFilter: Sendable {
     public mutating func admit(_ fix: Fix, at: EventTime) -> Verdict {
         guard fix.mode >= .twoD, fix.quality != .none,
             fix.coordinate.latitudeE7 != 0 || fix.coordinate.longitudeE7 != 0,
-            abs(Int64(fix.coordinate.latitudeE7)) <= 900_000_000,
-            abs(Int64(fix.coordinate.longitudeE7)) <= 1_800_000_000
+            fix.coordinate.isOnEarth
         else { return .rejected(.position) }
         if !settings.allowSimulated, fix.quality == .simulated || fix.quality == .manual {
             return .rejected(.simulated)

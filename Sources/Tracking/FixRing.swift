@@ -52,7 +52,8 @@ struct FixRing: Sendable {
     private static let spacing = 0.8
 
     private var entries = RingBuffer<Entry>(countMax: bytesMax / MemoryLayout<Entry>.stride)
-    private let span: Double
+    /// Seconds.
+    var span: Double
 
     init(span: Duration) { self.span = span.inSeconds }
 

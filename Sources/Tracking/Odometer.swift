@@ -46,6 +46,7 @@ struct Odometer: Sendable {
     }
 
     mutating func add(_ distance: Double) {
+        guard distance > 0 else { return }
         let paid = min(debt, distance)
         debt -= paid
         metres += distance - paid
@@ -60,7 +61,8 @@ struct Odometer: Sendable {
     mutating func advance(to fix: Fix, time: UTCTime, at: EventTime, speedMax: Double) {
         guard let last, let counted else { return start(at: fix, time: time, at: at) }
         let seconds = Elapsed.seconds(from: (last.time, last.at), to: (time, at))
-        if seconds <= Self.stepMax, let before = last.speed, let now = fix.speed, before <= speedMax, now <= speedMax,
+        if seconds <= Self.stepMax, let before = last.speed, let now = fix.speed,
+            (0...speedMax).contains(before), (0...speedMax).contains(now),
             max(last.accuracy ?? 0, fix.horizontalAccuracy ?? 0) <= Self.accuracyMax
         {
             add((before + now) / 2 * seconds)

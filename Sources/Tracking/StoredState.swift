@@ -69,4 +69,25 @@ public struct StoredState: Hashable, Sendable, Codable {
     public var recorded: [Recorded] = []
 
     public init() {}
+
+    /// Written by this version, and no number in it that arithmetic could fail on. Otherwise a tracker starts afresh.
+    public var isUsable: Bool {
+        let times: [UTCTime] =
+            [since, stopping, lastFix?.time, trip?.start, lastGap].compactMap { $0 } + recorded.map(\.time)
+            + recorded.map(\.selectedTime)
+        let places: [Coordinate] =
+            [anchor?.coordinate, fenceCentre, lastFix?.coordinate, trip?.startCoordinate].compactMap { $0 }
+            + recorded.map(\.selectedCoordinate)
+        return version == Self.version && odometer.isFinite && gapMetres.isFinite
+            && times.allSatisfy { Self.timeRange.contains($0.milliseconds) } && places.allSatisfy(\.isOnEarth)
+    }
+
+    /// Milliseconds; to the year 33658.
+    private static let timeRange: ClosedRange<Int64> = -1_000_000_000_000_000...1_000_000_000_000_000
+}
+
+extension Coordinate {
+    var isOnEarth: Bool {
+        (-900_000_000...900_000_000).contains(latitudeE7) && (-1_800_000_000...1_800_000_000).contains(longitudeE7)
+    }
 }

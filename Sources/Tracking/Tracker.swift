@@ -82,9 +82,9 @@ public struct Tracker: Sendable {
 
     public internal(set) var counters = TrackerCounters()
 
-    /// - Parameter restored: what a former run stored with its last record; nil = a first start.
+    /// - Parameter restored: what a former run stored with its last record; nil, or not usable = a first start.
     public init(settings: Settings, restored: StoredState?) {
-        let restored = restored?.version == StoredState.version ? restored : nil
+        let restored = restored.flatMap { $0.isUsable ? $0 : nil }
         self.settings = settings
         (gapAfter, heartbeatEvery) = Self.times(settings)
         filter = FixFilter(settings: settings.admission)
@@ -202,6 +202,7 @@ public struct Tracker: Sendable {
         self.settings = settings
         filter.settings = settings.admission
         motion.settings = settings.motion
+        ring.span = settings.motion.ring.inSeconds
         board.reload(settings: settings.resolution, trackables: settings.trackables)
         board.powerChanged(power)
         tracks = settings.trackables.map { trackable in

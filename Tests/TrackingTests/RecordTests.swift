@@ -175,6 +175,21 @@ import Tracking
         #expect(abs(Course(silent).tracker.snapshot.odometer - 5000) < 100)
     }
 
+    @Test func speedsThatAreNoneDoNotTurnTheOdometer() {
+        var script = Self.parked(100)
+        script.pullAway()
+        script.drive(100)
+        let before = script.north
+        for speed in [-5, .nan, .infinity, 4000, -.infinity] as [Double] {
+            script.north += 12
+            script.elapsed += 1
+            script.fix(speed: speed, course: speed)
+        }
+        script.drive(20)
+        let odometer = Course(script).tracker.snapshot.odometer
+        #expect(odometer.isFinite && abs(odometer - script.north) < 15 && odometer > before)
+    }
+
     @Test func replayedTwiceGivesTheSame() {
         var script = Self.parked(100)
         script.trip(metres: 3000)

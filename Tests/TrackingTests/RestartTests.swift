@@ -102,6 +102,23 @@ import Tracking
         #expect(Course(script, restored: state).story == ["-start"])
     }
 
+    @Test func aStateWithAbsurdNumbersIsAFreshStart() {
+        var script = Script()
+        script.stand(60)
+        let spoils: [(inout StoredState) -> Void] = [
+            { $0.lastGap = UTCTime(milliseconds: .min) }, { $0.lastFix?.time = UTCTime(milliseconds: .max) },
+            { $0.odometer = .nan }, { $0.anchor?.coordinate.latitudeE7 = .max },
+            { $0.recorded[0].time = UTCTime(milliseconds: .max) },
+        ]
+        for spoil in spoils {
+            var state = Course(parked()).tracker.state
+            #expect(state.isUsable)
+            spoil(&state)
+            #expect(!state.isUsable)
+            #expect(Course(script, restored: state).story == ["-start"])
+        }
+    }
+
     @Test func timeNeverRunsBackWithinATrackable() throws {
         // The last record is a heartbeat without a fix, an hour after the last one.
         var course = Course(parked())
