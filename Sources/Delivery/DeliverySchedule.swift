@@ -223,7 +223,9 @@ extension DeliverySchedule {
     private func shutdownStep(at now: EventTime) -> Step {
         guard let shutdown else { return .wait(until: nil) }
         if phase == .sending || phase == .forming { return .wait(until: shutdown.until) }
-        guard !shutdown.attempted, state == .active, now == .max || now < shutdown.until else { return .wait(until: nil) }
+        guard !shutdown.attempted, state == .active, now == .max || now < shutdown.until else {
+            return .wait(until: nil)
+        }
         switch phase {
         case .formed:
             guard earliestAttempt < shutdown.until else { return .wait(until: nil) }

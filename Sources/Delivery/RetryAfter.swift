@@ -43,7 +43,8 @@ enum HTTPDate {
         case 4 where words[0].last == "," && words[3] == "GMT":
             let parts = words[1].split(separator: "-", omittingEmptySubsequences: false)
             guard parts.count == 3 else { return nil }
-            return seconds(day: parts[0], month: parts[1], year: year(ofTwoDigits: parts[2], near: near), clock: words[2])
+            return seconds(
+                day: parts[0], month: parts[1], year: year(ofTwoDigits: parts[2], near: near), clock: words[2])
         case 5:
             return seconds(day: words[2], month: words[1], year: fullYear(words[4]), clock: words[3])
         default:
@@ -79,7 +80,9 @@ enum HTTPDate {
 
     /// At most four digits, nothing else.
     private static func number(_ text: Substring) -> Int? {
-        guard (1...4).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        guard (1...4).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
         return Int(text)
     }
 }

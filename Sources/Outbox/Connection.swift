@@ -19,6 +19,10 @@ final class Connection {
             sqlite3_close_v2(handle)
             throw OutboxError(code: code, path: path, message: message, sql: nil)
         }
+        guard access == .readOnly || sqlite3_db_readonly(handle, "main") == 0 else {
+            sqlite3_close_v2(handle)
+            throw OutboxError(.readOnly, path: path, message: "may only be read")
+        }
         self.handle = handle
         _ = waypost_sqlite_keep_wal(handle)
         // Writers are kept apart by the lock file; only the recovery of the log by a reader can be in the way.

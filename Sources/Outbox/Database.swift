@@ -33,7 +33,7 @@ final class Database {
         self.connection = connection
         pageCount = try connection.prepare("PRAGMA page_count")
         freeCount = try connection.prepare("PRAGMA freelist_count")
-        pageSize = try connection.integer("PRAGMA page_size") ?? 1024
+        pageSize = try connection.integer("PRAGMA page_size") ?? 512
         begin = try connection.prepare("BEGIN IMMEDIATE")
         beginReading = try connection.prepare("BEGIN")
         commit = try connection.prepare("COMMIT")
@@ -71,7 +71,10 @@ final class Database {
     }
 
     /// Made by hand before SQLite does, because positions are nobody else's business: 0600 whatever the umask.
+    ///
+    /// A file that is there is not opened: closing it would drop the locks that SQLite holds on it in this process.
     private static func create(_ path: String) throws(OutboxError) {
+        if access(path, F_OK) == 0 { return }
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw OutboxError(system: errno, path: path, doing: "open") }
         Glibc.close(descriptor)

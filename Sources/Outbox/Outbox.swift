@@ -70,7 +70,9 @@ public final class Outbox {
         let database = try opened()
         var batches: [Batch] = []
         for endpoint in ledger.endpoints where endpoint.removedAt == nil && endpoint.state != .rebind {
-            if let row = endpoint.batch { batches.append(try database.batch(row, of: endpoint, outbox: name, names: ledger.names)) }
+            if let row = endpoint.batch {
+                batches.append(try database.batch(row, of: endpoint, outbox: name, names: ledger.names))
+            }
         }
         return batches
     }

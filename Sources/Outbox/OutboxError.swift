@@ -57,7 +57,8 @@ public struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         case .io: text += "input/output error"
         case .corrupt: text += "damaged"
         case .locked(let pid): text += pid.map { "in use by process \($0)" } ?? "in use by another process"
-        case .newerSchema(let found, let known): text += "schema \(found) is newer than \(known), which this version knows"
+        case .newerSchema(let found, let known):
+            text += "schema \(found) is newer than \(known), which this version knows"
         case .cannotOpen: text += "cannot be opened"
         case .refused: text += "statement refused"
         }

@@ -217,7 +217,9 @@ struct Transaction {
             })
         else { return nil }
         let endpoint = ledger.endpoints[index]
-        if let batch = endpoint.batch { return try database.batch(batch, of: endpoint, outbox: outbox, names: ledger.names) }
+        if let batch = endpoint.batch {
+            return try database.batch(batch, of: endpoint, outbox: outbox, names: ledger.names)
+        }
         guard endpoint.unsettled > 0, request.limit > 0 else { return nil }
         let rows = try database.rows(
             from: endpoint.acked + 1, through: .max, feed: endpoint.settings.feed, limit: request.limit,

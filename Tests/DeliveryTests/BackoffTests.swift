@@ -44,7 +44,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("120", Duration?.some(.seconds(120))), ("0", nil), ("0007", .seconds(7)), ("9999999999", .seconds(9_999_999_999)),
+        ("120", Duration?.some(.seconds(120))), ("0", nil), ("0007", .seconds(7)),
+        ("9999999999", .seconds(9_999_999_999)),
         ("99999999999", nil), ("+5", nil), ("-5", nil), ("1.5", nil), ("1e3", nil), ("", nil), (" ", nil), ("12 ", nil),
         ("soon", nil),
         ("Sun, 06 Nov 1994 08:51:37 GMT", .seconds(120)), ("Sunday, 06-Nov-94 08:51:37 GMT", .seconds(120)),

@@ -69,7 +69,9 @@ import Testing
         none.location.trackable = nil
         let text = body([sample, other, none])
         #expect(text.hasPrefix(#"{"device":"van-7","outbox":"7f3a91c2","batch_id""#))
-        #expect(text.contains(#""seq":1041,"trackable":"van-7","boot_id":"5d0f1c6ab2e84f0e9d0a7b3c4e5f6071","altitude_hae""#))
+        #expect(
+            text.contains(
+                #""seq":1041,"trackable":"van-7","boot_id":"5d0f1c6ab2e84f0e9d0a7b3c4e5f6071","altitude_hae""#))
         #expect(text.contains(#""seq":1042,"trackable":"van-8","boot_id":"b","altitude_hae""#))
         #expect(text.contains(#""seq":1041,"boot_id":"5d0f1c6ab2e84f0e9d0a7b3c4e5f6071","altitude_hae""#))
     }

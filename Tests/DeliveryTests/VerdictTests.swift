@@ -15,7 +15,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (100, Verdict.misconfigured(status: 100)), (204, .accepted), (302, .retry(.redirected(status: 302), after: nil)),
+        (100, Verdict.misconfigured(status: 100)), (204, .accepted),
+        (302, .retry(.redirected(status: 302), after: nil)),
         (400, .split(status: 400)), (401, .authStop(status: 401)), (402, .authStop(status: 402)),
         (403, .authStop(status: 403)), (404, .goneStop(status: 404)), (405, .misconfigured(status: 405)),
         (407, .authStop(status: 407)), (408, .retry(.status(408), after: nil)), (409, .retry(.conflict, after: nil)),
@@ -28,7 +29,8 @@ import Testing
         (499, .misconfigured(status: 499)), (500, .retry(.status(500), after: nil)), (501, .misconfigured(status: 501)),
         (503, .retry(.status(503), after: nil)), (505, .misconfigured(status: 505)),
         (511, .retry(.redirected(status: 511), after: nil)), (529, .retry(.status(529), after: nil)),
-        (600, .retry(.status(600), after: nil)), (0, .retry(.status(0), after: nil)), (-1, .retry(.status(-1), after: nil)),
+        (600, .retry(.status(600), after: nil)), (0, .retry(.status(0), after: nil)),
+        (-1, .retry(.status(-1), after: nil)),
     ])
     func readsTheStatus(status: Int, expected: Verdict) {
         #expect(verdict(status) == expected)

@@ -182,8 +182,8 @@ import Testing
         let connection = try #require(outbox.database).connection
         #expect(try connection.text("PRAGMA journal_mode") == "wal")
         #expect(try connection.integer("PRAGMA synchronous") == 2)
-        #expect(try connection.integer("PRAGMA page_size") == 1024)
-        #expect(try connection.integer("PRAGMA wal_autocheckpoint") == 256)
+        #expect(try connection.integer("PRAGMA page_size") == 512)
+        #expect(try connection.integer("PRAGMA wal_autocheckpoint") == 512)
         #expect(try connection.integer("PRAGMA secure_delete") == 0)
         var info = stat()
         for name in ["", "-wal", "-shm", "-lock"] {

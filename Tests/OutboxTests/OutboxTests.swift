@@ -177,7 +177,8 @@ import Testing
     @Test func givesUnpublishedRowsToTheEngineFeedOnly() throws {
         let outbox = try Outbox.open(scratch, [.test("net"), .test("eng", feed: .engine)])
         _ = try outbox.commit(
-            Commit(rows: [NewRow(.sample(0)), NewRow(.sample(1, trackable: nil, published: false)), NewRow(.sample(2))]))
+            Commit(rows: [NewRow(.sample(0)), NewRow(.sample(1, trackable: nil, published: false)), NewRow(.sample(2))])
+        )
         #expect(try outbox.form(9, endpoint: "net")?.rows.map(\.seq) == [1, 3])
         #expect(try outbox.form(9, endpoint: "eng")?.rows.map(\.seq) == [1, 2, 3])
     }

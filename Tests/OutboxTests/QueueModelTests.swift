@@ -182,7 +182,8 @@ private final class History {
         let removed = model.endpoints.filter { $0.removedAt != nil }
         try #require(
             Dictionary(uniqueKeysWithValues: outbox.removedEndpoints.map { ($0.name, $0.rows) })
-                == Dictionary(uniqueKeysWithValues: removed.map { ($0.settings.name, model.unsettled($0).count) }), note)
+                == Dictionary(uniqueKeysWithValues: removed.map { ($0.settings.name, model.unsettled($0).count) }), note
+        )
         try #require(outbox.current.rows == model.rows.count, note)
     }
 }

@@ -47,7 +47,9 @@ final class Scratch: Sendable {
         var bytes = [UInt8](repeating: 0, count: Int(info.st_size))
         var done = 0
         while done < bytes.count {
-            let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress! + done, $0.count - done, off_t(done)) }
+            let count = bytes.withUnsafeMutableBytes {
+                pread(descriptor, $0.baseAddress! + done, $0.count - done, off_t(done))
+            }
             if count <= 0 { break }
             done += count
         }
@@ -59,7 +61,9 @@ final class Scratch: Sendable {
         defer { close(descriptor) }
         var done = 0
         while done < bytes.count {
-            let count = bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress! + done, $0.count - done, off_t(done)) }
+            let count = bytes.withUnsafeBytes {
+                pwrite(descriptor, $0.baseAddress! + done, $0.count - done, off_t(done))
+            }
             if count <= 0 { break }
             done += count
         }
@@ -99,7 +103,9 @@ struct CrashImage {
     }
 }
 
-let testUUID: [UInt8] = [0x7f, 0x3a, 0x91, 0xc2, 0x5b, 0x0e, 0x4d, 0x19, 0x8c, 0x27, 0x61, 0xe4, 0xa0, 0xd3, 0xf5, 0x92]
+let testUUID: [UInt8] = [
+    0x7f, 0x3a, 0x91, 0xc2, 0x5b, 0x0e, 0x4d, 0x19, 0x8c, 0x27, 0x61, 0xe4, 0xa0, 0xd3, 0xf5, 0x92,
+]
 let testBoot = "5d0f1c6ab2e84f0e9d0a7b3c4e5f6071"
 
 extension Location {
