@@ -53,8 +53,8 @@ public struct Commit: Sendable {
     public var rows: [NewRow]
     /// The tracker's state after these rows; nil = unchanged.
     public var trackerState: [UInt8]?
-    /// How far the file source was read for these rows; nil = unchanged.
-    public var filePosition: [UInt8]?
+    /// What the source needs to go on behind these rows, such as the place in a file; nil = unchanged.
+    public var sourceState: [UInt8]?
     public var settlements: [Settlement]
     /// States of endpoints that changed.
     public var states: [StateChange]
@@ -71,12 +71,12 @@ public struct Commit: Sendable {
     }
 
     public init(
-        rows: [NewRow] = [], trackerState: [UInt8]? = nil, filePosition: [UInt8]? = nil,
+        rows: [NewRow] = [], trackerState: [UInt8]? = nil, sourceState: [UInt8]? = nil,
         settlements: [Settlement] = [], states: [StateChange] = [], forms: [FormRequest] = []
     ) {
         self.rows = rows
         self.trackerState = trackerState
-        self.filePosition = filePosition
+        self.sourceState = sourceState
         self.settlements = settlements
         self.states = states
         self.forms = forms

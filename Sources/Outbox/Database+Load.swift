@@ -6,7 +6,7 @@ extension Database {
         var ledger: Ledger
         var uuid: [UInt8]
         var trackerState: [UInt8]?
-        var filePosition: [UInt8]?
+        var sourceState: [UInt8]?
     }
 
     /// Reads what the ledger needs and settles how the configured endpoints stand to the known ones.
@@ -49,7 +49,7 @@ extension Database {
             try commit.run()
             return Opened(
                 ledger: ledger, uuid: uuid,
-                trackerState: try blob(.tracker), filePosition: try blob(.file))
+                trackerState: try blob(.tracker), sourceState: try blob(.file))
         } catch {
             if connection.isInTransaction { try? rollback.run() }
             throw error

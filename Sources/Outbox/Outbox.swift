@@ -16,7 +16,7 @@ public final class Outbox {
     /// As of the last commit that brought one; nil in a new queue.
     public private(set) var trackerState: [UInt8]?
     /// As of the last commit that brought one; nil without a file source.
-    public private(set) var filePosition: [UInt8]?
+    public private(set) var sourceState: [UInt8]?
 
     let endpoints: [EndpointSettings]
     let bootID: String?
@@ -57,7 +57,7 @@ public final class Outbox {
         name = Self.hex(opened.uuid.prefix(4))
         ledger = opened.ledger
         trackerState = opened.trackerState
-        filePosition = opened.filePosition
+        sourceState = opened.sourceState
     }
 
     /// Depths and counts as of the last commit.
@@ -93,7 +93,7 @@ public final class Outbox {
             let reply = try transaction.run(commit)
             ledger = transaction.ledger
             if let state = commit.trackerState { trackerState = state }
-            if let position = commit.filePosition { filePosition = position }
+            if let position = commit.sourceState { sourceState = position }
             if bringsRows { uncertain = nil }
             return reply
         } catch {
@@ -138,7 +138,7 @@ public final class Outbox {
         let opened = try database.load(endpoints: endpoints, newUUID: uuid)
         ledger = opened.ledger
         trackerState = opened.trackerState
-        filePosition = opened.filePosition
+        sourceState = opened.sourceState
         self.database = database
         return database
     }
@@ -170,7 +170,7 @@ public final class Outbox {
 
 extension Commit {
     var isEmpty: Bool {
-        rows.isEmpty && trackerState == nil && filePosition == nil && settlements.isEmpty && states.isEmpty
+        rows.isEmpty && trackerState == nil && sourceState == nil && settlements.isEmpty && states.isEmpty
             && forms.isEmpty
     }
 }

@@ -54,7 +54,7 @@ struct Transaction {
     private mutating func perform(_ commit: Commit) throws(OutboxError) -> CommitReply {
         try append(commit.rows)
         if let state = commit.trackerState { try database.store(.tracker, state) }
-        if let position = commit.filePosition { try database.store(.file, position) }
+        if let position = commit.sourceState { try database.store(.file, position) }
         var settled = false
         for settlement in commit.settlements where try settle(settlement) { settled = true }
         for change in commit.states { try apply(change) }

@@ -72,7 +72,8 @@ public final class StderrSink: Sendable {
 
     func write(_ level: Logger.Level, _ message: String, _ fields: LogFields) {
         var text = message
-        for (key, value) in fields.pairs { text += " \(key)=\(value)" }
+        // A statement with a message id says in words what its fields say to programs.
+        if fields.messageID == nil { for (key, value) in fields.pairs { text += " \(key)=\(value)" } }
         let line = line(level, text)
         state.withLock { state in
             if state.unreported > 0 {

@@ -55,12 +55,12 @@ import Testing
     @Test func keepsWhatTheTrackerAndTheFileSourceGave() throws {
         let first = try Outbox.open(scratch)
         #expect(first.trackerState == nil)
-        #expect(first.filePosition == nil)
-        _ = try first.commit(Commit(trackerState: [1, 2, 3], filePosition: []))
+        #expect(first.sourceState == nil)
+        _ = try first.commit(Commit(trackerState: [1, 2, 3], sourceState: []))
         first.close()
         let second = try Outbox.open(scratch)
         #expect(second.trackerState == [1, 2, 3])
-        #expect(second.filePosition == [])
+        #expect(second.sourceState == [])
         #expect(second.name == "7f3a91c2")
     }
 

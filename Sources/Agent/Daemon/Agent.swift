@@ -81,7 +81,8 @@ public final class Agent {
         let outboxName = outbox.name
         let current = outbox.current
         let restored = Self.decode(StoredState.self, outbox.trackerState, "tracker state", log)
-        let position = Self.decode(FilePosition.self, outbox.filePosition, "file position", log)
+        let memory =
+            options.fromStart ? nil : Self.decode(SourceMemory.self, outbox.sourceState, "state of the source", log)
 
         let loop = self.loop
         do {
@@ -113,7 +114,7 @@ public final class Agent {
                 log: log, loop: loop, jitter: { Double.random(in: 0..<1) })
         }
         pipeline = Pipeline(
-            source: config.source.makeSource(startAt: options.fromStart ? nil : position),
+            source: config.source.makeSource(memory: memory), memory: memory,
             tracker: Tracker(settings: config.tracking, restored: restored), recorder: recorder,
             deliveries: deliveries, log: log, loop: loop)
 
@@ -136,7 +137,7 @@ public final class Agent {
     /// Ties the parts' events together.
     private func connect() {
         recorder.snapshot = { [unowned self] in
-            (Self.encode(pipeline.tracker.state), pipeline.position.flatMap { Self.encode($0) })
+            (Self.encode(pipeline.tracker.state), Self.encode(pipeline.memory))
         }
         recorder.committed = { [unowned self] reply, forms, now in
             for delivery in deliveries { delivery.committed(reply, forms, at: now) }

@@ -5,6 +5,14 @@ import Sensors
 import Systemd
 import Tracking
 
+/// What is remembered of a source over a restart.
+struct SourceMemory: Hashable, Codable {
+    /// How far a file was read; nil for everything else.
+    var position: FilePosition?
+    /// The speed that a search found on a serial line.
+    var baud: Int?
+}
+
 /// From the receiver to the recorder: feeds epochs and deadlines to the tracker and performs what it says.
 final class Pipeline {
     /// What tracking's deadlines run on.
@@ -34,7 +42,7 @@ final class Pipeline {
     private var paused = false
     private var flushWanted = false
     private var commitWanted = false
-    private(set) var position: FilePosition?
+    private var position: FilePosition?
     private(set) var sourceState = SourceState.opening
     private(set) var lastEpochAt: EventTime?
     private(set) var lastFixAt: EventTime?
@@ -44,10 +52,11 @@ final class Pipeline {
     var ended: (EventTime) -> Void = { _ in }
 
     init(
-        source: any FixSource, tracker: Tracker, recorder: Recorder, deliveries: [EndpointDelivery], log: AgentLog,
+        source: any FixSource, memory: SourceMemory?, tracker: Tracker, recorder: Recorder, deliveries: [EndpointDelivery], log: AgentLog,
         loop: EventLoop
     ) {
         self.source = source
+        position = memory?.position
         self.recorder = recorder
         self.deliveries = deliveries
         self.log = log
@@ -69,6 +78,11 @@ final class Pipeline {
     }
 
     var tracker: Tracker { run.tracker }
+
+    /// What the next start should know about the source.
+    var memory: SourceMemory {
+        SourceMemory(position: position, baud: (source as? SerialSource)?.foundSpeed?.baud)
+    }
 
     func start(at now: EventTime) {
         source.start(at: now) { [unowned self] event in take(event, at: now) }

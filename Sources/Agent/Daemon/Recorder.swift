@@ -46,8 +46,8 @@ final class Recorder {
     private(set) var latest: CommitReply
     private(set) var lastError: OutboxError?
 
-    /// State of tracker and file source as of the rows recorded so far.
-    var snapshot: () -> (trackerState: [UInt8]?, filePosition: [UInt8]?) = { (nil, nil) }
+    /// State of tracker and source as of the rows recorded so far.
+    var snapshot: () -> (trackerState: [UInt8]?, sourceState: [UInt8]?) = { (nil, nil) }
     /// A commit succeeded, which carried these form requests.
     var committed: (CommitReply, [FormRequest], EventTime) -> Void = { _, _, _ in }
     /// The disk refused a commit with these form requests.
@@ -109,9 +109,9 @@ final class Recorder {
             commitWanted = true
             return
         }
-        let (trackerState, filePosition) = snapshot()
+        let (trackerState, sourceState) = snapshot()
         let commit = Commit(
-            rows: rows, trackerState: trackerState, filePosition: filePosition, settlements: settlements,
+            rows: rows, trackerState: trackerState, sourceState: sourceState, settlements: settlements,
             states: states, forms: forms)
         underWay = commit
         rows = []

@@ -12,13 +12,15 @@ extension SourceConfig {
         }
     }
 
-    /// - Parameter startAt: where a file was read to before.
-    func makeSource(startAt: FilePosition?) -> any FixSource {
+    /// - Parameter memory: of an earlier run.
+    func makeSource(memory: SourceMemory?) -> any FixSource {
         switch self {
-        case .serial(let settings): SerialSource(settings: settings)
-        case .file(let settings): FileSource(settings: settings, startAt: startAt)
-        case .tcp(let settings): TCPSource(settings: settings, jitter: { Double.random(in: 0..<1) })
-        case .udp(let settings): UDPSource(settings: settings)
+        case .serial(var settings):
+            settings.rememberedSpeed = memory?.baud.flatMap(LineSpeed.init(baud:))
+            return SerialSource(settings: settings)
+        case .file(let settings): return FileSource(settings: settings, startAt: memory?.position)
+        case .tcp(let settings): return TCPSource(settings: settings, jitter: { Double.random(in: 0..<1) })
+        case .udp(let settings): return UDPSource(settings: settings)
         }
     }
 }
