@@ -122,6 +122,32 @@ import Tracking
         #expect(Course(script).story == ["-start"])
     }
 
+    @Test func aWalkThatBeginsOutOfSightLeavesByTheFence() throws {
+        var script = Script()
+        script.stand(300)
+        script.void(40)
+        script.north += 45
+        script.speed = 1
+        script.drive(40)
+        let departure = try #require(Course(script).changes.last)
+        #expect(departure.moving && departure.reason == .fence)
+        #expect(departure.at.seconds <= 340 + 12)
+    }
+
+    @Test func speedsThatThePositionsDoNotFollowAreNoise() {
+        // A parked receiver off by 60 m that tells 1.7 m/s northward for half a minute.
+        var script = Script()
+        script.stand(300)
+        script.offset.east = 60
+        for _ in 0..<30 {
+            script.elapsed += 1
+            script.fix(speed: 1.7)
+        }
+        script.offset = .zero
+        script.stand(100)
+        #expect(Course(script).story == ["-start"])
+    }
+
     @Test func aJumpWhileStoppingDoesNotSplitOrMoveTheStop() throws {
         var script = StopTests.arrived()
         let standstill = script.elapsed

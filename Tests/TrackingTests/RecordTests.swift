@@ -175,6 +175,20 @@ import Tracking
         #expect(abs(Course(silent).tracker.snapshot.odometer - 5000) < 100)
     }
 
+    @Test func odometerDoesNotCountTheNoiseOfHalts() {
+        var script = Self.parked(100)
+        for _ in 0..<20 {
+            script.trip(metres: 100)
+            for second in 0..<30 {
+                script.elapsed += 1
+                script.fix(speed: 0.45, course: Double(second % 4) * 90)
+            }
+        }
+        let course = Course(script)
+        #expect(course.tracker.counters.halts == 19)
+        #expect(abs(course.tracker.snapshot.odometer - script.north) < 0.01 * script.north)
+    }
+
     @Test func speedsThatAreNoneDoNotTurnTheOdometer() {
         var script = Self.parked(100)
         script.pullAway()
