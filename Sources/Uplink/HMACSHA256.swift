@@ -7,7 +7,8 @@ public enum HMACSHA256 {
         var digest = [UInt8](repeating: 0, count: 32)
         var length: UInt32 = 32
         // A key of no bytes still needs a valid pointer.
-        let done = HMAC(EVP_sha256(), key.isEmpty ? [0] : key, Int32(key.count), message, message.count, &digest, &length)
+        let done = HMAC(
+            EVP_sha256(), key.isEmpty ? [0] : key, Int32(key.count), message, message.count, &digest, &length)
         precondition(done != nil && length == 32, "libcrypto has no SHA-256")
         return digest
     }

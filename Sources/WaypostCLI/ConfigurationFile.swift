@@ -1,7 +1,6 @@
 import Agent
 import ArgumentParser
 
-
 /// Reads the configuration for a command, and says what is wrong with it.
 enum ConfigurationFile {
     static let standardPath = "/etc/waypost/waypost.toml"

@@ -91,7 +91,8 @@ private struct StatusSummary: Decodable {
         lines.append("queue      \(queue.depth) rows")
         for endpoint in endpoints {
             lines.append(
-                "endpoint   \(endpoint.name): \(endpoint.state), \(endpoint.waiting) waiting, \(endpoint.acked) accepted")
+                "endpoint   \(endpoint.name): \(endpoint.state), \(endpoint.waiting) waiting, \(endpoint.acked) accepted"
+            )
         }
         for problem in problems { lines.append("problem    \(problem)") }
         return lines.joined(separator: "\n")

@@ -17,7 +17,8 @@ import Testing
 
     @Test(arguments: logs)
     func arrivesOnceAndInOrderWhenTheCollectorRefusesForAWhile(_ name: String) throws {
-        let (received, expected) = try MainJob.run(try Corpus.path(name), collector: ["--answer", "503", "--for", "3s"])
+        let (received, expected) = try MainJob.run(
+            try Corpus.path(name), collector: ["--answer", "503", "--for", "3s"])
         #expect(received.map(\.seq) == Array(1...expected.count))
         #expect(received.map(\.timeMs) == expected.map(\.timeMs))
     }

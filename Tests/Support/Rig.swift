@@ -49,23 +49,25 @@ public final class Rig {
 
     /// Writes a configuration with one endpoint, the collector.
     @discardableResult
-    public func configure(source: String, outbox: String = "", endpoint: String = "", more: String = "") throws -> String {
+    public func configure(source: String, outbox: String = "", endpoint: String = "", more: String = "") throws
+        -> String
+    {
         let file = path("waypost.toml")
         try """
-            [device]
-            id = "rig"
-            [source]
-            \(source)
-            [outbox]
-            path = "\(path("outbox.db"))"
-            \(outbox)
-            [control]
-            socket = "\(path("control.sock"))"
-            [[endpoint]]
-            base_url = "http://127.0.0.1:\(port == 0 ? 9 : port)"
-            \(endpoint)
-            \(more)
-            """.write(toFile: file, atomically: true, encoding: .utf8)
+        [device]
+        id = "rig"
+        [source]
+        \(source)
+        [outbox]
+        path = "\(path("outbox.db"))"
+        \(outbox)
+        [control]
+        socket = "\(path("control.sock"))"
+        [[endpoint]]
+        base_url = "http://127.0.0.1:\(port == 0 ? 9 : port)"
+        \(endpoint)
+        \(more)
+        """.write(toFile: file, atomically: true, encoding: .utf8)
         return file
     }
 
@@ -107,7 +109,9 @@ public final class Rig {
         let replay = try waypost(["replay", "--format", "jsonl", log])
         guard try replay.exitStatus(within: 60) == 0 else { throw RunningProgram.Unfinished(text: replay.text) }
         return try replay.text.split(separator: "\n").compactMap { line in
-            guard let row = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] else { return nil }
+            guard let row = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] else {
+                return nil
+            }
             guard row["type"] as? String == "location", row["published"] as? Bool == true else { return nil }
             guard let time = row["time_ms"] as? Int, let latitude = row["latitude"] as? Double,
                 let longitude = row["longitude"] as? Double

@@ -28,7 +28,9 @@ public struct ControlClient {
         let line = Array(request.utf8) + [0x0A]
         var sent = 0
         while sent < line.count {
-            let count = line[sent...].withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            let count = line[sent...].withUnsafeBytes {
+                Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
             guard count > 0 else { throw SystemError("send to \(path)") }
             sent += count
         }
@@ -41,7 +43,9 @@ public struct ControlClient {
                 throw SystemError("reply from \(path)", code: errno == EAGAIN ? ETIMEDOUT : errno)
             }
             reply += chunk[..<count]
-            guard reply.count <= 16 * ControlFrame.bytesMax else { throw SystemError("reply from \(path)", code: EMSGSIZE) }
+            guard reply.count <= 16 * ControlFrame.bytesMax else {
+                throw SystemError("reply from \(path)", code: EMSGSIZE)
+            }
         }
         reply.removeLast()
         return reply

@@ -76,7 +76,10 @@ public struct AgentLog {
             case .receiving: (.notice, "receiving", "receiving")
             case .silent: (.warning, "silent: the line is open, but nothing arrives", "silent")
             case .unreadable:
-                (.warning, "unreadable: bytes arrive, but no sentence (wrong baud rate or a binary protocol)", "unreadable")
+                (
+                    .warning, "unreadable: bytes arrive, but no sentence (wrong baud rate or a binary protocol)",
+                    "unreadable"
+                )
             case .lost(let reason): (.warning, "lost: \(reason)", "lost")
             case .ended: (.notice, "end of input", "ended")
             }

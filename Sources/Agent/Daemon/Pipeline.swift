@@ -52,7 +52,8 @@ final class Pipeline {
     var ended: (EventTime) -> Void = { _ in }
 
     init(
-        source: any FixSource, memory: SourceMemory?, tracker: Tracker, recorder: Recorder, deliveries: [EndpointDelivery], log: AgentLog,
+        source: any FixSource, memory: SourceMemory?, tracker: Tracker, recorder: Recorder,
+        deliveries: [EndpointDelivery], log: AgentLog,
         loop: EventLoop
     ) {
         self.source = source

@@ -157,7 +157,9 @@ public final class EventLoop {
         }
         guard earliest != armed else { return }
         guard let earliest else { return try disarm() }
-        guard waypost_timerfd_arm(timer, max(1, earliest.nanoseconds)) == 0 else { throw SystemError("timerfd_settime") }
+        guard waypost_timerfd_arm(timer, max(1, earliest.nanoseconds)) == 0 else {
+            throw SystemError("timerfd_settime")
+        }
         armed = earliest
     }
 

@@ -86,7 +86,9 @@ public struct ReplayStory {
             admitted += rejections.map { "\(tracked.rejected($0)) by \($0.rawValue)" }.joined(separator: ", ")
         }
         row("admitted", admitted)
-        row("trips", "\(tracked.trips), stops \(tracked.stops), halts on the way \(tracked.halts), gaps \(tracked.gaps)")
+        row(
+            "trips", "\(tracked.trips), stops \(tracked.stops), halts on the way \(tracked.halts), gaps \(tracked.gaps)"
+        )
         row("kept", "\(tracked.records) locations, \(published) of them published")
         row("odometer", Self.distance(odometer))
     }

@@ -3,9 +3,8 @@ import Delivery
 import FoundationEssentials
 import Glibc
 import Positioning
-import Testing
-
 import TestSupport
+import Testing
 
 @testable import Agent
 
