@@ -62,6 +62,8 @@ let package = Package(
         .target(name: "CLinux"),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CGPS", pkgConfig: "libgps", providers: [.apt(["libgps-dev"])]),
+        .systemLibrary(name: "CUdev", pkgConfig: "libudev", providers: [.apt(["libudev-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
         // Tools that never go into the device package.
@@ -81,7 +83,7 @@ let package = Package(
         tests("TrackingTests", ["Tracking", "Positioning", "NMEA", "DriveSimulation"]),
         tests("DeliveryTests", ["Delivery", "Positioning"]),
         tests("OutboxTests", ["Outbox", "Delivery", "Positioning"]),
-        tests("SensorsTests", ["Sensors", "NMEA", "Positioning", "CLinux"]),
+        tests("SensorsTests", ["Sensors", "NMEA", "Positioning", "CLinux", "CGPS", "CUdev"]),
         tests("UplinkTests", ["Uplink", "Delivery", "CLinux"]),
         tests("SystemdTests", ["Systemd", logging]),
         tests(
