@@ -104,8 +104,16 @@ public final class Rig {
         }
     }
 
+    /// A location as `waypost replay` prints it.
+    public struct Kept {
+        public var timeMs: Int
+        public var latitude: Double
+        public var longitude: Double
+        public var event: String
+    }
+
     /// The published locations that `waypost replay` gives for a log at default settings.
-    public func replayed(_ log: String) throws -> [(timeMs: Int, latitude: Double, longitude: Double)] {
+    public func replayed(_ log: String) throws -> [Kept] {
         let replay = try waypost(["replay", "--format", "jsonl", log])
         guard try replay.exitStatus(within: 60) == 0 else { throw RunningProgram.Unfinished(text: replay.text) }
         return try replay.text.split(separator: "\n").compactMap { line in
@@ -114,9 +122,9 @@ public final class Rig {
             }
             guard row["type"] as? String == "location", row["published"] as? Bool == true else { return nil }
             guard let time = row["time_ms"] as? Int, let latitude = row["latitude"] as? Double,
-                let longitude = row["longitude"] as? Double
+                let longitude = row["longitude"] as? Double, let event = row["event"] as? String
             else { throw RunningProgram.Unfinished(text: "replay printed: \(line)") }
-            return (time, latitude, longitude)
+            return Kept(timeMs: time, latitude: latitude, longitude: longitude, event: event)
         }
     }
 }
