@@ -72,7 +72,8 @@ final class Recorder {
     /// Takes a row; it reaches the disk with a later commit.
     func record(_ row: NewRow, at now: EventTime) {
         rows.append(row)
-        if windowEnds == nil { windowEnds = now + settings.commitWindow }
+        // What is held may have time: acknowledgements wait far longer than a row may.
+        windowEnds = min(windowEnds ?? EventTime(nanoseconds: .max), now + settings.commitWindow)
         if rows.count > settings.ringMax {
             rows.removeFirst()
             ringDropped += 1
@@ -130,7 +131,8 @@ final class Recorder {
             case .failure(let error): failed(error, commit)
             }
             for waiter in waiters { waiter() }
-            if commitWanted { self.commit(at: loop.now) }
+            // Rows that came meanwhile have a window of their own, which nobody armed.
+            if commitWanted { self.commit(at: loop.now) } else { arm() }
         }
     }
 
