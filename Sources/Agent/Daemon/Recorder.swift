@@ -21,6 +21,9 @@ final class Recorder {
     /// Acknowledged rows alone make a commit only after this long, so that a parked and drained tracker writes nothing.
     private static let settlementPatience = Duration.seconds(900)
 
+    /// A disk that refuses is not asked more often, however short the commit window is.
+    private static let retryMin = Duration.seconds(1)
+
     private let settings: Settings
     private let writer: OutboxWriter
     private let log: AgentLog
@@ -73,7 +76,7 @@ final class Recorder {
     func record(_ row: NewRow, at now: EventTime) {
         rows.append(row)
         // What is held may have time: acknowledgements wait far longer than a row may.
-        windowEnds = min(windowEnds ?? EventTime(nanoseconds: .max), now + settings.commitWindow)
+        windowEnds = min(windowEnds ?? EventTime(nanoseconds: .max), now + window)
         if rows.count > settings.ringMax {
             rows.removeFirst()
             ringDropped += 1
@@ -154,14 +157,16 @@ final class Recorder {
         ringDropped += excess
         settlements = commit.settlements + settlements
         states = commit.states + states
-        windowEnds = loop.now + settings.commitWindow
         switch problem.occurred(at: loop.now.nanoseconds) {
         case .suppressed: break
         default: log.queueProblem(error.description, waiting: rows.count)
         }
+        windowEnds = loop.now + window
         arm()
         refused(commit.forms, loop.now)
     }
+
+    private var window: Duration { problem.isOpen ? max(settings.commitWindow, Self.retryMin) : settings.commitWindow }
 
     private func arm() {
         if underWay == nil { alarm?.deadline = windowEnds }

@@ -42,11 +42,25 @@ import Testing
         try rig.run { $0.commits == 1 }
         #expect(rig.recorder.latest.rows == 3)
     }
+
+    @Test func aDiskThatRefusesIsNotAskedWithoutPause() throws {
+        let rig = try RecorderRig(commitWindow: .zero)
+        rig.writer.close()
+        rig.recorder.record(rig.row(1), at: rig.loop.now)
+        var turns = 0
+        try rig.run { _ in
+            turns += 1
+            return turns == 50
+        }
+        #expect(rig.recorder.commitsFailed == 1)
+        #expect(rig.recorder.held == 1)
+    }
 }
 
 /// A recorder on a queue of its own.
 private final class RecorderRig {
     let loop: EventLoop
+    let writer: OutboxWriter
     let recorder: Recorder
     private let directory: String
 
@@ -58,9 +72,10 @@ private final class RecorderRig {
             endpoints: [EndpointSettings(baseURL: "http://127.0.0.1:9", device: "rig", backfill: true)],
             bootID: nil, newUUID: (0..<16).map { UInt8($0) })
         let current = outbox.current
+        writer = try OutboxWriter(outbox)
         recorder = try Recorder(
-            settings: .init(commitWindow: commitWindow, rowsMax: rowsMax), writer: OutboxWriter(outbox),
-            current: current, log: AgentLog(logger: Logger(label: "test"), positions: false), loop: loop)
+            settings: .init(commitWindow: commitWindow, rowsMax: rowsMax), writer: writer, current: current,
+            log: AgentLog(logger: Logger(label: "test"), positions: false), loop: loop)
     }
 
     deinit {
