@@ -53,6 +53,7 @@ struct Queue: ParsableCommand {
             } catch {
                 throw queueFailure(error)
             }
+            try finishOutput()
         }
     }
 
@@ -79,6 +80,7 @@ struct Queue: ParsableCommand {
             } catch {
                 throw queueFailure(error)
             }
+            try finishOutput()
         }
 
         private func line(_ row: QueuedLocation) -> String {
