@@ -88,7 +88,10 @@ let package = Package(
         tests("SystemdTests", ["Systemd", logging]),
         tests(
             "AgentTests",
-            ["Agent", "WaypostCLI", "Delivery", "NMEA", "Outbox", "Positioning", "Sensors", "Tracking", "Uplink"]),
+            [
+                "Agent", "WaypostCLI", "Delivery", "NMEA", "Outbox", "Positioning", "Sensors", "Tracking", "Uplink",
+                logging,
+            ]),
         tests("SystemTests", ["Positioning"]),
         tests("SimulationTests", ["DriveSimulation", "Positioning"]),
         // Needs ../shared/corpus; `.ci/run` and `make corpus` run it, `make test` does not.
