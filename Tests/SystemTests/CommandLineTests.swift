@@ -138,9 +138,21 @@ import Testing
     @Test func replayDecidesByTheSettingsOfTheConfiguration() throws {
         let rig = try Rig()
         let file = try rig.configure(
-            source: "kind = \"file\"\npath = \"x\"", more: "[tracking]\nstop_timeout = \"8m\"")
+            source: "kind = \"serial\"\npath = \"/dev/ttyACM0\"", more: "[tracking]\nstop_timeout = \"8m\"")
         let call = try Call(["replay", "--config", file, fixture("demo-city-drive.nmea")])
         #expect(call.output.contains("trips      1, ended by a stop: 0\n"), "\(call.output)")
+    }
+
+    @Test func replayMovesTheDatesOfAnOldLogOnlyWhenAsked() throws {
+        let rig = try Rig()
+        let log = fixture("years-on-both-sides-of-the-century.nmea")
+        let serial = "kind = \"serial\"\npath = \"/dev/ttyACM0\""
+        let old = try Call(["replay", "--format", "jsonl", "--config", rig.configure(source: serial), log])
+        #expect(old.output.contains("\"dateless\":0,") && old.output.contains("\"first_ms\":946684799000"))
+        let repaired = try Call([
+            "replay", "--format", "jsonl", "--config", rig.configure(source: serial + "\nrollover = \"repair\""), log,
+        ])
+        #expect(repaired.output.contains("\"dateless\":1,") && !repaired.output.contains("946684799000"))
     }
 
     // check.
