@@ -1,6 +1,5 @@
 import CLinux
 import Delivery
-import FoundationEssentials
 import Glibc
 import Logging
 import NMEA
@@ -83,9 +82,9 @@ public final class Agent {
         } catch { throw StartupError(error) }
         let outboxName = outbox.name
         let current = outbox.current
-        let restored = Self.decode(StoredState.self, outbox.trackerState, "tracker state", log)
+        let restored = Self.decode(outbox.trackerState, "tracker state", log, StoredState.init(bytes:))
         let memory =
-            options.fromStart ? nil : Self.decode(SourceMemory.self, outbox.sourceState, "state of the source", log)
+            options.fromStart ? nil : Self.decode(outbox.sourceState, "state of the source", log, SourceMemory.init(bytes:))
 
         let loop = self.loop
         do {
@@ -140,7 +139,7 @@ public final class Agent {
     /// Ties the parts' events together.
     private func connect() {
         recorder.snapshot = { [unowned self] in
-            (Self.encode(pipeline.tracker.state), Self.encode(pipeline.memory))
+            (pipeline.tracker.state.bytes, pipeline.memory.bytes)
         }
         recorder.committed = { [unowned self] reply, forms, now in
             for delivery in deliveries { delivery.committed(reply, forms, at: now) }
@@ -210,21 +209,14 @@ public final class Agent {
         }
     }
 
-    // A value that no longer decodes was written by another version; the queue itself is good, so go on without it.
-    private static func decode<Value: Decodable>(
-        _ type: Value.Type, _ bytes: [UInt8]?, _ what: String, _ log: AgentLog
+    // A value that cannot be read was written by another version; the queue itself is good, so go on without it.
+    private static func decode<Value>(
+        _ bytes: [UInt8]?, _ what: String, _ log: AgentLog, _ decode: ([UInt8]) -> Value?
     ) -> Value? {
         guard let bytes else { return nil }
-        do {
-            return try JSONDecoder().decode(type, from: Data(bytes))
-        } catch {
-            log.warning("the stored \(what) cannot be read and is begun anew")
-            return nil
-        }
-    }
-
-    private static func encode(_ value: some Encodable) -> [UInt8]? {
-        (try? JSONEncoder().encode(value)).map { Array($0) }
+        let value = decode(bytes)
+        if value == nil { log.warning("the stored \(what) cannot be read and is begun anew") }
+        return value
     }
 }
 

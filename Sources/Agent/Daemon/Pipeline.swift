@@ -5,14 +5,6 @@ import Sensors
 import Systemd
 import Tracking
 
-/// What is remembered of a source over a restart.
-struct SourceMemory: Hashable, Codable {
-    /// How far a file was read; nil for everything else.
-    var position: FilePosition?
-    /// The speed that a search found on a serial line.
-    var baud: Int?
-}
-
 /// From the receiver to the recorder: feeds epochs and deadlines to the tracker and performs what it says.
 final class Pipeline {
     /// What tracking's deadlines run on.
