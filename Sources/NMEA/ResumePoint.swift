@@ -1,7 +1,7 @@
 import Positioning
 
 /// Where decoding of the same stream can go on after an emitted epoch, in another process if need be.
-public struct ResumePoint: Hashable, Sendable, Codable {
+public struct ResumePoint: Hashable, Sendable {
     /// Bytes of the stream before the first byte that belongs to no emitted epoch.
     public var offset: Int64
     /// Date and time of the newest dated epoch: what turns a following time of day into UTC. nil = dateless so far.

@@ -23,8 +23,7 @@ final class Database {
         try self.init(connection)
     }
 
-    convenience init(reading path: String) throws(OutboxError) {
-        let connection = try Connection(path: path, access: .readOnly)
+    convenience init(reading connection: Connection) throws(OutboxError) {
         try Schema.check(connection)
         try self.init(connection)
     }

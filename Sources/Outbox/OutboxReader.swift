@@ -4,18 +4,26 @@ import Delivery
 ///
 /// Each call is one short transaction, because a reader that stays open would let the daemon's log grow.
 public final class OutboxReader {
-    /// First 8 hex digits of the queue's uuid.
+    /// First 8 hex digits of the queue's uuid; empty when nothing was ever stored.
     public let name: String
-    private let database: Database
+    /// nil: the file was made, but the first transaction never ended. That is an empty queue.
+    private let database: Database?
 
     public init(path: String) throws(OutboxError) {
-        database = try Database(reading: path)
-        name = Outbox.hex((try database.blob(.uuid) ?? []).prefix(4))
+        let connection = try Connection(path: path, access: .readOnly)
+        if try Schema.isBlank(connection) {
+            database = nil
+            name = ""
+        } else {
+            let database = try Database(reading: connection)
+            self.database = database
+            name = Outbox.hex((try database.blob(.uuid) ?? []).prefix(4))
+        }
     }
 
     /// What waits for each endpoint that the daemon knows, as of its last start configured ones and removed ones alike.
     public func depths() throws(OutboxError) -> [EndpointDepth] {
-        try snapshot { () throws(OutboxError) in
+        try snapshot([]) { (database) throws(OutboxError) in
             var ledger = Ledger()
             ledger.endpoints = try database.endpointRows(mark: try database.mark())
             for index in ledger.endpoints.indices {
@@ -28,19 +36,19 @@ public final class OutboxReader {
 
     /// Rows in the queue, whoever waits for them.
     public func rowCount() throws(OutboxError) -> Int {
-        try snapshot { () throws(OutboxError) in try database.rowCount(mark: try database.mark()) }
+        try snapshot(0) { (database) throws(OutboxError) in try database.rowCount(mark: try database.mark()) }
     }
 
     /// The first rows of the queue, oldest first.
     public func oldest(_ count: Int) throws(OutboxError) -> [QueuedLocation] {
-        try snapshot { () throws(OutboxError) in
+        try snapshot([]) { (database) throws(OutboxError) in
             try database.rows(from: 0, through: .max, feed: .engine, limit: max(0, count), names: database.names())
         }
     }
 
     /// The last rows of the queue, oldest first.
     public func newest(_ count: Int) throws(OutboxError) -> [QueuedLocation] {
-        try snapshot { () throws(OutboxError) in
+        try snapshot([]) { (database) throws(OutboxError) in
             let first = try database.connection.integer(
                 """
                 SELECT min(seq) FROM (SELECT seq FROM location ORDER BY seq DESC LIMIT \(max(0, count)))
@@ -51,9 +59,12 @@ public final class OutboxReader {
         }
     }
 
-    private func snapshot<Value>(_ read: () throws(OutboxError) -> Value) throws(OutboxError) -> Value {
+    private func snapshot<Value>(
+        _ blank: Value, _ read: (Database) throws(OutboxError) -> Value
+    ) throws(OutboxError) -> Value {
+        guard let database else { return blank }
         try database.beginReading.run()
         defer { try? database.rollback.run() }
-        return try read()
+        return try read(database)
     }
 }

@@ -69,8 +69,8 @@ enum Schema {
         if found > steps.count, application == applicationID {
             throw OutboxError(.newerSchema(found: found, known: steps.count), path: connection.path, message: "")
         }
-        let tables = try connection.integer("SELECT count(*) FROM sqlite_schema") ?? 0
-        guard found >= 0, application == applicationID || (found == 0 && tables == 0) else {
+        let isOurs = try application == applicationID ? true : isBlank(connection)
+        guard found >= 0, isOurs else {
             throw OutboxError(.corrupt, path: connection.path, message: "a database, but not a queue of waypost")
         }
         try configure(connection)
@@ -86,6 +86,12 @@ enum Schema {
                 throw error
             }
         }
+    }
+
+    /// A database in which nothing was ever stored: its first transaction never ended.
+    static func isBlank(_ connection: Connection) throws(OutboxError) -> Bool {
+        guard try connection.integer("PRAGMA user_version") == 0 else { return false }
+        return try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
     }
 
     /// Whether a file that is only read has the schema that this version knows.

@@ -19,7 +19,7 @@ public enum SourceClock: Hashable, Sendable {
 }
 
 /// A place in a file that survives a restart.
-public struct FilePosition: Hashable, Sendable, Codable {
+public struct FilePosition: Hashable, Sendable {
     public var device: UInt64
     public var inode: UInt64
     public var resume: ResumePoint

@@ -4,17 +4,17 @@ import Positioning
 ///
 /// No event time is in it: that means nothing in another run. Ring and evidence window are not kept, a few seconds
 /// of fixes make them again.
-public struct StoredState: Hashable, Sendable, Codable {
-    /// Format of this document; another one is not read.
-    public static let version = 1
+public struct StoredState: Hashable, Sendable {
+    /// Format of the stored bytes; another one is not read.
+    public static let version = 2
 
-    public struct Anchor: Hashable, Sendable, Codable {
+    public struct Anchor: Hashable, Sendable {
         public var coordinate: Coordinate
         /// Metres; nil when the receiver tells none.
         public var accuracy: Double?
     }
 
-    public struct LastFix: Hashable, Sendable, Codable {
+    public struct LastFix: Hashable, Sendable {
         public var time: UTCTime
         public var coordinate: Coordinate
         public var accuracy: Double?
@@ -23,7 +23,7 @@ public struct StoredState: Hashable, Sendable, Codable {
     }
 
     /// The trip so far.
-    public struct Trip: Hashable, Sendable, Codable {
+    public struct Trip: Hashable, Sendable {
         /// Departure.
         public var start: UTCTime
         public var startCoordinate: Coordinate
@@ -35,7 +35,7 @@ public struct StoredState: Hashable, Sendable, Codable {
         public var maxSpeed: Double?
     }
 
-    public struct Recorded: Hashable, Sendable, Codable {
+    public struct Recorded: Hashable, Sendable {
         public var trackable: String
         /// Time of the last record.
         public var time: UTCTime

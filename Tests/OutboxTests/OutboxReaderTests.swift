@@ -1,4 +1,5 @@
 import Delivery
+import Glibc
 import Outbox
 import Testing
 
@@ -30,6 +31,15 @@ import Testing
             #expect(try reader.depths().map(\.waiting) == [7, 7])
         }
         #expect(outbox.settings.path == scratch.path)
+    }
+
+    @Test func takesAFileThatWasCutOffWhileItWasMadeForAnEmptyQueue() throws {
+        close(creat(scratch.path, 0o600))
+        let reader = try OutboxReader(path: scratch.path)
+        #expect(try reader.rowCount() == 0)
+        #expect(try reader.oldest(5).isEmpty)
+        #expect(try reader.newest(5).isEmpty)
+        #expect(try reader.depths().isEmpty)
     }
 
     @Test func doesNotMakeAQueueOfItsOwn() throws {

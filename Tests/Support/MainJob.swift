@@ -14,30 +14,48 @@ public enum MainJob {
         return (try rig.received(), try rig.replayed(log))
     }
 
-    /// Kills the daemon at random moments and starts it again until the log is done.
-    /// - Returns: what arrived, and how often it was killed.
-    public static func runKilling(
-        _ log: String, times: Int, seed: UInt64
-    ) throws -> (received: [Rig.Received], expected: [Rig.Kept], kills: Int) {
+    /// What became of a log whose daemon was killed again and again.
+    public struct Survival {
+        public var received: [Rig.Received]
+        public var expected: [Rig.Kept]
+        public var kills = 0
+        /// The newest row on disk after each kill that left one: sequence number and time.
+        public var stored: [(seq: Int, time: String)] = []
+
+        /// Rows that were on disk and did not arrive, or arrived as something else.
+        public var lost: [Int] {
+            let times = Dictionary(received.map { ($0.seq, $0.timeMs) }, uniquingKeysWith: { first, _ in first })
+            let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+            return stored.filter { row in
+                guard let time = try? Date(row.time, strategy: format) else { return true }
+                return times[row.seq] != Int((time.timeIntervalSince1970 * 1000).rounded())
+            }.map(\.seq)
+        }
+    }
+
+    /// Kills the daemon at random moments, starts it again each time, and at last lets it finish.
+    public static func runKilling(_ log: String, times: Int, seed: UInt64) throws -> Survival {
         var random = SeededGenerator(seed: seed)
         let rig = try Rig()
         try rig.startCollector()
-        // Slow enough that every life gets somewhere and none gets to the end.
+        // Slow enough that every life gets somewhere and none gets to the end at once.
         try rig.configure(source: source(log), outbox: "commit_window = \"20ms\"")
-        var kills = 0
-        while kills < times {
+        var survival = Survival(received: [], expected: try rig.replayed(log))
+        while survival.kills < times {
             let daemon = try rig.startDaemon()
-            if daemon.ended(within: Double.random(in: 0.03...0.25, using: &random)) {
-                guard try daemon.exitStatus(within: 1) == 0 else { throw RunningProgram.Unfinished(text: daemon.text) }
-                // The log is done: the remaining kills hit starts, uploads and ends.
-                try Data().write(to: URL(fileURLWithPath: rig.path("done")))
+            if daemon.ended(within: Double.random(in: 0.03...0.25, using: &random)),
+                try daemon.exitStatus(within: 1) != 0
+            {
+                throw RunningProgram.Unfinished(text: daemon.text)
             }
             daemon.kill(SIGKILL)
-            kills += 1
+            survival.kills += 1
+            if let row = try rig.newestRow() { survival.stored.append(row) }
         }
         let last = try rig.startDaemon()
         guard try last.exitStatus(within: 120) == 0 else { throw RunningProgram.Unfinished(text: last.text) }
-        return (try rig.received(), try rig.replayed(log), kills)
+        survival.received = try rig.received()
+        return survival
     }
 
     private static func source(_ log: String) -> String {

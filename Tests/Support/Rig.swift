@@ -104,6 +104,17 @@ public final class Rig {
         }
     }
 
+    /// The newest row of the queue; nil when it is empty or not there yet.
+    public func newestRow() throws -> (seq: Int, time: String)? {
+        guard FileManager.default.fileExists(atPath: path("outbox.db")) else { return nil }
+        let queue = try waypost(["queue", "list", "--newest", "--count", "1", "--path", path("outbox.db")])
+        guard try queue.exitStatus(within: 10) == 0 else { throw RunningProgram.Unfinished(text: queue.text) }
+        guard let row = try? JSONSerialization.jsonObject(with: Data(queue.text.utf8)) as? [String: Any],
+            let seq = row["seq"] as? Int, let time = row["time"] as? String
+        else { return nil }
+        return (seq, time)
+    }
+
     /// A location as `waypost replay` prints it.
     public struct Kept {
         public var timeMs: Int

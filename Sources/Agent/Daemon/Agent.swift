@@ -1,6 +1,5 @@
 import CLinux
 import Delivery
-import FoundationEssentials
 import Glibc
 import Logging
 import NMEA
@@ -25,6 +24,8 @@ public final class Agent {
 
     /// Longest time between SIGTERM and exit that is spent on the network; the unit's TimeoutStopSec is longer.
     private static let shutdownGrace = Duration.seconds(5)
+    /// Longest time after that for a disk that is busy with the last commit.
+    private static let diskGrace = Duration.seconds(2)
 
     private let log: AgentLog
     private let loop: EventLoop
@@ -58,8 +59,9 @@ public final class Agent {
     public init(
         config: AgentConfig, environment: [String: String], logger: Logger, options: Options = Options()
     ) throws(StartupError) {
-        // A peer that goes away while we write to it shows as EPIPE.
+        // A peer that goes away while we write to it shows as EPIPE, a file above the limit of the process as EFBIG.
         signal(SIGPIPE, SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN)
         self.options = options
         log = AgentLog(logger: logger, positions: config.log.positions)
         notifier = Notifier(environment: environment)
@@ -83,9 +85,9 @@ public final class Agent {
         // A file that is read again is news to a tracker that has seen its end.
         let restored =
             options.fromStart && config.source.isFile
-            ? nil : Self.decode(StoredState.self, outbox.trackerState, "tracker state", log)
+            ? nil : Self.decode(outbox.trackerState, "tracker state", log, StoredState.init(bytes:))
         let memory =
-            options.fromStart ? nil : Self.decode(SourceMemory.self, outbox.sourceState, "state of the source", log)
+            options.fromStart ? nil : Self.decode(outbox.sourceState, "state of the source", log, SourceMemory.init(bytes:))
 
         let loop = self.loop
         do {
@@ -125,7 +127,7 @@ public final class Agent {
             try listen(config.control)
             try watchSignals()
         } catch {
-            recorder.close()
+            recorder.close(patience: Self.diskGrace)
             throw error.code == EADDRINUSE
                 ? StartupError("\(error): another waypost listens there", exitCode: 75)
                 : StartupError("\(error); set [control] socket to a path in a directory of this user", exitCode: 73)
@@ -140,7 +142,7 @@ public final class Agent {
     /// Ties the parts' events together.
     private func connect() {
         recorder.snapshot = { [unowned self] in
-            (Self.encode(pipeline.tracker.state), Self.encode(pipeline.memory))
+            (pipeline.tracker.state.bytes, pipeline.memory.bytes)
         }
         recorder.committed = { [unowned self] reply, forms, now in
             for delivery in deliveries { delivery.committed(reply, forms, at: now) }
@@ -166,8 +168,9 @@ public final class Agent {
     }
 
     /// Serves until SIGTERM, or with a file until it is read and the queue is drained.
+    /// - Returns: how many locations the disk did not take in the end; they are lost.
     /// - Throws: `SystemError` when the loop cannot wait any more.
-    public func run() throws(SystemError) {
+    public func run() throws(SystemError) -> Int {
         let now = loop.now
         notifier.ready(status: "starting")
         beat(at: now)
@@ -178,9 +181,11 @@ public final class Agent {
         pipeline.close()
         uplink.close()
         control?.close()
-        recorder.close()
+        recorder.close(patience: Self.diskGrace / 2)
         if signals >= 0 { close(signals) }
         log.stopped(waiting: recorder.latest.rows)
+        if recorder.held > 0 { log.lost(recorder.held, because: recorder.lastError?.description) }
+        return recorder.held
     }
 
     private func listen(_ settings: AgentConfig.ControlConfig) throws(SystemError) {
@@ -207,21 +212,14 @@ public final class Agent {
         }
     }
 
-    // A value that no longer decodes was written by another version; the queue itself is good, so go on without it.
-    private static func decode<Value: Decodable>(
-        _ type: Value.Type, _ bytes: [UInt8]?, _ what: String, _ log: AgentLog
+    // A value that cannot be read was written by another version; the queue itself is good, so go on without it.
+    private static func decode<Value>(
+        _ bytes: [UInt8]?, _ what: String, _ log: AgentLog, _ decode: ([UInt8]) -> Value?
     ) -> Value? {
         guard let bytes else { return nil }
-        do {
-            return try JSONDecoder().decode(type, from: Data(bytes))
-        } catch {
-            log.warning("the stored \(what) cannot be read and is begun anew")
-            return nil
-        }
-    }
-
-    private static func encode(_ value: some Encodable) -> [UInt8]? {
-        (try? JSONEncoder().encode(value)).map { Array($0) }
+        let value = decode(bytes)
+        if value == nil { log.warning("the stored \(what) cannot be read and is begun anew") }
+        return value
     }
 }
 
@@ -266,12 +264,13 @@ extension Agent {
 
     private func limitReached(at now: EventTime) {
         if phase == .draining { log.stopping(why: "the time to linger is over") }
-        if phase != .stopped { finish(at: now) }
+        if phase == .stopped { loop.stop() } else { finish(at: now) }
     }
 
     /// One last commit takes what was acknowledged out of the queue.
     private func finish(at now: EventTime) {
         phase = .stopped
+        limitAlarm?.deadline = now + Self.diskGrace
         recorder.commit(at: now) { [unowned self] in loop.stop() }
     }
 }

@@ -8,99 +8,104 @@ import Testing
 
 @testable import Agent
 
-/// When rows reach the disk, with a real queue on its writer thread.
 @Suite struct RecorderTests {
-    @Test func aRowIsCommittedWhenItsWindowEnds() throws {
-        let rig = try RecorderRig()
-        rig.recorder.record(rig.row(1), at: rig.loop.now)
-        try rig.run { $0.commits == 1 }
-        #expect(rig.recorder.held == 0)
-        #expect(rig.recorder.latest.rows == 1)
-    }
+    /// A recorder over a real queue, with the loop that it lives on.
+    private final class Bench {
+        let directory: String
+        let loop: EventLoop
+        let recorder: Recorder
+        private(set) var stored: [Int64] = []
+        private(set) var refusals = 0
 
-    @Test func aRowDoesNotWaitAsLongAsAnAcknowledgementBeforeIt() throws {
-        let rig = try RecorderRig()
-        rig.recorder.settle(Settlement(endpoint: "main", batchID: "x-main-1-1"), at: rig.loop.now)
-        rig.recorder.record(rig.row(1), at: rig.loop.now)
-        try rig.run { $0.commits == 1 }
-        #expect(rig.recorder.latest.rows == 1)
-    }
-
-    @Test func aRowThatCameDuringACommitIsCommittedByItself() throws {
-        let rig = try RecorderRig()
-        rig.recorder.record(rig.row(1), at: rig.loop.now)
-        rig.recorder.commit(at: rig.loop.now)
-        rig.recorder.record(rig.row(2), at: rig.loop.now)
-        try rig.run { $0.commits == 2 }
-        #expect(rig.recorder.held == 0)
-        #expect(rig.recorder.latest.rows == 2)
-    }
-
-    @Test func manyRowsDoNotWaitForTheWindow() throws {
-        let rig = try RecorderRig(commitWindow: .seconds(3600), rowsMax: 3)
-        for number in 1...3 { rig.recorder.record(rig.row(number), at: rig.loop.now) }
-        try rig.run { $0.commits == 1 }
-        #expect(rig.recorder.latest.rows == 3)
-    }
-
-    @Test func aDiskThatRefusesIsNotAskedWithoutPause() throws {
-        let rig = try RecorderRig(commitWindow: .zero)
-        rig.writer.close()
-        rig.recorder.record(rig.row(1), at: rig.loop.now)
-        var turns = 0
-        try rig.run { _ in
-            turns += 1
-            return turns == 50
+        init(commitWindow: Duration) throws {
+            directory = try makeTemporaryDirectory()
+            loop = try EventLoop()
+            let outbox = try Outbox(
+                OutboxSettings(path: directory + "/outbox.db"),
+                endpoints: [EndpointSettings(name: "main", baseURL: "http://127.0.0.1:9", device: "d")], bootID: nil,
+                newUUID: [UInt8](repeating: 7, count: 16))
+            let current = outbox.current
+            recorder = try Recorder(
+                settings: .init(commitWindow: commitWindow), writer: try OutboxWriter(outbox), current: current,
+                log: AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false),
+                loop: loop)
+            recorder.committed = { [unowned self] reply, _, _ in stored.append(reply.lastSeq) }
+            recorder.refused = { [unowned self] _, _ in refusals += 1 }
         }
-        #expect(rig.recorder.commitsFailed == 1)
-        #expect(rig.recorder.held == 1)
-    }
-}
 
-/// A recorder on a queue of its own.
-private final class RecorderRig {
-    let loop: EventLoop
-    let writer: OutboxWriter
-    let recorder: Recorder
-    private let directory: String
-
-    init(commitWindow: Duration = .milliseconds(20), rowsMax: Int = 1000) throws {
-        directory = try makeTemporaryDirectory()
-        loop = try EventLoop()
-        let outbox = try Outbox(
-            OutboxSettings(path: directory + "/outbox.db"),
-            endpoints: [EndpointSettings(baseURL: "http://127.0.0.1:9", device: "rig", backfill: true)],
-            bootID: nil, newUUID: (0..<16).map { UInt8($0) })
-        let current = outbox.current
-        writer = try OutboxWriter(outbox)
-        recorder = try Recorder(
-            settings: .init(commitWindow: commitWindow, rowsMax: rowsMax), writer: writer, current: current,
-            log: AgentLog(logger: Logger(label: "test"), positions: false), loop: loop)
-    }
-
-    deinit {
-        recorder.close()
-        for suffix in ["", "-wal", "-shm", "-lock"] { unlink(directory + "/outbox.db" + suffix) }
-        rmdir(directory)
-    }
-
-    func row(_ number: Int) -> NewRow {
-        NewRow(
-            Location(
-                trackable: "rig", time: UTCTime(milliseconds: 1_700_000_000_000 + Int64(number) * 1000), at: .zero,
-                coordinate: Coordinate(latitudeE7: 525_200_066, longitudeE7: 134_049_540), moving: true))
-    }
-
-    /// Runs the loop until the recorder has come so far, or gives up.
-    func run(until done: @escaping (Recorder) -> Bool) throws {
-        let end = loop.now + .seconds(10)
-        var alarm: EventLoop.Alarm?
-        alarm = loop.alarm { [unowned self] now in
-            if done(recorder) || now >= end { return loop.stop() }
-            alarm?.deadline = now + .milliseconds(2)
+        deinit {
+            recorder.close(patience: .seconds(10))
+            for name in ["", "-wal", "-shm", "-lock"] { unlink("\(directory)/outbox.db\(name)") }
+            rmdir(directory)
         }
-        alarm?.deadline = loop.now
-        try loop.run()
-        alarm = nil
+
+        func record(_ number: Int) {
+            let location = Location(
+                trackable: nil, time: UTCTime(milliseconds: 1_700_000_000_000 + Int64(number)), at: .zero,
+                coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), altitudeMSL: nil, horizontalAccuracy: nil,
+                speed: nil, course: nil, satellitesUsed: nil, mode: nil, quality: nil, moving: true, event: .none,
+                reason: nil, odometer: 0, power: PowerState(), published: true)
+            recorder.record(NewRow(location), at: loop.now)
+        }
+
+        /// Runs the loop until `done`, or 10 s.
+        func run(until done: @escaping () -> Bool) throws {
+            let limit = loop.now + .seconds(10)
+            var poll: EventLoop.Alarm?
+            poll = loop.alarm { [loop] now in
+                if done() || now >= limit { return loop.stop() }
+                poll?.deadline = now + .milliseconds(1)
+            }
+            poll?.deadline = loop.now
+            try loop.run()
+            poll = nil
+        }
+    }
+
+    @Test func aRowThatComesWhileACommitIsUnderWayIsOnDiskAWindowLater() throws {
+        let bench = try Bench(commitWindow: .milliseconds(5))
+        bench.record(1)
+        bench.recorder.commit(at: bench.loop.now)
+        bench.record(2)
+        try bench.run { bench.recorder.held == 0 }
+        #expect(bench.stored == [1, 2])
+    }
+
+    @Test func anAcknowledgementThatWaitsDoesNotMakeALaterRowWait() throws {
+        let bench = try Bench(commitWindow: .milliseconds(5))
+        bench.recorder.settle(Settlement(endpoint: "main", batchID: "none"), at: bench.loop.now)
+        bench.record(1)
+        try bench.run { bench.recorder.held == 0 }
+        #expect(bench.stored == [1])
+    }
+
+    @Test func aDiskThatRefusesIsNotAskedWithoutAPause() throws {
+        let bench = try Bench(commitWindow: .zero)
+        try breakDescriptors(of: bench.directory + "/outbox.db-wal")
+        bench.record(1)
+        try bench.run { bench.refusals > 0 }
+        let refused = bench.loop.now
+        bench.record(2)
+        try bench.run { bench.recorder.held == 0 }
+        #expect(bench.loop.now.duration(since: refused) > .milliseconds(900))
+        #expect(bench.refusals == 1)
+        #expect(bench.stored == [2])
+    }
+
+    /// Makes every descriptor of this file useless for writing, as a failing medium does.
+    private func breakDescriptors(of path: String) throws {
+        let void = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        defer { close(void) }
+        var broken = 0
+        for descriptor in Int32(3)..<1024 {
+            var target = [UInt8](repeating: 0, count: 512)
+            let count = target.withUnsafeMutableBytes {
+                readlink("/proc/self/fd/\(descriptor)", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+            }
+            guard count > 0, String(decoding: target[..<count], as: UTF8.self) == path else { continue }
+            dup2(void, descriptor)
+            broken += 1
+        }
+        try #require(broken > 0)
     }
 }

@@ -1,0 +1,80 @@
+import Positioning
+import TestSupport
+import Testing
+@testable import Tracking
+
+@Suite struct StoredStateTests {
+    /// Every member that can be nil is there.
+    private static let full: StoredState = {
+        let here = Coordinate(latitudeE7: -373_900_001, longitudeE7: 1_799_999_999)
+        var state = StoredState()
+        state.moving = true
+        state.announced = true
+        state.anchor = .init(coordinate: here, accuracy: 2.5)
+        state.fenceCentre = Coordinate(latitudeE7: 1, longitudeE7: -1)
+        state.since = UTCTime(milliseconds: 1_725_515_948_000)
+        state.stopping = UTCTime(milliseconds: -1)
+        state.lastFix = .init(
+            time: UTCTime(milliseconds: 1_725_545_948_123), coordinate: here, accuracy: 0.047, altitudeMSL: -4.1,
+            altitudeHAE: 25.9)
+        state.odometer = 8600.999110262872
+        state.gapMetres = 12.25
+        state.trip = .init(
+            start: UTCTime(milliseconds: 1_725_515_948_000), startCoordinate: here, startOdometer: 0.1, idle: 461,
+            maxSpeed: 16.833070445621754)
+        state.lastGap = UTCTime(milliseconds: 1_725_515_950_000)
+        state.power = PowerState(batteryPercent: 87, charging: false, externalPower: true)
+        state.recorded = ["Wagen 7", ""].map {
+            .init(
+                trackable: $0, time: UTCTime(milliseconds: 1_725_545_948_000),
+                selectedTime: UTCTime(milliseconds: 1_725_545_947_000), selectedCoordinate: here)
+        }
+        return state
+    }()
+
+    @Test(arguments: [full, StoredState()]) func readsBackWhatWasStored(_ state: StoredState) {
+        #expect(StoredState(bytes: state.bytes) == state)
+    }
+
+    @Test func storesEveryMember() {
+        // Whoever adds a member gives it a value here that is not its default.
+        let blank = Mirror(reflecting: StoredState()).children.map { "\($0)" }
+        let full = Mirror(reflecting: Self.full).children.map { "\($0)" }
+        let untested = zip(blank, full).filter { $0 == $1 && !$0.contains("version") }
+        #expect(untested.isEmpty)
+    }
+
+    @Test func fitsOnOneSmallPage() {
+        var state = Self.full
+        state.recorded.removeLast()
+        #expect(state.bytes.count < 220)
+    }
+
+    @Test func takesNoPartOfAState() {
+        let bytes = Self.full.bytes
+        for count in bytes.indices { #expect(StoredState(bytes: Array(bytes[..<count])) == nil) }
+        #expect(StoredState(bytes: bytes + [0]) == nil)
+    }
+
+    @Test func takesNoOtherFormat() {
+        #expect(StoredState(bytes: Array(#"{"version":1,"moving":true}"#.utf8)) == nil)
+        var state = Self.full
+        state.version += 1
+        #expect(StoredState(bytes: state.bytes) == nil)
+    }
+
+    @Test func survivesDamage() {
+        let seed = UInt64.random(in: .min ... .max)
+        var random = SeededGenerator(seed: seed)
+        let bytes = Self.full.bytes
+        for _ in 0..<5000 {
+            var damaged = bytes
+            for _ in 0...Int.random(in: 0..<4, using: &random) {
+                damaged[Int.random(in: damaged.indices, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            }
+            // Read or refused, and what is read is written as well as anything else.
+            guard let state = StoredState(bytes: damaged) else { continue }
+            #expect(StoredState(bytes: state.bytes) == state, "seed \(seed)")
+        }
+    }
+}
