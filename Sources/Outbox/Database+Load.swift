@@ -77,6 +77,10 @@ extension Database {
         try connection.integer("SELECT value FROM state WHERE id = \(Schema.Key.mark.rawValue)") ?? 0
     }
 
+    func forgottenGeneration() throws(OutboxError) -> Int64 {
+        try connection.integer("SELECT value FROM state WHERE id = \(Schema.Key.generation.rawValue)") ?? 0
+    }
+
     func rowCount(mark: Int64) throws(OutboxError) -> Int {
         let counted = try connection.integer("SELECT value FROM state WHERE id = \(Schema.Key.rows.rawValue)") ?? 0
         let newer = try connection.integer("SELECT count(*) FROM location WHERE seq > \(mark)") ?? 0
@@ -183,10 +187,13 @@ extension Database {
     private func addEndpoint(
         _ settings: EndpointSettings, in ledger: Ledger
     ) throws(OutboxError) -> Ledger.Endpoint {
+        // Its name may be that of a forgotten one, which had batches of these rows.
+        let forgotten = Int(clamping: try forgottenGeneration())
         var endpoint = Ledger.Endpoint(
             id: (try connection.integer("SELECT max(id) FROM endpoint") ?? 0) + 1, settings: settings,
             fingerprint: settings.fingerprint, acked: settings.backfill ? ledger.firstSeq - 1 : ledger.lastSeq,
-            unsettled: 0, state: .active, removedAt: nil, regeneratedThrough: 0, generation: 1, oldest: .none)
+            unsettled: 0, state: .active, removedAt: nil, regeneratedThrough: forgotten > 0 ? ledger.lastSeq : 0,
+            generation: forgotten + 1, oldest: .none)
         if settings.backfill { endpoint.unsettled = try count(of: endpoint, after: endpoint.acked) }
         try write(endpoint)
         return endpoint

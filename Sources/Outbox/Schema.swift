@@ -16,6 +16,8 @@ enum Schema {
         case rows
         case tracker
         case file
+        /// The highest generation of a batch of an endpoint that was forgotten; 0 before the first.
+        case generation
 
         var name: String { "\(self)" }
     }

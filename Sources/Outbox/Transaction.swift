@@ -38,6 +38,8 @@ struct Transaction {
         try database.begin.run()
         do throws(OutboxError) {
             let endpoint = ledger.endpoints.remove(at: index)
+            let generation = Int64(max(endpoint.generation, endpoint.batch?.generation ?? 1))
+            try database.store(.generation, max(generation, try database.forgottenGeneration()))
             try database.deleteBatch.run(endpoint.id)
             try database.connection.execute("DELETE FROM endpoint WHERE id = \(endpoint.id)")
             try database.connection.execute("DELETE FROM cursor WHERE endpoint = \(endpoint.id)")

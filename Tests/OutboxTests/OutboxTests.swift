@@ -168,6 +168,21 @@ import Testing
         #expect(kept == [2, 3, 8, 9, 10, 11, 12, 13])
     }
 
+    /// A server that has stored a batch takes whatever comes under its id for a repeat.
+    @Test func givesBatchesOfAForgottenNameOtherIDs() throws {
+        let first = try Outbox.open(scratch, [.test(), .test("spare")])
+        try first.append(0..<4)
+        let before = try #require(try first.form(3, endpoint: "spare"))
+        first.close()
+        let second = try Outbox.open(scratch)
+        try second.forget(endpoint: "spare")
+        second.close()
+        let third = try Outbox.open(scratch, [.test(), .test("spare", backfill: true)])
+        let after = try #require(try third.form(3, endpoint: "spare"))
+        #expect(after.rows.map(\.seq) == before.rows.map(\.seq))
+        #expect(after.id != before.id)
+    }
+
     @Test func staysBelowTheLimitOfBytes() throws {
         let settings = OutboxSettings(path: scratch.path, maxBytes: 100_000)
         let outbox = try Outbox(settings, endpoints: [.test()], bootID: nil, newUUID: testUUID)
