@@ -138,7 +138,10 @@ public final class Outbox {
         guard lock != nil else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
         let database = try Database(path: settings.path, migrations: migrations)
         let opened = try database.load(endpoints: endpoints, newUUID: uuid)
+        let given = ledger.lastSeq
         ledger = opened.ledger
+        // Should the file have gone meanwhile, a number given twice would make a server take new rows for old ones.
+        ledger.lastSeq = max(ledger.lastSeq, given)
         trackerState = opened.trackerState
         sourceState = opened.sourceState
         self.database = database

@@ -41,6 +41,7 @@ struct Transaction {
             try database.deleteBatch.run(endpoint.id)
             try database.connection.execute("DELETE FROM endpoint WHERE id = \(endpoint.id)")
             try database.connection.execute("DELETE FROM cursor WHERE endpoint = \(endpoint.id)")
+            ledger.droppableFrom = 0
             try removeDelivered()
             try writeCounts()
             try findOldest()
@@ -182,15 +183,20 @@ struct Transaction {
     }
 
     private mutating func removeDelivered() throws(OutboxError) {
-        try findOldest()
-        guard let removable = ledger.removableThrough(), removable >= ledger.firstSeq else { return }
-        let last = min(removable, ledger.firstSeq + Self.removalLimit - 1)
-        try skip(through: last)
-        try database.deleteThrough.run(last)
-        ledger.rows -= database.connection.changes
-        try database.deleteGeofencesThrough.run(last)
-        try database.deleteTripsThrough.run(last)
-        ledger.firstSeq = last + 1
+        var budget = Self.removalLimit
+        // Again after each step: what left may have been all that held the next rows back.
+        while budget > 0 {
+            try findOldest()
+            guard let removable = ledger.removableThrough(), removable >= ledger.firstSeq else { return }
+            let last = min(removable, ledger.firstSeq + budget - 1)
+            budget -= last - ledger.firstSeq + 1
+            try skip(through: last)
+            try database.deleteThrough.run(last)
+            ledger.rows -= database.connection.changes
+            try database.deleteGeofencesThrough.run(last)
+            try database.deleteTripsThrough.run(last)
+            ledger.firstSeq = last + 1
+        }
     }
 
     /// Takes rows that leave out of the counts of those who do not hold them back and have not had them yet.

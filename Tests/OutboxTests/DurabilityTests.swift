@@ -137,6 +137,19 @@ import Testing
         #expect(try outbox.append(5..<12).lastSeq == 12)
     }
 
+    /// A server that has stored a batch takes whatever comes under its id for a repeat.
+    @Test func givesNoNumberTwiceWhenTheFileIsGoneAfterAFailure() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<5)
+        let sent = try #require(try outbox.form(100))
+        outbox.failed(OutboxError(.io, path: "", message: ""), rows: [])
+        for name in ["", "-wal", "-shm"] { unlink(scratch.path + name) }
+        #expect(try outbox.append(5..<10).lastSeq == 10)
+        let batch = try #require(try outbox.form(100))
+        #expect(batch.rows.map(\.seq) == [6, 7, 8, 9, 10])
+        #expect(batch.id != sent.id)
+    }
+
     @Test func refusesASecondInstanceAndNamesTheFirst() throws {
         let first = try Outbox.open(scratch)
         let error = #expect(throws: OutboxError.self) { try Outbox.open(scratch) }

@@ -155,6 +155,19 @@ import Testing
         #expect(try outbox.inFlight() == [batch])
     }
 
+    @Test func dropsRowsThatWereInFlightForAForgottenEndpointFirst() throws {
+        let both = try Outbox.open(scratch, [.test(), .test("spare")])
+        try both.append(0..<10)
+        #expect(try both.form(3, endpoint: "spare")?.rows.map(\.seq) == [1, 2, 3])
+        both.close()
+        let outbox = try Outbox.open(scratch, maxRecords: 8)
+        try outbox.append(10..<12)
+        try outbox.forget(endpoint: "spare")
+        try outbox.append(12..<13)
+        let kept = try OutboxReader(path: scratch.path).oldest(100).map(\.seq)
+        #expect(kept == [2, 3, 8, 9, 10, 11, 12, 13])
+    }
+
     @Test func staysBelowTheLimitOfBytes() throws {
         let settings = OutboxSettings(path: scratch.path, maxBytes: 100_000)
         let outbox = try Outbox(settings, endpoints: [.test()], bootID: nil, newUUID: testUUID)

@@ -66,15 +66,20 @@ struct QueueModel {
     private func delivered(for endpoint: Endpoint) -> Int64 { (unsettled(endpoint).first ?? lastSeq + 1) - 1 }
 
     private mutating func removeDelivered() {
+        while let through = deliveredThrough, rows.contains(where: { $0.seq <= through }) {
+            rows.removeAll { $0.seq <= through }
+        }
+    }
+
+    private var deliveredThrough: Int64? {
         let configured = endpoints.filter { $0.removedAt == nil }
         let required = endpoints.filter { $0.settings.required && ($0.removedAt == nil || !unsettled($0).isEmpty) }
         let optional = configured.filter { !$0.settings.required }
-        if configured.isEmpty { return }
+        if configured.isEmpty { return nil }
         let free = optional.map(delivered).min() ?? lastSeq
         var through = required.map(delivered).min() ?? free
         through = min(through, required.isEmpty ? free : max(free, required.map(\.acked).max()!))
-        through = min(through, endpoints.compactMap { $0.batch.first.map { $0 - 1 } }.min() ?? lastSeq)
-        rows.removeAll { $0.seq <= through }
+        return min(through, endpoints.compactMap { $0.batch.first.map { $0 - 1 } }.min() ?? lastSeq)
     }
 
     mutating func enforceLimit() {

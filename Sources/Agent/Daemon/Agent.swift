@@ -14,7 +14,7 @@ import Uplink
 public final class Agent {
     /// What may differ from one start to the next without the configuration changing.
     public struct Options: Sendable {
-        /// Read a file source from its beginning, whatever was read before.
+        /// Read a file source from its beginning, and track it as if for the first time, odometer included.
         public var fromStart = false
         /// After the end of a file, wait no longer than this for the queue to drain; nil waits as long as it takes.
         public var linger: Duration?
@@ -82,7 +82,10 @@ public final class Agent {
         } catch { throw StartupError(error) }
         let outboxName = outbox.name
         let current = outbox.current
-        let restored = Self.decode(outbox.trackerState, "tracker state", log, StoredState.init(bytes:))
+        // A file that is read again is news to a tracker that has seen its end.
+        let restored =
+            options.fromStart && config.source.isFile
+            ? nil : Self.decode(outbox.trackerState, "tracker state", log, StoredState.init(bytes:))
         let memory =
             options.fromStart ? nil : Self.decode(outbox.sourceState, "state of the source", log, SourceMemory.init(bytes:))
 

@@ -12,6 +12,10 @@ extension SourceConfig {
         }
     }
 
+    var isFile: Bool {
+        if case .file = self { true } else { false }
+    }
+
     /// - Parameter memory: of an earlier run.
     func makeSource(memory: SourceMemory?) -> any FixSource {
         switch self {
