@@ -77,7 +77,8 @@ let package = Package(
             path: "Sources/Simulator", swiftSettings: strict),
 
         .target(
-            name: "TestSupport", dependencies: ["Positioning"], path: "Tests/Support", swiftSettings: strict),
+            name: "TestSupport", dependencies: ["DriveSimulation", "Positioning"], path: "Tests/Support",
+            swiftSettings: strict),
         tests("PositioningTests", ["Positioning"]),
         tests("NMEATests", ["NMEA", "Positioning"]),
         tests("TrackingTests", ["Tracking", "Positioning", "NMEA", "DriveSimulation"]),
