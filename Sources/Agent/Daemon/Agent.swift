@@ -81,7 +81,8 @@ public final class Agent {
         let current = outbox.current
         let restored = Self.decode(outbox.trackerState, "tracker state", log, StoredState.init(bytes:))
         let memory =
-            options.fromStart ? nil : Self.decode(outbox.sourceState, "state of the source", log, SourceMemory.init(bytes:))
+            options.fromStart
+            ? nil : Self.decode(outbox.sourceState, "state of the source", log, SourceMemory.init(bytes:))
 
         let loop = self.loop
         do {
