@@ -42,7 +42,7 @@ size: build
 units:
 	scripts/check-units
 
-expected: build ## write fixtures/nmea/*.expected anew
+expected: setup ## write what the commands make of fixtures/nmea anew
 	scripts/expected
 
 fixtures: setup ## make the simulated logs of fixtures/nmea anew

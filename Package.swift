@@ -77,7 +77,8 @@ let package = Package(
             path: "Sources/Simulator", swiftSettings: strict),
 
         .target(
-            name: "TestSupport", dependencies: ["Positioning"], path: "Tests/Support", swiftSettings: strict),
+            name: "TestSupport", dependencies: ["DriveSimulation", "Positioning"], path: "Tests/Support",
+            swiftSettings: strict),
         tests("PositioningTests", ["Positioning"]),
         tests("NMEATests", ["NMEA", "Positioning"]),
         tests("TrackingTests", ["Tracking", "Positioning", "NMEA", "DriveSimulation"]),
@@ -88,7 +89,10 @@ let package = Package(
         tests("SystemdTests", ["Systemd", logging]),
         tests(
             "AgentTests",
-            ["Agent", "WaypostCLI", "Delivery", "NMEA", "Outbox", "Positioning", "Sensors", "Tracking", "Uplink"]),
+            [
+                "Agent", "WaypostCLI", "Delivery", "NMEA", "Outbox", "Positioning", "Sensors", "Tracking", "Uplink",
+                logging,
+            ]),
         tests("SystemTests", ["Positioning"]),
         tests("SimulationTests", ["DriveSimulation", "Positioning"]),
         // Needs ../shared/corpus; `.ci/run` and `make corpus` run it, `make test` does not.

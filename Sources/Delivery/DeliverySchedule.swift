@@ -216,7 +216,9 @@ extension DeliverySchedule {
         guard waiting > 0 else { return .wait(until: nil) }
         if let wait = later(notFormingBefore, at: now) { return wait }
         if flushCount > 0 || waiting >= limit { return .form(limit: limit) }
-        guard waiting >= settings.minBatch, let oldest = arrivals.first else { return .wait(until: nil) }
+        guard waiting >= settings.minBatch else { return .wait(until: nil) }
+        // Rows that nobody announced were found when the count was corrected: their window is over.
+        guard let oldest = arrivals.first else { return .form(limit: limit) }
         return later(oldest.at + settings.batchWindow, at: now) ?? .form(limit: limit)
     }
 

@@ -4,9 +4,9 @@ import Positioning
 ///
 /// A dated fix sets the clock forward to its UTC. Void and dateless epochs move it on by the median interval of the
 /// dated fixes before. A fix that is not later than the clock holds it. After ten held dated fixes in a row that rise
-/// among themselves the receiver's clock was set back: from there on the clock runs at an offset to UTC. A leap of more
-/// than a day is a break between two recordings, not time that was lived through: it counts as one day, so that a log
-/// put together from two years does not give two years of heartbeats.
+/// among themselves the receiver's clock was set back: the clock makes up for the time in which they came, and from
+/// there on runs at an offset to UTC. A leap of more than a day is a break between two recordings, not time that was
+/// lived through: it counts as one day, so that a log put together from two years does not give two years of heartbeats.
 public struct LogClock: Hashable, Sendable, Codable {
     /// Held fixes after which a clock set back is believed; short repeats in real logs have 3–4.
     public static let heldFixesToRebase = 10
@@ -23,6 +23,7 @@ public struct LogClock: Hashable, Sendable, Codable {
     private var intervals = RecentIntervals()
     private var newestFix: UTCTime?
     private var heldFixes = 0
+    private var firstHeld: UTCTime?
 
     public init() {}
 
@@ -58,10 +59,16 @@ public struct LogClock: Hashable, Sendable, Codable {
         }
         let rises = previous.map { time > $0 } ?? false
         heldFixes = heldFixes > 0 && rises ? heldFixes + 1 : 1
-        if heldFixes >= Self.heldFixesToRebase {
-            let (offset, overflow) = now.nanoseconds.subtractingReportingOverflow(
+        if heldFixes == 1 { firstHeld = time }
+        if heldFixes >= Self.heldFixesToRebase, let firstHeld {
+            let held = Self.eventTime(time, shift: 0).duration(since: Self.eventTime(firstHeld, shift: 0))
+            let reached = now + min(held, Self.leapMax) + .milliseconds(intervals.median ?? 1000)
+            let (offset, overflow) = reached.nanoseconds.subtractingReportingOverflow(
                 Self.eventTime(time, shift: 0).nanoseconds)
-            if !overflow { shift = offset }
+            if !overflow {
+                self.now = reached
+                shift = offset
+            }
             heldFixes = 0
         }
     }

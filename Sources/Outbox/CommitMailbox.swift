@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Positioning
 import Synchronization
 
 /// Between the loop and the writer thread: commits in, replies out, both in order. Only values cross it.
@@ -10,6 +11,7 @@ final class CommitMailbox: Sendable {
         var commits: [Commit] = []
         var replies: [Reply] = []
         var closing = false
+        var ended = false
     }
 
     private let state = Mutex(State())
@@ -64,6 +66,25 @@ final class CommitMailbox: Sendable {
             _ = poll(&wait, 1, -1)
             Self.clear(work)
         }
+    }
+
+    /// The writer has carried out everything and touches nothing any more.
+    func end() {
+        state.withLock { $0.ended = true }
+        Self.signal(ready)
+    }
+
+    /// - Returns: whether the writer ended in time.
+    func waitForEnd(patience: Duration) -> Bool {
+        let deadline = waypost_boottime_ns() + patience.nanoseconds
+        while !state.withLock({ $0.ended }) {
+            let rest = (deadline - waypost_boottime_ns()) / 1_000_000
+            guard rest > 0 else { return false }
+            var wait = pollfd(fd: ready, events: Int16(POLLIN), revents: 0)
+            _ = poll(&wait, 1, Int32(clamping: rest))
+            Self.clear(ready)
+        }
+        return true
     }
 
     func reply(_ reply: Reply) {

@@ -27,6 +27,8 @@ public final class Outbox {
     private let migrations: [String]
     /// A commit whose fate is unknown.
     private var uncertain: (lastSeq: Int64, rows: [NewRow])?
+    /// Rows that are on the medium although the caller was told of a failure: it will hand them in again.
+    private var storedUnseen: [NewRow] = []
 
     /// - Parameters:
     ///   - endpoints: the configured ones, in their order. An endpoint that is no longer among them keeps its cursor
@@ -84,7 +86,7 @@ public final class Outbox {
         var commit = commit
         commit.rows = notYetStored(commit.rows)
         if commit.isEmpty {
-            if bringsRows { uncertain = nil }
+            if bringsRows { allSeen() }
             return current
         }
         var transaction = Transaction(
@@ -94,7 +96,7 @@ public final class Outbox {
             ledger = transaction.ledger
             if let state = commit.trackerState { trackerState = state }
             if let position = commit.sourceState { sourceState = position }
-            if bringsRows { uncertain = nil }
+            if bringsRows { allSeen() }
             return reply
         } catch {
             failed(error, rows: commit.rows)
@@ -150,15 +152,27 @@ public final class Outbox {
         database = nil
     }
 
+    private func allSeen() {
+        uncertain = nil
+        storedUnseen = []
+    }
+
     /// Leaves out rows that a commit has stored although it reported a failure.
     ///
     /// The caller may have lost some of the oldest of them since, so their end is looked for at the beginning of its rows.
     private func notYetStored(_ rows: [NewRow]) -> [NewRow] {
-        guard let uncertain, ledger.lastSeq > uncertain.lastSeq else { return rows }
-        for start in uncertain.rows.indices {
-            let rest = uncertain.rows[start...]
-            if rows.starts(with: rest) { return Array(rows.dropFirst(rest.count)) }
+        if let uncertain, ledger.lastSeq > uncertain.lastSeq {
+            storedUnseen += uncertain.rows
+            self.uncertain = nil
         }
+        guard !rows.isEmpty else { return rows }
+        for start in storedUnseen.indices {
+            let rest = storedUnseen[start...]
+            guard rows.starts(with: rest) else { continue }
+            storedUnseen.removeFirst(start)
+            return Array(rows.dropFirst(storedUnseen.count))
+        }
+        storedUnseen = []
         return rows
     }
 

@@ -10,6 +10,7 @@ public final class OutboxWriter {
     private var thread: pthread_t?
     private var completions: [Completion] = []
     private let path: String
+    private static let patience = Duration.seconds(10)
 
     /// Takes the outbox over; nobody else may use it from now on.
     public init(_ outbox: sending Outbox) throws(OutboxError) {
@@ -32,7 +33,7 @@ public final class OutboxWriter {
         self.thread = thread
     }
 
-    deinit { join() }
+    deinit { join(patience: Self.patience) }
 
     /// Readable when replies wait: then `drain()` is due.
     public var descriptor: Int32 { mailbox.ready }
@@ -55,16 +56,28 @@ public final class OutboxWriter {
     }
 
     /// Carries out what was submitted, calls the completions, closes the outbox and ends the thread.
-    public func close() {
-        join()
+    ///
+    /// A disk that hangs is not waited for longer than `patience`: then the thread is left to itself, and commits are
+    /// without an answer.
+    /// - Returns: whether the thread ended.
+    @discardableResult
+    public func close(patience: Duration = .seconds(10)) -> Bool {
+        let ended = join(patience: patience)
         drain()
+        return ended
     }
 
-    private func join() {
-        guard let thread else { return }
+    @discardableResult
+    private func join(patience: Duration) -> Bool {
+        guard let thread else { return true }
         self.thread = nil
         mailbox.close()
+        guard mailbox.waitForEnd(patience: patience) else {
+            pthread_detach(thread)
+            return false
+        }
         pthread_join(thread, nil)
+        return true
     }
 }
 
@@ -94,5 +107,6 @@ private func writeCommits(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableR
         }
     }
     work.outbox.close()
+    work.mailbox.end()
     return nil
 }

@@ -160,27 +160,25 @@ extension Tracker {
         var time = told ?? from.time ?? fixTime
         // A heartbeat may have been recorded since: time does not run back within a trackable.
         if let recorded = lastRecordedTime, recorded >= time { time = recorded + .milliseconds(1) }
-        var place = StoredState.Anchor(coordinate: from.coordinate, accuracy: from.horizontalAccuracy)
-        if let anchor = motion.anchor,
-            anchor.coordinate.distance(to: from.coordinate)
-                <= settings.motion.stationaryRadius + MotionDetector.gapMargin
-        {
-            place = anchor
+        let parked = motion.anchor.flatMap { anchor in
+            let distance = anchor.coordinate.distance(to: from.coordinate)
+            return distance <= settings.motion.stationaryRadius + MotionDetector.gapMargin ? anchor : nil
         }
+        let coordinate = parked?.coordinate ?? from.coordinate
         counters.trips += 1
         since = time
         halt = nil
         trip = StoredState.Trip(
-            start: time, startCoordinate: place.coordinate, startOdometer: odometer.metres, idle: 0, maxSpeed: nil)
+            start: time, startCoordinate: coordinate, startOdometer: odometer.metres, idle: 0, maxSpeed: nil)
         motion.anchor = nil
         effects.append(
             .announceMotion(
                 MotionChange(
                     moving: true, reason: reason, at: now, decided: utc(at: now), since: time,
-                    coordinate: place.coordinate, evidence: motion.evidence)))
+                    coordinate: coordinate, evidence: motion.evidence)))
         recompute(&effects)
         recordAll(
-            location(from, time: time, at: place, event: .motionchange, reason: reason.rawValue), &effects)
+            location(from, time: time, at: parked, event: .motionchange, reason: reason.rawValue), &effects)
         odometer.start(at: from, time: from.time ?? fixTime, at: departure?.at ?? now)
         segmentReason = nil
         replay(after: index, &effects)
@@ -217,7 +215,7 @@ extension Tracker {
     mutating func announceStop(_ reason: MotionReason, standstill: UTCTime?, _ effects: inout [Effect]) {
         guard let decided = utc(at: now), let fix = lastFix else { return }
         let anchor = motion.anchor ?? StoredState.Anchor(coordinate: fix.coordinate, accuracy: fix.horizontalAccuracy)
-        counters.stops += 1
+        if trip != nil { counters.stops += 1 }
         since = standstill
         halt = nil
         odometer.stop()

@@ -8,7 +8,7 @@ public struct TrackerCounters: Hashable, Sendable {
     private var recordsByEvent = [Int](repeating: 0, count: LocationEvent.allCases.count)
     /// Departures announced.
     public internal(set) var trips = 0
-    /// Stops announced, the first parking place included.
+    /// Stops announced: ends of trips. Where an asset stands when it is first seen it made no stop.
     public internal(set) var stops = 0
     /// Halts that ended without a stop.
     public internal(set) var halts = 0

@@ -23,5 +23,6 @@ struct Check: ParsableCommand {
         } else {
             print("\(file): good\(loaded.warnings.isEmpty ? "" : ", with warnings")")
         }
+        try finishOutput()
     }
 }

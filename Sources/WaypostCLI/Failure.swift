@@ -22,3 +22,8 @@ func printError(_ text: String) {
     let line = Array((text + "\n").utf8)
     _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
+
+/// Hands what was printed on, and fails when it did not get there: a full disk must not look like an empty queue.
+func finishOutput() throws {
+    if fflush(nil) != 0 { throw fail(SystemError("standard output")) }
+}

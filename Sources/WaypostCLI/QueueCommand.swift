@@ -30,7 +30,7 @@ struct Queue: ParsableCommand {
 
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "show", abstract: "Depth, oldest and newest of what waits (the default).")
+            commandName: "show", abstract: "Depth, oldest and newest of what waits.")
 
         @OptionGroup var options: Options
 
@@ -53,11 +53,12 @@ struct Queue: ParsableCommand {
             } catch {
                 throw queueFailure(error)
             }
+            try finishOutput()
         }
     }
 
     struct List: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "List rows, oldest first.")
+        static let configuration = CommandConfiguration(abstract: "List rows as JSON Lines, oldest first.")
 
         @OptionGroup var options: Options
 
@@ -79,6 +80,7 @@ struct Queue: ParsableCommand {
             } catch {
                 throw queueFailure(error)
             }
+            try finishOutput()
         }
 
         private func line(_ row: QueuedLocation) -> String {

@@ -31,6 +31,8 @@ struct Replay: ParsableCommand {
             let loaded = try ConfigurationFile.load(config)
             decoding = loaded.config.source.decoding
             decoding.live = false
+            // Logs are legitimately old: what suits the receiver by default does not suit them.
+            if !loaded.effective.isWritten("rollover", in: "[source]") { decoding.rollover = .off }
             tracking = loaded.config.tracking
         }
         do throws(SystemError) {

@@ -1,5 +1,6 @@
 import Agent
 import ArgumentParser
+import Glibc
 import Logging
 import Systemd
 
@@ -28,6 +29,7 @@ struct Run: ParsableCommand {
     }
 
     func run() throws {
+        Self.occupyStandardDescriptors()
         let loaded = try ConfigurationFile.load(config, requiresCredentials: true)
         let environment = ProcessEnvironment.variables
         let destination = LogDestination.detect(environment: environment)
@@ -44,6 +46,19 @@ struct Run: ParsableCommand {
             logger.critical("\(error)")
             throw ExitCode(error.exitCode)
         }
-        do throws(SystemError) { try agent.run() } catch { throw fail(error, exitCode: 71) }
+        let lost: Int
+        do throws(SystemError) { lost = try agent.run() } catch { throw fail(error, exitCode: 71) }
+        if lost > 0 { throw ExitCode(74) }  // EX_IOERR
+    }
+
+    /// Where one of them was closed, the queue or a connection would get its number, and log lines would go into it.
+    private static func occupyStandardDescriptors() {
+        while true {
+            let descriptor = open("/dev/null", O_RDWR)
+            guard (0...2).contains(descriptor) else {
+                if descriptor > 2 { close(descriptor) }
+                return
+            }
+        }
     }
 }

@@ -30,6 +30,7 @@ struct Status: ParsableCommand {
             throw fail("unexpected reply from \(path)", exitCode: 76)  // EX_PROTOCOL
         }
         print(json ? String(decoding: reply, as: UTF8.self) : summary.text)
+        try finishOutput()
         if summary.health != "ok" { throw ExitCode(1) }
     }
 }

@@ -290,6 +290,12 @@ import Testing
         #expect(schedule.next(at: Self.at(1000)) == .wait(until: nil))
     }
 
+    @Test func sendsRowsThatOnlyACorrectionTold() {
+        var schedule = schedule()
+        schedule.waitingCorrected(to: 5)
+        #expect(schedule.next(at: Self.at(0)) == .form(limit: 100))
+    }
+
     @Test func makesOneLastAttemptAtShutdown() {
         var idle = schedule()
         idle.rowsRecorded(2, at: Self.at(0))

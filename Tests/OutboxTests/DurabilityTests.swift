@@ -115,6 +115,21 @@ import Testing
         #expect(try outbox.append(20..<21).lastSeq == 21)
     }
 
+    /// Found in the file, they are still handed in again when the next commit fails as well.
+    @Test func storesRowsOnceThatReachedTheMediumBeforeASecondError() throws {
+        let outbox = try Outbox.open(scratch)
+        let before = outbox.ledger
+        try outbox.append(0..<10)
+        outbox.ledger = before
+        outbox.failed(OutboxError(.io, path: "", message: ""), rows: (0..<10).map { NewRow(.sample($0)) })
+        // Opens the file again, so that the next commit has descriptors that can be broken.
+        _ = try outbox.commit(Commit(trackerState: [1]))
+        try breakDescriptors(of: scratch.path + "-wal")
+        #expect(throws: OutboxError.self) { try outbox.append(0..<15) }
+        #expect(try outbox.append(0..<20).lastSeq == 20)
+        #expect(try outbox.form(99)?.rows.map(\.location) == (0..<20).map { .sample($0) })
+    }
+
     @Test func storesRowsAgainThatDidNotReachTheMedium() throws {
         let outbox = try Outbox.open(scratch)
         try outbox.append(0..<5)

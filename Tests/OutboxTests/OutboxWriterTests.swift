@@ -1,5 +1,5 @@
 import Glibc
-import Outbox
+@testable import Outbox
 import Testing
 
 @Suite struct OutboxWriterTests {
@@ -41,6 +41,18 @@ import Testing
         writer.close()
         #expect(last == 0)
         #expect(try Outbox.open(scratch).current.rows == 20)
+    }
+
+    /// A disk that hangs must not keep the daemon from ending.
+    @Test func waitsForACommitThatHangsNoLongerThanItIsTold() throws {
+        let writer = try OutboxWriter(try Outbox.open(scratch))
+        // SQLite waits two seconds for this one.
+        let other = try Connection(path: scratch.path, access: .readWrite)
+        try other.execute("BEGIN IMMEDIATE")
+        var answered = false
+        writer.submit(Commit(rows: [NewRow(.sample(1))])) { _ in answered = true }
+        #expect(!writer.close(patience: .milliseconds(20)))
+        #expect(!answered)
     }
 
     @Test func submitsFromACompletion() throws {

@@ -1,14 +1,4 @@
-/// SplitMix64: a small seeded generator, so that a failing random test can be repeated from the seed it prints.
-public struct SeededGenerator: RandomNumberGenerator, Sendable {
-    private var state: UInt64
+import DriveSimulation
 
-    public init(seed: UInt64) { state = seed }
-
-    public mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-}
+/// A small seeded generator, so that a failing random test can be repeated from the seed that it prints.
+public typealias SeededGenerator = SplitMix64

@@ -15,13 +15,21 @@ public struct EffectiveConfiguration: Sendable, CustomStringConvertible {
 
     public var entries: [Entry] = []
 
+    /// Whether a key stands in a file; false for a default.
+    /// - Parameter table: with brackets: `[source]`.
+    public func isWritten(_ key: String, in table: String) -> Bool {
+        entries.contains { $0.table == table && $0.key == key && $0.origin != nil }
+    }
+
     /// The file that would give the same configuration: `key = value  # from file:line`, or `# default`.
     public var description: String {
         var text = ""
         var table: String?
-        for entry in entries {
+        for (index, entry) in entries.enumerated() {
             if entry.table != table {
-                text += (table == nil ? "" : "\n") + entry.table + "\n"
+                // A table without any value would be one that is written and lacks its keys.
+                let isEmpty = entries[index...].prefix { $0.table == entry.table }.allSatisfy { $0.value == nil }
+                text += (table == nil ? "" : "\n") + (isEmpty ? "# " : "") + entry.table + "\n"
                 table = entry.table
             }
             let origin = entry.origin.map { "from \($0.file):\($0.line)" } ?? entry.note ?? "default"

@@ -70,6 +70,8 @@ extension EndpointConfig {
         table.read(
             "on_collision", into: &onCollision, as: .word([("keep", "keep")]),
             alias: .init("shouldClearLocalDataWhenCollision", .keepOnCollision, in: vendor))
+        var allowsPlaintext = false
+        table.read("allow_plaintext", into: &allowsPlaintext, as: .flag)
         table.refuse([
             "delivery", "max_age", "vars", "backup_for", "fresh_head", "metered_interfaces", "metered", "verbose",
             "sign", "tls",
@@ -77,8 +79,6 @@ extension EndpointConfig {
 
         self.init(settings: settings)
         readRequest(table)
-        var allowsPlaintext = false
-        table.read("allow_plaintext", into: &allowsPlaintext, as: .flag)
         guard let url, name != nil else { return nil }
         if !url.isEncrypted, !url.isLoopback {
             let holder = table.has("base_url") ? table : vendor

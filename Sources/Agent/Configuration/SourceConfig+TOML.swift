@@ -11,7 +11,7 @@ extension SourceConfig {
             table.report("kind", "found nothing, expected [source], which says where the fixes come from")
         }
         let kind = table.require("kind", as: .sourceKind)
-        let keys = Keys(table)
+        let keys = Keys(table, kind)
         var decoder = NMEADecoder.Settings(live: kind != .file)
         decoder.read(table, buildDate: table.environment.buildDate)
         guard let kind else { return nil }
@@ -60,15 +60,27 @@ extension SourceConfig {
             ("port", [.tcp, .udp], "a port from 1 to 65535"),
         ]
 
-        init(_ table: TableReader) {
-            table.read("path", into: &path, as: .sourcePath)
-            table.read("baud", into: &speed, as: .baud)
-            table.read("host", into: &host, as: .text("a host name or address") { $0.contains("/") ? Mistake() : nil })
-            table.read("port", into: &port, as: .port)
-            table.read("from", into: &from, as: .text("an address in digits"))
-            table.read("playback", into: &playback, as: .playback)
-            table.read("follow", into: &follow, as: .flag)
+        init(_ table: TableReader, _ kind: Kind?) {
+            // A key of another kind is known, but has no value that would be in force.
+            func read<Value>(_ key: String, into value: inout Value, as form: ValueForm<Value>) {
+                if Self.means(key, kind) { table.read(key, into: &value, as: form) } else { _ = table.take(key) }
+            }
+            func read<Value>(_ key: String, into value: inout Value?, as form: ValueForm<Value>) {
+                if Self.means(key, kind) { table.read(key, into: &value, as: form) } else { _ = table.take(key) }
+            }
+            read("path", into: &path, as: .sourcePath)
+            read("baud", into: &speed, as: .baud)
+            read("host", into: &host, as: .text("a host name or address") { $0.contains("/") ? Mistake() : nil })
+            read("port", into: &port, as: .port)
+            read("from", into: &from, as: .text("an address in digits"))
+            read("playback", into: &playback, as: .playback)
+            read("follow", into: &follow, as: .flag)
             table.read("stale_after", into: &staleness, as: .duration(.between(1, 3600)))
+        }
+
+        private static func means(_ key: String, _ kind: Kind?) -> Bool {
+            guard let kind, let home = Self.homes.first(where: { $0.key == key }) else { return true }
+            return home.kinds.contains(kind)
         }
 
         /// Reports what a kind lacks, and what is there in vain.

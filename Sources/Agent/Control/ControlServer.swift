@@ -29,6 +29,7 @@ final class ControlServer {
     private let answer: Answer
     private var clients: [Int32: Client] = [:]
     private var patienceAlarm: EventLoop.Alarm?
+    private var listenAgainAlarm: EventLoop.Alarm?
 
     /// Listens. A socket file that a dead daemon left behind is replaced; one that answers is not.
     /// - Parameters:
@@ -54,22 +55,34 @@ final class ControlServer {
             guard chmod(path, 0o660) == 0 else { throw SystemError("chmod \(path)") }
             if let group { guard chown(path, uid_t.max, group) == 0 else { throw SystemError("chown \(path)") } }
             guard listen(listener, 8) == 0 else { throw SystemError("listen \(path)") }
-            try loop.watch(listener) { [unowned self] _, now in accept(at: now) }
+            try watchListener()
         } catch {
             Glibc.close(listener)
             throw error
         }
+        listenAgainAlarm = loop.alarm { [unowned self] now in
+            do throws(SystemError) { try watchListener() } catch { listenAgainAlarm?.deadline = now + .seconds(1) }
+        }
         patienceAlarm = loop.alarm { [unowned self] now in dropIdleClients(at: now) }
+    }
+
+    private func watchListener() throws(SystemError) {
+        try loop.watch(listener) { [unowned self] _, now in accept(at: now) }
     }
 
     func close() {
         for client in Array(clients.values) { drop(client) }
         loop.forget(listener)
-        Glibc.close(listener)
+        // While we still listen, nobody else takes the name.
         unlink(path)
+        Glibc.close(listener)
     }
 
     private static func removeStaleSocket(_ path: String) throws(SystemError) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return }
+        // A file that somebody named by mistake is not ours to remove.
+        guard status.st_mode & S_IFMT == S_IFSOCK else { throw SystemError("bind \(path)", code: EEXIST) }
         let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         guard probe >= 0 else { throw SystemError("socket") }
         defer { Glibc.close(probe) }
@@ -82,10 +95,19 @@ final class ControlServer {
 
     private func accept(at now: EventTime) {
         let descriptor = waypost_accept(listener)
-        guard descriptor >= 0 else { return }
-        guard clients.count < Self.clientsMax else {
-            Glibc.close(descriptor)
+        guard descriptor >= 0 else {
+            // Without descriptors the listener would stay ready and keep the loop spinning.
+            if errno == EMFILE || errno == ENFILE {
+                loop.forget(listener)
+                listenAgainAlarm?.deadline = now + .seconds(1)
+            }
             return
+        }
+        // Whoever has idled longest makes room, so that clients that hang keep nobody out.
+        if clients.count >= Self.clientsMax,
+            let idlest = clients.values.min(by: { ($0.deadline ?? now) < ($1.deadline ?? now) })
+        {
+            drop(idlest)
         }
         let client = Client(descriptor: descriptor)
         client.deadline = now + Self.patience
@@ -113,7 +135,8 @@ final class ControlServer {
         if count < 0, errno == EAGAIN || errno == EINTR { return }
         guard count > 0, client.received.count + count <= ControlFrame.bytesMax else { return drop(client) }
         client.received += chunk[..<count]
-        client.deadline = now + Self.patience
+        // A line that comes in drops has no longer than one that does not come.
+        if client.received.contains(0x0A) { client.deadline = now + Self.patience }
         while let end = client.received.firstIndex(of: 0x0A) {
             let line = Array(client.received[..<end])
             client.received.removeSubrange(...end)

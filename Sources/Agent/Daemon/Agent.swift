@@ -24,6 +24,8 @@ public final class Agent {
 
     /// Longest time between SIGTERM and exit that is spent on the network; the unit's TimeoutStopSec is longer.
     private static let shutdownGrace = Duration.seconds(5)
+    /// Longest time after that for a disk that is busy with the last commit.
+    private static let diskGrace = Duration.seconds(2)
 
     private let log: AgentLog
     private let loop: EventLoop
@@ -57,8 +59,9 @@ public final class Agent {
     public init(
         config: AgentConfig, environment: [String: String], logger: Logger, options: Options = Options()
     ) throws(StartupError) {
-        // A peer that goes away while we write to it shows as EPIPE.
+        // A peer that goes away while we write to it shows as EPIPE, a file above the limit of the process as EFBIG.
         signal(SIGPIPE, SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN)
         self.options = options
         log = AgentLog(logger: logger, positions: config.log.positions)
         notifier = Notifier(environment: environment)
@@ -122,7 +125,7 @@ public final class Agent {
             try listen(config.control)
             try watchSignals()
         } catch {
-            recorder.close()
+            recorder.close(patience: Self.diskGrace)
             throw error.code == EADDRINUSE
                 ? StartupError("\(error): another waypost listens there", exitCode: 75)
                 : StartupError("\(error); set [control] socket to a path in a directory of this user", exitCode: 73)
@@ -163,8 +166,9 @@ public final class Agent {
     }
 
     /// Serves until SIGTERM, or with a file until it is read and the queue is drained.
+    /// - Returns: how many locations the disk did not take in the end; they are lost.
     /// - Throws: `SystemError` when the loop cannot wait any more.
-    public func run() throws(SystemError) {
+    public func run() throws(SystemError) -> Int {
         let now = loop.now
         notifier.ready(status: "starting")
         beat(at: now)
@@ -175,9 +179,11 @@ public final class Agent {
         pipeline.close()
         uplink.close()
         control?.close()
-        recorder.close()
+        recorder.close(patience: Self.diskGrace / 2)
         if signals >= 0 { close(signals) }
         log.stopped(waiting: recorder.latest.rows)
+        if recorder.held > 0 { log.lost(recorder.held, because: recorder.lastError?.description) }
+        return recorder.held
     }
 
     private func listen(_ settings: AgentConfig.ControlConfig) throws(SystemError) {
@@ -256,12 +262,13 @@ extension Agent {
 
     private func limitReached(at now: EventTime) {
         if phase == .draining { log.stopping(why: "the time to linger is over") }
-        if phase != .stopped { finish(at: now) }
+        if phase == .stopped { loop.stop() } else { finish(at: now) }
     }
 
     /// One last commit takes what was acknowledged out of the queue.
     private func finish(at now: EventTime) {
         phase = .stopped
+        limitAlarm?.deadline = now + Self.diskGrace
         recorder.commit(at: now) { [unowned self] in loop.stop() }
     }
 }

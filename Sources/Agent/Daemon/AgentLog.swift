@@ -53,6 +53,13 @@ public struct AgentLog {
             ["waiting": String(waiting)])
     }
 
+    func lost(_ count: Int, because reason: String?) {
+        say(
+            .error, MessageID.queue,
+            "queue: \(count) locations could not be stored and are lost: \(reason ?? "the disk did not answer in time")",
+            ["lost": String(count), "state": "failed"])
+    }
+
     func motionChanged(_ change: MotionChange) {
         let state = change.moving ? "moving" : "stationary"
         let since = change.since.map { " since \($0.iso8601)" } ?? ""

@@ -32,6 +32,7 @@ final class Pipeline {
     private var trackerAlarm: EventLoop.Alarm?
     private var watched: (descriptor: Int32, writable: Bool)?
     private var paused = false
+    private var closed = false
     private var flushWanted = false
     private var commitWanted = false
     private var position: FilePosition?
@@ -90,13 +91,14 @@ final class Pipeline {
 
     /// Rows went to disk: a file that waited for that is read on.
     func recorderAdvanced(at now: EventTime) {
-        guard paused, recorder.held <= Self.heldResume else { return }
+        guard paused, !closed, recorder.held <= Self.heldResume else { return }
         paused = false
         source.setPaused(false, at: now)
         settle(at: now)
     }
 
     func close() {
+        closed = true
         if let watched { loop.forget(watched.descriptor) }
         watched = nil
         sourceAlarm?.deadline = nil
@@ -168,12 +170,13 @@ final class Pipeline {
 
     /// After each event: commit and send what is urgent, and watch what the source and the tracker wait for now.
     private func settle(at now: EventTime) {
+        // First: the number of a descriptor that the source has closed may soon belong to somebody else.
+        watchSource()
         if commitWanted || flushWanted { recorder.commit(at: now) }
         if flushWanted { for delivery in deliveries { delivery.flush(at: now) } }
         commitWanted = false
         flushWanted = false
         for delivery in deliveries { delivery.step(at: now) }
-        watchSource()
         sourceAlarm?.deadline = source.nextDeadline
         switch clock {
         case .boot: trackerAlarm?.deadline = run.nextDeadline
@@ -185,8 +188,8 @@ final class Pipeline {
     private func watchSource() {
         let wanted = source.descriptor.map { (descriptor: $0, writable: source.awaitsWritability) }
         if let watched, watched.descriptor != wanted?.descriptor { loop.forget(watched.descriptor) }
+        // Also where nothing seems to have changed: a source that closes and opens may get the same number again.
         guard let wanted else { return watched = nil }
-        guard watched.map({ $0 != wanted }) ?? true else { return }
         do throws(SystemError) {
             try loop.watch(wanted.descriptor, readable: !wanted.writable, writable: wanted.writable) {
                 [unowned self] _, now in

@@ -21,6 +21,9 @@ final class Recorder {
     /// Acknowledged rows alone make a commit only after this long, so that a parked and drained tracker writes nothing.
     private static let settlementPatience = Duration.seconds(900)
 
+    /// When a disk that refused is asked again: after a commit window, within these bounds.
+    private static let retryDelay = Duration.seconds(1)...Duration.seconds(60)
+
     private let settings: Settings
     private let writer: OutboxWriter
     private let log: AgentLog
@@ -72,7 +75,8 @@ final class Recorder {
     /// Takes a row; it reaches the disk with a later commit.
     func record(_ row: NewRow, at now: EventTime) {
         rows.append(row)
-        if windowEnds == nil { windowEnds = now + settings.commitWindow }
+        // Only a disk that has just refused is given longer than the window.
+        if !problem.isOpen || windowEnds == nil { endWindow(by: now + settings.commitWindow) }
         if rows.count > settings.ringMax {
             rows.removeFirst()
             ringDropped += 1
@@ -86,7 +90,7 @@ final class Recorder {
     /// Takes along with the next commit; alone it waits.
     func settle(_ settlement: Settlement, at now: EventTime) {
         settlements.append(settlement)
-        if windowEnds == nil { windowEnds = now + Self.settlementPatience }
+        endWindow(by: now + Self.settlementPatience)
         arm()
     }
 
@@ -130,7 +134,8 @@ final class Recorder {
             case .failure(let error): failed(error, commit)
             }
             for waiter in waiters { waiter() }
-            if commitWanted { self.commit(at: loop.now) }
+            // What was recorded while the commit was under way waits for an alarm that nobody has set yet.
+            if commitWanted { self.commit(at: loop.now) } else { arm() }
         }
     }
 
@@ -152,21 +157,27 @@ final class Recorder {
         ringDropped += excess
         settlements = commit.settlements + settlements
         states = commit.states + states
-        windowEnds = loop.now + settings.commitWindow
+        windowEnds = loop.now + min(max(settings.commitWindow, Self.retryDelay.lowerBound), Self.retryDelay.upperBound)
         switch problem.occurred(at: loop.now.nanoseconds) {
         case .suppressed: break
         default: log.queueProblem(error.description, waiting: rows.count)
         }
-        arm()
         refused(commit.forms, loop.now)
+    }
+
+    private func endWindow(by instant: EventTime) {
+        windowEnds = windowEnds.map { min($0, instant) } ?? instant
     }
 
     private func arm() {
         if underWay == nil { alarm?.deadline = windowEnds }
     }
 
-    func close() {
+    /// Ends the writer's thread, and waits no longer than this for a commit that the disk is busy with.
+    /// - Returns: whether it ended; if not, nobody can say what became of that commit.
+    @discardableResult
+    func close(patience: Duration) -> Bool {
         loop.forget(writer.descriptor)
-        writer.close()
+        return writer.close(patience: patience)
     }
 }

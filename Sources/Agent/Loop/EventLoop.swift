@@ -37,7 +37,6 @@ public final class EventLoop {
     }
 
     private struct Watch {
-        var interest: UInt32
         var handler: (Readiness, EventTime) -> Void
     }
 
@@ -71,17 +70,26 @@ public final class EventLoop {
     }
 
     /// Watches a descriptor, or changes what it is watched for. Regular files cannot be watched (EPERM).
+    ///
+    /// A descriptor that was closed in the meantime and opened again under the same number is watched anew.
     public func watch(
         _ descriptor: Int32, readable: Bool = true, writable: Bool = false,
         _ handler: @escaping (Readiness, EventTime) -> Void
     ) throws(SystemError) {
         let interest = (readable ? EPOLLIN.rawValue : 0) | (writable ? EPOLLOUT.rawValue : 0)
-        if let known = watches[descriptor] {
-            if known.interest != interest { try control(EPOLL_CTL_MOD, descriptor, interest) }
-        } else {
+        if watches[descriptor] == nil {
             try control(EPOLL_CTL_ADD, descriptor, interest)
+        } else {
+            do throws(SystemError) {
+                try control(EPOLL_CTL_MOD, descriptor, interest)
+            } catch {
+                watches[descriptor] = nil
+                // Closing the descriptor took it out of epoll.
+                guard error.code == ENOENT else { throw error }
+                try control(EPOLL_CTL_ADD, descriptor, interest)
+            }
         }
-        watches[descriptor] = Watch(interest: interest, handler: handler)
+        watches[descriptor] = Watch(handler: handler)
     }
 
     /// Stops watching. A descriptor that was closed before it was forgotten has left epoll already; that is no error.

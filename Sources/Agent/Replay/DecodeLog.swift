@@ -62,19 +62,25 @@ public struct DecodeLog {
     private static func line(_ epoch: Epoch) -> String {
         switch epoch {
         case .fix(let fix):
-            var line = fix.time.map(ReplayStory.stamp) ?? "no date  \(UTCTime.clock(fix.timeOfDay).prefix(8))  "
+            var line = stamp(fix.time, fix.timeOfDay)
             line += "  \(fix.mode == .threeD ? "3D" : "2D")"
             line += "  \(degrees(fix.coordinate.latitudeE7)) \(degrees(fix.coordinate.longitudeE7))"
             if let altitude = fix.altitudeMSL { line += "  \(tenths(altitude)) m" }
             if let speed = fix.speed { line += "  \(tenths(speed * 3.6)) km/h" }
             if let course = fix.course { line += "  \(Int(course.rounded()))°" }
-            if let accuracy = fix.horizontalAccuracy { line += "  ±\(tenths(accuracy)) m" }
+            if let accuracy = fix.horizontalAccuracy {
+                line += "  ±\(accuracy < 1 ? ReplayStory.metres(accuracy) : tenths(accuracy)) m"
+            }
             return line + "\n"
         case .void(let void):
             guard let timeOfDay = void.timeOfDay else { return "" }
-            let stamp = void.time.map(ReplayStory.stamp) ?? "no date  \(UTCTime.clock(timeOfDay).prefix(8))  "
-            return "\(stamp)  no fix (\(void.reason == .void ? "void" : "no position"))\n"
+            return "\(stamp(void.time, timeOfDay))  no fix (\(void.reason == .void ? "void" : "no position"))\n"
         }
+    }
+
+    /// As wide without a date as with one.
+    private static func stamp(_ time: UTCTime?, _ timeOfDay: Int) -> String {
+        time.map(ReplayStory.stamp) ?? "no date    \(UTCTime.clock(timeOfDay).prefix(8))"
     }
 
     private static func degrees(_ e7: Int32) -> String {
@@ -93,7 +99,7 @@ public struct DecodeLog {
         var text = "\(counters.bytes) bytes, \(counters.sentences) sentences, \(counters.fixes) fixes, "
         text += "\(counters.voidEpochs) epochs without a fix\n"
         let defects = ReplayStory.defects(counters)
-        if !defects.isEmpty { text += "dropped: \(defects.joined(separator: ", "))\n" }
+        if !defects.isEmpty { text += "defects: \(defects.joined(separator: ", "))\n" }
         return text
     }
 }

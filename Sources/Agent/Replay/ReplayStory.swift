@@ -53,7 +53,7 @@ public struct ReplayStory {
             line(change.since ?? change.decided, "stops", words)
             self.trip = nil
         } else {
-            line(change.since ?? change.decided, "parked", "(\(change.reason.rawValue))")
+            line(change.since ?? change.decided, "parked", "here when first seen (\(change.reason.rawValue))")
         }
         parkedSince = change.moving ? nil : change.since ?? change.decided
     }
@@ -77,8 +77,8 @@ public struct ReplayStory {
         text += "\n"
         row("sentences", "\(decoded.sentences) with a good checksum, \(decoded.bytes) bytes")
         let defects = Self.defects(decoded)
-        if !defects.isEmpty { row("dropped", defects.joined(separator: ", ")) }
-        row("fixes", "\(decoded.fixes), and \(decoded.voidEpochs) epochs without a fix")
+        if !defects.isEmpty { row("defects", defects.joined(separator: ", ")) }
+        row("fixes", "\(decoded.fixes), epochs without a fix: \(decoded.voidEpochs)")
         var admitted = "\(tracked.admitted)"
         let rejections = FixFilter.Rejection.allCases.filter { tracked.rejected($0) > 0 }
         if !rejections.isEmpty {
@@ -86,10 +86,9 @@ public struct ReplayStory {
             admitted += rejections.map { "\(tracked.rejected($0)) by \($0.rawValue)" }.joined(separator: ", ")
         }
         row("admitted", admitted)
-        row(
-            "trips", "\(tracked.trips), stops \(tracked.stops), halts on the way \(tracked.halts), gaps \(tracked.gaps)"
-        )
-        row("kept", "\(tracked.records) locations, \(published) of them published")
+        row("trips", "\(tracked.trips), ended by a stop: \(tracked.stops)")
+        row("on the way", "halts: \(tracked.halts), gaps: \(tracked.gaps)")
+        row("locations", "\(tracked.records) kept, \(published) of them published")
         row("odometer", Self.distance(odometer))
     }
 
@@ -102,16 +101,23 @@ public struct ReplayStory {
 
     static func defects(_ counters: NMEACounters) -> [String] {
         [
-            (counters.checksumErrors, "bad checksums"), (counters.missingChecksums, "without a checksum"),
-            (counters.tooLong, "too long"), (counters.badBytes, "cut off"), (counters.badFields, "with a bad field"),
-            (counters.late, "late"), (counters.dateless, "dateless fixes held back"),
-        ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+            (counters.checksumErrors, "bad checksum"), (counters.missingChecksums, "no checksum"),
+            (counters.tooLong, "too long"), (counters.badBytes, "cut off"), (counters.badFields, "bad field"),
+            (counters.late, "late"), (counters.dateless, "no date yet"),
+        ].filter { $0.0 > 0 }.map { "\($0.1): \($0.0)" }
     }
 
     private static func numbers(_ evidence: MotionEvidence) -> String {
         var words = "evidence \(Int(evidence.evidence.rounded())) m, distance \(Int(evidence.distance.rounded())) m"
-        if let accuracy = evidence.accuracy { words += ", accuracy \(Int(accuracy.rounded())) m" }
+        if let accuracy = evidence.accuracy { words += ", accuracy \(metres(accuracy)) m" }
         return words
+    }
+
+    /// `12`, and below a metre `0.03`: an accuracy is never 0.
+    static func metres(_ accuracy: Double) -> String {
+        guard accuracy < 1 else { return String(Int(accuracy.rounded())) }
+        let hundredths = max(1, Int((accuracy * 100).rounded()))
+        return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100)"
     }
 
     /// `2020-02-07 02:16:18`

@@ -39,12 +39,11 @@ public struct TraceJSON {
         writer.field("latitude", scaled: Int64(location.coordinate.latitudeE7), places: 7)
         writer.field("longitude", scaled: Int64(location.coordinate.longitudeE7), places: 7)
         writer.field("altitude", location.altitudeMSL, places: 2)
-        writer.field("accuracy", location.horizontalAccuracy, places: 1)
+        writer.field("accuracy", scaled: Scaled.accuracy(location.horizontalAccuracy), places: 1)
         writer.field("speed", location.speed, places: 2)
-        writer.field("bearing", location.course, places: 1)
+        writer.field("bearing", scaled: Scaled.course(location.course), places: 1)
         writer.field("moving", location.moving)
         writer.field("event", location.event.rawValue)
-        writer.field("reason", location.reason)
         writer.field("odometer", location.odometer, places: 1)
         writer.field("published", location.published)
         writer.endObject()
@@ -68,6 +67,8 @@ public struct TraceJSON {
     }
 
     private mutating func resolutions(decided: UTCTime?) {
+        // At the start the engine is told before the first trackable: one line for both.
+        guard engine != nil, !network.isEmpty else { return }
         writer.beginObject()
         writer.field("type", word: "resolution")
         writer.field("at_ms", decided?.milliseconds)
@@ -105,8 +106,8 @@ public struct TraceJSON {
             writer.field("longitude", scaled: Int64(fix.coordinate.longitudeE7), places: 7)
             writer.field("altitude", fix.altitudeMSL, places: 2)
             writer.field("speed", fix.speed, places: 3)
-            writer.field("course", fix.course, places: 2)
-            writer.field("accuracy", fix.horizontalAccuracy, places: 2)
+            writer.field("course", scaled: Self.hundredths(fix.course), places: 2)
+            writer.field("accuracy", fix.horizontalAccuracy.map { max($0, 0.01) }, places: 2)
             writer.field("hdop", fix.hdop, places: 2)
             writer.field("satellites", fix.satellitesUsed)
             writer.field("quality", fix.quality.rawValue)
@@ -123,6 +124,11 @@ public struct TraceJSON {
             writer.endObject()
             writer.newline()
         }
+    }
+
+    /// 0…35999: what would round up to 360 degrees is 0.
+    private static func hundredths(_ course: Double?) -> Int64? {
+        Scaled.integer(course, places: 2).map { $0 == 36_000 ? 0 : $0 }
     }
 
     private mutating func time(_ time: UTCTime?, _ timeOfDay: Int) {

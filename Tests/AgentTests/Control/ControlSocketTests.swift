@@ -134,6 +134,43 @@ import Testing
         rmdir(directory)
     }
 
+    @Test func leavesAFileAloneThatIsNoSocket() throws {
+        let directory = try makeTemporaryDirectory()
+        let path = directory + "/precious"
+        close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600))
+        let loop = try EventLoop()
+        let error = #expect(throws: SystemError.self) {
+            _ = try ControlServer(path: path, group: nil, loop: loop) { _, _, _ in }
+        }
+        #expect(error?.code == EEXIST)
+        #expect(access(path, F_OK) == 0)
+        unlink(path)
+        rmdir(directory)
+    }
+
+    @Test func clientsThatHangKeepNobodyOut() throws {
+        let served = try Served()
+        let idle = try (0..<40).map { _ in try served.connection() }
+        defer { for descriptor in idle { close(descriptor) } }
+        let reply = try ControlClient(path: served.path).ask(#"{"id":1,"do":"echo"}"#)
+        #expect(String(decoding: reply, as: UTF8.self).contains("true"))
+    }
+
+    @Test func aLineThatComesInDropsIsNotWaitedForLongerThanOneThatDoesNotCome() throws {
+        let served = try Served()
+        let descriptor = try served.connection()
+        defer { close(descriptor) }
+        var limit = timeval(tv_sec: 0, tv_usec: 50_000)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var closed = false
+        for _ in 0..<400 where !closed {
+            _ = send(descriptor, "x", 1, Int32(MSG_NOSIGNAL))
+            var byte: UInt8 = 0
+            closed = recv(descriptor, &byte, 1, 0) == 0
+        }
+        #expect(closed)
+    }
+
     @Test func saysThatNoDaemonListens() throws {
         let error = #expect(throws: SystemError.self) {
             try ControlClient(path: "/nonexistent/control.sock").ask("{}")

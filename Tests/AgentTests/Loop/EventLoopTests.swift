@@ -68,6 +68,26 @@ import Testing
         #expect(served.count == 1)
     }
 
+    @Test func watchesADescriptorAgainThatWasClosedAndOpenedUnderTheSameNumber() throws {
+        let (first, second) = try (Pipe(), Pipe())
+        let loop = try EventLoop()
+        let number = dup(first.reading)
+        try loop.watch(number) { _, _ in }
+        close(number)
+        #expect(dup2(second.reading, number) == number)
+        defer { close(number) }
+        var served = false
+        try loop.watch(number) { _, _ in
+            served = true
+            loop.stop()
+        }
+        let limit = loop.alarm { _ in loop.stop() }
+        limit.deadline = loop.now + .seconds(5)
+        second.write([1])
+        try loop.run()
+        #expect(served)
+    }
+
     @Test func refusesAFileThatEpollCannotWatch() throws {
         let loop = try EventLoop()
         let file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)

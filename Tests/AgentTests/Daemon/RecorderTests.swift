@@ -1,0 +1,111 @@
+import Delivery
+import Glibc
+import Logging
+import Outbox
+import Positioning
+import TestSupport
+import Testing
+
+@testable import Agent
+
+@Suite struct RecorderTests {
+    /// A recorder over a real queue, with the loop that it lives on.
+    private final class Bench {
+        let directory: String
+        let loop: EventLoop
+        let recorder: Recorder
+        private(set) var stored: [Int64] = []
+        private(set) var refusals = 0
+
+        init(commitWindow: Duration) throws {
+            directory = try makeTemporaryDirectory()
+            loop = try EventLoop()
+            let outbox = try Outbox(
+                OutboxSettings(path: directory + "/outbox.db"),
+                endpoints: [EndpointSettings(name: "main", baseURL: "http://127.0.0.1:9", device: "d")], bootID: nil,
+                newUUID: [UInt8](repeating: 7, count: 16))
+            let current = outbox.current
+            recorder = try Recorder(
+                settings: .init(commitWindow: commitWindow), writer: try OutboxWriter(outbox), current: current,
+                log: AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false),
+                loop: loop)
+            recorder.committed = { [unowned self] reply, _, _ in stored.append(reply.lastSeq) }
+            recorder.refused = { [unowned self] _, _ in refusals += 1 }
+        }
+
+        deinit {
+            recorder.close(patience: .seconds(10))
+            for name in ["", "-wal", "-shm", "-lock"] { unlink("\(directory)/outbox.db\(name)") }
+            rmdir(directory)
+        }
+
+        func record(_ number: Int) {
+            let location = Location(
+                trackable: nil, time: UTCTime(milliseconds: 1_700_000_000_000 + Int64(number)), at: .zero,
+                coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), altitudeMSL: nil, horizontalAccuracy: nil,
+                speed: nil, course: nil, satellitesUsed: nil, mode: nil, quality: nil, moving: true, event: .none,
+                reason: nil, odometer: 0, power: PowerState(), published: true)
+            recorder.record(NewRow(location), at: loop.now)
+        }
+
+        /// Runs the loop until `done`, or 10 s.
+        func run(until done: @escaping () -> Bool) throws {
+            let limit = loop.now + .seconds(10)
+            var poll: EventLoop.Alarm?
+            poll = loop.alarm { [loop] now in
+                if done() || now >= limit { return loop.stop() }
+                poll?.deadline = now + .milliseconds(1)
+            }
+            poll?.deadline = loop.now
+            try loop.run()
+            poll = nil
+        }
+    }
+
+    @Test func aRowThatComesWhileACommitIsUnderWayIsOnDiskAWindowLater() throws {
+        let bench = try Bench(commitWindow: .milliseconds(5))
+        bench.record(1)
+        bench.recorder.commit(at: bench.loop.now)
+        bench.record(2)
+        try bench.run { bench.recorder.held == 0 }
+        #expect(bench.stored == [1, 2])
+    }
+
+    @Test func anAcknowledgementThatWaitsDoesNotMakeALaterRowWait() throws {
+        let bench = try Bench(commitWindow: .milliseconds(5))
+        bench.recorder.settle(Settlement(endpoint: "main", batchID: "none"), at: bench.loop.now)
+        bench.record(1)
+        try bench.run { bench.recorder.held == 0 }
+        #expect(bench.stored == [1])
+    }
+
+    @Test func aDiskThatRefusesIsNotAskedWithoutAPause() throws {
+        let bench = try Bench(commitWindow: .zero)
+        try breakDescriptors(of: bench.directory + "/outbox.db-wal")
+        bench.record(1)
+        try bench.run { bench.refusals > 0 }
+        let refused = bench.loop.now
+        bench.record(2)
+        try bench.run { bench.recorder.held == 0 }
+        #expect(bench.loop.now.duration(since: refused) > .milliseconds(900))
+        #expect(bench.refusals == 1)
+        #expect(bench.stored == [2])
+    }
+
+    /// Makes every descriptor of this file useless for writing, as a failing medium does.
+    private func breakDescriptors(of path: String) throws {
+        let void = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        defer { close(void) }
+        var broken = 0
+        for descriptor in Int32(3)..<1024 {
+            var target = [UInt8](repeating: 0, count: 512)
+            let count = target.withUnsafeMutableBytes {
+                readlink("/proc/self/fd/\(descriptor)", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+            }
+            guard count > 0, String(decoding: target[..<count], as: UTF8.self) == path else { continue }
+            dup2(void, descriptor)
+            broken += 1
+        }
+        try #require(broken > 0)
+    }
+}

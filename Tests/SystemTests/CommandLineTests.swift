@@ -1,0 +1,289 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The commands as somebody types them: what they print where, and their exit statuses.
+@Suite struct CommandLineTests {
+    /// One finished call of the built `waypost`.
+    private struct Call {
+        var status: Int32
+        var output: String
+        var errors: String
+
+        init(_ arguments: [String], input: Data? = nil) throws {
+            let folder = URL(fileURLWithPath: try makeTemporaryDirectory())
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let files = ["input", "output", "errors"].map(folder.appendingPathComponent)
+            for file in files { try (file == files[0] ? input ?? Data() : Data()).write(to: file) }
+            let process = Process()
+            process.executableURL = try BuiltProducts.executable("waypost")
+            process.arguments = arguments
+            process.standardInput = try FileHandle(forReadingFrom: files[0])
+            process.standardOutput = try FileHandle(forWritingTo: files[1])
+            process.standardError = try FileHandle(forWritingTo: files[2])
+            try process.run()
+            process.waitUntilExit()
+            status = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+            output = try String(contentsOf: files[1], encoding: .utf8)
+            errors = try String(contentsOf: files[2], encoding: .utf8)
+        }
+    }
+
+    private func fixture(_ name: String) -> String {
+        BuiltProducts.repository.appendingPathComponent("fixtures/nmea/\(name)").path
+    }
+
+    // Help and version.
+
+    @Test func withoutACommandItPrintsItsHelp() throws {
+        let call = try Call([])
+        #expect(call.status == 0)
+        #expect(call.output == (try Call(["--help"]).output))
+        for command in ["run", "replay", "decode", "check", "queue", "status"] {
+            #expect(call.output.contains("\n  \(command) "), "\(command)")
+        }
+    }
+
+    @Test(arguments: [
+        (["run"], ["--config", "--from-start", "--linger", "SIGTERM"]),
+        (["replay"], ["--config", "--format", "text, jsonl", "<logs>", "waypost replay "]),
+        (["decode"], ["--format", "text, jsonl, none", "<log>", "waypost decode "]),
+        (["check"], ["--print", "<file>", "78"]),
+        (["queue"], ["show", "list", "waypost queue list "]),
+        (["queue", "show"], ["--config", "--path"]),
+        (["queue", "list"], ["--config", "--path", "--count", "--newest", "JSON Lines"]),
+        (["status"], ["--config", "--socket", "--json", "no daemon"]),
+    ])
+    func theHelpOfEachCommandTeaches(command: [String], words: [String]) throws {
+        let call = try Call(command + ["--help"])
+        #expect(call.status == 0 && call.errors.isEmpty)
+        let text = call.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        for word in words + ["OVERVIEW:", "USAGE: waypost"] { #expect(text.contains(word), "\(word)") }
+    }
+
+    @Test func tellsItsVersion() throws {
+        let call = try Call(["--version"])
+        #expect(call.status == 0)
+        #expect(call.output.wholeMatch(of: /[0-9]+\.[0-9]+\.[0-9]+\n/) != nil, "\(call.output)")
+    }
+
+    // Exit statuses, after sysexits.h.
+
+    private static let failures: [(arguments: [String], status: Int32)] = [
+        (["bogus"], 64), (["decode", "--format", "xml"], 64), (["replay"], 64),
+        (["queue", "list", "--count", "0"], 64), (["run", "--linger", "soon"], 64),
+        (["decode", "/nowhere/drive.nmea"], 66), (["replay", "/nowhere/drive.nmea"], 66), (["decode", "/"], 66),
+        (["queue", "--path", "/nowhere/outbox.db"], 66), (["check", "/nowhere/waypost.toml"], 78),
+        (["run", "--config", "/nowhere/waypost.toml"], 78), (["status", "--config", "/nowhere/waypost.toml"], 78),
+        (["status", "--socket", "/nowhere/control.sock"], 2),
+    ]
+
+    @Test(arguments: failures)
+    func endsWithAStatusThatSaysWhatWasWrong(arguments: [String], status: Int32) throws {
+        let call = try Call(arguments)
+        #expect(call.status == status)
+        #expect(call.output.isEmpty)
+        let subject = arguments.last { $0.hasPrefix("/") } ?? "Usage: waypost"
+        #expect(call.errors.contains(subject), "\(call.errors)")
+    }
+
+    @Test func aReaderThatGoesAwayIsNoFailure() throws {
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = try BuiltProducts.executable("waypost")
+        process.arguments = ["replay", "--format", "jsonl", fixture("demo-city-drive.nmea")]
+        process.standardOutput = pipe
+        try pipe.fileHandleForReading.close()
+        try process.run()
+        process.waitUntilExit()
+        // Ended by SIGPIPE, as everything in a pipeline is, or by itself; never with a message of failure.
+        #expect(process.terminationReason == .uncaughtSignal || process.terminationStatus == 0)
+    }
+
+    // decode and replay.
+
+    @Test func decodeAndReplayPrintWhatIsReviewedInTheFixtures() throws {
+        for (arguments, name) in [
+            (["decode", "--format", "jsonl"], "glued-and-garbled.decode.expected"),
+            (["decode"], "glued-and-garbled.decode.txt"),
+            (["replay", "--format", "jsonl"], "two-second-epochs-over-midnight.replay.expected"),
+            (["replay"], "two-second-epochs-over-midnight.replay.txt"),
+        ] {
+            let log = fixture(name.prefix { $0 != "." } + ".nmea")
+            let call = try Call(arguments + [log])
+            #expect(call.status == 0 && call.errors.isEmpty)
+            #expect(call.output == (try String(contentsOfFile: fixture(name), encoding: .utf8)), "\(name)")
+        }
+    }
+
+    @Test func readsStandardInput() throws {
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: fixture("leap-second.nmea")))
+        let expected = try String(contentsOfFile: fixture("leap-second.decode.expected"), encoding: .utf8)
+        #expect(try Call(["decode", "-", "--format", "jsonl"], input: bytes).output == expected)
+        #expect(try Call(["decode", "--format", "jsonl"], input: bytes).output == expected)
+        let replayed = try String(contentsOfFile: fixture("leap-second.replay.expected"), encoding: .utf8)
+        #expect(try Call(["replay", "--format", "jsonl", "-"], input: bytes).output == replayed)
+    }
+
+    @Test func countsWithoutPrintingFixes() throws {
+        let call = try Call(["decode", "--format", "none", fixture("glued-and-garbled.nmea")])
+        #expect(call.output.hasPrefix("2777 bytes, 22 sentences, 10 fixes, 0 epochs without a fix\n"))
+    }
+
+    @Test func anEmptyLogIsNoFailure() throws {
+        #expect(try Call(["decode", "/dev/null"]).output == "0 bytes, 0 sentences, 0 fixes, 0 epochs without a fix\n")
+        #expect(try Call(["replay", "/dev/null"]).output.contains("\ntrips      0"))
+    }
+
+    @Test func replayDecidesByTheSettingsOfTheConfiguration() throws {
+        let rig = try Rig()
+        let file = try rig.configure(
+            source: "kind = \"serial\"\npath = \"/dev/ttyACM0\"", more: "[tracking]\nstop_timeout = \"8m\"")
+        let call = try Call(["replay", "--config", file, fixture("demo-city-drive.nmea")])
+        #expect(call.output.contains("trips      1, ended by a stop: 0\n"), "\(call.output)")
+    }
+
+    @Test func replayMovesTheDatesOfAnOldLogOnlyWhenAsked() throws {
+        let rig = try Rig()
+        let log = fixture("years-on-both-sides-of-the-century.nmea")
+        let serial = "kind = \"serial\"\npath = \"/dev/ttyACM0\""
+        let old = try Call(["replay", "--format", "jsonl", "--config", rig.configure(source: serial), log])
+        #expect(old.output.contains("\"dateless\":0,") && old.output.contains("\"first_ms\":946684799000"))
+        let repaired = try Call([
+            "replay", "--format", "jsonl", "--config", rig.configure(source: serial + "\nrollover = \"repair\""), log,
+        ])
+        #expect(repaired.output.contains("\"dateless\":1,") && !repaired.output.contains("946684799000"))
+    }
+
+    // check.
+
+    @Test func checkSaysThatAGoodConfigurationIsGood() throws {
+        let rig = try Rig()
+        let file = try rig.configure(source: "kind = \"serial\"\npath = \"/dev/ttyACM0\"")
+        let call = try Call(["check", file])
+        #expect(call.status == 0 && call.errors.isEmpty)
+        #expect(call.output == "\(file): good\n")
+    }
+
+    @Test func checkTellsAllProblemsAtOnceByLineAndColumn() throws {
+        let rig = try Rig()
+        let file = rig.path("bad.toml")
+        try """
+        [source]
+        kind = "serial"
+        pth = "/dev/ttyACM0"
+        [tracking]
+        stop_timeout = "5q"
+        [outbox]
+        commit_window = "10d"
+        """.write(toFile: file, atomically: true, encoding: .utf8)
+        let call = try Call(["check", file])
+        #expect(call.status == 78 && call.output.isEmpty)
+        let lines = call.errors.split(separator: "\n")
+        for start in ["1:2: source.path: ", "3:1: source.pth: ", "5:16: tracking.stop_timeout: ", "7:17: outbox."] {
+            #expect(lines.contains { $0.hasPrefix("\(file):\(start)") }, "\(start) in \(call.errors)")
+        }
+        #expect(call.errors.contains("(did you mean path?)"))
+        #expect(lines.allSatisfy { $0.hasPrefix("\(file):") }, "\(call.errors)")
+    }
+
+    @Test func checkPrintsTheEffectiveSettingsWithTheirOrigin() throws {
+        let rig = try Rig()
+        let file = try rig.configure(source: "kind = \"serial\"\npath = \"/dev/ttyACM0\"")
+        let call = try Call(["check", "--print", file])
+        #expect(call.status == 0)
+        #expect(call.output.contains("path = \"/dev/ttyACM0\"  # from \(file):5\n"), "\(call.output)")
+        #expect(call.output.contains("\nstop_timeout = \"5m\"  # default\n"))
+        // What it prints is a configuration again, and means the same.
+        let printed = rig.path("printed.toml")
+        try call.output.write(toFile: printed, atomically: true, encoding: .utf8)
+        let again = try Call(["check", "--print", printed])
+        #expect(again.status == 0, "\(again.errors)")
+        #expect(settings(again.output) == settings(call.output))
+    }
+
+    /// Without the origins.
+    private func settings(_ printed: String) -> [String] {
+        printed.split(separator: "\n").map { String($0.prefix(upTo: $0.range(of: "  #")?.lowerBound ?? $0.endIndex)) }
+    }
+
+    // queue and status.
+
+    @Test func queueTellsWhatWaitsWithAndWithoutADaemon() throws {
+        let rig = try Rig()
+        // Nobody listens at the endpoint.
+        try rig.configure(source: "kind = \"file\"\npath = \"\(fixture("demo-city-drive.nmea"))\"")
+        #expect(try rig.startDaemon(["--linger", "0"]).exitStatus(within: 30) == 0)
+        let config = ["--config", rig.path("waypost.toml")]
+        let show = try Call(["queue"] + config)
+        #expect(show.status == 0 && show.errors.isEmpty)
+        #expect(show.output.contains(": 725 rows\n") && show.output.contains("endpoint main: 725 waiting"))
+        #expect(show.output.contains("oldest  2026-03-02T07:00:29.000Z  seq 1\n"), "\(show.output)")
+        #expect(show.output.contains("newest  2026-03-02T07:29:47.000Z  seq 725\n"), "\(show.output)")
+
+        let rows = try json(Call(["queue", "list", "--count", "1000", "--path", rig.path("outbox.db")]).output)
+        #expect(rows.compactMap { $0["seq"] as? Int } == Array(1...725))
+        let keys: Set = ["seq", "time", "trackable", "latitude", "longitude", "moving", "event", "published"]
+        #expect(rows.allSatisfy { keys.isSubset(of: $0.keys) && $0["trackable"] as? String == "rig" })
+        let newest = try json(Call(["queue", "list", "--newest", "--count", "2"] + config).output)
+        #expect(Set(newest.compactMap { $0["seq"] as? Int }) == [724, 725])
+    }
+
+    @Test func statusIsOneObjectAndTellsHealthByItsExitStatus() throws {
+        let rig = try Rig()
+        try rig.startCollector()
+        try rig.configure(
+            source: "kind = \"file\"\npath = \"\(fixture("demo-city-drive.nmea"))\"\nfollow = true\nplayback = \"max\"")
+        let daemon = try rig.startDaemon()
+        try daemon.waitFor("stationary since 2026-03-02T07:24:47")
+        let config = ["--config", rig.path("waypost.toml")]
+        let deadline = Date(timeIntervalSinceNow: 30)
+        var call = try Call(["status"] + config)
+        while !call.output.contains("725 accepted"), Date() < deadline { call = try Call(["status"] + config) }
+        #expect(call.status == 0, "\(call.output)")
+        for line in [
+            ": ok\n", "receiver   file ", "motion     stationary since 2026-03-02T07:24:47.000Z",
+            "track      725 kept, 2 trips, 2 stops, odometer 5643 m",
+            "endpoint   main: active, 0 waiting, 725 accepted",
+        ] { #expect(call.output.contains(line), "\(line) in \(call.output)") }
+
+        let printed = try Call(["status", "--json"] + config)
+        #expect(printed.status == 0)
+        let report = try #require(try json(printed.output).first)
+        #expect(try json(printed.output).count == 1)
+        #expect(
+            Set(report.keys) == [
+                "id", "ok", "version", "health", "line", "problems", "uptime_s", "wakeups", "motion", "source", "queue",
+                "endpoints",
+            ])
+        #expect(report["health"] as? String == "ok" && (report["problems"] as? [String])?.isEmpty == true)
+        #expect((report["motion"] as? [String: Any])?["stops"] as? Int == 2)
+        #expect((report["source"] as? [String: Any])?["sentences"] as? Int == 3754)
+        #expect((report["queue"] as? [String: Any])?["last_seq"] as? Int == 725)
+        #expect((report["endpoints"] as? [[String: Any]])?.first?["acked"] as? Int == 725)
+
+        // The receiving end goes away: one thing to look at, nothing lost.
+        try rig.stopCollector()
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+        #expect(try Call(["status"] + config).status == 2)
+    }
+
+    @Test func statusNamesAProblemAndEndsWithOne() throws {
+        let rig = try Rig()
+        try rig.configure(source: "kind = \"serial\"\npath = \"\(rig.path("no-receiver"))\"")
+        let daemon = try rig.startDaemon()
+        try daemon.waitFor("receiver serial")
+        let call = try Call(["status", "--socket", rig.path("control.sock")])
+        #expect(call.status == 1)
+        #expect(call.output.contains("degraded") && call.output.contains("\nproblem    receiver: "), "\(call.output)")
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+    }
+
+    private func json(_ lines: String) throws -> [[String: Any]] {
+        try lines.split(separator: "\n").map {
+            try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any], "\($0)")
+        }
+    }
+}
