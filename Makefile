@@ -3,6 +3,7 @@ SHELL := /bin/bash
 prefix ?= /usr/local
 sysconfdir ?= /etc
 unitdir ?= $(prefix)/lib/systemd/system
+mandir ?= $(prefix)/share/man
 udevdir ?= $(prefix)/lib/udev/rules.d
 sysusersdir ?= $(prefix)/lib/sysusers.d
 DESTDIR ?=
@@ -10,7 +11,7 @@ DESTDIR ?=
 debug_build = swift build --build-tests --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo tests test check lint size units expected fixtures fuzz bench corpus install clean
+.PHONY: help setup build demo tests test check lint size units docs expected fixtures fuzz bench corpus install clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
@@ -31,7 +32,7 @@ tests: setup
 test: tests ## every test that needs neither root nor the corpus
 	swift test --skip-build --skip CorpusTests
 
-check: lint tests size units ## format, warnings, imports, size of the binary, unit and udev rules
+check: lint tests size units docs ## format, warnings, imports, size of the binary, unit and udev rules, papers
 
 lint:
 	swift format lint --strict --recursive --parallel Package.swift Sources Tests
@@ -41,6 +42,9 @@ size: build
 
 units:
 	scripts/check-units
+
+docs:
+	scripts/check-docs
 
 expected: setup ## write what the commands make of fixtures/nmea anew
 	scripts/expected
@@ -59,8 +63,11 @@ corpus: tests ## decoder against the recorded logs in ../shared/corpus
 	@test -d ../shared/corpus/nmea || { echo "corpus: ../shared/corpus/nmea is not there" >&2; exit 1; }
 	swift test --skip-build --filter CorpusTests
 
+# As root there is often no swift on the PATH: what was built is found without it.
 install: ## into $(DESTDIR)$(prefix); run make build first
-	install -D -m 0755 "$$(scripts/build --path)/waypost" "$(DESTDIR)$(prefix)/bin/waypost"
+	@test -x .build/release/waypost || { echo "install: nothing built yet: run make build first" >&2; exit 1; }
+	install -D -m 0755 .build/release/waypost "$(DESTDIR)$(prefix)/bin/waypost"
+	install -D -m 0644 docs/waypost.8 "$(DESTDIR)$(mandir)/man8/waypost.8"
 	install -d "$(DESTDIR)$(unitdir)"
 	sed 's#^ExecStart=/usr/bin/#ExecStart=$(prefix)/bin/#' systemd/waypost.service > "$(DESTDIR)$(unitdir)/waypost.service"
 	chmod 0644 "$(DESTDIR)$(unitdir)/waypost.service"

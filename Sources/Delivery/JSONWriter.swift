@@ -30,11 +30,14 @@ public struct JSONWriter: Sendable {
 
     /// The key of the next value. It is written as it stands, so it must need no escapes.
     public mutating func key(_ name: StaticString) {
-        separate()
-        bytes.append(UInt8(ascii: "\""))
-        name.withUTF8Buffer { bytes.append(contentsOf: $0) }
-        bytes.append(UInt8(ascii: "\""))
-        bytes.append(UInt8(ascii: ":"))
+        let comma = needsComma
+        bytes.append(addingCapacity: name.utf8CodeUnitCount + 4) { out in
+            if comma { out.append(UInt8(ascii: ",")) }
+            out.append(UInt8(ascii: "\""))
+            name.withUTF8Buffer { for byte in $0 { out.append(byte) } }
+            out.append(UInt8(ascii: "\""))
+            out.append(UInt8(ascii: ":"))
+        }
         needsComma = false
     }
 
@@ -130,9 +133,11 @@ public struct JSONWriter: Sendable {
     /// A word that needs no escapes.
     public mutating func field(_ name: StaticString, word: StaticString) {
         key(name)
-        bytes.append(UInt8(ascii: "\""))
-        word.withUTF8Buffer { bytes.append(contentsOf: $0) }
-        bytes.append(UInt8(ascii: "\""))
+        bytes.append(addingCapacity: word.utf8CodeUnitCount + 2) { out in
+            out.append(UInt8(ascii: "\""))
+            word.withUTF8Buffer { for byte in $0 { out.append(byte) } }
+            out.append(UInt8(ascii: "\""))
+        }
         needsComma = true
     }
 
@@ -185,37 +190,27 @@ public struct JSONWriter: Sendable {
     }
 
     private mutating func appendInteger(_ value: Int64) {
-        if value < 0 { bytes.append(UInt8(ascii: "-")) }
-        appendDigits(value.magnitude, atLeast: 1)
-    }
-
-    private mutating func appendDigits(_ value: UInt64, atLeast width: Int) {
-        var digits = InlineArray<20, UInt8>(repeating: UInt8(ascii: "0"))
-        var rest = value
-        var start = 20
-        repeat {
-            start -= 1
-            digits[start] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)
-            rest /= 10
-        } while rest > 0
-        start = min(start, 20 - width)
-        for index in start..<20 { bytes.append(digits[index]) }
+        bytes.append(addingCapacity: 20) { out in
+            if value < 0 { out.append(UInt8(ascii: "-")) }
+            out.appendDigits(value.magnitude, atLeast: 1)
+        }
     }
 
     private mutating func appendDecimal(_ scaled: Int64, places: Int) {
         guard places > 0 else { return appendInteger(scaled) }
-        let places = min(places, 18)
-        if scaled < 0 { bytes.append(UInt8(ascii: "-")) }
-        let unit = Scaled.powersOfTen[places]
-        appendDigits(scaled.magnitude / unit, atLeast: 1)
-        bytes.append(UInt8(ascii: "."))
-        var fraction = scaled.magnitude % unit
-        var width = places
+        var width = min(places, 18)
+        let (whole, rest) = scaled.magnitude.quotientAndRemainder(dividingBy: Scaled.powersOfTen[width])
+        var fraction = rest
         while width > 1, fraction % 10 == 0 {
             fraction /= 10
             width -= 1
         }
-        appendDigits(fraction, atLeast: width)
+        bytes.append(addingCapacity: 40) { out in
+            if scaled < 0 { out.append(UInt8(ascii: "-")) }
+            out.appendDigits(whole, atLeast: 1)
+            out.append(UInt8(ascii: "."))
+            out.appendDigits(fraction, atLeast: width)
+        }
     }
 
     private mutating func appendDouble(_ value: Double) {
@@ -254,5 +249,21 @@ public struct JSONWriter: Sendable {
     private mutating func escape(_ letter: UInt8) {
         bytes.append(UInt8(ascii: "\\"))
         bytes.append(letter)
+    }
+}
+
+extension OutputSpan<UInt8> {
+    /// - Parameter width: digits at least, with leading zeros.
+    fileprivate mutating func appendDigits(_ value: UInt64, atLeast width: Int) {
+        var digits = InlineArray<20, UInt8>(repeating: UInt8(ascii: "0"))
+        var rest = value
+        var start = 20
+        repeat {
+            start -= 1
+            let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
+            digits[start] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: digit)
+            rest = quotient
+        } while rest > 0
+        for index in min(start, 20 - width)..<20 { append(digits[index]) }
     }
 }

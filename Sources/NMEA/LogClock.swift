@@ -14,6 +14,8 @@ public struct LogClock: Hashable, Sendable, Codable {
     /// The most that one fix moves the clock on.
     public static let leapMax = Duration.seconds(86_400)
 
+    private static let leapMaxNanoseconds = leapMax.nanoseconds
+
     /// The event time of the last epoch; nil before the first dated fix.
     public private(set) var now: EventTime?
     /// Event time minus fix time in nanoseconds; 0 until a clock set back is followed or a break is crossed.
@@ -72,8 +74,9 @@ public struct LogClock: Hashable, Sendable, Codable {
     }
 
     private mutating func advance(to reached: EventTime) {
-        guard let now, reached > now + Self.leapMax else { return self.now = reached }
-        let leap = now + Self.leapMax
+        guard let now else { return self.now = reached }
+        let leap = now.advanced(byNanoseconds: Self.leapMaxNanoseconds)
+        guard reached > leap else { return self.now = reached }
         shift -= reached.duration(since: leap).nanoseconds
         self.now = leap
     }
@@ -82,6 +85,6 @@ public struct LogClock: Hashable, Sendable, Codable {
     private static func eventTime(_ time: UTCTime, shift: Int64) -> EventTime {
         let limit = Int64.max / 2 / 1_000_000
         let milliseconds = max(-limit, min(limit, time.milliseconds))
-        return EventTime(nanoseconds: milliseconds * 1_000_000) + .nanoseconds(shift)
+        return EventTime(nanoseconds: milliseconds * 1_000_000).advanced(byNanoseconds: shift)
     }
 }

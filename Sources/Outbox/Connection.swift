@@ -129,7 +129,9 @@ final class Statement {
     }
 
     func integer(_ column: Int32) -> Int64? {
-        sqlite3_column_type(handle, column) == SQLITE_NULL ? nil : sqlite3_column_int64(handle, column)
+        // NULL reads as 0, so only a 0 needs the second question.
+        let value = sqlite3_column_int64(handle, column)
+        return value == 0 && sqlite3_column_type(handle, column) == SQLITE_NULL ? nil : value
     }
 
     func text(_ column: Int32) -> String? {

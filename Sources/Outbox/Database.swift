@@ -96,6 +96,7 @@ final class Database {
         range.bind([first, last, feed == .engine ? 1 : 0, Int64(limit)])
         defer { range.reset() }
         var rows: [QueuedLocation] = []
+        rows.reserveCapacity(min(limit, 256))
         while try range.step() {
             var (row, hasGeofence, hasTrip) = Record.location(range, names: names)
             if hasGeofence { row.location.geofence = try crossing(of: row.seq) }

@@ -77,12 +77,19 @@ struct Transaction {
 
     private mutating func append(_ rows: [NewRow]) throws(OutboxError) {
         let keepsUnpublished = ledger.endpoints.contains { $0.removedAt == nil && $0.settings.feed == .engine }
+        // Rows that follow each other mostly bear the same names.
+        var trackable: (name: String?, number: Int64?) = (nil, nil)
+        var reason: (name: String?, number: Int64?) = (nil, nil)
+        let boot = rows.isEmpty ? nil : try bootNumber()
         for row in rows where row.location.published || keepsUnpublished {
             let seq = ledger.lastSeq + 1
             let location = row.location
+            if location.trackable != trackable.name {
+                trackable = (location.trackable, try number(ofTrackable: location.trackable))
+            }
+            if location.reason != reason.name { reason = (location.reason, try number(ofReason: location.reason)) }
             Record.bind(
-                row, seq: seq, trackable: try number(ofTrackable: location.trackable), boot: try bootNumber(),
-                reason: try number(ofReason: location.reason), to: database.insert)
+                row, seq: seq, trackable: trackable.number, boot: boot, reason: reason.number, to: database.insert)
             _ = try database.insert.step()
             database.insert.reset()
             if let crossing = location.geofence { try append(crossing, seq: seq) }

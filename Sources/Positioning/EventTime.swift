@@ -13,8 +13,13 @@ public struct EventTime: Hashable, Comparable, Sendable, Codable {
 
     /// Saturates instead of overflowing, so that an absurd duration is merely "never".
     public static func + (lhs: EventTime, rhs: Duration) -> EventTime {
-        let (sum, overflow) = lhs.nanoseconds.addingReportingOverflow(rhs.nanoseconds)
-        return EventTime(nanoseconds: overflow ? (rhs.nanoseconds > 0 ? .max : .min) : sum)
+        lhs.advanced(byNanoseconds: rhs.nanoseconds)
+    }
+
+    /// Saturates as `+` does.
+    public func advanced(byNanoseconds more: Int64) -> EventTime {
+        let (sum, overflow) = nanoseconds.addingReportingOverflow(more)
+        return EventTime(nanoseconds: overflow ? (more > 0 ? .max : .min) : sum)
     }
 
     public static func - (lhs: EventTime, rhs: Duration) -> EventTime { lhs + (.zero - rhs) }
@@ -32,11 +37,8 @@ public struct EventTime: Hashable, Comparable, Sendable, Codable {
 extension Duration {
     /// Whole nanoseconds, saturating at the ends of `Int64` (292 years).
     public var nanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        if overflow { return seconds > 0 ? .max : .min }
-        let (sum, carry) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
-        return carry ? (seconds > 0 ? .max : .min) : sum
+        let whole = attoseconds / 1_000_000_000
+        return Int64(exactly: whole) ?? (whole > 0 ? .max : .min)
     }
 
     /// Whole milliseconds, truncated toward zero.

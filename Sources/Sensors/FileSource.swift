@@ -12,7 +12,7 @@ public final class FileSource: FixSource {
     /// Where reading began; nil before the file was opened.
     public private(set) var startedAt: FileStart?
 
-    private static let chunkBytes = 65_536
+    private static let chunkBytes = 32_768
     /// At the recorded pace little is read ahead: it has to be kept until it is due.
     private static let recordedChunkBytes = 4096
     private static let chunksPerTurn = 4
@@ -46,6 +46,9 @@ public final class FileSource: FixSource {
     /// At the recorded pace: what was read and is not due yet.
     private var scheduled: [(due: EventTime, event: SourceEvent)] = []
     private var pausedSince: EventTime?
+    /// Memory for the next chunk and what it gives, kept from one to the next.
+    private let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: chunkBytes)
+    private var spare: [SourceEvent] = []
 
     /// What comes after the end of a followed log; nil until then.
     private var live: LiveStream?
@@ -61,6 +64,8 @@ public final class FileSource: FixSource {
         decoder = NMEADecoder(settings: settings.decoder)
         if case .recorded(let factor) = settings.playback { pace = PlaybackPace(factor: factor) }
     }
+
+    deinit { buffer.deallocate() }
 
     public var descriptor: Int32? {
         guard !isPaused, let file, scheduled.isEmpty, live?.isResting != true else { return nil }
@@ -133,9 +138,12 @@ public final class FileSource: FixSource {
     }
 
     private func act(_ deliver: (SourceEvent) -> Void, _ body: (inout [SourceEvent]) -> Void) {
-        var events: [SourceEvent] = []
+        var events = spare
+        spare = []
         body(&events)
         for event in events { deliver(event) }
+        events.removeAll(keepingCapacity: true)
+        spare = events
     }
 
     private func open(at now: EventTime, _ events: inout [SourceEvent]) {
@@ -205,9 +213,8 @@ public final class FileSource: FixSource {
     private func readChunk(
         of file: InputFile, bytes size: Int, at now: EventTime, _ events: inout [SourceEvent]
     ) throws(SourceProblem) -> Int? {
-        let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: size)
-        defer { buffer.deallocate() }
-        guard let count = try file.read(into: buffer, from: offset) else { return nil }
+        let room = UnsafeMutableBufferPointer(rebasing: buffer[..<size])
+        guard let count = try file.read(into: room, from: offset) else { return nil }
         guard count > 0 else { return 0 }
         retry.reset()
         offset += Int64(count)
@@ -230,28 +237,28 @@ public final class FileSource: FixSource {
             return
         }
         let sentencesBefore = decoder.counters.sentences
-        var epochs: [(Epoch, ResumePoint)] = []
-        decoder.decode(bytes, at: now) { epochs.append(($0, $1)) }
-        if decoder.counters.sentences > sentencesBefore { announce(.receiving, &events) }
-        play(epochs, at: now, &events)
-    }
-
-    private func play(_ epochs: [(Epoch, ResumePoint)], at now: EventTime, _ events: inout [SourceEvent]) {
-        for (epoch, resume) in epochs {
-            var epoch = epoch
-            let time = clock.time(of: epoch)
-            epoch.at = time
-            let event = SourceEvent.epoch(epoch, clock: .log(time), position: stream?.position(resume))
-            if let due = pace?.due(time, at: now) {
-                scheduled.append((due, event))
-            } else {
-                events.append(event)
-            }
+        decoder.decode(bytes, at: now) { epoch, resume in
+            announce(.receiving, &events)
+            play(epoch, resume, at: now, &events)
         }
+        if decoder.counters.sentences > sentencesBefore { announce(.receiving, &events) }
         release(at: now, &events)
     }
 
+    private func play(_ epoch: Epoch, _ resume: ResumePoint, at now: EventTime, _ events: inout [SourceEvent]) {
+        let time = clock.time(of: epoch)
+        var epoch = epoch
+        epoch.at = time
+        let event = SourceEvent.epoch(epoch, clock: .log(time), position: stream?.position(resume))
+        if let due = pace?.due(time, at: now) {
+            scheduled.append((due, event))
+        } else {
+            events.append(event)
+        }
+    }
+
     private func release(at now: EventTime, _ events: inout [SourceEvent]) {
+        guard !scheduled.isEmpty else { return }
         let due = scheduled.prefix { $0.due <= now }
         events += due.map(\.event)
         scheduled.removeFirst(due.count)
@@ -347,9 +354,8 @@ extension FileSource {
             live?.streamBroken(goesOnAs: stream, at: now, &events)
             return
         }
-        var epochs: [(Epoch, ResumePoint)] = []
-        decoder.endOfInput { epochs.append(($0, $1)) }
-        play(epochs, at: now, &events)
+        decoder.endOfInput { play($0, $1, at: now, &events) }
+        release(at: now, &events)
         decoder.reset(at: now)
     }
 }

@@ -61,6 +61,18 @@ import Testing
         for word in words + ["OVERVIEW:", "USAGE: waypost"] { #expect(text.contains(word), "\(word)") }
     }
 
+    @Test func theManualNamesEveryOptionOfEveryCommand() throws {
+        let manual = try String(
+            contentsOf: BuiltProducts.repository.appendingPathComponent("docs/waypost.8"), encoding: .utf8
+        ).replacing("\\-", with: "-")
+        for command in [["run"], ["replay"], ["decode"], ["check"], ["queue", "show"], ["queue", "list"], ["status"]] {
+            #expect(manual.contains(".B waypost \(command[0])\n") && manual.contains(".SS \(command[0])\n"))
+            for option in try Call(command + ["--help"]).output.matches(of: /--[a-z-]+/) {
+                #expect(manual.contains(option.output), "\(option.output) of \(command)")
+            }
+        }
+    }
+
     @Test func tellsItsVersion() throws {
         let call = try Call(["--version"])
         #expect(call.status == 0)

@@ -1,6 +1,7 @@
 import Positioning
 import TestSupport
 import Testing
+
 @testable import Tracking
 
 @Suite struct StoredStateTests {
