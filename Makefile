@@ -29,7 +29,7 @@ tests: setup
 	$(debug_build)
 
 test: tests ## every test that needs neither root nor the corpus
-	swift test --skip-build --skip CorpusTests
+	swift test --skip-build --skip CorpusTests --skip RootTests
 
 check: lint tests size units ## format, warnings, imports, size of the binary, unit and udev rules
 

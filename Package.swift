@@ -89,7 +89,7 @@ let package = Package(
         tests(
             "AgentTests",
             ["Agent", "WaypostCLI", "Delivery", "NMEA", "Outbox", "Positioning", "Sensors", "Tracking", "Uplink"]),
-        tests("SystemTests", ["Positioning"]),
+        tests("SystemTests", ["Positioning", "CSQLite"]),
         tests("SimulationTests", ["DriveSimulation", "Positioning"]),
         // Needs ../shared/corpus; `.ci/run` and `make corpus` run it, `make test` does not.
         tests("CorpusTests", ["NMEA", "Positioning", "Tracking", "Agent"]),
