@@ -1,6 +1,7 @@
 import Glibc
-@testable import Outbox
 import Testing
+
+@testable import Outbox
 
 @Suite struct OutboxWriterTests {
     private let scratch: Scratch
