@@ -30,7 +30,7 @@ tests: setup
 	$(debug_build)
 
 test: tests ## every test that needs neither root nor the corpus
-	swift test --skip-build --skip CorpusTests
+	swift test --skip-build --skip CorpusTests --skip RootTests
 
 check: lint tests size units docs ## format, warnings, imports, size of the binary, unit and udev rules, papers
 

@@ -93,7 +93,7 @@ let package = Package(
                 "Agent", "WaypostCLI", "Delivery", "NMEA", "Outbox", "Positioning", "Sensors", "Tracking", "Uplink",
                 logging,
             ]),
-        tests("SystemTests", ["Positioning"]),
+        tests("SystemTests", ["Positioning", "CSQLite"]),
         tests("SimulationTests", ["DriveSimulation", "Positioning"]),
         // Needs ../shared/corpus; `.ci/run` and `make corpus` run it, `make test` does not.
         tests("CorpusTests", ["NMEA", "Positioning", "Tracking", "Agent"]),

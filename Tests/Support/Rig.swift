@@ -71,12 +71,43 @@ public final class Rig {
         return file
     }
 
+    /// Changes a text in the configuration.
+    public func reconfigure(_ text: String, to other: String) throws {
+        let file = path("waypost.toml")
+        try String(contentsOfFile: file, encoding: .utf8).replacingOccurrences(of: text, with: other)
+            .write(toFile: file, atomically: true, encoding: .utf8)
+    }
+
     public func waypost(_ arguments: [String], environment: [String: String] = [:]) throws -> RunningProgram {
         try RunningProgram("waypost", arguments, in: directory, environment: environment)
     }
 
     public func startDaemon(_ arguments: [String] = [], environment: [String: String] = [:]) throws -> RunningProgram {
         try waypost(["run", "--config", path("waypost.toml")] + arguments, environment: environment)
+    }
+
+    /// What `waypost status` says: its exit status, and the object of `--json`.
+    public func status() throws -> (exit: Int32, report: [String: Any]) {
+        let program = try waypost(["status", "--json", "--socket", path("control.sock")])
+        let exit = try program.exitStatus(within: 10)
+        let report = try? JSONSerialization.jsonObject(with: Data(program.text.utf8)) as? [String: Any]
+        return (exit, report ?? [:])
+    }
+
+    /// Asks for the status until `group.member` is as wanted.
+    @discardableResult
+    public func waitFor(
+        _ group: String, _ member: String, within seconds: Double = 20, _ wanted: (Any?) -> Bool
+    ) throws -> (exit: Int32, report: [String: Any]) {
+        let deadline = Date(timeIntervalSinceNow: seconds)
+        while true {
+            let status = try status()
+            if wanted((status.report[group] as? [String: Any])?[member]) { return status }
+            guard Date() < deadline else {
+                throw RunningProgram.Unfinished(text: "\(group).\(member) in: \(status.report)")
+            }
+            usleep(10_000)
+        }
     }
 
     /// A location as the collector stored it.

@@ -6,13 +6,27 @@ public final class RunningProgram {
     private let output: URL
 
     /// - Parameter directory: where its output is kept.
-    public init(
+    public convenience init(
         _ name: String, _ arguments: [String], in directory: URL, environment: [String: String] = [:]
+    ) throws {
+        try self.init(
+            BuiltProducts.executable(name), name: name, arguments, in: directory, environment: environment)
+    }
+
+    /// A line for the shell, in which `$waypost` is our program.
+    public convenience init(shell line: String, in directory: URL) throws {
+        try self.init(
+            URL(fileURLWithPath: "/bin/sh"), name: "shell", ["-c", line], in: directory,
+            environment: ["waypost": BuiltProducts.executable("waypost").path])
+    }
+
+    private init(
+        _ executable: URL, name: String, _ arguments: [String], in directory: URL, environment: [String: String]
     ) throws {
         output = directory.appendingPathComponent("\(name)-\(UUID().uuidString).log")
         try Data().write(to: output)
         let handle = try FileHandle(forWritingTo: output)
-        process.executableURL = try BuiltProducts.executable(name)
+        process.executableURL = executable
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardOutput = handle
@@ -55,6 +69,26 @@ public final class RunningProgram {
         }
     }
 
+    /// The most memory that it has had resident so far, in bytes.
+    public var peakMemory: Int {
+        get throws { try number(of: "VmHWM:") * 1024 }
+    }
+
+    /// Waits until the kernel has stopped it.
+    public func waitUntilStopped() throws {
+        while try !statusLine("State:").contains("T") { usleep(1000) }
+    }
+
+    private func number(of field: String) throws -> Int {
+        let words = try statusLine(field).split(whereSeparator: \.isWhitespace)
+        return words.count > 1 ? Int(words[1]) ?? 0 : 0
+    }
+
+    private func statusLine(_ field: String) throws -> String {
+        let text = try String(contentsOfFile: "/proc/\(processID)/status", encoding: .utf8)
+        return text.split(separator: "\n").first { $0.hasPrefix(field) }.map(String.init) ?? ""
+    }
+
     deinit {
         if process.isRunning { kill(SIGKILL) }
     }
@@ -62,5 +96,7 @@ public final class RunningProgram {
     public struct Unfinished: Error, CustomStringConvertible {
         public let text: String
         public var description: String { text }
+
+        public init(text: String) { self.text = text }
     }
 }

@@ -1,0 +1,85 @@
+import Foundation
+
+/// A TCP server on loopback that does what the test says: a receiver on the network, or an endpoint out of its mind.
+public final class LocalServer {
+    public let port: Int
+    private var listener: Int32 = -1
+    private var connection: Int32 = -1
+
+    /// - Parameter port: 0 lets the system choose.
+    public init(port: Int = 0) throws {
+        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var on: Int32 = 1
+        setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, 4)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_port = UInt16(port).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let listener = self.listener
+        let bound = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, length) == 0 && listen(listener, 8) == 0 && getsockname(listener, $0, &length) == 0
+            }
+        }
+        guard bound else { throw RunningProgram.Unfinished(text: "no server: \(String(cString: strerror(errno)))") }
+        self.port = Int(UInt16(bigEndian: address.sin_port))
+    }
+
+    /// Waits for the next client; the one before is cut off.
+    public func accept() throws {
+        hangUp()
+        var wait = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
+        guard poll(&wait, 1, 20_000) == 1 else { throw RunningProgram.Unfinished(text: "no client came") }
+        connection = accept4(listener)
+    }
+
+    /// - Returns: bytes that the client took before it hung up.
+    @discardableResult
+    public func send(_ bytes: [UInt8]) -> Int {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                Glibc.send(connection, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { break }
+            sent += count
+        }
+        return sent
+    }
+
+    /// What the client has sent, up to the first pause of 50 ms.
+    public func receive() -> [UInt8] {
+        var received: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        var wait = pollfd(fd: connection, events: Int16(POLLIN), revents: 0)
+        while poll(&wait, 1, received.isEmpty ? 10_000 : 50) == 1 {
+            let count = recv(connection, &chunk, chunk.count, 0)
+            guard count > 0 else { break }
+            received += chunk[..<count]
+        }
+        return received
+    }
+
+    public func hangUp() {
+        if connection >= 0 { close(connection) }
+        connection = -1
+    }
+
+    /// Nobody listens any more.
+    public func stop() {
+        hangUp()
+        if listener >= 0 { close(listener) }
+        listener = -1
+    }
+
+    deinit { stop() }
+
+    private func accept4(_ listener: Int32) -> Int32 {
+        let descriptor = Glibc.accept(listener, nil, nil)
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        return descriptor
+    }
+}

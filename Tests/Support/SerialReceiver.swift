@@ -1,0 +1,51 @@
+import Foundation
+
+/// A receiver that can be plugged and unplugged: a pseudo-terminal behind a name that stays the same.
+public final class SerialReceiver {
+    public let path: String
+    private var controller: Int32 = -1
+    private var line: Int32 = -1
+
+    public init(path: String) { self.path = path }
+
+    public func plug() throws {
+        var name = [CChar](repeating: 0, count: 128)
+        guard openpty(&controller, &line, &name, nil, nil) == 0 else {
+            throw RunningProgram.Unfinished(text: "openpty: \(String(cString: strerror(errno)))")
+        }
+        for descriptor in [controller, line] { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+        _ = fcntl(controller, F_SETFL, O_NONBLOCK)
+        // As a program leaves it that has used the line before: nothing is echoed or translated.
+        var settings = termios()
+        tcgetattr(line, &settings)
+        cfmakeraw(&settings)
+        tcsetattr(line, TCSANOW, &settings)
+        unlink(path)
+        symlink(name, path)
+    }
+
+    public func unplug() {
+        unlink(path)
+        for descriptor in [controller, line] where descriptor >= 0 { close(descriptor) }
+        (controller, line) = (-1, -1)
+    }
+
+    /// Returns when everything is on the line, which holds some kilobytes, or when nobody has read for 5 s.
+    /// - Returns: how many bytes are.
+    @discardableResult
+    public func send(_ bytes: [UInt8]) -> Int {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes { write(controller, $0.baseAddress! + sent, min(1024, $0.count - sent)) }
+            if count > 0 {
+                sent += count
+                continue
+            }
+            var wait = pollfd(fd: controller, events: Int16(POLLOUT), revents: 0)
+            guard errno == EAGAIN, poll(&wait, 1, 5000) == 1 else { break }
+        }
+        return sent
+    }
+
+    deinit { unplug() }
+}

@@ -1,0 +1,188 @@
+import CSQLite
+import Foundation
+import TestSupport
+import Testing
+
+/// Files, settings and command lines as they should not be: a clear message or a counted defect, never a trap or a hang.
+@Suite struct BadInputTests {
+    private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
+
+    private func fileSource(_ path: String) -> String { "kind = \"file\"\npath = \"\(path)\"\nplayback = \"max\"" }
+
+    private func uniform(_ count: Int) -> Data {
+        var generator = SeededGenerator(seed: 7)
+        return Data((0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) })
+    }
+
+    @Test(arguments: ["decode", "replay"])
+    func logsThatAreNone(_ command: String) throws {
+        let rig = try Rig()
+        try Data().write(to: URL(fileURLWithPath: rig.path("empty")))
+        try uniform(300_000).write(to: URL(fileURLWithPath: rig.path("binary")))
+        for (log, status, words) in [
+            (rig.path("empty"), 0, ""), (rig.path("binary"), 0, ""), ("/dev/null", 0, ""),
+            (rig.directory.path, 66, "Is a directory"), (rig.path("missing"), 66, "No such file"),
+        ] as [(String, Int32, String)] {
+            let program = try rig.waypost([command, log])
+            #expect(try program.exitStatus(within: 20) == status, "\(log)")
+            #expect(words.isEmpty || program.text.contains(words), "\(log): \(program.text)")
+        }
+    }
+
+    @Test(arguments: [
+        ["--bogus"], ["frobnicate"], ["run", "--linger", "x"], ["run", "--linger=-1"], ["run", "--linger", "nan"],
+        ["decode", "--format", "xml"], ["replay"], ["queue", "list", "--count", "0"],
+    ])
+    func commandLinesThatMeanNothing(_ arguments: [String]) throws {
+        let rig = try Rig()
+        let program = try rig.waypost(arguments)
+        #expect(try program.exitStatus(within: 10) == 64)
+        #expect(program.text.contains("Usage:"))
+    }
+
+    @Test(arguments: ["check", "run"])
+    func configurationsThatCannotBeUsed(_ command: String) throws {
+        let rig = try Rig()
+        try Data([0x61, 0x3D, 0x22, 0xFF, 0xFE, 0x22]).write(to: URL(fileURLWithPath: rig.path("latin.toml")))
+        try Data(repeating: 0x20, count: 1 << 20 + 1).write(to: URL(fileURLWithPath: rig.path("big.toml")))
+        try uniform(5000).write(to: URL(fileURLWithPath: rig.path("binary.toml")))
+        try Data().write(to: URL(fileURLWithPath: rig.path("empty.toml")))
+        let nested = String(repeating: "[", count: 200_000)
+        try "a = \(nested)".write(toFile: rig.path("nested.toml"), atomically: true, encoding: .utf8)
+        mkfifo(rig.path("pipe.toml"), 0o600)
+        for (file, words) in [
+            ("missing.toml", "no such file"), (".", "found a directory"), ("latin.toml", "not valid TOML"),
+            ("big.toml", "1 MiB"), ("binary.toml", "not valid TOML"), ("empty.toml", "source.kind"),
+            ("nested.toml", "not valid TOML"), ("pipe.toml", "device or pipe"),
+        ] {
+            let program = try rig.waypost(
+                command == "run" ? ["run", "--config", rig.path(file)] : [command, rig.path(file)])
+            #expect(try program.exitStatus(within: 20) == 78, "\(file)")
+            #expect(program.text.contains(words), "\(file): \(program.text)")
+        }
+    }
+
+    @Test func outputThatNobodyTakes() throws {
+        let rig = try Rig()
+        for (line, words) in [
+            // The shell's number for a program that SIGPIPE ended, or nothing to complain about.
+            ("{ $waypost decode \(drive); echo $? >&2; } | head -1", "2026-03-02 07:00:00"),
+            ("$waypost decode \(drive) > /dev/full; echo $?", "No space left on device\n74"),
+            ("$waypost replay \(drive) > /dev/full; echo $?", "No space left on device\n74"),
+            (
+                "$waypost check \(BuiltProducts.repository.path)/systemd/waypost.toml > /dev/full; echo $?",
+                "No space left on device\n74"
+            ),
+        ] {
+            let shell = try RunningProgram(shell: line, in: rig.directory)
+            #expect(try shell.exitStatus(within: 20) == 0)
+            #expect(shell.text.contains(words), "\(line): \(shell.text)")
+            #expect(!shell.text.contains("Fatal error"))
+        }
+    }
+
+    @Test func aLineWithoutEndTakesNoMemory() throws {
+        let rig = try Rig()
+        mkfifo(rig.path("line"), 0o600)
+        try rig.configure(source: fileSource(rig.path("line")))
+        let daemon = try rig.startDaemon()
+        let pipe = open(rig.path("line"), O_WRONLY | O_CLOEXEC)
+        try #require(pipe >= 0)
+        let chunk = Array("$GPRMC,".utf8) + [UInt8](repeating: 0x41, count: 1 << 20)
+        for index in 0..<256 {
+            let bytes = index == 0 ? chunk[...] : chunk.dropFirst(7)
+            let written = bytes.withUnsafeBytes { write(pipe, $0.baseAddress, $0.count) }
+            try #require(written == bytes.count)
+        }
+        #expect(try daemon.peakMemory < 100 << 20)
+        close(pipe)
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+    }
+
+    @Test func anEmptyFileAndABinaryOne() throws {
+        let rig = try Rig()
+        for bytes in [Data(), uniform(1 << 20), Data(count: 1 << 20)] {
+            try bytes.write(to: URL(fileURLWithPath: rig.path("log")))
+            try rig.configure(source: fileSource(rig.path("log")))
+            let daemon = try rig.startDaemon()
+            #expect(try daemon.exitStatus(within: 20) == 0)
+            #expect(daemon.text.contains("queue empty"))
+        }
+    }
+
+    @Test(arguments: [
+        ("/dev/null/outbox.db", "check that the state directory exists"), ("/sys/outbox.db", "check owner and mode"),
+        ("/nonexistent/outbox.db", "check that the state directory exists"),
+    ])
+    func placesWhereNoQueueCanBe(_ path: String, _ hint: String) throws {
+        let rig = try Rig()
+        try rig.configure(source: fileSource(drive))
+        try rig.reconfigure(rig.path("outbox.db"), to: path)
+        let daemon = try rig.startDaemon()
+        #expect(try daemon.exitStatus(within: 20) == 73)
+        #expect(daemon.text.contains(path) && daemon.text.contains(hint), "\(daemon.text)")
+    }
+
+    @Test func aQueueThatIsNoneIsLeftAsItIs() throws {
+        let rig = try Rig()
+        let garbage = uniform(20_000)
+        try garbage.write(to: URL(fileURLWithPath: rig.path("outbox.db")))
+        try rig.configure(source: fileSource(drive))
+        let daemon = try rig.startDaemon()
+        #expect(try daemon.exitStatus(within: 20) == 65)
+        #expect(daemon.text.contains("move the file away"))
+        #expect(FileManager.default.contents(atPath: rig.path("outbox.db")) == garbage)
+    }
+
+    @Test func aQueueOfANewerVersionIsLeftAsItIs() throws {
+        let rig = try Rig()
+        try Data().write(to: URL(fileURLWithPath: rig.path("log")))
+        try rig.configure(source: fileSource(rig.path("log")))
+        #expect(try rig.startDaemon().exitStatus(within: 20) == 0)
+        var database: OpaquePointer?
+        try #require(sqlite3_open(rig.path("outbox.db"), &database) == SQLITE_OK)
+        try #require(sqlite3_exec(database, "PRAGMA user_version = 99", nil, nil, nil) == SQLITE_OK)
+        sqlite3_close(database)
+        let before = FileManager.default.contents(atPath: rig.path("outbox.db"))
+        let daemon = try rig.startDaemon()
+        #expect(try daemon.exitStatus(within: 20) == 65)
+        #expect(daemon.text.contains("schema 99 is newer"))
+        #expect(FileManager.default.contents(atPath: rig.path("outbox.db")) == before)
+        #expect(try rig.waypost(["queue", "--config", rig.path("waypost.toml")]).exitStatus(within: 10) == 65)
+    }
+
+    @Test func aSecondInstanceIsToldWhoIsThere() throws {
+        let rig = try Rig()
+        mkfifo(rig.path("pipe"), 0o600)
+        try rig.configure(source: "kind = \"file\"\npath = \"\(rig.path("pipe"))\"\nfollow = true")
+        let first = try rig.startDaemon()
+        try first.waitFor("started")
+        let second = try rig.startDaemon()
+        #expect(try second.exitStatus(within: 20) == 75)
+        #expect(second.text.contains("in use by process \(first.processID)"))
+
+        // Another queue, but the same control socket.
+        try rig.reconfigure("outbox.db", to: "other.db")
+        let third = try rig.startDaemon()
+        #expect(try third.exitStatus(within: 20) == 75)
+        #expect(third.text.contains("another waypost listens there"))
+        #expect(try rig.status().exit == 1)
+        first.kill(SIGTERM)
+        #expect(try first.exitStatus(within: 10) == 0)
+        #expect(try rig.status().exit == 2)
+    }
+
+    /// The queue would be opened under the number of standard error, and log lines written into it.
+    @Test func closedStandardDescriptorsAreHarmless() throws {
+        let rig = try Rig()
+        try rig.startCollector()
+        try rig.configure(source: fileSource(drive))
+        let shell = try RunningProgram(
+            shell: "$waypost run --config \(rig.path("waypost.toml")) <&- >&- 2>&-", in: rig.directory)
+        #expect(try shell.exitStatus(within: 60) == 0)
+        #expect(try rig.received().count == rig.replayed(drive).count)
+        let lock = try String(contentsOfFile: rig.path("outbox.db-lock"), encoding: .utf8)
+        #expect(!lock.contains("<"))
+    }
+}

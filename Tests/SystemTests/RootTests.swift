@@ -1,0 +1,70 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Disks that only root can make. `.ci/run` runs them, `make test` does not.
+@Suite struct RootTests {
+    private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
+
+    /// A file system of 1 MiB in memory.
+    private final class SmallDisk {
+        let path: String
+        private let rig: Rig
+
+        init(_ rig: Rig) throws {
+            self.rig = rig
+            path = rig.path("disk")
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            try run("mount -t tmpfs -o size=1m,mode=700 waypost \(path)")
+        }
+
+        func run(_ line: String) throws {
+            let shell = try RunningProgram(shell: line, in: rig.directory)
+            guard try shell.exitStatus(within: 10) == 0 else { throw RunningProgram.Unfinished(text: shell.text) }
+        }
+
+        deinit { try? run("umount -l \(path)") }
+    }
+
+    private func configure(_ rig: Rig, on disk: SmallDisk) throws {
+        try rig.configure(
+            source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = 300.0", outbox: "commit_window = \"20ms\"",
+            endpoint: "batch_size = 1000\nbatch_window = \"1h\"")
+        try rig.reconfigure(rig.path("outbox.db"), to: disk.path + "/outbox.db")
+    }
+
+    @Test(arguments: [
+        ("cat /dev/zero > $DISK/filler 2>/dev/null; test -s $DISK/filler", "rm $DISK/filler", "free some space"),
+        ("mount -o remount,ro $DISK", "mount -o remount,rw $DISK", "check owner and mode"),
+    ])
+    func aQueueThatFindsNoRoomAtTheStartSaysSo(_ harm: String, _ mend: String, _ hint: String) throws {
+        let rig = try Rig()
+        let disk = try SmallDisk(rig)
+        try configure(rig, on: disk)
+        try disk.run("DISK=\(disk.path); \(harm)")
+        let daemon = try rig.startDaemon()
+        #expect(try daemon.exitStatus(within: 20) == 73)
+        #expect(daemon.text.contains(hint), "\(daemon.text)")
+        try disk.run("DISK=\(disk.path); \(mend)")
+        let later = try rig.startDaemon(["--linger", "0"])
+        #expect(try later.exitStatus(within: 60) == 0)
+    }
+
+    @Test func aDiskThatIsFullForAWhileCostsNothing() throws {
+        let rig = try Rig()
+        let disk = try SmallDisk(rig)
+        try rig.startCollector()
+        try configure(rig, on: disk)
+        let daemon = try rig.startDaemon()
+        try rig.waitFor("motion", "state") { $0 as? String == "moving" }
+        try disk.run("cat /dev/zero > \(disk.path)/filler 2>/dev/null; test -s \(disk.path)/filler")
+        let status = try rig.waitFor("queue", "commit_failed") { ($0 as? Int ?? 0) > 0 }
+        #expect(status.exit == 1)
+        #expect("\(status.report["problems"] ?? "")".contains("free some space"))
+        try disk.run("rm \(disk.path)/filler")
+        #expect(try daemon.exitStatus(within: 60) == 0)
+        let (received, expected) = try (rig.received(), rig.replayed(drive))
+        #expect(received.map(\.timeMs) == expected.map(\.timeMs))
+        #expect(received.map(\.seq) == Array(1...max(1, expected.count)))
+    }
+}
