@@ -18,8 +18,8 @@ final class Pipeline {
     }
 
     /// A file is not read while so many rows wait for the disk.
-    private static let heldMax = 4000
-    private static let heldResume = 1000
+    private static let heldMax = 2000
+    private static let heldResume = 500
 
     let source: any FixSource
     private let recorder: Recorder
