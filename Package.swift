@@ -51,9 +51,7 @@ let package = Package(
                 "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "Systemd", "CTOML",
                 "CLinux", logging,
             ]),
-        room(
-            "WaypostCLI",
-            ["Agent", "Delivery", "NMEA", "Outbox", "Positioning", "Tracking", "Systemd", argumentParser, logging]),
+        room("WaypostCLI", ["Agent", argumentParser]),
         .executableTarget(name: "waypost", dependencies: ["WaypostCLI"], swiftSettings: strict),
 
         // System libraries: shims and module maps, no logic.

@@ -53,6 +53,8 @@ public struct DeliverySchedule: Sendable {
 
     /// When the batch in flight is sent next; nil without one, or while it is being sent.
     public var nextAttemptAt: EventTime? { phase == .formed && !isHeld ? nextAttempt : nil }
+    /// A commit that forms a batch was asked for and has not been answered.
+    public var isForming: Bool { phase == .forming }
     /// After `shutdownRequested`: there is nothing left to do or to wait for.
     public var isShutDown: Bool {
         guard shutdown != nil else { return false }

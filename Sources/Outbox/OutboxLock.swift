@@ -24,7 +24,11 @@ final class OutboxLock {
         _ = pwrite(descriptor, text, text.count, 0)
     }
 
-    deinit { Glibc.close(descriptor) }
+    deinit {
+        // Closing alone would leave the lock with a child that was forked and has not come to its exec yet.
+        flock(descriptor, LOCK_UN)
+        Glibc.close(descriptor)
+    }
 
     private static func pid(in descriptor: Int32) -> Int32? {
         var buffer = [UInt8](repeating: 0, count: 16)

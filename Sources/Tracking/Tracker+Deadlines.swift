@@ -83,6 +83,12 @@ extension Tracker {
     /// The time without a process is a gap like another; its place and time are those of the last fix before it.
     mutating func firstFixAfterRestart(_ restored: StoredState.LastFix, _ effects: inout [Effect]) {
         restoredFix = nil
+        // Earlier than what an earlier run saw: another log, or a clock that was mended. Then nothing lies between, and
+        // records that are dated later are no limit to a departure.
+        if let time = lastFix?.time, time.milliseconds < restored.time.milliseconds - 2000 {
+            forgetRecords(from: time)
+            return
+        }
         guard mayRecordGap(lastFix?.time) else { return }
         segmentReason = "gap"
         let fix = Fix(

@@ -87,11 +87,13 @@ extension Tracker {
         let told = Double(time.milliseconds) - Double(last.milliseconds)
         let step = told - 1000 * now.seconds(since: lastFixAt)
         guard abs(step) > 2000 else { return false }
-        // A departure is never dated before the last record, unless that record is of a clock that was ahead.
-        if step < 0 {
-            for index in tracks.indices where (tracks[index].recorded ?? time) >= time { tracks[index].recorded = nil }
-        }
+        if step < 0 { forgetRecords(from: time) }
         return true
+    }
+
+    /// A departure is never dated before the last record, unless that record is of a clock that was ahead.
+    mutating func forgetRecords(from time: UTCTime) {
+        for index in tracks.indices where (tracks[index].recorded ?? time) >= time { tracks[index].recorded = nil }
     }
 
     mutating func perform(_ transition: MotionDetector.Transition, _ effects: inout [Effect]) {

@@ -1,7 +1,5 @@
 import Agent
 import ArgumentParser
-import NMEA
-import Tracking
 
 struct Replay: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -25,18 +23,9 @@ struct Replay: ParsableCommand {
     var format = ReplayLog.Format.text
 
     func run() throws {
-        var decoding = NMEADecoder.Settings()
-        var tracking = Tracker.Settings(trackables: [Trackable(id: "device")])
-        if let config {
-            let loaded = try ConfigurationFile.load(config)
-            decoding = loaded.config.source.decoding
-            decoding.live = false
-            // Logs are legitimately old: what suits the receiver by default does not suit them.
-            if !loaded.effective.isWritten("rollover", in: "[source]") { decoding.rollover = .off }
-            tracking = loaded.config.tracking
-        }
+        let loaded = try config.map { try ConfigurationFile.load($0) }
         do throws(SystemError) {
-            try ReplayLog(decoding: decoding, tracking: tracking).run(logs: logs, format: format)
+            try ReplayLog(loaded).run(logs: logs, format: format)
         } catch {
             throw fail(error)
         }

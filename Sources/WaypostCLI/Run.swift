@@ -1,8 +1,6 @@
 import Agent
 import ArgumentParser
 import Glibc
-import Logging
-import Systemd
 
 struct Run: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -31,19 +29,13 @@ struct Run: ParsableCommand {
     func run() throws {
         Self.occupyStandardDescriptors()
         let loaded = try ConfigurationFile.load(config, requiresCredentials: true)
-        let environment = ProcessEnvironment.variables
-        let destination = LogDestination.detect(environment: environment)
-        var logger = Logger(label: "waypost") { destination.makeHandler(label: $0) }
-        logger.logLevel = loaded.config.log.level
-        for warning in loaded.warnings { logger.warning("\(warning)") }
         var options = Agent.Options()
         options.fromStart = fromStart
         options.linger = linger.map { .milliseconds(Int64($0 * 1000)) }
         let agent: Agent
         do throws(StartupError) {
-            agent = try Agent(config: loaded.config, environment: environment, logger: logger, options: options)
+            agent = try Agent(loaded, environment: ProcessEnvironment.variables, options: options)
         } catch {
-            logger.critical("\(error)")
             throw ExitCode(error.exitCode)
         }
         let lost: Int

@@ -11,6 +11,7 @@ public enum MainJob {
         try rig.configure(source: source(log), endpoint: endpoint)
         let daemon = try rig.startDaemon()
         guard try daemon.exitStatus(within: 120) == 0 else { throw RunningProgram.Unfinished(text: daemon.text) }
+        try checkNothingWasRefused(rig)
         return (try rig.received(), try rig.replayed(log))
     }
 
@@ -54,8 +55,15 @@ public enum MainJob {
         }
         let last = try rig.startDaemon()
         guard try last.exitStatus(within: 120) == 0 else { throw RunningProgram.Unfinished(text: last.text) }
+        try checkNothingWasRefused(rig)
         survival.received = try rig.received()
         return survival
+    }
+
+    /// The collector refuses a batch whose id came before with other rows, which is how rows would vanish in silence.
+    private static func checkNothingWasRefused(_ rig: Rig) throws {
+        let summary = try rig.stopCollector()
+        guard summary.contains("refused: 0") else { throw RunningProgram.Unfinished(text: summary) }
     }
 
     private static func source(_ log: String) -> String {

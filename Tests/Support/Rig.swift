@@ -41,10 +41,13 @@ public final class Rig {
     }
 
     /// Ends the collector; its port stays reserved for the next one.
-    public func stopCollector() throws {
+    /// - Returns: what it printed, its summary at last.
+    @discardableResult
+    public func stopCollector() throws -> String {
         collector?.kill(SIGTERM)
         _ = try collector?.exitStatus(within: 10)
-        collector = nil
+        defer { collector = nil }
+        return collector?.text ?? ""
     }
 
     /// Writes a configuration with one endpoint, the collector.

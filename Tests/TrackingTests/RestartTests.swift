@@ -130,4 +130,18 @@ import Tracking
         let after = Course(script, restored: course.tracker.state)
         #expect(after.records.allSatisfy { $0.time >= recorded })
     }
+
+    @Test func anEarlierLogAfterTheRestartIsNoGapAndMovesNoDeparture() throws {
+        var script = parked()
+        script.clockStep = 86_400_000
+        let state = Course(script).tracker.state
+        var earlier = parked()
+        earlier.pullAway()
+        earlier.drive(60)
+        let course = Course(earlier, restored: state)
+        #expect(course.records(.gap).isEmpty)
+        let departure = try #require(course.changes.first { $0.moving })
+        let fresh = try #require(Course(earlier).changes.first { $0.moving })
+        #expect(departure.since == fresh.since)
+    }
 }

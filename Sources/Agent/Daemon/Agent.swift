@@ -140,6 +140,23 @@ public final class Agent {
             endpoints: config.endpoints.map { $0.settings.name }, waiting: current.rows)
     }
 
+    /// Logs to where the supervisor wants it: the journal, or standard error.
+    /// - Throws: `StartupError`, which has been logged.
+    public convenience init(
+        _ loaded: LoadedConfiguration, environment: [String: String], options: Options
+    ) throws(StartupError) {
+        let destination = LogDestination.detect(environment: environment)
+        var logger = Logger(label: "waypost") { destination.makeHandler(label: $0) }
+        logger.logLevel = loaded.config.log.level
+        for warning in loaded.warnings { logger.warning("\(warning)") }
+        do throws(StartupError) {
+            try self.init(config: loaded.config, environment: environment, logger: logger, options: options)
+        } catch {
+            logger.critical("\(error)")
+            throw error
+        }
+    }
+
     /// Ties the parts' events together.
     private func connect() {
         recorder.snapshot = { [unowned self] in
@@ -230,7 +247,11 @@ extension Agent {
     private func drain(at now: EventTime) {
         guard case .running = phase else { return }
         phase = .draining
-        if let linger = options.linger { limitAlarm?.deadline = now + linger }
+        if let linger = options.linger {
+            limitAlarm?.deadline = now + linger
+        } else if deliveries.contains(where: { $0.schedule.failures > 0 }) {
+            log.warning("the file is read; waiting for an endpoint that refuses (--linger SECONDS limits this)")
+        }
         recorder.commit(at: now) { [unowned self] in
             for delivery in deliveries { delivery.flush(at: loop.now) }
             progress(at: loop.now)

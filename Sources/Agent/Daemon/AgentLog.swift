@@ -119,10 +119,6 @@ public struct AgentLog {
         say(.notice, MessageID.queue, "queue: written to disk again", ["state": "ok"])
     }
 
-    func queueNotice(_ text: String) {
-        say(.warning, MessageID.queue, "queue: \(text)")
-    }
-
     func warning(_ text: String) {
         say(.warning, MessageID.configuration, text)
     }

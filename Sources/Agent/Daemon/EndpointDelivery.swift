@@ -124,9 +124,9 @@ final class EndpointDelivery {
             batch = reply.formed.first { $0.endpoint == settings.name }
             schedule.batchFormed(count: batch?.rows.count ?? 0, at: now)
         }
-        if reply.dropped != DropCounts() || (asked && batch == nil),
-            let depth = reply.depths.first(where: { $0.endpoint == settings.name })
-        {
+        // Retention removes rows, and a commit that was reported as failed may have formed a batch all the same. While
+        // another request to form is on its way its batch is counted on neither side.
+        if !schedule.isForming, let depth = reply.depths.first(where: { $0.endpoint == settings.name }) {
             let inMemory = recorder.rows.count { wants($0.location) }
             schedule.waitingCorrected(to: depth.waiting + inMemory)
         }

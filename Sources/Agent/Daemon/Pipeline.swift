@@ -172,8 +172,9 @@ final class Pipeline {
     private func settle(at now: EventTime) {
         // First: the number of a descriptor that the source has closed may soon belong to somebody else.
         watchSource()
-        if commitWanted || flushWanted { recorder.commit(at: now) }
+        // The batches that a flush forms are in the commit of the rows that asked for it.
         if flushWanted { for delivery in deliveries { delivery.flush(at: now) } }
+        if commitWanted || flushWanted { recorder.commit(at: now) }
         commitWanted = false
         flushWanted = false
         for delivery in deliveries { delivery.step(at: now) }

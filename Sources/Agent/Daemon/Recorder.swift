@@ -70,7 +70,6 @@ final class Recorder {
 
     /// Rows in memory, those under way included.
     var held: Int { rows.count + (underWay?.rows.count ?? 0) }
-    var isIdle: Bool { underWay == nil && rows.isEmpty && settlements.isEmpty && states.isEmpty && forms.isEmpty }
 
     /// Takes a row; it reaches the disk with a later commit.
     func record(_ row: NewRow, at now: EventTime) {
@@ -94,15 +93,19 @@ final class Recorder {
         arm()
     }
 
+    /// Commits at the end of the loop's turn, together with whatever else comes up in it.
     func stateChanged(_ change: Commit.StateChange, at now: EventTime) {
         states.removeAll { $0.endpoint == change.endpoint }
         states.append(change)
-        commit(at: now)
+        endWindow(by: now)
+        arm()
     }
 
+    /// Forms at the end of the loop's turn, so that rows and the batches of all endpoints share one commit.
     func form(_ request: FormRequest, at now: EventTime) {
         forms.append(request)
-        commit(at: now)
+        endWindow(by: now)
+        arm()
     }
 
     /// Commits what is held, or as soon as the commit under way has ended.

@@ -35,7 +35,9 @@ struct StatusReport {
         for delivery in deliveries {
             if let problem = delivery.lastProblem { problems.append("\(delivery.settings.name): \(problem)") }
             if delivery.schedule.state == .rebind {
-                problems.append("\(delivery.settings.name): address or device changed while locations waited; held")
+                problems.append(
+                    "\(delivery.settings.name): base_url or device changed while locations waited for the old one; held until the old value is back"
+                )
             }
         }
         return problems

@@ -22,6 +22,17 @@ public struct ReplayLog {
         self.tracking = tracking
     }
 
+    /// - Parameter loaded: whose settings decide; nil = the defaults.
+    public init(_ loaded: LoadedConfiguration?) {
+        var decoding = loaded?.config.source.decoding ?? NMEADecoder.Settings()
+        decoding.live = false
+        // Logs are legitimately old: what suits the receiver by default does not suit them.
+        if let loaded, !loaded.effective.isWritten("rollover", in: "[source]") { decoding.rollover = .off }
+        self.init(
+            decoding: decoding,
+            tracking: loaded?.config.tracking ?? Tracker.Settings(trackables: [Trackable(id: "device")]))
+    }
+
     /// Reads one log after the other as one stream.
     /// - Throws: `SystemError` when a log cannot be read or the output cannot be written.
     public func run(logs: [String], format: Format, to descriptor: Int32 = STDOUT_FILENO) throws(SystemError) {
@@ -35,7 +46,7 @@ public struct ReplayLog {
             printer.decoded(epoch)
             let at = clock.time(of: epoch)
             // Before the first date the log has no time that anything could run on.
-            guard clock.now != nil else { return }
+            guard at > .zero else { return }
             run.epochReceived(epoch, at: at) { printer.effect($0, decided: $1) }
         }
 

@@ -1,0 +1,79 @@
+import Delivery
+import Outbox
+import Positioning
+
+/// What stands in a queue, in words and as JSON Lines. It changes nothing, and works beside a running daemon.
+public struct QueueReport {
+    /// The queue could not be read.
+    public struct Failure: Error, CustomStringConvertible {
+        public let description: String
+        /// Of sysexits.h.
+        public let exitCode: Int32
+
+        init(_ error: OutboxError) {
+            description = error.description
+            exitCode =
+                switch error.cause {
+                case .cannotOpen: 66  // EX_NOINPUT
+                case .readOnly: 77  // EX_NOPERM
+                case .corrupt, .newerSchema: 65  // EX_DATAERR
+                case .full, .io, .locked, .refused: 74  // EX_IOERR
+                }
+        }
+    }
+
+    private let reader: OutboxReader
+
+    public init(path: String) throws(Failure) {
+        do throws(OutboxError) { reader = try OutboxReader(path: path) } catch { throw Failure(error) }
+    }
+
+    /// Depth, oldest and newest, and what waits for each endpoint: one line each.
+    public func summary() throws(Failure) -> [String] {
+        do throws(OutboxError) {
+            let rows = try reader.rowCount()
+            var lines = ["queue \(reader.name): \(rows == 0 ? "empty" : "\(rows) rows")"]
+            if let oldest = try reader.oldest(1).first, let newest = try reader.newest(1).first {
+                lines.append("oldest  \(oldest.location.time.iso8601)  seq \(oldest.seq)")
+                lines.append("newest  \(newest.location.time.iso8601)  seq \(newest.seq)")
+            }
+            return try lines + reader.depths().map(Self.line)
+        } catch {
+            throw Failure(error)
+        }
+    }
+
+    /// The oldest rows, or the newest, in the order of the queue: one JSON object each.
+    public func rows(_ count: Int, newest: Bool) throws(Failure) -> [String] {
+        do throws(OutboxError) {
+            return try (newest ? reader.newest(count) : reader.oldest(count)).map(Self.line)
+        } catch {
+            throw Failure(error)
+        }
+    }
+
+    private static func line(_ depth: EndpointDepth) -> String {
+        var line = "endpoint \(depth.endpoint): \(depth.waiting + depth.inFlight) waiting"
+        if depth.inFlight > 0 { line += ", \(depth.inFlight) of them in a formed batch" }
+        if depth.state != .active { line += ", \(depth.state.word)" }
+        if let reason = depth.state.reason, !reason.isEmpty { line += " (\(reason))" }
+        return line
+    }
+
+    private static func line(_ row: QueuedLocation) -> String {
+        let location = row.location
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.field("seq", row.seq)
+        writer.field("time", location.time.iso8601)
+        writer.field("trackable", location.trackable)
+        writer.field("latitude", scaled: Int64(location.coordinate.latitudeE7), places: 7)
+        writer.field("longitude", scaled: Int64(location.coordinate.longitudeE7), places: 7)
+        writer.field("moving", location.moving)
+        writer.field("event", location.event.rawValue)
+        writer.field("reason", location.reason)
+        writer.field("published", location.published)
+        writer.endObject()
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+}
