@@ -51,14 +51,17 @@ import Testing
         /// Runs the loop until `done`, or 10 s.
         func run(until done: @escaping () -> Bool) throws {
             let limit = loop.now + .seconds(10)
+            // The loop keeps its alarms: what they hold on to must be let go of by hand.
+            var isDone: (() -> Bool)? = done
             var poll: EventLoop.Alarm?
-            poll = loop.alarm { [loop] now in
-                if done() || now >= limit { return loop.stop() }
+            poll = loop.alarm { [unowned loop] now in
+                if isDone?() ?? true || now >= limit { return loop.stop() }
                 poll?.deadline = now + .milliseconds(1)
             }
             poll?.deadline = loop.now
             try loop.run()
             poll = nil
+            isDone = nil
         }
     }
 
