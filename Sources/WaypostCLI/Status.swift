@@ -1,33 +1,20 @@
-import Agent
 import ArgumentParser
 import FoundationEssentials
-import Glibc
 
 struct Status: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Ask the running daemon how it is.",
         discussion: "Exit status: 0 all is well, 1 something needs a look, 2 no daemon answers.")
 
-    @Option(help: "The configuration that names the control socket.", completion: .file(extensions: ["toml"]))
-    var config = ConfigurationFile.standardPath
-
-    @Option(help: "The control socket itself, instead of the one in the configuration.", completion: .file())
-    var socket: String?
+    @OptionGroup var daemon: DaemonOptions
 
     @Flag(help: "Everything, as one JSON object.")
     var json = false
 
     func run() throws {
-        let path = try socket ?? ConfigurationFile.load(config).config.control.socket
-        let reply: [UInt8]
-        do throws(SystemError) {
-            reply = try ControlClient(path: path).ask(#"{"id":1,"do":"status"}"#)
-        } catch {
-            printError("waypost: no daemon answers: \(error)")
-            throw ExitCode(2)
-        }
+        let reply = try daemon.ask(#"{"id":1,"do":"status"}"#)
         guard let summary = try? JSONDecoder().decode(StatusSummary.self, from: Data(reply)) else {
-            throw fail("unexpected reply from \(path)", exitCode: 76)  // EX_PROTOCOL
+            throw fail("unexpected reply from the daemon", exitCode: 76)  // EX_PROTOCOL
         }
         print(json ? String(decoding: reply, as: UTF8.self) : summary.text)
         try finishOutput()

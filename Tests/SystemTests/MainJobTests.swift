@@ -78,4 +78,24 @@ import Testing
         #expect(try queue.exitStatus(within: 10) == 0)
         #expect(queue.text.contains("empty"))
     }
+
+    @Test func paceForcesATripAndItsEnd() throws {
+        let rig = try Rig()
+        try rig.startCollector()
+        try rig.configure(source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = 20.0")
+        let daemon = try rig.startDaemon()
+        try daemon.waitFor("stationary since")
+        for (state, motion) in [
+            ("moving", "moving"), ("moving", "moving"), ("auto", "moving"), ("stationary", "stationary"),
+        ] {
+            let pace = try rig.waypost(["pace", state, "--socket", rig.path("control.sock")])
+            #expect(try pace.exitStatus(within: 10) == 0)
+            #expect(pace.text == motion + "\n")
+        }
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 10) == 0)
+        let changes = try rig.received().filter { $0.event == "motionchange" }
+        #expect(changes.map(\.moving) == [false, true, false])
+        #expect(changes.map(\.reason) == ["start", "pace", "pace"])
+    }
 }

@@ -5,10 +5,8 @@ import FoundationEssentials
 struct ControlRequest: Decodable {
     var id: Int?
     var `do`: String
+    /// `pace`: true = moving, false = stationary, absent = auto.
     var moving: Bool?
-    var pace: String?
-    var commit: Bool?
-    var panic: Bool?
 }
 
 /// Why a request was refused, in words for people.

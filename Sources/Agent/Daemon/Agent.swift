@@ -325,9 +325,13 @@ extension Agent {
     private func answer(_ request: ControlRequest, _ writer: inout JSONWriter) throws(ControlError) {
         switch request.do {
         case "status": report(at: loop.now).write(to: &writer)
+        case "pace":
+            let pace: Pace = request.moving.map { $0 ? .moving : .stationary } ?? .auto
+            pipeline.handle(.paceRequested(pace), at: loop.now)
+            writer.field("motion", pipeline.tracker.snapshot.motion.rawValue)
         default:
             throw ControlError(
-                "unknown-verb", "unknown verb \"\(request.do)\"", hint: "this version knows: status")
+                "unknown-verb", "unknown verb \"\(request.do)\"", hint: "this version knows: status, pace")
         }
     }
 

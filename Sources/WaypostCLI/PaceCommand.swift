@@ -1,0 +1,36 @@
+import Agent
+import ArgumentParser
+import FoundationEssentials
+
+struct Pace: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Force the motion state of the running daemon.",
+        discussion: """
+            moving begins a trip at once, stationary ends one; from there on the receiver's evidence decides again, so \
+            that a vehicle that still rolls departs anew. auto takes back a state that waits for the first fix.
+            """)
+
+    enum State: String, ExpressibleByArgument, CaseIterable {
+        case moving, stationary, auto
+    }
+
+    @Argument(help: "moving, stationary or auto.")
+    var state: State
+
+    @OptionGroup var daemon: DaemonOptions
+
+    func run() throws {
+        let moving = state == .auto ? "" : ",\"moving\":\(state == .moving)"
+        let reply = try daemon.ask("{\"id\":1,\"do\":\"pace\"\(moving)}")
+        guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(reply)) else {
+            throw fail("unexpected reply from the daemon", exitCode: 76)  // EX_PROTOCOL
+        }
+        print(answer.motion)
+        try finishOutput()
+    }
+
+    private struct Answer: Decodable {
+        /// The motion state from now on.
+        var motion: String
+    }
+}
