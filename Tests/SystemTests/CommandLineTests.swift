@@ -39,7 +39,7 @@ import Testing
         let call = try Call([])
         #expect(call.status == 0)
         #expect(call.output == (try Call(["--help"]).output))
-        for command in ["run", "replay", "decode", "check", "queue", "status"] {
+        for command in ["run", "replay", "decode", "check", "queue", "status", "pace"] {
             #expect(call.output.contains("\n  \(command) "), "\(command)")
         }
     }
@@ -53,6 +53,7 @@ import Testing
         (["queue", "show"], ["--config", "--path"]),
         (["queue", "list"], ["--config", "--path", "--count", "--newest", "JSON Lines"]),
         (["status"], ["--config", "--socket", "--json", "no daemon"]),
+        (["pace"], ["moving", "stationary", "auto", "--config", "--socket"]),
     ])
     func theHelpOfEachCommandTeaches(command: [String], words: [String]) throws {
         let call = try Call(command + ["--help"])
@@ -65,7 +66,9 @@ import Testing
         let manual = try String(
             contentsOf: BuiltProducts.repository.appendingPathComponent("docs/waypost.8"), encoding: .utf8
         ).replacing("\\-", with: "-")
-        for command in [["run"], ["replay"], ["decode"], ["check"], ["queue", "show"], ["queue", "list"], ["status"]] {
+        for command in [
+            ["run"], ["replay"], ["decode"], ["check"], ["queue", "show"], ["queue", "list"], ["status"], ["pace"],
+        ] {
             #expect(manual.contains(".B waypost \(command[0])\n") && manual.contains(".SS \(command[0])\n"))
             for option in try Call(command + ["--help"]).output.matches(of: /--[a-z-]+/) {
                 #expect(manual.contains(option.output), "\(option.output) of \(command)")
@@ -88,6 +91,8 @@ import Testing
         (["queue", "--path", "/nowhere/outbox.db"], 66), (["check", "/nowhere/waypost.toml"], 78),
         (["run", "--config", "/nowhere/waypost.toml"], 78), (["status", "--config", "/nowhere/waypost.toml"], 78),
         (["status", "--socket", "/nowhere/control.sock"], 2),
+        (["pace", "moving", "--socket", "/nowhere/control.sock"], 2),
+        (["pace", "sideways"], 64),
     ]
 
     @Test(arguments: failures)
