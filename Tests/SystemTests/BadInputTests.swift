@@ -64,15 +64,13 @@ import Testing
 
     @Test func outputThatNobodyTakes() throws {
         let rig = try Rig()
+        let configuration = try rig.configure(source: fileSource(drive))
         for (line, words) in [
             // The shell's number for a program that SIGPIPE ended, or nothing to complain about.
             ("{ $waypost decode \(drive); echo $? >&2; } | head -1", "2026-03-02 07:00:00"),
             ("$waypost decode \(drive) > /dev/full; echo $?", "No space left on device\n74"),
             ("$waypost replay \(drive) > /dev/full; echo $?", "No space left on device\n74"),
-            (
-                "$waypost check \(BuiltProducts.repository.path)/systemd/waypost.toml > /dev/full; echo $?",
-                "No space left on device\n74"
-            ),
+            ("$waypost check \(configuration) > /dev/full; echo $?", "No space left on device\n74"),
         ] {
             let shell = try RunningProgram(shell: line, in: rig.directory)
             #expect(try shell.exitStatus(within: 20) == 0)
