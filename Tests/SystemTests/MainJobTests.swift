@@ -98,4 +98,29 @@ import Testing
         #expect(changes.map(\.moving) == [false, true, false])
         #expect(changes.map(\.reason) == ["start", "pace", "pace"])
     }
+
+    @Test func aFileThatGivesMoreThanMemoryHoldsDoesNotWaitForTheCommitWindow() throws {
+        // Nobody listens, so that no batch makes a commit either.
+        let rig = try Rig()
+        var log = ""
+        for second in 0..<12_000 {
+            let clock = second / 3600 * 10_000 + second / 60 % 60 * 100 + second % 60
+            // 0.012 minutes of latitude a second are 22 m/s.
+            let (degrees, minutes) = (50 + second * 12 / 60_000, second * 12 % 60_000)
+            let digits = String(100_000 + minutes).dropFirst(1)
+            let place = "\(degrees)\(digits.prefix(2)).\(digits.suffix(3))"
+            let body = "GPRMC,\(String(1_000_000 + clock).dropFirst(1)),A,\(place),N,01300.000,E,43.2,0.0,020326,,,A"
+            let sum = Int(body.utf8.reduce(0) { $0 ^ $1 })
+            let checksum = String(0x100 + sum, radix: 16, uppercase: true).dropFirst(1)
+            // As many bytes as a usual cycle has: a piece of the file then holds some 450 fixes.
+            log += "$\(body)*\(checksum)\r\n# \(String(repeating: "-", count: 70))\r\n"
+        }
+        try log.write(toFile: rig.path("long.nmea"), atomically: true, encoding: .utf8)
+        try rig.configure(
+            source: "kind = \"file\"\npath = \"\(rig.path("long.nmea"))\"\nplayback = \"max\"",
+            outbox: "commit_window = \"1h\"", more: "[sampling]\npreset = \"active\"")
+        let daemon = try rig.startDaemon(["--linger", "0"])
+        #expect(try daemon.exitStatus(within: 60) == 0)
+        #expect(try rig.newestRow()?.seq ?? 0 > 10_000)
+    }
 }

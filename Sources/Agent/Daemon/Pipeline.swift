@@ -91,7 +91,9 @@ final class Pipeline {
 
     /// Rows went to disk: a file that waited for that is read on.
     func recorderAdvanced(at now: EventTime) {
-        guard paused, !closed, recorder.held <= Self.heldResume else { return }
+        guard paused, !closed else { return }
+        // Nothing more comes while the file waits: what is held would sit out its commit window.
+        guard recorder.held <= Self.heldResume else { return recorder.commit(at: now) }
         paused = false
         source.setPaused(false, at: now)
         settle(at: now)
