@@ -17,10 +17,6 @@ final class Pipeline {
         case following(shift: Int64)
     }
 
-    /// A file is not read while so many rows wait for the disk.
-    private static let heldMax = 2000
-    private static let heldResume = 500
-
     let source: any FixSource
     private let recorder: Recorder
     private let deliveries: [EndpointDelivery]
@@ -91,9 +87,7 @@ final class Pipeline {
 
     /// Rows went to disk: a file that waited for that is read on.
     func recorderAdvanced(at now: EventTime) {
-        guard paused, !closed else { return }
-        // Nothing more comes while the file waits: what is held would sit out its commit window.
-        guard recorder.held <= Self.heldResume else { return recorder.commit(at: now) }
+        guard paused, !closed, recorder.held <= recorder.rowsMax else { return }
         paused = false
         source.setPaused(false, at: now)
         settle(at: now)
@@ -142,7 +136,9 @@ final class Pipeline {
         case .caughtUp:
             clock = .following(shift: run.reached.nanoseconds - now.nanoseconds)
         }
-        if recorder.held > Self.heldMax, !paused {
+        // A file waits for the disk. It goes on before less is left than makes a commit by itself, which would wait for its
+        // window.
+        if recorder.held > 2 * recorder.rowsMax, !paused {
             paused = true
             source.setPaused(true, at: now)
         }

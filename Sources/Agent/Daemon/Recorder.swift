@@ -68,6 +68,8 @@ final class Recorder {
         try loop.watch(writer.descriptor) { [unowned self] _, _ in self.writer.drain() }
     }
 
+    /// So many rows make a commit by themselves.
+    var rowsMax: Int { settings.rowsMax }
     /// Rows in memory, those under way included.
     var held: Int { rows.count + (underWay?.rows.count ?? 0) }
 
