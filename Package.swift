@@ -25,6 +25,7 @@ let package = Package(
         .executable(name: "waypost", targets: ["waypost"]),
         .executable(name: "waypost-collector", targets: ["waypost-collector"]),
         .executable(name: "waypost-simulate", targets: ["waypost-simulate"]),
+        .executable(name: "waypost-score", targets: ["waypost-score"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -73,6 +74,11 @@ let package = Package(
         .executableTarget(
             name: "waypost-simulate", dependencies: ["DriveSimulation", "Positioning", argumentParser],
             path: "Sources/Simulator", swiftSettings: strict),
+        // How good decisions are, against the truth of simulated drives and in points and metres on recorded ones.
+        room("Scoring", ["DriveSimulation", "NMEA", "Positioning", "Tracking", "Agent"]),
+        .executableTarget(
+            name: "waypost-score", dependencies: ["Scoring", "DriveSimulation", argumentParser],
+            path: "Sources/Score", swiftSettings: strict),
 
         .target(
             name: "TestSupport", dependencies: ["DriveSimulation", "Positioning"], path: "Tests/Support",
@@ -93,8 +99,9 @@ let package = Package(
             ]),
         tests("SystemTests", ["Positioning", "CSQLite"]),
         tests("SimulationTests", ["DriveSimulation", "Positioning"]),
+        tests("ScoringTests", ["Scoring", "DriveSimulation", "NMEA", "Positioning", "Tracking"]),
         // Needs ../shared/corpus; `.ci/run` and `make corpus` run it, `make test` does not.
-        tests("CorpusTests", ["NMEA", "Positioning", "Tracking", "Agent"]),
+        tests("CorpusTests", ["NMEA", "Positioning", "Tracking", "Agent", "Scoring"]),
     ],
     swiftLanguageModes: [.v6],
     cxxLanguageStandard: .cxx17

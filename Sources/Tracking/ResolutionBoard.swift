@@ -15,6 +15,10 @@ struct ResolutionBoard: Sendable {
     }
 
     private var policy: any ResolutionPolicy
+    /// What decides where nothing else does; the profile of the motion state may set another than the settings.
+    var defaultResolution: Resolution {
+        didSet { policy = DefaultResolutionPolicy(defaultResolution: defaultResolution) }
+    }
     private var settings: ResolutionSettings
     private(set) var entries: [Entry]
     private(set) var engine: Resolution?
@@ -23,6 +27,7 @@ struct ResolutionBoard: Sendable {
 
     init(settings: ResolutionSettings, trackables: [Trackable]) {
         self.settings = settings
+        defaultResolution = settings.default
         policy = DefaultResolutionPolicy(defaultResolution: settings.default)
         constantEngine = settings.constantEngine
         entries = trackables.map { Entry(trackable: $0) }
@@ -31,7 +36,7 @@ struct ResolutionBoard: Sendable {
     /// Subscribers and what was published so far stay with trackables that are in both.
     mutating func reload(settings: ResolutionSettings, trackables: [Trackable]) {
         self.settings = settings
-        policy = DefaultResolutionPolicy(defaultResolution: settings.default)
+        defaultResolution = settings.default
         constantEngine = settings.constantEngine
         let before = entries
         entries = trackables.map { trackable in

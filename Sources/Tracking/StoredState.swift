@@ -6,7 +6,7 @@ import Positioning
 /// of fixes make them again.
 public struct StoredState: Hashable, Sendable {
     /// Format of the stored bytes; another one is not read.
-    public static let version = 2
+    public static let version = 3
 
     public struct Anchor: Hashable, Sendable {
         public var coordinate: Coordinate

@@ -138,10 +138,10 @@ extension Tracker {
             advance(fix, time: time, at: now, &effects)
         case .stopping(let since):
             guard settings.motion.staticNavigation, now.seconds(since: since.at) > 5, let anchor = motion.anchor else {
-                sample(fix, time: time, held: nil, &effects)
+                report(fix, time: time, held: nil, &effects)
                 return
             }
-            sample(fix, time: time, held: anchor, &effects)
+            report(fix, time: time, held: anchor, &effects)
         }
     }
 
@@ -150,7 +150,7 @@ extension Tracker {
         if let speed = motion.window.vectorSpeed, motion.window.hasDoppler, speed > trip?.maxSpeed ?? 0 {
             trip?.maxSpeed = speed
         }
-        sample(fix, time: time, held: nil, &effects)
+        report(fix, time: time, held: nil, &effects)
     }
 
     /// - Parameter told: the departure where it was told and not found.
@@ -210,7 +210,7 @@ extension Tracker {
             let entry = ring[position]
             let fix = entry.fix
             odometer.advance(to: fix, time: entry.time, at: entry.at, speedMax: settings.admission.speedMax)
-            sample(fix, time: entry.time, held: nil, late: true, &effects)
+            report(fix, time: entry.time, held: nil, late: true, &effects)
         }
     }
 

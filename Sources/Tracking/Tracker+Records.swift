@@ -4,12 +4,23 @@ extension Tracker {
     /// The latest time that any trackable was recorded with.
     var lastRecordedTime: UTCTime? { tracks.compactMap(\.recorded).max() }
 
+    /// The way of an admitted fix behind the motion detector: fences, nearness, then which trackable keeps it. They all see
+    /// the reported position, which is held while standing, so that drift crosses no fence.
+    /// - Parameters:
+    ///   - held: the place that a standing asset reports instead of the fix.
+    ///   - late: the fix comes from the ring; one that is not later than the last record is left out.
+    mutating func report(
+        _ fix: Fix, time: UTCTime, held: StoredState.Anchor?, late: Bool = false, _ effects: inout [Effect]
+    ) {
+        sample(fix, time: time, held: held, late: late, &effects)
+    }
+
     /// Samples one fix for every trackable.
     /// - Parameters:
     ///   - held: the place that a standing asset reports instead of the fix.
     ///   - late: the fix comes from the ring; one that is not later than the last record is left out.
-    mutating func sample(
-        _ fix: Fix, time: UTCTime, held: StoredState.Anchor?, late: Bool = false, _ effects: inout [Effect]
+    private mutating func sample(
+        _ fix: Fix, time: UTCTime, held: StoredState.Anchor?, late: Bool, _ effects: inout [Effect]
     ) {
         let coordinate = held?.coordinate ?? fix.coordinate
         let opening = held == nil ? segmentReason : nil

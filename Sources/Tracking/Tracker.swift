@@ -160,8 +160,10 @@ public struct Tracker: Sendable {
             recompute(&effects)
         case .settingsReloaded(let settings):
             reload(settings, &effects)
-        case .timeWindowChanged(let open):
+        case .timeWindowChanged(.tracking, let open):
             timeWindowChanged(open: open, &effects)
+        case .timeWindowChanged(.hours, _):
+            break
         case .deadlineReached:
             deadlineReached(&effects)
         case .shutdown:

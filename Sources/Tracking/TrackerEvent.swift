@@ -20,10 +20,18 @@ public enum TrackerEvent: Sendable {
     /// A moving profile for a bounded time, then back by deadline; nil ends it.
     case profileChanged(Boost?)
     case settingsReloaded(Tracker.Settings)
-    /// The schedule opened (true) or closed (false); the calendar is the agent's.
-    case timeWindowChanged(open: Bool)
+    /// A span of days and hours began (true) or ended (false); the calendar is the agent's.
+    case timeWindowChanged(TimeWindow, open: Bool)
     case deadlineReached
     case shutdown
+}
+
+/// Days and hours that mean something to tracking, which itself knows no calendar.
+public enum TimeWindow: Hashable, Sendable {
+    /// The schedule of the whole tracker: open unless told otherwise. Closed, the asset counts as parked.
+    case tracking
+    /// Hours that a resolution rule names, in the words of the configuration: closed unless told otherwise.
+    case hours(String)
 }
 
 /// A motion state forced by hand (`waypost pace`).

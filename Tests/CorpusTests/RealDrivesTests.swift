@@ -1,5 +1,5 @@
-import NMEA
 import Positioning
+import Scoring
 import Testing
 import Tracking
 
@@ -24,37 +24,15 @@ import Tracking
         var moving = false
     }
 
-    /// Decodes a log and drives the tracker as replay does: each deadline before the epoch that passes it.
     private func replay(_ log: String) throws -> Replayed {
-        let (epochs, _, _) = decode(try Corpus.bytes(of: log))
-        var tracker = Tracker(settings: Tracker.Settings(trackables: [Trackable(id: "asset")]), restored: nil)
-        var clock = LogClock()
-        var replayed = Replayed()
-        func perform(_ effects: [Effect]) throws {
-            for effect in effects {
-                switch effect {
-                case .announceMotion(let change):
-                    replayed.moving = change.moving
-                    replayed.changes.append(
-                        Change(
-                            moving: change.moving, reason: change.reason, since: try #require(change.since),
-                            decided: try #require(change.decided)))
-                case .record(let location): replayed.locations.append(location)
-                default: break
-                }
-            }
-        }
-        for epoch in epochs {
-            let at = clock.time(of: epoch)
-            while let due = tracker.nextDeadline, due < at {
-                try perform(tracker.handle(.deadlineReached, at: due))
-            }
-            switch epoch {
-            case .fix(let fix): try perform(tracker.handle(.fixReceived(fix), at: at))
-            case .void(let void): try perform(tracker.handle(.noFix(void.reason), at: at))
-            }
-        }
-        return replayed
+        let tracked = TrackedLog(
+            try Corpus.bytes(of: log), settings: Tracker.Settings(trackables: [Trackable(id: "asset")]))
+        return Replayed(
+            changes: try tracked.motionChanges.map { change in
+                Change(
+                    moving: change.moving, reason: change.reason, since: try #require(change.since),
+                    decided: try #require(change.decided))
+            }, locations: tracked.locations, moving: tracked.motionChanges.last?.moving ?? false)
     }
 
     /// Within 15 s before the first and after the second time of that day.

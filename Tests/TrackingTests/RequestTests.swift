@@ -65,14 +65,14 @@ import Tracking
         var script = Script()
         script.stand(100)
         script.pullAway()
-        script.happen(.timeWindowChanged(open: false))
+        script.happen(.timeWindowChanged(.tracking, open: false))
         let closed = script.elapsed
         script.trip(metres: 5000)
         script.stand(3600)
         let before = Course(script)
         #expect(before.changes.map(\.moving) == [false, true, false])
         #expect(before.records.allSatisfy { $0.at.seconds <= closed })
-        script.happen(.timeWindowChanged(open: true))
+        script.happen(.timeWindowChanged(.tracking, open: true))
         script.stand(100)
         #expect(Course(script).changes.last?.moving == true)
     }

@@ -1,0 +1,44 @@
+import Agent
+import NMEA
+import Positioning
+import Tracking
+
+/// What tracking makes of the bytes of a log, as `waypost replay` would.
+public struct TrackedLog: Sendable {
+    /// Every effect in order.
+    public private(set) var effects: [Effect] = []
+    /// The tracker after the last epoch.
+    public let tracker: Tracker
+
+    /// - Parameters:
+    ///   - bytes: NMEA 0183.
+    ///   - observe: sees each epoch with its event time before the tracker does.
+    public init(
+        _ bytes: [UInt8], settings: Tracker.Settings, decoding: NMEADecoder.Settings = .init(),
+        observe: (Epoch, EventTime) -> Void = { _, _ in }
+    ) {
+        var decoder = NMEADecoder(settings: decoding)
+        var clock = LogClock()
+        var run = TrackerRun(tracker: Tracker(settings: settings, restored: nil))
+        var effects: [Effect] = []
+        func take(_ epoch: Epoch) {
+            let at = clock.time(of: epoch)
+            // Before the first date the log has no time that anything could run on.
+            guard at > .zero else { return }
+            observe(epoch, at)
+            run.epochReceived(epoch, at: at) { effect, _ in effects.append(effect) }
+        }
+        decoder.decode(bytes.span, at: .zero) { epoch, _ in take(epoch) }
+        decoder.endOfInput { epoch, _ in take(epoch) }
+        self.effects = effects
+        tracker = run.tracker
+    }
+
+    public var locations: [Location] {
+        effects.compactMap { if case .record(let location) = $0 { location } else { nil } }
+    }
+
+    public var motionChanges: [MotionChange] {
+        effects.compactMap { if case .announceMotion(let change) = $0 { change } else { nil } }
+    }
+}
