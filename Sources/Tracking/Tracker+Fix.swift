@@ -217,7 +217,13 @@ extension Tracker {
     mutating func announceStop(_ reason: MotionReason, standstill: UTCTime?, _ effects: inout [Effect]) {
         guard let decided = utc(at: now), let fix = lastFix else { return }
         let anchor = motion.anchor ?? StoredState.Anchor(coordinate: fix.coordinate, accuracy: fix.horizontalAccuracy)
-        if trip != nil { counters.stops += 1 }
+        let ended = trip.map { trip in
+            TripSummary(
+                start: trip.start, startCoordinate: trip.startCoordinate, end: standstill ?? decided,
+                distance: max(0, odometer.metres - trip.startOdometer), idle: trip.idle, maxSpeed: trip.maxSpeed)
+        }
+        if ended != nil { counters.stops += 1 }
+        trip = nil
         since = standstill
         halt = nil
         odometer.stop()
@@ -226,16 +232,13 @@ extension Tracker {
             .announceMotion(
                 MotionChange(
                     moving: false, reason: reason, at: now, decided: decided, since: standstill,
-                    coordinate: anchor.coordinate, evidence: motion.evidence)))
+                    coordinate: anchor.coordinate, evidence: motion.evidence, trip: ended)))
         recompute(&effects)
         recordAll(standing(anchor, time: decided, event: .motionchange, reason: reason.rawValue), &effects)
-        if settings.tripSummary, let trip {
+        if settings.tripSummary, let ended {
             var summary = standing(anchor, time: decided, event: .trip, reason: reason.rawValue)
-            summary.trip = TripSummary(
-                start: trip.start, startCoordinate: trip.startCoordinate, end: standstill ?? decided,
-                distance: max(0, odometer.metres - trip.startOdometer), idle: trip.idle, maxSpeed: trip.maxSpeed)
+            summary.trip = ended
             recordAll(summary, &effects)
         }
-        trip = nil
     }
 }

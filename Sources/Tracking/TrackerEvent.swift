@@ -64,10 +64,12 @@ public struct MotionChange: Hashable, Sendable {
     public var coordinate: Coordinate
     /// The numbers that decided.
     public var evidence: MotionEvidence
+    /// The trip that ended; nil for a departure, and for an asset that was parked when first seen.
+    public var trip: TripSummary?
 
     public init(
         moving: Bool, reason: MotionReason, at: EventTime, decided: UTCTime?, since: UTCTime?, coordinate: Coordinate,
-        evidence: MotionEvidence
+        evidence: MotionEvidence, trip: TripSummary? = nil
     ) {
         self.moving = moving
         self.reason = reason
@@ -76,6 +78,7 @@ public struct MotionChange: Hashable, Sendable {
         self.since = since
         self.coordinate = coordinate
         self.evidence = evidence
+        self.trip = trip
     }
 }
 

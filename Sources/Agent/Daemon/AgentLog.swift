@@ -64,6 +64,7 @@ public struct AgentLog {
         let state = change.moving ? "moving" : "stationary"
         let since = change.since.map { " since \($0.iso8601)" } ?? ""
         var numbers = "evidence \(metres(change.evidence.evidence)), distance \(metres(change.evidence.distance))"
+        if let speed = change.evidence.speed { numbers += ", speed \(Int((speed * 3.6).rounded())) km/h" }
         if let accuracy = change.evidence.accuracy { numbers += ", accuracy \(metres(accuracy))" }
         say(
             .notice, MessageID.motion, "\(state)\(since) (\(change.reason.rawValue): \(numbers))",
