@@ -11,7 +11,7 @@ DESTDIR ?=
 debug_build = swift build --build-tests --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo tests test check lint size units docs expected fixtures fuzz bench corpus install clean
+.PHONY: help setup build demo tests test check lint size units docs expected fixtures fuzz bench score corpus install clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
@@ -58,6 +58,10 @@ fuzz: setup ## framer and decoder under libFuzzer for ten minutes
 bench: setup ## speed, memory, flash and wake-ups; needs the corpus, parts need root
 	scripts/build waypost waypost-collector
 	scripts/bench
+
+score: setup ## starts, stops and odometer on simulated drives, against their targets
+	scripts/build waypost-score
+	scripts/score
 
 corpus: tests ## decoder against the recorded logs in ../shared/corpus
 	@test -d ../shared/corpus/nmea || { echo "corpus: ../shared/corpus/nmea is not there" >&2; exit 1; }

@@ -44,15 +44,26 @@ public struct SimulatedDrive: Sendable {
     private var index = 0
 
     public init(_ scenario: Scenario, settings: Settings) {
-        var motion = SplitMix64(seed: settings.seed)
-        let legs = scenario.legs(&motion)
-        let heading = motion.uniform(0...360)
+        self.init(along: Self.truth(of: scenario, settings: settings), settings: settings)
+    }
+
+    /// Another receiver in the same vehicle: the truth of a drive costs more than its noise.
+    /// - Parameter truth: made with the seed, origin and period of `settings`.
+    public init(along truth: DriveTruth, settings: Settings) {
         self.settings = settings
-        truth = DriveTruth(following: legs, from: settings.origin, heading: heading, period: settings.period)
+        self.truth = truth
         plane = LocalPlane(origin: settings.origin)
         writer = NMEAWriter(sentences: settings.sentences)
         receiver = NoisyReceiver(
             preset: settings.preset, seed: settings.noiseSeed ?? ~settings.seed, period: settings.period)
+    }
+
+    /// Where the vehicle goes, whatever the receiver makes of it.
+    public static func truth(of scenario: Scenario, settings: Settings) -> DriveTruth {
+        var motion = SplitMix64(seed: settings.seed)
+        let legs = scenario.legs(&motion)
+        let heading = motion.uniform(0...360)
+        return DriveTruth(following: legs, from: settings.origin, heading: heading, period: settings.period)
     }
 
     /// The bytes of the next epoch: empty while the receiver is off, nil at the end of the drive.

@@ -1,8 +1,11 @@
 import ArgumentParser
 
 @main
-struct Score: ParsableCommand {
+struct Score: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "waypost-score",
-        abstract: "Scores the decisions of tracking: on simulated drives against their truth, and on logs.")
+        abstract: "Scores the decisions of tracking: on simulated drives against their truth, and on logs.",
+        subcommands: [
+            MotionCommand.self
+        ])
 }
