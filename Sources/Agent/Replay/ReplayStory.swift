@@ -26,7 +26,7 @@ public struct ReplayStory {
         case .record(let location): record(location)
         case .count(.jump): line(decided, "jump", "three far positions agreed: the asset is there now")
         case .count(.clockStep): line(decided, "clock", "the receiver's clock was set back; following it")
-        case .announceResolution, .setReceiver, .sleepReceiver, .count: break
+        case .announceResolution, .setReceiver, .sleepReceiver, .wakeReceiver, .count: break
         }
     }
 

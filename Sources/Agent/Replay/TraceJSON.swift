@@ -26,7 +26,7 @@ public struct TraceJSON {
         case .setReceiver(let resolution):
             engine = resolution
             resolutions(decided: decided)
-        case .sleepReceiver, .count: break
+        case .sleepReceiver, .wakeReceiver, .count: break
         }
     }
 
@@ -62,6 +62,10 @@ public struct TraceJSON {
         } else {
             writer.field("stopped_ms", change.since?.milliseconds)
         }
+        writer.field("evidence", change.evidence.evidence, places: 1)
+        writer.field("distance", change.evidence.distance, places: 1)
+        writer.field("vector_speed", change.evidence.speed, places: 2)
+        writer.field("accuracy", scaled: Scaled.accuracy(change.evidence.accuracy), places: 1)
         writer.endObject()
         writer.newline()
     }
