@@ -24,13 +24,17 @@ public struct EventTime: Hashable, Comparable, Sendable, Codable {
 
     public static func - (lhs: EventTime, rhs: Duration) -> EventTime { lhs + (.zero - rhs) }
 
-    /// Seconds from `earlier` to this instant, negative when it is later.
+    /// Seconds from `earlier` to this instant, negative when it is later. Saturates as `+` does.
     public func seconds(since earlier: EventTime) -> Double {
-        Double(nanoseconds - earlier.nanoseconds) / 1e9
+        Double(nanoseconds(since: earlier)) / 1e9
     }
 
-    public func duration(since earlier: EventTime) -> Duration {
-        .nanoseconds(nanoseconds - earlier.nanoseconds)
+    /// Saturates as `+` does.
+    public func duration(since earlier: EventTime) -> Duration { .nanoseconds(nanoseconds(since: earlier)) }
+
+    private func nanoseconds(since earlier: EventTime) -> Int64 {
+        let (difference, overflow) = nanoseconds.subtractingReportingOverflow(earlier.nanoseconds)
+        return overflow ? (nanoseconds > 0 ? .max : .min) : difference
     }
 }
 

@@ -8,12 +8,18 @@ public struct UTCTime: Hashable, Comparable, Sendable, Codable {
 
     public static func < (lhs: UTCTime, rhs: UTCTime) -> Bool { lhs.milliseconds < rhs.milliseconds }
 
+    /// Saturates instead of overflowing.
     public static func + (lhs: UTCTime, rhs: Duration) -> UTCTime {
-        UTCTime(milliseconds: lhs.milliseconds + rhs.milliseconds)
+        let more = rhs.milliseconds
+        let (sum, overflow) = lhs.milliseconds.addingReportingOverflow(more)
+        return UTCTime(milliseconds: overflow ? (more > 0 ? .max : .min) : sum)
     }
 
-    /// Milliseconds from `earlier` to this time.
-    public func milliseconds(since earlier: UTCTime) -> Int64 { milliseconds - earlier.milliseconds }
+    /// Milliseconds from `earlier` to this time. Saturates as `+` does.
+    public func milliseconds(since earlier: UTCTime) -> Int64 {
+        let (difference, overflow) = milliseconds.subtractingReportingOverflow(earlier.milliseconds)
+        return overflow ? (milliseconds > 0 ? .max : .min) : difference
+    }
 }
 
 /// A day of the proleptic Gregorian calendar.

@@ -129,6 +129,8 @@ public final class FileSource: FixSource {
         }
     }
 
+    public func setAsleep(_ asleep: Bool, at now: EventTime, _ deliver: (SourceEvent) -> Void) -> Bool { false }
+
     public func close() {
         file = nil
         watch = nil

@@ -52,5 +52,9 @@ public protocol FixSource: AnyObject {
     func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void)
     /// While paused a file is not read. Live sources ignore it: their bytes would be lost.
     func setPaused(_ paused: Bool, at now: EventTime)
+    /// Asleep, a receiver's line is closed and nothing is delivered or due; awake again it is opened anew, as at the
+    /// start. A file goes on: it costs no current, and would miss nothing by waiting.
+    /// - Returns: whether this source can sleep.
+    func setAsleep(_ asleep: Bool, at now: EventTime, _ deliver: (SourceEvent) -> Void) -> Bool
     func close()
 }

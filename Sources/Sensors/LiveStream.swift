@@ -75,6 +75,13 @@ struct LiveStream {
         announce(.lost(reason: reason), &events)
     }
 
+    /// Nothing arrives until the line is opened again, and that is as it should be; what had begun of an epoch is all of
+    /// it.
+    mutating func fellAsleep(at now: EventTime, _ events: inout [SourceEvent]) {
+        if isOpen { streamBroken(goesOnAs: nil, at: now, &events) }
+        isOpen = false
+    }
+
     /// Nothing will ever arrive any more.
     mutating func ended(at now: EventTime, _ events: inout [SourceEvent]) {
         streamBroken(goesOnAs: nil, at: now, &events)

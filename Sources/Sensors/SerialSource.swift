@@ -53,6 +53,7 @@ public final class SerialSource: FixSource {
     /// Since when an open is refused for want of permission, after a time without the device.
     private var deniedSince: EventTime?
     private var wasAbsent = false
+    private var isAsleep = false
 
     public init(settings: SerialSettings) {
         self.settings = settings
@@ -100,6 +101,22 @@ public final class SerialSource: FixSource {
 
     /// A live line is read on: what nobody reads is lost.
     public func setPaused(_ paused: Bool, at now: EventTime) {}
+
+    public func setAsleep(_ asleep: Bool, at now: EventTime, _ deliver: (SourceEvent) -> Void) -> Bool {
+        guard asleep != isAsleep else { return true }
+        isAsleep = asleep
+        act(deliver) { events in
+            if asleep {
+                close()
+                live.fellAsleep(at: now, &events)
+            } else {
+                retry.reset()
+                live.opening(&events)
+                open(at: now, &events)
+            }
+        }
+        return true
+    }
 
     /// The device may be there now (a hotplug event): do not wait for the timer.
     public func hurry(at now: EventTime) {

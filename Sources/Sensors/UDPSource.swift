@@ -42,6 +42,7 @@ public final class UDPSource: FixSource {
     private var fd: Int32?
     private var retry = RetryDelay(from: .seconds(1), to: .seconds(10))
     private var retryAt: EventTime?
+    private var isAsleep = false
 
     public init(settings: UDPSettings) {
         self.settings = settings
@@ -97,6 +98,22 @@ public final class UDPSource: FixSource {
 
     /// A live line is read on: what nobody reads is lost.
     public func setPaused(_ paused: Bool, at now: EventTime) {}
+
+    public func setAsleep(_ asleep: Bool, at now: EventTime, _ deliver: (SourceEvent) -> Void) -> Bool {
+        guard asleep != isAsleep else { return true }
+        isAsleep = asleep
+        act(deliver) { events in
+            if asleep {
+                close()
+                live.fellAsleep(at: now, &events)
+            } else {
+                retry.reset()
+                live.opening(&events)
+                bind(at: now, &events)
+            }
+        }
+        return true
+    }
 
     public func close() {
         if let fd { Glibc.close(fd) }

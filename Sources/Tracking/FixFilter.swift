@@ -21,7 +21,7 @@ public struct FixFilter: Sendable {
         /// No solution, or exactly 0°/0°, which receivers send when they lose the sky.
         case position
         case simulated
-        /// The receiver has told no date yet.
+        /// The receiver has told no date yet, or one that no calendar has.
         case dateless
         /// Same time and place as the last one.
         case duplicate
@@ -70,7 +70,7 @@ public struct FixFilter: Sendable {
         if !settings.allowSimulated, fix.quality == .simulated || fix.quality == .manual {
             return .rejected(.simulated)
         }
-        guard let time = fix.time else { return .rejected(.dateless) }
+        guard let time = fix.time, time.isPlausible else { return .rejected(.dateless) }
         guard let last else {
             guard isAccurate(fix) else { return .rejected(.accuracy) }
             return believe(fix, time, at, .admitted)
@@ -105,7 +105,7 @@ public struct FixFilter: Sendable {
 
     private func isAccurate(_ fix: Fix) -> Bool {
         guard let accuracy = fix.horizontalAccuracy else { return true }
-        return accuracy <= settings.accuracyMax
+        return accuracy > 0 && accuracy <= settings.accuracyMax
     }
 
     private mutating func hasRisenLongEnough(_ time: UTCTime) -> Bool {

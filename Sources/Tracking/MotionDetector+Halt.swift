@@ -25,7 +25,7 @@ extension MotionDetector {
         if window.evidence >= settings.resumeEvidence || outsideWithHint.holds(3) || outsideOnly.holds(30) {
             return resume(since)
         }
-        guard at >= stopDue(since) else { return nil }
+        guard at >= stopDue(since), !settings.disableStopDetection else { return nil }
         // Overdue, because too little of the halt was seen before a silence: where the asset is now decides.
         if silence > Self.seenBeforeSilence, distance > settings.stationaryRadius + Self.gapMargin {
             return resume(since)
@@ -138,7 +138,7 @@ extension MotionDetector {
         case .waiting, .settling, .stationary:
             return nil
         case .moving:
-            return lastFix.at + noFixTimeout
+            return max(lastFix.at, toldDeparture?.at ?? lastFix.at) + noFixTimeout
         case .stopping(let since):
             let silent = lastFix.at + noFixTimeout
             if settings.disableStopDetection || lastFix.at.seconds(since: since.at) < Self.seenBeforeSilence {
@@ -157,7 +157,8 @@ extension MotionDetector {
             return nil
         case .moving:
             anchor = lastCoordinate.map { StoredState.Anchor(coordinate: $0, accuracy: evidence.accuracy) }
-            return stop(.noFix, standstill: lastFix.time)
+            let last = toldDeparture.map { $0.at > lastFix.at ? $0 : lastFix } ?? lastFix
+            return stop(.noFix, standstill: last.time)
         case .stopping(let since):
             let silent = lastFix.at + noFixTimeout <= at && stopDue(since) > at
             if silent || lastFix.at.seconds(since: since.at) < Self.seenBeforeSilence {

@@ -19,7 +19,7 @@ extension MotionDetector {
         if beyondFence.holds(settings.consecutiveFixes, for: delay) { return depart(.speed) }
         if outsideFence.holds(settings.consecutiveFixes, for: delay) { return depart(.fence) }
         if beyondBackup.holds(3, for: delay) { return depart(.backupFence) }
-        if let primedUntil, at <= primedUntil, window.evidence >= settings.outsideEvidence { return depart(.power) }
+        if let primed, at <= primed.until, window.evidence >= settings.outsideEvidence { return depart(primed.reason) }
 
         followDrift(fix, outside: outside, distance: distance, fromAnchor: fromAnchor, at: at, plane: plane)
         return nil

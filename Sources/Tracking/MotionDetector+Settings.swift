@@ -46,6 +46,9 @@ extension MotionDetector {
         public var staticNavigation = true
         /// No halt ends a trip: only `pace` and `noFixTimeout` do. The default is false.
         public var disableStopDetection = false
+        /// After a stop that nobody told, sleep until `pace moving`: for assets that are followed on demand. The default
+        /// is false.
+        public var stopOnStationary = false
         /// `pace moving` at every start. The default is false.
         public var startMoving = false
         /// External power starts a trip by itself (vehicle boxes whose power is the ignition). The default is false: an

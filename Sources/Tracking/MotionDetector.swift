@@ -27,6 +27,11 @@ public struct MotionDetector: Sendable {
         public var time: UTCTime
     }
 
+    struct Primed: Sendable {
+        var until: EventTime
+        var reason: MotionReason
+    }
+
     /// What an observation came to.
     enum Transition: Sendable {
         /// The first place was found.
@@ -62,8 +67,10 @@ public struct MotionDetector: Sendable {
     var isRestless = false
     /// External power went off then, and nothing has moved since.
     var powerOff: EventTime?
-    /// External power came on while parked: until then a little evidence suffices.
-    var primedUntil: EventTime?
+    /// Another source told movement while parked: until then a little evidence suffices.
+    var primed: Primed?
+    /// The last departure that was told and not seen: silence before it is none of the trip's.
+    var toldDeparture: Moment?
 
     var lastFix: Moment?
     var lastCoordinate: Coordinate?
@@ -125,6 +132,7 @@ public struct MotionDetector: Sendable {
     ) -> Transition? {
         let previous = lastFix
         let previousCoordinate = lastCoordinate
+        let unseen = toldDeparture.flatMap { told in silence.map { min($0, at.seconds(since: told.at)) } } ?? silence
         if silence ?? .infinity >= Self.coldAfter { warmUntil = at + .seconds(Self.warmUp) }
         window.append(fix, time: time, at: at, plane: plane, interval: interval)
         lastFix = Moment(at: at, time: time)
@@ -132,7 +140,7 @@ public struct MotionDetector: Sendable {
         evidence = MotionEvidence(
             evidence: window.evidence, distance: 0, speed: window.vectorSpeed, accuracy: fix.horizontalAccuracy)
 
-        if isMoving, let silence, let previousCoordinate, silence >= Self.coldAfter,
+        if isMoving, let silence = unseen, let previousCoordinate, silence >= Self.coldAfter,
             silence >= settings.stopTimeout.inSeconds, !settings.disableStopDetection,
             let transition = judgeGap(
                 fix, time: time, silence: silence, from: previousCoordinate, previous: previous, plane: plane)
@@ -186,8 +194,10 @@ public struct MotionDetector: Sendable {
         return .settled(reason)
     }
 
-    mutating func departAtOnce(_ reason: MotionReason) -> Transition {
+    /// - Parameter told: now.
+    mutating func departAtOnce(_ reason: MotionReason, told: Moment?) -> Transition {
         _ = depart(reason)
+        toldDeparture = told
         window.clear()
         return .departedAtOnce(reason)
     }
@@ -195,13 +205,16 @@ public struct MotionDetector: Sendable {
     mutating func depart(_ reason: MotionReason) -> Transition {
         state = .moving
         powerOff = nil
-        primedUntil = nil
+        primed = nil
+        toldDeparture = nil
         isRestless = false
         resetPersistence()
         return .departed(reason)
     }
 
     private mutating func watchSpeed(_ fix: Fix, at: EventTime) -> Transition? {
+        // What was lost in a halt and then driven without is no sign at the next one.
+        if window.evidence >= settings.resumeEvidence { powerOff = nil }
         guard !settings.disableStopDetection, let speed = window.vectorSpeed, speed < settings.stillSpeed else {
             return nil
         }

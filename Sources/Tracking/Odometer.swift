@@ -1,7 +1,7 @@
 import Positioning
 
 /// Distance driven, in metres. It only counts while the asset moves.
-struct Odometer: Sendable {
+public struct Odometer: Sendable {
     private struct Point: Sendable {
         var time: UTCTime
         var at: EventTime
@@ -15,7 +15,10 @@ struct Odometer: Sendable {
     /// Metres; where the accuracy is worse the speed is not trusted either.
     private static let accuracyMax = 100.0
     /// Seconds after which the straight line is no longer a drive that was seen.
-    private static let gap = 300.0
+    static let gap = 300.0
+
+    /// A hundred million kilometres, so that tenths of a metre still count.
+    public static let metresMax = 1e11
 
     private(set) var metres: Double
     /// Straight lines across gaps.
@@ -30,6 +33,12 @@ struct Odometer: Sendable {
     init(metres: Double, gapMetres: Double) {
         self.metres = metres
         self.gapMetres = gapMetres
+    }
+
+    /// Another reading, such as that of the vehicle itself; negative counts as 0.
+    mutating func set(_ metres: Double) {
+        self.metres = min(max(0, metres), Self.metresMax)
+        debt = 0
     }
 
     /// Counting goes on from here; what lies between is not counted.

@@ -32,6 +32,7 @@ extension StoredState: StateCoded {
         coder.code(&trip)
         coder.code(&lastGap)
         coder.code(&power)
+        coder.code(&released)
         coder.code(&recorded)
     }
 }
@@ -70,6 +71,7 @@ extension StoredState.Trip: StateCoded {
         coder.code(&startOdometer)
         coder.code(&idle)
         coder.code(&maxSpeed)
+        coder.code(&withoutPower)
     }
 }
 

@@ -33,6 +33,8 @@ public struct StoredState: Hashable, Sendable {
         public var idle: Double
         /// Largest vector speed over 5 s, m/s; nil without speeds.
         public var maxSpeed: Double?
+        /// It left its place without external power, and nobody was told yet.
+        public var withoutPower = false
     }
 
     public struct Recorded: Hashable, Sendable {
@@ -66,6 +68,8 @@ public struct StoredState: Hashable, Sendable {
     public var trip: Trip?
     public var lastGap: UTCTime?
     public var power = PowerState()
+    /// The receiver sleeps until a trip begins by `pace`.
+    public var released = false
     public var recorded: [Recorded] = []
 
     public init() {}
@@ -79,11 +83,13 @@ public struct StoredState: Hashable, Sendable {
             [anchor?.coordinate, fenceCentre, lastFix?.coordinate, trip?.startCoordinate].compactMap { $0 }
             + recorded.map(\.selectedCoordinate)
         return version == Self.version && odometer.isFinite && gapMetres.isFinite
-            && times.allSatisfy { Self.timeRange.contains($0.milliseconds) } && places.allSatisfy(\.isOnEarth)
+            && times.allSatisfy(\.isPlausible) && places.allSatisfy(\.isOnEarth)
     }
+}
 
-    /// Milliseconds; to the year 33658.
-    private static let timeRange: ClosedRange<Int64> = -1_000_000_000_000_000...1_000_000_000_000_000
+extension UTCTime {
+    /// Before the year 33658: arithmetic with it cannot overflow.
+    var isPlausible: Bool { milliseconds.magnitude <= 1_000_000_000_000_000 }
 }
 
 extension Coordinate {

@@ -9,8 +9,13 @@ extension Tracker {
     var gapAfterSeconds: Double { max(gapAfter, 3 * interval.seconds) }
 
     var gapDue: EventTime? {
-        guard windowOpen, !gap.isOpen, let lastFixAt else { return nil }
-        return lastFixAt + Nanoseconds(seconds: gapAfterSeconds)
+        guard windowOpen, !gap.isOpen, !cycle.isAsleep, let lastFixAt else { return nil }
+        return max(lastFixAt, cycle.wokenAt ?? lastFixAt) + Nanoseconds(seconds: gapAfterSeconds)
+    }
+
+    mutating func noteVoid() {
+        gap.voidEpochs += 1
+        gap.lastVoid = now
     }
 
     var heartbeatDue: EventTime? {
@@ -27,12 +32,14 @@ extension Tracker {
         }
         if let due = gapDue, due <= now { gapBegan(&effects) }
         if windowOpen, let transition = motion.deadlineReached(at: now) { perform(transition, &effects) }
+        towDeadlineReached(&effects)
         if let due = heartbeatDue, due <= now { heartbeat(&effects) }
         if let boostUntil, boostUntil <= now {
             self.boostUntil = nil
             board.boost = nil
             recompute(&effects)
         }
+        receiverDeadlineReached(&effects)
     }
 
     /// A halt that was dated by a clock that has stepped since is dated anew.
@@ -52,8 +59,9 @@ extension Tracker {
         gap.isOpen = true
         counters.gaps += 1
         guard let time = lastFix?.time, mayRecordGap(nil) else { return }
-        let reason =
-            if gap.voidEpochs > 0 { "no-sky" } else if power.externalPower == false { "power" } else { "receiver-lost" }
+        // A receiver that told of no sky and then went silent is silent.
+        let hearsNoSky = gap.lastVoid.map { now.seconds(since: $0) <= max(10, 3 * interval.seconds) } ?? false
+        let reason = hearsNoSky ? "no-sky" : power.externalPower == false ? "power" : "receiver-lost"
         recordGap(time: time, reason: reason, &effects)
     }
 

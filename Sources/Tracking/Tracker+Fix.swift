@@ -10,6 +10,8 @@ extension Tracker {
         if let lastFixAt, gap.voidEpochs == 0 { interval.observe(now.seconds(since: lastFixAt)) }
         follow(fix.coordinate)
         let stepped = clockStepped(to: time)
+        if verdict == .admittedAfterClockStep { forgetRecords(from: time) }
+        if (silence ?? 0) >= Odometer.gap { haltWasUnseen = true }
         let afterGap = gap.isOpen || (silence ?? 0) >= gapAfterSeconds
         if afterGap || stepped || verdict != .admitted {
             ring.removeAll()
@@ -28,6 +30,9 @@ extension Tracker {
         lastRecordAt = lastRecordAt ?? now
         gap.isOpen = false
         gap.voidEpochs = 0
+        gap.lastVoid = nil
+        cycle.fixReceived(at: now)
+        redateDeparture(time)
         if let restored = restoredFix { firstFixAfterRestart(restored, &effects) }
         hasFixSinceRecord = true
 
@@ -60,7 +65,7 @@ extension Tracker {
         case .rejected(let reason):
             counters.countRejection(reason)
             // A dateless fix, or one told twice, is no sign of a missing sky.
-            if reason != .duplicate { gap.voidEpochs += 1 }
+            if reason != .duplicate { noteVoid() }
             effects.append(.count(.rejected(reason)))
             return false
         }
@@ -88,12 +93,17 @@ extension Tracker {
         let step = told - 1000 * now.seconds(since: lastFixAt)
         guard abs(step) > 2000 else { return false }
         if step < 0 { forgetRecords(from: time) }
+        // A trip keeps its length. Less may be a reader that was held up, and comes right by itself.
+        if abs(step) > 10_000, abs(step) < 1e15, let start = trip?.start {
+            trip?.start = start + .milliseconds(Int64(step))
+        }
         return true
     }
 
     /// A departure is never dated before the last record, unless that record is of a clock that was ahead.
     mutating func forgetRecords(from time: UTCTime) {
         for index in tracks.indices where (tracks[index].recorded ?? time) >= time { tracks[index].recorded = nil }
+        if engineTime ?? time >= time { engineTime = nil }
     }
 
     mutating func perform(_ transition: MotionDetector.Transition, _ effects: inout [Effect]) {
@@ -108,10 +118,14 @@ extension Tracker {
             departed(reason, at: utc(at: now), &effects)
         case .halted:
             if case .stopping(let moment) = motion.state { halt = moment }
+            haltWasUnseen = false
             odometer.takeBack(motion.window.travelledBeforeNewest)
             if let fix = lastFix, let time = fix.time { take(fix, time: time, &effects) }
         case .crept(let from):
-            if case .stopping(let moment) = motion.state { halt = moment }
+            if case .stopping(let moment) = motion.state {
+                if let halt { trip?.idle += max(0, moment.at.seconds(since: halt.at)) }
+                halt = moment
+            }
             if let anchor = motion.anchor { odometer.add(from.coordinate.distance(to: anchor.coordinate)) }
             if let fix = lastFix, let time = fix.time, now == lastFixAt { take(fix, time: time, &effects) }
         case .resumed(let from):
@@ -147,7 +161,9 @@ extension Tracker {
 
     private mutating func advance(_ fix: Fix, time: UTCTime, at: EventTime, _ effects: inout [Effect]) {
         odometer.advance(to: fix, time: time, at: at, speedMax: settings.admission.speedMax)
-        if let speed = motion.window.vectorSpeed, motion.window.hasDoppler, speed > trip?.maxSpeed ?? 0 {
+        if let speed = motion.window.vectorSpeed, motion.window.hasDoppler, speed > trip?.maxSpeed ?? 0,
+            speed <= settings.admission.speedMax
+        {
             trip?.maxSpeed = speed
         }
         report(fix, time: time, held: nil, &effects)
@@ -170,14 +186,17 @@ extension Tracker {
         counters.trips += 1
         since = time
         halt = nil
+        departedAt = told == nil ? departure?.at ?? now : now
         trip = StoredState.Trip(
-            start: time, startCoordinate: coordinate, startOdometer: odometer.metres, idle: 0, maxSpeed: nil)
+            start: time, startCoordinate: coordinate, startOdometer: odometer.metres, idle: 0, maxSpeed: nil,
+            withoutPower: motion.anchor != nil && power.externalPower == false)
         motion.anchor = nil
         effects.append(
             .announceMotion(
                 MotionChange(
                     moving: true, reason: reason, at: now, decided: utc(at: now), since: time,
                     coordinate: coordinate, evidence: motion.evidence)))
+        perform(cycle.departed(at: now), &effects)
         recompute(&effects)
         recordAll(
             location(from, time: time, at: parked, event: .motionchange, reason: reason.rawValue), &effects)
@@ -196,7 +215,11 @@ extension Tracker {
         trip?.idle += max(0, from.at.seconds(since: halt.at))
         if let anchor {
             let moved = anchor.coordinate.distance(to: from.coordinate)
-            if moved > from.horizontalAccuracy ?? FixFilter.unknownAccuracy { odometer.add(moved) }
+            if haltWasUnseen {
+                odometer.addGap(moved)
+            } else if moved > from.horizontalAccuracy ?? FixFilter.unknownAccuracy {
+                odometer.add(moved)
+            }
         }
         odometer.start(at: from.fix, time: from.time, at: from.at)
         replay(after: index, &effects)
@@ -240,5 +263,8 @@ extension Tracker {
             summary.trip = ended
             recordAll(summary, &effects)
         }
+        let released = settings.motion.stopOnStationary && ended != nil && reason != .pace
+        departedAt = nil
+        perform(cycle.parked(released: released, at: now), &effects)
     }
 }

@@ -26,7 +26,8 @@ extension Tracker {
         let opening = held == nil ? segmentReason : nil
         var selectedByAny = false
         for index in tracks.indices {
-            if late, let recorded = tracks[index].recorded, time <= recorded { continue }
+            // An event that was dated by the clock of the host may lie a moment after the fix that comes next.
+            if let recorded = tracks[index].recorded, late ? time <= recorded : time < recorded { continue }
             let reason: String
             if let opening {
                 tracks[index].sampler.rebase(time: time, coordinate: coordinate)
@@ -43,9 +44,10 @@ extension Tracker {
             location.trackable = tracks[index].id
             emit(location, index, &effects)
         }
-        if opening != nil { segmentReason = nil }
+        if opening != nil, selectedByAny { segmentReason = nil }
         // What a parked receiver drifts must not reach viewers, so nothing is kept beside the track while standing.
-        if !selectedByAny, settings.keepEngineFixes, held == nil {
+        if !selectedByAny, settings.keepEngineFixes, held == nil, engineTime.map({ time > $0 }) ?? true {
+            engineTime = time
             var location = location(fix, time: time, at: nil, event: .none, reason: nil)
             location.published = false
             counters.countRecord(.none)

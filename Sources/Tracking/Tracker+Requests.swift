@@ -8,13 +8,14 @@ extension Tracker {
         }
         guard let fix = lastFix, let time = fix.time, let at = lastFixAt else {
             pendingPace = pace
+            if pace == .moving { awaken(&effects) }
             return
         }
         let here = MotionDetector.Moment(at: at, time: time)
         switch (pace, motion.state) {
         case (.moving, .waiting), (.moving, .settling), (.moving, .stationary):
             guard windowOpen else { return }
-            perform(motion.departAtOnce(.pace), &effects)
+            departAtOnce(.pace, &effects)
         case (.moving, .stopping(let since)):
             motion.forgetEvidence()
             perform(motion.resume(since), &effects)
@@ -31,6 +32,11 @@ extension Tracker {
         }
     }
 
+    private mutating func departAtOnce(_ reason: MotionReason, _ effects: inout [Effect]) {
+        let told = utc(at: now).map { MotionDetector.Moment(at: now, time: $0) }
+        perform(motion.departAtOnce(reason, told: told), &effects)
+    }
+
     mutating func panicRequested(_ effects: inout [Effect]) {
         guard let time = utc(at: now), let location = here(time: time, event: .panic, reason: "panic") else {
             counters.panicsRefused += 1
@@ -42,8 +48,6 @@ extension Tracker {
 
     /// A starter motor makes the voltage dip: a change counts when it has lasted so long.
     private static let debounce = Duration.seconds(3)
-    /// After power came on, a little evidence starts a trip for so long.
-    private static let primed = Duration.seconds(300)
 
     mutating func externalPowerChanged(_ value: Bool?, _ effects: inout [Effect]) {
         guard let value else { return }
@@ -72,14 +76,15 @@ extension Tracker {
         guard windowOpen else { return }
         if value {
             motion.powerOff = nil
-            guard motion.state == .stationary else { return }
+            trip?.withoutPower = false
+            guard !motion.isMoving else { return }
             if settings.motion.powerStartsTrip, lastFix != nil {
-                perform(motion.departAtOnce(.power), &effects)
+                departAtOnce(.power, &effects)
             } else {
-                motion.primedUntil = now + Self.primed
+                prime(.power, &effects)
             }
         } else {
-            motion.primedUntil = nil
+            if motion.primed?.reason == .power { motion.primed = nil }
             // Lost in full motion it is a fuse, a plug or a tow, not a stop.
             if motion.window.evidence < settings.motion.resumeEvidence { motion.powerOff = now }
         }

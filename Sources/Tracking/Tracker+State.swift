@@ -21,7 +21,8 @@ extension Tracker {
                 fix.time.map {
                     StoredState.LastFix(
                         time: $0, coordinate: fix.coordinate, accuracy: fix.horizontalAccuracy,
-                        altitudeMSL: fix.altitudeMSL, altitudeHAE: fix.altitudeHAE)
+                        altitudeMSL: fix.altitudeMSL.flatMap { $0.isFinite ? $0 : nil },
+                        altitudeHAE: fix.altitudeHAE.flatMap { $0.isFinite ? $0 : nil })
                 }
             } ?? restoredFix
         state.odometer = odometer.metres
@@ -29,6 +30,7 @@ extension Tracker {
         state.trip = trip
         state.lastGap = gap.recordedTime
         state.power = power
+        state.released = hasStarted ? cycle.isReleased : restoredRelease
         for track in tracks {
             guard let time = track.recorded, let selected = track.sampler.selected else { continue }
             state.recorded.append(
@@ -55,6 +57,7 @@ extension Tracker {
             lastAccuracy: lastFix == nil ? restoredFix?.accuracy : lastFix?.horizontalAccuracy,
             reportedCoordinate: heldAnchor?.coordinate ?? lastFix?.coordinate ?? restoredFix?.coordinate,
             inGap: gap.isOpen,
+            receiverSleep: cycle.isReleased ? .released : cycle.asleepUntil.map { .until($0) },
             engine: board.engine ?? settings.resolution.constantEngine ?? settings.resolution.default,
             trackables: board.entries.enumerated().map { index, entry in
                 TrackerSnapshot.TrackableResolution(

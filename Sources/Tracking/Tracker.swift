@@ -9,6 +9,7 @@ public struct Tracker: Sendable {
     public struct Settings: Sendable {
         public var admission = FixFilter.Settings()
         public var motion = MotionDetector.Settings()
+        public var receiver = ReceiverCycle.Settings()
         public var sampling = LocationSampler.Settings()
         public var resolution = ResolutionSettings()
         /// At least one; ids are unique.
@@ -35,8 +36,10 @@ public struct Tracker: Sendable {
         var isOpen = false
         var recordedAt: EventTime?
         var recordedTime: UTCTime?
-        /// Epochs without a believed fix since the last one: sentences arrive, but there is no sky.
+        /// Epochs without a believed fix since the last one.
         var voidEpochs = 0
+        /// The newest of them: while they arrive there is a receiver, but no sky.
+        var lastVoid: EventTime?
     }
 
     struct PendingPower: Sendable {
@@ -54,6 +57,7 @@ public struct Tracker: Sendable {
     var hasStarted = false
     var filter: FixFilter
     var motion: MotionDetector
+    var cycle: ReceiverCycle
     var board: ResolutionBoard
     var odometer: Odometer
     var ring: FixRing
@@ -67,10 +71,18 @@ public struct Tracker: Sendable {
     var restoredFix: StoredState.LastFix?
     var since: UTCTime?
     var trip: StoredState.Trip?
+    /// Event time of the departure; after a restart not known before the first fix.
+    var departedAt: EventTime?
+    /// The receiver was released when the process before ended.
+    var restoredRelease = false
     var halt: MotionDetector.Moment?
+    /// Within the halt nothing was seen for so long that the way since is not known.
+    var haltWasUnseen = false
     var gap = Gap()
     var power = PowerState()
     var pendingPower: PendingPower?
+    /// Time of the last fix that was kept beside the tracks.
+    var engineTime: UTCTime?
     var lastRecordAt: EventTime?
     var hasFixSinceRecord = false
     var pendingPace: Pace?
@@ -89,6 +101,7 @@ public struct Tracker: Sendable {
         (gapAfter, heartbeatEvery) = Self.times(settings)
         filter = FixFilter(settings: settings.admission)
         motion = MotionDetector(settings: settings.motion, restored: restored)
+        cycle = ReceiverCycle(settings: settings.receiver)
         board = ResolutionBoard(settings: settings.resolution, trackables: settings.trackables)
         odometer = Odometer(metres: restored?.odometer ?? 0, gapMetres: restored?.gapMetres ?? 0)
         ring = FixRing(span: settings.motion.ring)
@@ -104,6 +117,7 @@ public struct Tracker: Sendable {
         restoredFix = restored.lastFix
         since = restored.since
         trip = restored.trip
+        restoredRelease = restored.released
         power = restored.power
         gap.recordedTime = restored.lastGap
         motion.restoredStandstill = restored.stopping ?? restored.lastFix?.time
@@ -123,13 +137,14 @@ public struct Tracker: Sendable {
         if !hasStarted {
             hasStarted = true
             recompute(&effects)
+            resumeReceiver(&effects)
         }
         switch event {
         case .fixReceived(let fix):
             fixReceived(fix, &effects)
         case .noFix:
             counters.voidEpochs += 1
-            gap.voidEpochs += 1
+            noteVoid()
         case .sourceStateChanged(let state):
             sourceState = state
         case .externalPowerChanged(let value):
@@ -139,9 +154,8 @@ public struct Tracker: Sendable {
             power.charging = charging
             board.powerChanged(power)
             recompute(&effects)
-        case .movementSourceChanged:
-            // Evidence of the receiver decides alone: the word of another source neither starts nor ends a trip.
-            break
+        case .movementSourceChanged(_, let moving):
+            movementSourceChanged(moving: moving, &effects)
         case .paceRequested(let pace):
             paceRequested(pace, &effects)
         case .panicRequested:
@@ -164,6 +178,8 @@ public struct Tracker: Sendable {
             timeWindowChanged(open: open, &effects)
         case .timeWindowChanged(.hours, _):
             break
+        case .odometerSet(let metres):
+            odometerSet(metres)
         case .deadlineReached:
             deadlineReached(&effects)
         case .shutdown:
@@ -187,6 +203,8 @@ public struct Tracker: Sendable {
         if let due = heartbeatDue { next = min(next, due) }
         if let pendingPower { next = min(next, pendingPower.due) }
         if let boostUntil { next = min(next, boostUntil) }
+        if let due = towDue { next = min(next, due) }
+        if let due = cycle.nextDeadline { next = min(next, due) }
         return next.nanoseconds == .max ? nil : next
     }
 
@@ -204,6 +222,7 @@ public struct Tracker: Sendable {
         self.settings = settings
         filter.settings = settings.admission
         motion.settings = settings.motion
+        reloadReceiver(&effects)
         ring.span = settings.motion.ring.inSeconds
         board.reload(settings: settings.resolution, trackables: settings.trackables)
         board.powerChanged(power)

@@ -9,7 +9,8 @@ public enum TrackerEvent: Sendable {
     /// true = connected (in a vehicle box: ignition on); nil = unknown, changes nothing.
     case externalPowerChanged(Bool?)
     case batteryChanged(percent: Int?, charging: Bool?)
-    /// A line or an accelerometer that tells movement.
+    /// A line or an accelerometer tells movement: less evidence starts a trip for five minutes, and a sleeping receiver
+    /// wakes. It neither starts nor ends a trip by itself; false changes nothing, since fixes alone decide what stands.
     case movementSourceChanged(source: String, moving: Bool)
     case paceRequested(Pace)
     case panicRequested
@@ -22,6 +23,8 @@ public enum TrackerEvent: Sendable {
     case settingsReloaded(Tracker.Settings)
     /// A span of days and hours began (true) or ended (false); the calendar is the agent's.
     case timeWindowChanged(TimeWindow, open: Bool)
+    /// The odometer shows so many metres from now on; what is not finite changes nothing.
+    case odometerSet(metres: Double)
     case deadlineReached
     case shutdown
 }
@@ -47,7 +50,11 @@ public enum Effect: Sendable {
     case announceResolution(trackable: String, Resolution)
     /// The engine resolution changed: ask the receiver for this rate.
     case setReceiver(Resolution)
-    case sleepReceiver(until: EventTime)
+    /// Nothing is expected of the receiver until then, or until `wakeReceiver`; nil = until that alone. One that cannot
+    /// sleep may go on.
+    case sleepReceiver(until: EventTime?)
+    /// Fixes are wanted again.
+    case wakeReceiver
     case count(CountReason)
 }
 
@@ -92,6 +99,8 @@ public enum MotionReason: String, Sendable, Codable {
     case noFix = "no-fix"
     case gap
     case power
+    /// A movement source told first, and a little evidence of the receiver followed.
+    case movementSource = "movement-source"
     case pace
 }
 

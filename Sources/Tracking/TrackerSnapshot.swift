@@ -2,6 +2,13 @@ import Positioning
 
 /// What `waypost status` shows of tracking.
 public struct TrackerSnapshot: Hashable, Sendable {
+    public enum ReceiverSleep: Hashable, Sendable {
+        /// A probe is due then.
+        case until(EventTime)
+        /// Until a trip begins by `pace`.
+        case released
+    }
+
     /// The motion state in full; the wire knows only moving (moving, stopping) and stationary (settling, stationary).
     public enum Motion: String, Sendable, Codable, CaseIterable {
         /// No fix yet.
@@ -33,6 +40,8 @@ public struct TrackerSnapshot: Hashable, Sendable {
     public var reportedCoordinate: Coordinate?
     /// A silence longer than `gapAfter` is going on.
     public var inGap: Bool
+    /// nil = the receiver is wanted.
+    public var receiverSleep: ReceiverSleep?
     public var engine: Resolution
     public var trackables: [TrackableResolution]
     /// Metres.

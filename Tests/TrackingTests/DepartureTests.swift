@@ -111,6 +111,50 @@ import Tracking
         #expect(Course(script).changes.map(\.moving) == [false, true])
     }
 
+    @Test func fixesThatAreOffByAKilometreAndSaySoNeitherStartNorHideATripWhereTheyAreBelieved() {
+        var settings = Tracker.Settings.car
+        settings.admission.accuracyMax = 2000
+        var script = Script()
+        script.stand(300)
+        script.accuracy = 1000
+        for metres in [60.0, -90, 150, 120] {
+            script.offset.north = metres
+            script.stand(10)
+        }
+        script.offset = .zero
+        script.accuracy = 4
+        script.stand(100)
+        #expect(Course(script, settings).story == ["-start"])
+
+        // A circle of error never keeps the asset in: it leaves by evidence, as ever.
+        script.accuracy = 1000
+        let departure = script.elapsed
+        script.pullAway()
+        script.drive(60)
+        let course = Course(script, settings)
+        #expect(course.changes.map(\.moving) == [false, true])
+        #expect(course.changes.last.map { $0.at.seconds - departure <= 12 } == true)
+        // Nor does such a place become the anchor of a stop.
+        script.brake()
+        script.stand(320)
+        #expect(Course(script, settings).changes.map(\.moving) == [false, true, false])
+    }
+
+    @Test(arguments: [(0.0, 1...10), (20, 20...30)])
+    func theTriggerDelayHoldsADepartureBack(delay: Double, seconds: ClosedRange<Double>) throws {
+        var settings = Tracker.Settings.car
+        settings.motion.motionTriggerDelay = .seconds(delay)
+        var script = Script()
+        script.stand(300)
+        let departure = script.elapsed
+        script.pullAway()
+        script.drive(60)
+        let start = try #require(Course(script, settings).changes.last)
+        #expect(start.moving && seconds.contains(start.at.seconds - departure), "\(start.at.seconds - departure)")
+        // Held back, not lost: the trip is dated from where it began.
+        #expect(abs(try #require(start.since).seconds - departure) <= 2)
+    }
+
     @Test(arguments: [30.0, 80, 150])
     func aJumpWhileParkedIsNoTrip(metres: Double) {
         var script = Script()

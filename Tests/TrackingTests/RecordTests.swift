@@ -71,6 +71,64 @@ import Tracking
         #expect(course.story == ["-start"])
     }
 
+    @Test func theReasonOfAGapIsWhatIsHeardWhenItIsOne() {
+        // Void for a while, then unplugged.
+        var script = Self.parked()
+        script.pullAway()
+        script.drive(60)
+        script.void(20)
+        script.wait(100)
+        script.drive(10)
+        #expect(Course(script).records(.gap).map(\.reason) == ["receiver-lost"])
+        // The supply of receiver and vehicle is one.
+        script = Self.parked()
+        script.happen(.externalPowerChanged(true))
+        script.pullAway()
+        script.drive(60)
+        script.happen(.externalPowerChanged(false))
+        script.wait(100)
+        script.drive(10)
+        #expect(Course(script).records(.gap).map(\.reason) == ["power"])
+        // Fixes that nobody believes are no fixes.
+        script = Self.parked()
+        script.pullAway()
+        script.drive(60)
+        script.accuracy = 500
+        script.drive(100)
+        #expect(Course(script).records(.gap).map(\.reason) == ["no-sky"])
+    }
+
+    @Test func aFlappingPlugWithoutHeartbeatsWritesOneGapInTenMinutes() {
+        var settings = Tracker.Settings.car
+        settings.motion.heartbeat = .zero
+        var script = Self.parked()
+        for _ in 0..<40 {
+            script.wait(80)
+            script.stand(10)
+        }
+        let gaps = Course(script, settings).records(.gap).map(\.at.seconds)
+        #expect((6...7).contains(gaps.count))
+        #expect(zip(gaps, gaps.dropFirst()).allSatisfy { $1 - $0 >= 600 })
+    }
+
+    @Test func anEventThatIsDatedByTheHostDoesNotSetTheTrackBack() {
+        var script = Self.parked()
+        script.pullAway()
+        script.drive(30)
+        // The next fix arrives 0.9 s late; meanwhile the host dates a panic 1.5 s after the last one.
+        script.wait(1.5)
+        script.happen(.panicRequested)
+        script.wait(0.4)
+        script.clockStep = -900
+        script.fix()
+        script.wait(0.1)
+        script.clockStep = 0
+        script.drive(30)
+        let times = Course(script).records.map(\.time)
+        #expect(Course(script).records(.panic).count == 1)
+        #expect(zip(times, times.dropFirst()).allSatisfy { $0 <= $1 })
+    }
+
     @Test func everyTrackableIsRecordedByItsOwnResolution() {
         let coarse = Resolution(priority: .low, intervalMs: 60_000, displacement: 10_000)
         var settings = Tracker.Settings(trackables: [
@@ -143,6 +201,56 @@ import Tracking
         #expect(abs(trip.distance - 3000) < 30 && abs(trip.idle - 60) < 5)
         #expect(abs(try #require(trip.maxSpeed) - 12) < 0.2)
         #expect(course.records.filter { $0.trip != nil }.count == 1)
+    }
+
+    @Test func idleCountsTheWholeOfAHaltThatCrept() throws {
+        var settings = Tracker.Settings.car
+        settings.tripSummary = true
+        var script = StopTests.arrived()
+        for _ in 0..<6 {
+            script.stand(75)
+            script.drive(4, to: 1)
+            script.drive(2)
+            script.drive(4, to: 0)
+        }
+        script.stand(330)
+        let trip = try #require(Course(script, settings).records(.trip).first?.trip)
+        // From the first standing to the last creep, whose evidence fades within some seconds.
+        #expect(trip.idle > 6 * 75 - 30 && trip.idle <= 6 * 85 + 15, "\(trip.idle)")
+    }
+
+    @Test(arguments: [Int64(-86_400), -60, 60, 86_400])
+    func aClockStepDoesNotStretchATrip(step: Int64) throws {
+        var settings = Tracker.Settings.car
+        settings.tripSummary = true
+        var script = Self.parked(100)
+        script.pullAway()
+        script.drive(300)
+        script.clockStep = step * 1000
+        script.drive(300)
+        script.brake()
+        let duration = script.elapsed - 100
+        script.stand(310)
+        let trip = try #require(Course(script, settings).records(.trip).first?.trip)
+        #expect(abs(Double(trip.end.milliseconds(since: trip.start)) / 1000 - duration) <= 13)
+    }
+
+    /// Brakes for some seconds before a tunnel and comes out of it after its timer has run out.
+    @Test func theWayThatNobodySawWithinAHaltIsNotOnTheOdometer() {
+        var script = Self.parked(100)
+        script.pullAway(to: 20)
+        script.drive(60)
+        script.drive(8, to: 0.3)
+        script.drive(6)
+        let before = script.north
+        script.void(400)
+        script.north += 9000
+        script.speed = 20
+        script.drive(60)
+        let course = Course(script)
+        #expect(course.changes.map(\.moving) == [false, true])
+        #expect(abs(course.tracker.snapshot.odometer - before - (script.north - before - 9000)) < 40)
+        #expect(abs(course.tracker.snapshot.gapMetres - 9000) < 40)
     }
 
     @Test func odometerCountsOnlyWhatWasDriven() {

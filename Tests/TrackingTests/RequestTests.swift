@@ -23,6 +23,39 @@ import Tracking
         #expect(Course(script, settings).story == ["+pace", "-stop-timeout"])
     }
 
+    /// What `pace` does in each state, each time twice.
+    @Test func paceInEachState() {
+        var settling = Script()
+        settling.stand(10)
+        var stationary = Script()
+        stationary.stand(100)
+        var moving = stationary
+        moving.pullAway()
+        moving.drive(60)
+        var stopping = StopTests.arrived()
+        stopping.stand(100)
+        let table: [(Script, TrackerSnapshot.Motion, Pace, TrackerSnapshot.Motion, change: String?)] = [
+            (Script(), .waiting, .moving, .waiting, nil), (Script(), .waiting, .stationary, .waiting, nil),
+            (Script(), .waiting, .auto, .waiting, nil), (settling, .settling, .moving, .moving, "+pace"),
+            (settling, .settling, .stationary, .stationary, "-pace"), (settling, .settling, .auto, .settling, nil),
+            (stationary, .stationary, .moving, .moving, "+pace"),
+            (stationary, .stationary, .stationary, .stationary, nil),
+            (stationary, .stationary, .auto, .stationary, nil), (moving, .moving, .moving, .moving, nil),
+            (moving, .moving, .stationary, .stationary, "-pace"), (moving, .moving, .auto, .moving, nil),
+            (stopping, .stopping, .moving, .moving, nil),
+            (stopping, .stopping, .stationary, .stationary, "-pace"), (stopping, .stopping, .auto, .stopping, nil),
+        ]
+        for (script, before, pace, after, change) in table {
+            var course = Course(script)
+            #expect(course.tracker.snapshot.motion == before)
+            let (story, records) = (course.story, course.records.count)
+            for _ in 0..<2 { course.handle(.paceRequested(pace), at: script.now) }
+            #expect(course.tracker.snapshot.motion == after, "\(pace) while \(before)")
+            #expect(course.story == story + (change.map { [$0] } ?? []), "\(pace) while \(before)")
+            #expect(course.records.count == records + (change == nil ? 0 : 1), "\(pace) while \(before)")
+        }
+    }
+
     @Test func paceIsIdempotentAndActsAtOnce() throws {
         var script = Script()
         script.stand(100)

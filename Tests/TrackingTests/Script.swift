@@ -112,6 +112,13 @@ struct Course {
         }
     }
 
+    /// One event, without the deadlines before it.
+    @discardableResult mutating func handle(_ event: TrackerEvent, at: EventTime) -> [Effect] {
+        let new = tracker.handle(event, at: at)
+        effects += new
+        return new
+    }
+
     /// Lets the time pass without an event, up to and with `end`.
     mutating func runDeadlines(through end: EventTime) {
         runDeadlines(before: EventTime(nanoseconds: end.nanoseconds + 1))

@@ -22,7 +22,8 @@ import Testing
         state.gapMetres = 12.25
         state.trip = .init(
             start: UTCTime(milliseconds: 1_725_515_948_000), startCoordinate: here, startOdometer: 0.1, idle: 461,
-            maxSpeed: 16.833070445621754)
+            maxSpeed: 16.833070445621754, withoutPower: true)
+        state.released = true
         state.lastGap = UTCTime(milliseconds: 1_725_515_950_000)
         state.power = PowerState(batteryPercent: 87, charging: false, externalPower: true)
         state.recorded = ["Wagen 7", ""].map {

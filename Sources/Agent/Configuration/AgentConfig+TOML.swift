@@ -7,13 +7,14 @@ import Tracking
 extension AgentConfig {
     /// Tables of the manual that this build does not have.
     private static let absentTables = [
-        "receiver", "geofence", "geofences", "battery", "profile", "schedule", "remote",
+        "geofence", "geofences", "battery", "profile", "schedule", "remote",
     ]
 
     /// nil when something without which there is no configuration is missing; problems are left with the reader.
     init?(reading root: TableReader) {
         let deviceTable = root.table("device")
         let sourceTable = root.table("source")
+        let receiverTable = root.table("receiver")
         let trackingTable = root.table("tracking")
         let samplingTable = root.table("sampling")
         let resolutionTable = root.table("resolution")
@@ -28,6 +29,7 @@ extension AgentConfig {
         let source = SourceConfig(reading: sourceTable)
         tracking = Tracker.Settings(trackables: [])
         tracking.read(trackingTable)
+        tracking.receiver.read(receiverTable)
         let preset = tracking.sampling.read(samplingTable)
         tracking.resolution.read(resolutionTable, preset: preset)
         tracking.trackables = Trackable.all(trackableTables, device: device)

@@ -8,7 +8,7 @@ extension Tracker.Settings {
         table.read("allow_simulated", into: &admission.allowSimulated, as: .flag)
         motion.read(table)
         table.read("trip_summary", into: &tripSummary, as: .flag)
-        table.refuse(["moving", "stationary", "stop_on_stationary"])
+        table.refuse(["moving", "stationary"])
     }
 }
 
@@ -43,8 +43,23 @@ extension MotionDetector.Settings {
         table.read("ring", into: &ring, as: .duration(.between(30, 3600)))
         table.read("static_navigation", into: &staticNavigation, as: .flag)
         table.read("disable_stop_detection", into: &disableStopDetection, as: .flag)
+        table.read("stop_on_stationary", into: &stopOnStationary, as: .flag)
         table.read("start_moving", into: &startMoving, as: .flag)
         table.read("power_starts_trip", into: &powerStartsTrip, as: .flag)
+    }
+}
+
+extension ReceiverCycle.Settings {
+    mutating func read(_ table: TableReader) {
+        table.read("sleep", into: &sleep, as: .flag)
+        table.read("settle", into: &settle, as: .duration(.between(30, 86_400)))
+        table.read("probe", into: &probe, as: .duration(.between(30, 86_400)))
+        table.read("probe_on", into: &probeOn, as: .duration(.between(5, 3600)))
+        if !sleep {
+            for key in ["settle", "probe", "probe_on"] where table.has(key) {
+                table.warn(key, "found without sleep = true, expected only with it: the receiver never sleeps")
+            }
+        }
     }
 }
 

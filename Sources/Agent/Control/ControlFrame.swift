@@ -6,7 +6,12 @@ struct ControlRequest: Decodable {
     var id: Int?
     var `do`: String
     /// `pace`: true = moving, false = stationary, absent = auto.
+    /// `movement`: whether the source tells movement.
     var moving: Bool?
+    /// `movement`: who tells it, for people.
+    var source: String?
+    /// `odometer`: the reading from now on.
+    var metres: Double?
 }
 
 /// Why a request was refused, in words for people.

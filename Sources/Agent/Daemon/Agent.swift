@@ -329,9 +329,24 @@ extension Agent {
             let pace: Pace = request.moving.map { $0 ? .moving : .stationary } ?? .auto
             pipeline.handle(.paceRequested(pace), at: loop.now)
             writer.field("motion", pipeline.tracker.snapshot.motion.rawValue)
+        case "movement":
+            guard let moving = request.moving else {
+                throw ControlError(
+                    "bad-request", "no moving", hint: #"{"do":"movement","source":"gpio","moving":true}"#)
+            }
+            pipeline.handle(.movementSourceChanged(source: request.source ?? "", moving: moving), at: loop.now)
+            writer.field("motion", pipeline.tracker.snapshot.motion.rawValue)
+        case "odometer":
+            guard let metres = request.metres, metres.isFinite, (0...Odometer.metresMax).contains(metres) else {
+                throw ControlError(
+                    "bad-request", "no reading of an odometer", hint: "metres, from 0 to a hundred million km")
+            }
+            pipeline.handle(.odometerSet(metres: metres), at: loop.now, stored: true)
+            writer.field("odometer", pipeline.tracker.snapshot.odometer, places: 1)
         default:
             throw ControlError(
-                "unknown-verb", "unknown verb \"\(request.do)\"", hint: "this version knows: status, pace")
+                "unknown-verb", "unknown verb \"\(request.do)\"",
+                hint: "this version knows: status, pace, movement, odometer")
         }
     }
 

@@ -1,3 +1,4 @@
+import Delivery
 import Logging
 import Positioning
 import Tracking
@@ -64,21 +65,28 @@ public struct AgentLog {
         let state = change.moving ? "moving" : "stationary"
         let since = change.since.map { " since \($0.iso8601)" } ?? ""
         var numbers = "evidence \(metres(change.evidence.evidence)), distance \(metres(change.evidence.distance))"
-        if let speed = change.evidence.speed { numbers += ", speed \(Int((speed * 3.6).rounded())) km/h" }
-        if let accuracy = change.evidence.accuracy { numbers += ", accuracy \(metres(accuracy))" }
-        say(
-            .notice, MessageID.motion, "\(state)\(since) (\(change.reason.rawValue): \(numbers))",
-            [
-                "state": state, "reason": change.reason.rawValue, "evidence_m": metres(change.evidence.evidence),
-                "distance_m": metres(change.evidence.distance), "since": change.since?.iso8601 ?? "",
-            ])
+        var fields = [
+            "state": state, "reason": change.reason.rawValue, "evidence_m": metres(change.evidence.evidence),
+            "distance_m": metres(change.evidence.distance), "since": change.since?.iso8601 ?? "",
+        ]
+        if let speed = change.evidence.speed {
+            let tenths = Scaled.integer(speed, places: 1) ?? 0
+            fields["speed_mps"] = "\(tenths / 10).\(tenths % 10)"
+            numbers += ", \(tenths / 10).\(tenths % 10) m/s"
+        }
+        if let accuracy = change.evidence.accuracy {
+            fields["accuracy_m"] = metres(accuracy)
+            numbers += ", accuracy \(metres(accuracy))"
+        }
+        say(.notice, MessageID.motion, "\(state)\(since) (\(change.reason.rawValue): \(numbers))", fields)
         if positions {
             logger.debug("at \(change.coordinate.latitude) \(change.coordinate.longitude)")
         }
     }
 
-    func sourceChanged(_ name: String, _ state: SourceState) {
-        let (level, words, word): (Logger.Level, String, String) =
+    /// - Parameter expected: it is what the receiver was asked for, and happens many times a day.
+    func sourceChanged(_ name: String, _ state: SourceState, expected: Bool = false) {
+        let (usual, words, word): (Logger.Level, String, String) =
             switch state {
             case .opening: (.info, "opening", "opening")
             case .receiving: (.notice, "receiving", "receiving")
@@ -91,6 +99,7 @@ public struct AgentLog {
             case .lost(let reason): (.warning, "lost: \(reason)", "lost")
             case .ended: (.notice, "end of input", "ended")
             }
+        let level = expected && (state == .opening || state == .receiving) ? .debug : usual
         say(level, MessageID.source, "receiver \(name): \(words)", ["source": name, "state": word])
     }
 

@@ -31,6 +31,11 @@ final class Pipeline {
     private var closed = false
     private var flushWanted = false
     private var commitWanted = false
+    /// What the tracker last said of the receiver, and what was done about it.
+    private var sleepWanted = false
+    private var isAsleep = false
+    /// The receiver was woken to look: that it opens and tells sentences again is no news.
+    private var isProbing = false
     private var position: FilePosition?
     private(set) var sourceState = SourceState.opening
     private(set) var lastEpochAt: EventTime?
@@ -80,10 +85,15 @@ final class Pipeline {
     }
 
     /// Something other than the receiver happened.
-    func handle(_ event: TrackerEvent, at now: EventTime) {
+    /// - Parameter stored: what it changes is to be on disk soon, though it may give no record.
+    func handle(_ event: TrackerEvent, at now: EventTime, stored: Bool = false) {
         feed(event, trackingAt: trackingTime(now), now: now)
+        if stored { commitWanted = true }
         settle(at: now)
     }
+
+    /// Until when the receiver sleeps; nil = it is awake, or cannot sleep.
+    var receiverSleep: TrackerSnapshot.ReceiverSleep? { isAsleep ? tracker.snapshot.receiverSleep : nil }
 
     /// Rows went to disk: a file that waited for that is read on.
     func recorderAdvanced(at now: EventTime) {
@@ -129,7 +139,8 @@ final class Pipeline {
             if let position { self.position = position }
         case .stateChanged(let state):
             sourceState = state
-            log.sourceChanged(source.name, state)
+            log.sourceChanged(source.name, state, expected: isProbing)
+            if state != .opening { isProbing = false }
             feed(.sourceStateChanged(state), trackingAt: trackingTime(now), now: now)
             changed()
             if state == .ended { ended(now) }
@@ -161,13 +172,17 @@ final class Pipeline {
         case .announceMotion(let change):
             log.motionChanged(change)
             changed()
-        // Receivers are thinned in software; nothing is asked of them.
-        case .announceResolution, .setReceiver, .sleepReceiver, .count: break
+        // Not at once: the source may be in the middle of handing over.
+        case .sleepReceiver: sleepWanted = true
+        case .wakeReceiver: sleepWanted = false
+        // Receivers are thinned in software; nothing else is asked of them.
+        case .announceResolution, .setReceiver, .count: break
         }
     }
 
     /// After each event: commit and send what is urgent, and watch what the source and the tracker wait for now.
     private func settle(at now: EventTime) {
+        followSleep(at: now)
         // First: the number of a descriptor that the source has closed may soon belong to somebody else.
         watchSource()
         // The batches that a flush forms are in the commit of the rows that asked for it.
@@ -181,6 +196,18 @@ final class Pipeline {
         case .boot: trackerAlarm?.deadline = run.nextDeadline
         case .log: trackerAlarm?.deadline = nil
         case .following(let shift): trackerAlarm?.deadline = run.nextDeadline.map { $0 - .nanoseconds(shift) }
+        }
+    }
+
+    private func followSleep(at now: EventTime) {
+        // Opening may fail at once, which the tracker is told of; it does not change its mind for that.
+        while sleepWanted != isAsleep, !closed {
+            let wanted = sleepWanted
+            isProbing = !wanted
+            let can = source.setAsleep(wanted, at: now) { [unowned self] event in take(event, at: now) }
+            guard can else { return sleepWanted = false }
+            isAsleep = wanted
+            changed()
         }
     }
 

@@ -26,6 +26,8 @@ struct StatusReport {
         var problems: [String] = []
         switch pipeline.sourceState {
         case .receiving, .ended: break
+        // A line that is closed on purpose tells nothing.
+        case _ where pipeline.receiverSleep != nil: break
         case .opening: problems.append("receiver: opening")
         case .silent: problems.append("receiver: silent")
         case .unreadable: problems.append("receiver: bytes but no sentence")
@@ -43,6 +45,20 @@ struct StatusReport {
         return problems
     }
 
+    /// `until 2026-03-01T08:00:00.000Z`; nil when the receiver is awake.
+    private var sleep: String? {
+        switch pipeline.receiverSleep {
+        case nil: nil
+        case .released: "until waypost pace moving"
+        case .until(let until):
+            if let time = pipeline.tracker.utc(at: until) {
+                "until \(time.iso8601)"
+            } else {
+                "for another \(ReplayStory.span(Int64(max(0, until.seconds(since: now)) * 1000)))"
+            }
+        }
+    }
+
     var health: Health { problems.isEmpty ? .ok : .degraded }
 
     private var waiting: Int { deliveries.map(\.waiting).max() ?? recorder.latest.rows + recorder.held }
@@ -51,6 +67,7 @@ struct StatusReport {
     var line: String {
         var parts = [pipeline.tracker.snapshot.motion.rawValue]
         parts.append(pipeline.lastFixAt.map { "last fix \(age($0)) ago" } ?? "no fix yet")
+        if let sleep { parts.append("receiver asleep \(sleep)") }
         parts.append("\(waiting) waiting")
         if let last = deliveries.compactMap(\.lastSuccess).max() { parts.append("last upload \(age(last)) ago") }
         return (parts + problems).joined(separator: ", ")
@@ -105,6 +122,7 @@ struct StatusReport {
         writer.field("last_fix", snapshot.lastFixTime?.iso8601)
         writer.field("last_fix_age_s", seconds(pipeline.lastFixAt), places: 1)
         writer.field("odometer", snapshot.odometer, places: 1)
+        writer.field("gap_metres", snapshot.gapMetres, places: 1)
         writer.field("trips", counters.trips)
         writer.field("stops", counters.stops)
         writer.field("gaps", counters.gaps)
@@ -137,6 +155,9 @@ struct StatusReport {
         writer.beginObject()
         writer.field("name", pipeline.source.name)
         switch pipeline.sourceState {
+        case _ where sleep != nil:
+            writer.field("state", word: "asleep")
+            writer.field("reason", sleep)
         case .opening: writer.field("state", word: "opening")
         case .receiving: writer.field("state", word: "receiving")
         case .silent: writer.field("state", word: "silent")

@@ -42,6 +42,8 @@ public struct ReplayStory {
     private var trips = 0
     private var moving = false
     private var parkedSince: UTCTime?
+    /// The receiver slept since the last motion change: each further time would fill the page.
+    private var sleptHere = false
     private var odometer = 0.0
     private var refused: Refused?
     private var keptBy: [String: Int] = [:]
@@ -58,7 +60,10 @@ public struct ReplayStory {
         case .count(.clockStep): line(decided, "clock", "the receiver's clock was set back; following it")
         case .count(.rejected(let reason)): refuse(reason, decided)
         case .announceResolution(let trackable, let resolution): follow(trackable, resolution, decided)
-        case .setReceiver, .sleepReceiver, .count: break
+        case .sleepReceiver where !sleptHere:
+            sleptHere = true
+            line(decided, "sleeps", "the receiver, but for short looks")
+        case .setReceiver, .sleepReceiver, .wakeReceiver, .count: break
         }
     }
 
@@ -66,6 +71,7 @@ public struct ReplayStory {
         endRefused()
         let why = "(\(change.reason.rawValue): \(Self.numbers(change.evidence)))"
         moving = change.moving
+        sleptHere = false
         if change.moving {
             trips += 1
             var words = "trip \(trips) begins"

@@ -26,7 +26,7 @@ public struct TraceJSON {
         case .setReceiver(let resolution):
             engine = resolution
             resolutions(decided: decided)
-        case .sleepReceiver, .count: break
+        case .sleepReceiver, .wakeReceiver, .count: break
         }
     }
 

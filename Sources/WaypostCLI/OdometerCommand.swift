@@ -1,0 +1,39 @@
+import Agent
+import ArgumentParser
+import FoundationEssentials
+
+struct Odometer: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Set the odometer of the running daemon.", subcommands: [Set.self])
+
+    struct Set: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Set the odometer, for example to that of the vehicle.",
+            discussion: "A trip that is under way keeps its length. waypost status shows the odometer.")
+
+        @Argument(help: "Metres, 0 or more.")
+        var metres: Double
+
+        @OptionGroup var daemon: DaemonOptions
+
+        func validate() throws {
+            guard metres.isFinite, metres >= 0, metres <= 1e11 else {
+                throw ValidationError("METRES is a number from 0 to 1e11.")
+            }
+        }
+
+        func run() throws {
+            let reply = try daemon.ask("{\"id\":1,\"do\":\"odometer\",\"metres\":\(metres)}")
+            guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(reply)) else {
+                throw fail("unexpected reply from the daemon", exitCode: 76)  // EX_PROTOCOL
+            }
+            print("odometer \(answer.odometer) m")
+            try finishOutput()
+        }
+    }
+
+    private struct Answer: Decodable {
+        /// Metres from now on.
+        var odometer: Double
+    }
+}

@@ -1,0 +1,262 @@
+import Positioning
+import Testing
+import Tracking
+
+@Suite struct ReceiverCycleTests {
+    private static var sleeping: Tracker.Settings {
+        var settings = Tracker.Settings.car
+        settings.receiver.sleep = true
+        return settings
+    }
+
+    /// Event times at which the receiver was put to sleep (`zzz`, and until when) and woken.
+    private struct Turn: Equatable, CustomStringConvertible {
+        var at: Double
+        var until: Double?
+        var wakes: Bool
+
+        var description: String { "\(at): \(wakes ? "wake" : "sleep until \(until.map { "\($0)" } ?? "told")")" }
+
+        static func sleep(_ at: Double, until: Double?) -> Turn { Turn(at: at, until: until, wakes: false) }
+        static func wake(_ at: Double) -> Turn { Turn(at: at, until: nil, wakes: true) }
+    }
+
+    /// A receiver that obeys: it tells the fixes of the script only while it is awake, the first after `acquisition`
+    /// seconds (nil = none).
+    private struct Obedient {
+        var course: Course
+        var turns: [Turn] = []
+        private var awakeSince: Double? = -1000
+        private var acquisition: Double?
+
+        init(_ settings: Tracker.Settings, restored: StoredState? = nil, acquisition: Double? = 5) {
+            course = Course(settings, restored: restored)
+            self.acquisition = acquisition
+        }
+
+        mutating func run(_ script: Script) {
+            for (at, event) in script.events {
+                while let due = course.tracker.nextDeadline, due < at { happen(.deadlineReached, at: due) }
+                if case .fixReceived = event {
+                    guard let awakeSince, let acquisition, at.seconds - awakeSince >= acquisition else { continue }
+                }
+                happen(event, at: at)
+            }
+        }
+
+        mutating func wait(until end: Double) {
+            let end = EventTime(nanoseconds: Int64(end * 1e9))
+            while let due = course.tracker.nextDeadline, due <= end { happen(.deadlineReached, at: due) }
+        }
+
+        private mutating func happen(_ event: TrackerEvent, at: EventTime) {
+            for effect in course.handle(event, at: at) {
+                switch effect {
+                case .sleepReceiver(let until):
+                    awakeSince = nil
+                    turns.append(.sleep(at.seconds, until: until?.seconds))
+                case .wakeReceiver:
+                    awakeSince = at.seconds
+                    turns.append(.wake(at.seconds))
+                default: break
+                }
+            }
+        }
+    }
+
+    private static func parked(_ seconds: Double) -> Script {
+        var script = Script()
+        script.stand(seconds)
+        return script
+    }
+
+    @Test func sleepsAndProbesWhileParked() {
+        var receiver = Obedient(Self.sleeping)
+        receiver.run(Self.parked(1500))
+        // Settled at 30 s. A probe ends 30 s after its first fix, which comes 5 s after it began.
+        #expect(
+            receiver.turns == [
+                .sleep(330, until: 630), .wake(630), .sleep(665, until: 965), .wake(965), .sleep(1000, until: 1300),
+                .wake(1300), .sleep(1335, until: 1635),
+            ])
+        #expect(receiver.course.story == ["-start"])
+    }
+
+    @Test func silenceInSleepIsNoGapAndHeartbeatsDoNotWakeIt() {
+        var settings = Self.sleeping
+        settings.receiver.probe = .seconds(3600)
+        var receiver = Obedient(settings)
+        receiver.run(Self.parked(331))
+        receiver.wait(until: 3900)
+        let course = receiver.course
+        #expect(receiver.turns == [.sleep(330, until: 3930)])
+        #expect(course.records(.gap).isEmpty && course.tracker.counters.gaps == 0 && !course.tracker.snapshot.inGap)
+        #expect(course.records(.heartbeat).map(\.at.seconds) == [630, 1230, 1830, 2430, 3030, 3630])
+        #expect(course.records(.heartbeat).map(\.reason).dropFirst().allSatisfy { $0 == "no-fix" })
+        #expect(course.tracker.snapshot.receiverSleep == .until(EventTime(nanoseconds: 3_930_000_000_000)))
+    }
+
+    @Test func aProbeWithoutSkyIsGivenUpAndIsAGap() {
+        var receiver = Obedient(Self.sleeping)
+        receiver.run(Self.parked(331))
+        receiver.wait(until: 1500)
+        #expect(
+            receiver.turns == [
+                .sleep(330, until: 630), .wake(630), .sleep(750, until: 1050), .wake(1050), .sleep(1170, until: 1470),
+                .wake(1470),
+            ])
+        // Silent for a minute of being awake; the next one is within the heartbeat.
+        #expect(receiver.course.records(.gap).map(\.at.seconds) == [690])
+    }
+
+    @Test func aProbeFindsTheAssetDrivingAndStaysAwake() throws {
+        var script = Self.parked(400)
+        script.pullAway()
+        script.drive(600)
+        var receiver = Obedient(Self.sleeping)
+        receiver.run(script)
+        #expect(receiver.course.changes.map(\.moving) == [false, true])
+        #expect(receiver.turns == [.sleep(330, until: 630), .wake(630)])
+        #expect(try #require(receiver.course.changes.last).at.seconds <= 630 + 5 + 20)
+        #expect(receiver.course.tracker.snapshot.receiverSleep == nil)
+    }
+
+    @Test func aProbeThatHintsAtADepartureIsProlonged() {
+        // Off by 60 m without any speed from 600 s on: outside, but no evidence.
+        var script = Self.parked(600)
+        script.offset.east = 60
+        script.stand(75)
+        script.offset = .zero
+        script.stand(25)
+        var receiver = Obedient(Self.sleeping)
+        receiver.run(script)
+        #expect(receiver.turns == [.sleep(330, until: 630), .wake(630), .sleep(695, until: 995)])
+        #expect(receiver.course.story == ["-start"])
+    }
+
+    @Test func wakesAtOnceOnPowerMovementAndPace() {
+        let happenings: [(TrackerEvent, after: Double)] = [
+            (.movementSourceChanged(source: "gpio", moving: true), 0), (.externalPowerChanged(true), 3),
+            (.paceRequested(.moving), 0),
+        ]
+        for (event, delay) in happenings {
+            var script = Script()
+            script.happen(.externalPowerChanged(false))
+            script.stand(400)
+            script.happen(event)
+            script.stand(100)
+            var receiver = Obedient(Self.sleeping)
+            receiver.run(script)
+            #expect(receiver.turns == [.sleep(330, until: 630), .wake(400 + delay)], "\(event)")
+        }
+        // That somebody says "still", or "parked" of what is parked, is no reason.
+        for event in [TrackerEvent.movementSourceChanged(source: "gpio", moving: false), .paceRequested(.stationary)] {
+            var script = Self.parked(400)
+            script.happen(event)
+            script.stand(100)
+            var receiver = Obedient(Self.sleeping)
+            receiver.run(script)
+            #expect(receiver.turns == [.sleep(330, until: 630)], "\(event)")
+        }
+    }
+
+    @Test func sleepsAgainAfterARousingThatCameToNothing() {
+        var script = Self.parked(400)
+        script.happen(.movementSourceChanged(source: "gpio", moving: true))
+        script.stand(400)
+        var receiver = Obedient(Self.sleeping)
+        receiver.run(script)
+        #expect(receiver.turns == [.sleep(330, until: 630), .wake(400), .sleep(700, until: 1000)])
+    }
+
+    @Test func fixesOfAReceiverThatCannotSleepAreTrackedAsUsual() {
+        var script = Self.parked(900)
+        script.trip(metres: 3000)
+        script.stand(400)
+        let restless = Course(script, Self.sleeping)
+        let usual = Course(script)
+        #expect(restless.records == usual.records && restless.changes == usual.changes)
+    }
+
+    @Test func paceMovingFromSleepIsNotTakenBackByTheSilenceBefore() {
+        var settings = Self.sleeping
+        settings.receiver.probe = .seconds(7200)
+        var script = Self.parked(5000)
+        script.happen(.paceRequested(.moving))
+        script.stand(200)
+        script.trip(metres: 2000)
+        var receiver = Obedient(settings)
+        receiver.run(script)
+        #expect(receiver.course.story == ["-start", "+pace"])
+    }
+
+    @Test func paceMovingWithoutASkyLastsForTheNoFixTimeout() {
+        var script = Self.parked(100)
+        script.void(4000)
+        script.happen(.paceRequested(.moving))
+        var course = Course(script)
+        #expect(course.story == ["-start", "+pace"])
+        course.runDeadlines(through: script.now + .seconds(1799))
+        #expect(course.story == ["-start", "+pace"])
+        course.runDeadlines(through: script.now + .seconds(1800))
+        #expect(course.story == ["-start", "+pace", "-no-fix"])
+        let changes = course.changes
+        #expect(changes[2].since == changes[1].since)
+    }
+
+    @Test func stopOnStationaryReleasesTheReceiverUntilPaceMoving() {
+        var settings = Tracker.Settings.car
+        settings.motion.stopOnStationary = true
+        var script = StopTests.arrived()
+        script.stand(3600)
+        script.happen(.movementSourceChanged(source: "gpio", moving: true))
+        script.stand(10)
+        var receiver = Obedient(settings)
+        receiver.run(script)
+        let stop = receiver.course.changes.last?.at.seconds ?? 0
+        #expect(receiver.course.story == ["-start", "+speed", "-stop-timeout"])
+        #expect(receiver.turns == [.sleep(stop, until: nil)])
+        #expect(receiver.course.tracker.snapshot.receiverSleep == .released)
+        #expect(receiver.course.tracker.state.released)
+        #expect(receiver.course.records(.gap).isEmpty && !receiver.course.records(.heartbeat).isEmpty)
+
+        // A new process leaves it asleep.
+        var later = Script()
+        later.clockStep = Int64(script.elapsed + 60) * 1000
+        later.happen(.sourceStateChanged(.opening))
+        later.wait(100)
+        later.happen(.paceRequested(.moving))
+        later.stand(100)
+        var after = Obedient(settings, restored: receiver.course.tracker.state)
+        after.run(later)
+        #expect(after.turns == [.sleep(0, until: nil), .wake(100)])
+        #expect(after.course.story == ["+pace"])
+        // Unless it is not wanted any more.
+        var free = Obedient(.car, restored: receiver.course.tracker.state)
+        free.run(later)
+        #expect(free.turns.isEmpty)
+    }
+
+    @Test func aStopByHandReleasesNothing() {
+        var settings = Tracker.Settings.car
+        settings.motion.stopOnStationary = true
+        var script = StopTests.arrived()
+        script.happen(.paceRequested(.stationary))
+        script.stand(400)
+        var receiver = Obedient(settings)
+        receiver.run(script)
+        #expect(receiver.course.story == ["-start", "+speed", "-pace"])
+        #expect(receiver.turns.isEmpty)
+    }
+
+    @Test func reloadEndsAndBeginsTheCycle() {
+        var script = Self.parked(400)
+        script.happen(.settingsReloaded(.car))
+        script.stand(400)
+        script.happen(.settingsReloaded(Self.sleeping))
+        script.stand(310)
+        var receiver = Obedient(Self.sleeping)
+        receiver.run(script)
+        #expect(receiver.turns == [.sleep(330, until: 630), .wake(400), .sleep(1100, until: 1400)])
+    }
+}
