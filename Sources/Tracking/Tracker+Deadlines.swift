@@ -10,7 +10,7 @@ extension Tracker {
 
     var gapDue: EventTime? {
         guard windowOpen, !gap.isOpen, let lastFixAt else { return nil }
-        return lastFixAt + Nanoseconds(seconds: gapAfterSeconds)
+        return max(lastFixAt, openedAt ?? lastFixAt) + Nanoseconds(seconds: gapAfterSeconds)
     }
 
     var heartbeatDue: EventTime? {
@@ -28,11 +28,6 @@ extension Tracker {
         if let due = gapDue, due <= now { gapBegan(&effects) }
         if windowOpen, let transition = motion.deadlineReached(at: now) { perform(transition, &effects) }
         if let due = heartbeatDue, due <= now { heartbeat(&effects) }
-        if let boostUntil, boostUntil <= now {
-            self.boostUntil = nil
-            board.boost = nil
-            recompute(&effects)
-        }
     }
 
     /// A halt that was dated by a clock that has stepped since is dated anew.
@@ -51,7 +46,9 @@ extension Tracker {
     private mutating func gapBegan(_ effects: inout [Effect]) {
         gap.isOpen = true
         counters.gaps += 1
-        guard let time = lastFix?.time, mayRecordGap(nil) else { return }
+        guard var time = lastFix?.time, mayRecordGap(nil) else { return }
+        // Silence outside the hours is nobody's business.
+        if let openedAt, let opened = utc(at: openedAt) { time = max(time, opened) }
         let reason =
             if gap.voidEpochs > 0 { "no-sky" } else if power.externalPower == false { "power" } else { "receiver-lost" }
         recordGap(time: time, reason: reason, &effects)
@@ -71,7 +68,8 @@ extension Tracker {
         case .moving, .stopping: return true
         case .stationary: break
         }
-        let pause = settings.motion.heartbeat > .zero ? settings.motion.heartbeat : .seconds(600)
+        let heartbeat = profiles.stationary.heartbeat
+        let pause = heartbeat > .zero ? heartbeat : .seconds(600)
         if let recordedAt = gap.recordedAt { return now.duration(since: recordedAt) >= pause }
         if let recordedTime = gap.recordedTime, let time {
             let elapsed = time.milliseconds(since: recordedTime)
@@ -89,7 +87,7 @@ extension Tracker {
             forgetRecords(from: time)
             return
         }
-        guard mayRecordGap(lastFix?.time) else { return }
+        guard windowOpen, mayRecordGap(lastFix?.time) else { return }
         segmentReason = "gap"
         let fix = Fix(
             time: restored.time, timeOfDay: restored.time.timeOfDay, at: now, coordinate: restored.coordinate,

@@ -19,7 +19,7 @@ extension Tracker {
     /// - Parameters:
     ///   - held: the place that a standing asset reports instead of the fix.
     ///   - late: the fix comes from the ring; one that is not later than the last record is left out.
-    private mutating func sample(
+    mutating func sample(
         _ fix: Fix, time: UTCTime, held: StoredState.Anchor?, late: Bool, _ effects: inout [Effect]
     ) {
         let coordinate = held?.coordinate ?? fix.coordinate

@@ -89,6 +89,8 @@ public enum MotionReason: String, Sendable, Codable {
     case noFix = "no-fix"
     case gap
     case power
+    /// The hours in which the asset is tracked ended.
+    case schedule
     case pace
 }
 
