@@ -21,7 +21,7 @@ public struct MotionProfile: Hashable, Sendable {
         self.heartbeat = heartbeat
     }
 
-    /// What is kept while a boost lasts: by its resolution, and nothing less often.
+    /// What holds while a boost lasts: a fix is kept when interval or displacement is reached, whatever the rule else.
     func boosted(_ resolution: Resolution) -> MotionProfile {
         var boosted = self
         boosted.resolution = resolution
@@ -60,18 +60,22 @@ extension Tracker {
     }
 
     /// Puts the profile of the motion state in force, or over it a boost.
-    mutating func chooseProfile() {
+    mutating func chooseProfile(_ effects: inout [Effect]) {
         let choice = ProfileChoice(isMoving: motion.isMoving, boost: board.boost)
         guard choice != profileChoice else { return }
         profileChoice = choice
-        var profile = choice.isMoving || choice.boost != nil ? profiles.moving : profiles.stationary
-        if let boost = choice.boost { profile = profile.boosted(boost) }
+        let moving = choice.boost.map(profiles.moving.boosted) ?? profiles.moving
+        let profile = choice.isMoving || choice.boost != nil ? moving : profiles.stationary
         filter.settings.accuracyMax = profile.accuracyMax
         board.defaultResolution = profile.resolution
-        // Parked nothing is sampled but in a boost: what was taken on the way stays as it is.
-        let sampling = choice.boost == nil ? profiles.moving.sampling : profile.sampling
-        for index in tracks.indices where tracks[index].sampler.settings != sampling {
-            tracks[index].sampler.settings = sampling
+        // Parked nothing is sampled but in a boost, so that no segment ends by a change of rules that choose nothing.
+        sample(by: moving.sampling, &effects)
+    }
+
+    /// Other rules of choice hold from the next fix on.
+    mutating func sample(by settings: LocationSampler.Settings, _ effects: inout [Effect]) {
+        for index in tracks.indices where tracks[index].sampler.settings != settings {
+            tracks[index].sampler.settings = settings
         }
     }
 

@@ -210,7 +210,7 @@ public struct Tracker: Sendable {
     }
 
     mutating func recompute(_ effects: inout [Effect]) {
-        chooseProfile()
+        chooseProfile(&effects)
         board.recompute(cap: publishedCap, into: &effects)
     }
 

@@ -151,7 +151,8 @@ import Testing
     @Test func aBoostWhileParkedShowsTheHeldPlaceAtItsInterval() {
         var script = Script()
         script.stand(100)
-        let boost = Boost(resolution: Resolution(priority: .high, intervalMs: 5000, displacement: 0), duration: .seconds(60))
+        let boost = Boost(
+            resolution: Resolution(priority: .high, intervalMs: 5000, displacement: 0), duration: .seconds(60))
         script.happen(.profileChanged(boost))
         script.offset.east = 8
         script.stand(120)

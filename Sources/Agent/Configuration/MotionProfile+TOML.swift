@@ -36,7 +36,7 @@ extension MotionProfile {
         _ table: TableReader, layers: (sampling: String, resolution: String, tracking: String),
         heartbeatLayer: String? = nil
     ) {
-        sampling.readRules(table, note: layers.sampling)
+        sampling.readKeys(table, note: layers.sampling)
         table.read("priority", into: &resolution.priority, as: .priority, note: layers.resolution)
         table.read("interval", into: &resolution.intervalMs, as: .intervalMs, note: layers.resolution)
         table.read("displacement", into: &resolution.displacement, as: .displacement, note: layers.resolution)

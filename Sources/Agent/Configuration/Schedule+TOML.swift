@@ -12,6 +12,18 @@ extension Timetable {
     }
 }
 
+extension ValueForm where Value == String {
+    /// Hours that stay words, for `Timetable.set(hours:)`.
+    static var hours: ValueForm {
+        text(ValueForm<WeeklyHours>.hours.expected) { text in
+            do throws(WeeklyHours.Mistake) {
+                _ = try WeeklyHours(parsing: text)
+                return nil
+            } catch { return Mistake(error, at: nil) }
+        }
+    }
+}
+
 extension ValueForm where Value == WeeklyHours {
     /// One text or several.
     static var hours: ValueForm {

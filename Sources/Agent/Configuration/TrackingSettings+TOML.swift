@@ -66,12 +66,13 @@ extension LocationSampler.Settings {
     mutating func read(_ table: TableReader) -> SamplingPreset? {
         var preset: SamplingPreset?
         table.read("preset", into: &preset, as: .word(SamplingPreset.allCases.map { ($0.rawValue, $0) }))
-        readRules(table)
+        readKeys(table)
         return preset
     }
 
-    /// The keys that a profile of a motion state may override.
-    mutating func readRules(_ table: TableReader, note: String? = nil) {
+    /// The keys that may also stand where single ones are overridden; what is not written stays as it is.
+    /// - Parameter note: where a value that is not written comes from; nil = the default.
+    mutating func readKeys(_ table: TableReader, note: String? = nil) {
         table.read(
             "rule", into: &rule, as: .word(LocationSampler.Rule.allCases.map { ($0.rawValue, $0) }), note: note)
         table.read("min_gap", into: &minGap, as: .duration(.between(0, 86_400)), note: note)

@@ -27,6 +27,11 @@ public struct Timetable: Hashable, Sendable {
             Entry(window: window, hours: hours), at: window == .tracking ? entries.startIndex : entries.endIndex)
     }
 
+    /// Hours that are known by their words alone; words that are none stay closed for ever.
+    public mutating func set(hours text: String) {
+        if let hours = try? WeeklyHours(parsing: text) { set(.hours(text), hours) }
+    }
+
     /// Whether hours include a time, and when that changes; nil = never.
     func state(of hours: WeeklyHours, at time: UTCTime) -> (isOpen: Bool, until: UTCTime?) {
         let start = time.secondsSince1970

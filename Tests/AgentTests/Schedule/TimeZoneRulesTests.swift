@@ -7,7 +7,8 @@ import Testing
 @Suite struct TimeZoneRulesTests {
     private static let folder = "/usr/share/zoneinfo"
     private static let names = [
-        "Europe/Berlin", "America/New_York", "Europe/Dublin", "Australia/Lord_Howe", "Africa/Casablanca", "Asia/Kolkata",
+        "Europe/Berlin", "America/New_York", "Europe/Dublin", "Australia/Lord_Howe", "Africa/Casablanca",
+        "Asia/Kolkata",
         "Asia/Tehran", "America/Sao_Paulo", "Pacific/Apia", "Antarctica/Troll", "Asia/Gaza", "America/Nuuk",
     ]
 
@@ -92,7 +93,9 @@ import Testing
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SeededGenerator(seed: seed)
         let good = try Self.bytes("Europe/Berlin")
-        for count in stride(from: 0, to: good.count, by: 7) { #expect(TimeZoneRules(tzif: Array(good[..<count])) == nil) }
+        for count in stride(from: 0, to: good.count, by: 7) {
+            #expect(TimeZoneRules(tzif: Array(good[..<count])) == nil)
+        }
         for _ in 0..<3000 {
             var bytes = good
             for _ in 0..<Int.random(in: 1...8, using: &random) {

@@ -1,6 +1,7 @@
 import Positioning
 import TestSupport
 import Testing
+import Tracking
 
 @testable import Agent
 
@@ -74,6 +75,22 @@ import Testing
         #expect(timetable.state(of: try WeeklyHours(parsing: []), at: UTCTime(milliseconds: 0)) == (false, nil))
     }
 
+    @Test func hoursThatAreKnownByTheirWordsAreAWindowOfTheirOwn() throws {
+        var timetable = Timetable(zone: .utc)
+        timetable.set(hours: "mon")
+        timetable.set(hours: "nonsense")
+        timetable.set(.tracking, try WeeklyHours(parsing: "tue"))
+        timetable.set(hours: "mon")
+        #expect(timetable.entries.map(\.window) == [.tracking, .hours("mon")])
+        let form = ValueForm<String>.hours
+        let node = TOMLNode(value: .string("mon 8-9"), position: SourcePosition(file: "w.toml", line: 1, column: 1))
+        guard case .mistake(let mistake) = form.read(node, testEnvironment()) else {
+            Issue.record("\"mon 8-9\" was read")
+            return
+        }
+        #expect(mistake.found == "\"8\" at character 5 of \"mon 8-9\"")
+    }
+
     @Test func timesOfNoCalendarDoNotTrap() throws {
         let timetable = Timetable(zone: try #require(TimeZoneRules(posix: Self.berlin)))
         let hours = try WeeklyHours(parsing: "mon-fri 08:00-18:00")
@@ -105,6 +122,7 @@ import Testing
             }
             if texts.isEmpty { continue }
             let hours = try WeeklyHours(parsing: texts)
+            let spans = texts.flatMap { naive($0, weekdays) }
             // Five days that may hold a change.
             let starts = ["2026-03-06T00:00", "2026-03-27T00:00", "2026-10-23T00:00", "2026-04-03T00:00"]
             var time = Self.utc(starts.randomElement(using: &random)!)
@@ -114,7 +132,7 @@ import Testing
             while time.milliseconds < end {
                 let next = UTCTime(milliseconds: (time.milliseconds / 60_000 + 1) * 60_000)
                 let local = next.milliseconds / 1000 + timetable.zone.offset(at: next.milliseconds / 1000).seconds
-                let isOpen = naive(texts, weekdays, local)
+                let isOpen = spans.contains { $0.holds(local) }
                 if let until = claim.until, until <= next {
                     #expect(until == next && isOpen != claim.isOpen, "seed \(seed) \(texts) \(next.iso8601)")
                     claim = timetable.state(of: hours, at: next)
@@ -128,24 +146,29 @@ import Testing
         }
     }
 
-    private func naive(_ texts: [String], _ weekdays: [String], _ local: Int64) -> Bool {
-        let minute = Int(local / 60) % 1440
-        let today = Int(local / 86_400 + 3) % 7
-        func minutes(_ text: Substring) -> Int {
-            let parts = text.split(separator: ":").map { Int($0)! }
+    private struct Span {
+        var days: Set<Int>
+        var from: Int
+        var to: Int
+
+        func holds(_ local: Int64) -> Bool {
+            let minute = Int(local / 60) % 1440
+            let today = Int(local / 86_400 + 3) % 7
+            if from < to { return days.contains(today) && (from..<to).contains(minute) }
+            return days.contains(today) && minute >= from || days.contains((today + 6) % 7) && minute < to
+        }
+    }
+
+    private func naive(_ text: String, _ weekdays: [String]) -> [Span] {
+        let parts = text.split(separator: " ")
+        let times = parts[1].split(separator: "-").map { time in
+            let parts = time.split(separator: ":").map { Int($0)! }
             return parts[0] * 60 + parts[1]
         }
-        return texts.contains { text in
-            let parts = text.split(separator: " ")
-            let times = parts[1].split(separator: "-").map(minutes)
-            let days = Set(
-                parts[0].split(separator: ",").flatMap { span -> [Int] in
-                    let ends = span.split(separator: "-").map { weekdays.firstIndex(of: String($0))! }
-                    return (0..<7).filter { (($0 - ends[0]) + 7) % 7 <= ((ends.last! - ends[0]) + 7) % 7 }
-                })
-            if times[0] < times[1] { return days.contains(today) && (times[0]..<times[1]).contains(minute) }
-            return days.contains(today) && minute >= times[0]
-                || days.contains((today + 6) % 7) && minute < times[1]
+        return parts[0].split(separator: ",").map { span in
+            let ends = span.split(separator: "-").map { weekdays.firstIndex(of: String($0))! }
+            let days = (0..<7).filter { ($0 - ends[0] + 7) % 7 <= (ends.last! - ends[0] + 7) % 7 }
+            return Span(days: Set(days), from: times[0], to: times[1])
         }
     }
 }
