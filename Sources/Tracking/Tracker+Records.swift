@@ -113,9 +113,10 @@ extension Tracker {
         return location
     }
 
-    /// The place that records carry while standing.
+    /// The place that records carry while standing. Outside the hours nobody watches whether it left: a panic tells where
+    /// it is.
     var heldAnchor: StoredState.Anchor? {
-        guard settings.motion.staticNavigation else { return nil }
+        guard settings.motion.staticNavigation, windowOpen else { return nil }
         switch motion.state {
         case .waiting, .settling, .moving: return nil
         case .stationary: return motion.anchor

@@ -2,6 +2,9 @@ import Positioning
 
 // Hours outside of which nothing is tracked. The calendar is the agent's, the tracker is told when they begin and end.
 extension Tracker {
+    /// Whether it is within them; true where there are none.
+    public var inHours: Bool { windowOpen }
+
     /// Outside its hours the asset counts as parked, without heartbeats; fixes only keep the time.
     mutating func timeWindowChanged(open: Bool, _ effects: inout [Effect]) {
         guard open != windowOpen else { return }

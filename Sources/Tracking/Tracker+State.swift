@@ -54,7 +54,7 @@ extension Tracker {
             lastCoordinate: lastFix?.coordinate ?? restoredFix?.coordinate,
             lastAccuracy: lastFix == nil ? restoredFix?.accuracy : lastFix?.horizontalAccuracy,
             reportedCoordinate: heldAnchor?.coordinate ?? lastFix?.coordinate ?? restoredFix?.coordinate,
-            inHours: windowOpen, boost: board.boost, boostUntil: boostUntil.flatMap { utc(at: $0) },
+            inHours: inHours, boost: board.boost, boostUntil: boostUntil.flatMap { utc(at: $0) },
             inGap: gap.isOpen,
             engine: board.engine ?? settings.resolution.constantEngine ?? settings.resolution.default,
             trackables: board.entries.enumerated().map { index, entry in

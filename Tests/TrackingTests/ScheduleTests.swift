@@ -58,12 +58,13 @@ import Tracking
         #expect(course.tracker.nextDeadline == nil)
     }
 
-    @Test func aPanicIsRecordedAtAnyHour() {
+    @Test func aPanicIsRecordedAtAnyHourWhereTheAssetIs() throws {
         var script = parked()
         script.happen(Self.closed)
-        script.stand(60)
+        script.trip(metres: 3000)
         script.happen(.panicRequested)
-        #expect(Course(script).records.last?.event == .panic)
+        let panic = try #require(Course(script).records.last)
+        #expect(panic.event == .panic && panic.coordinate == Script.place(north: script.north))
     }
 
     @Test func theFirstHeartbeatComesAHeartbeatAfterTheHoursBegin() {

@@ -31,6 +31,7 @@ final class Pipeline {
     private var closed = false
     private var flushWanted = false
     private var commitWanted = false
+    private var wasInHours = true
     private var position: FilePosition?
     private(set) var sourceState = SourceState.opening
     private(set) var lastEpochAt: EventTime?
@@ -172,6 +173,11 @@ final class Pipeline {
         if commitWanted || flushWanted { recorder.commit(at: now) }
         commitWanted = false
         flushWanted = false
+        if run.tracker.inHours != wasInHours {
+            wasInHours.toggle()
+            log.hoursChanged(open: wasInHours, until: run.schedule?.until)
+            changed()
+        }
         for delivery in deliveries { delivery.step(at: now) }
         sourceAlarm?.deadline = source.nextDeadline
         switch clock {
