@@ -165,6 +165,12 @@ public struct MotionDetector: Sendable {
         resetPersistence()
     }
 
+    /// The first place is sought again; one that was found stays.
+    mutating func beginAnew() {
+        if state == .settling { state = .waiting }
+        firstSettling = nil
+    }
+
     private mutating func settle(_ fix: Fix, at: EventTime, silence: Double, interval: Double) -> Transition? {
         state = .settling
         // After a gap the receiver starts anew, and so does the search for the place.

@@ -10,7 +10,8 @@ extension Tracker {
 
     var gapDue: EventTime? {
         guard windowOpen, !gap.isOpen, !cycle.isAsleep, let lastFixAt else { return nil }
-        return max(lastFixAt, cycle.wokenAt ?? lastFixAt) + Nanoseconds(seconds: gapAfterSeconds)
+        let from = max(lastFixAt, cycle.wokenAt ?? lastFixAt, openedAt ?? lastFixAt)
+        return from + Nanoseconds(seconds: gapAfterSeconds)
     }
 
     mutating func noteVoid() {
@@ -34,11 +35,6 @@ extension Tracker {
         if windowOpen, let transition = motion.deadlineReached(at: now) { perform(transition, &effects) }
         towDeadlineReached(&effects)
         if let due = heartbeatDue, due <= now { heartbeat(&effects) }
-        if let boostUntil, boostUntil <= now {
-            self.boostUntil = nil
-            board.boost = nil
-            recompute(&effects)
-        }
         receiverDeadlineReached(&effects)
     }
 
@@ -58,7 +54,9 @@ extension Tracker {
     private mutating func gapBegan(_ effects: inout [Effect]) {
         gap.isOpen = true
         counters.gaps += 1
-        guard let time = lastFix?.time, mayRecordGap(nil) else { return }
+        guard var time = lastFix?.time, mayRecordGap(nil) else { return }
+        // Silence outside the hours is nobody's business.
+        if let openedAt, let opened = utc(at: openedAt) { time = max(time, opened) }
         // A receiver that told of no sky and then went silent is silent.
         let hearsNoSky = gap.lastVoid.map { now.seconds(since: $0) <= max(10, 3 * interval.seconds) } ?? false
         let reason = hearsNoSky ? "no-sky" : power.externalPower == false ? "power" : "receiver-lost"
@@ -79,7 +77,8 @@ extension Tracker {
         case .moving, .stopping: return true
         case .stationary: break
         }
-        let pause = settings.motion.heartbeat > .zero ? settings.motion.heartbeat : .seconds(600)
+        let heartbeat = profiles.stationary.heartbeat
+        let pause = heartbeat > .zero ? heartbeat : .seconds(600)
         if let recordedAt = gap.recordedAt { return now.duration(since: recordedAt) >= pause }
         if let recordedTime = gap.recordedTime, let time {
             let elapsed = time.milliseconds(since: recordedTime)
@@ -97,7 +96,7 @@ extension Tracker {
             forgetRecords(from: time)
             return
         }
-        guard mayRecordGap(lastFix?.time) else { return }
+        guard windowOpen, mayRecordGap(lastFix?.time) else { return }
         segmentReason = "gap"
         let fix = Fix(
             time: restored.time, timeOfDay: restored.time.timeOfDay, at: now, coordinate: restored.coordinate,

@@ -36,7 +36,10 @@ extension Tracker {
         if let restored = restoredFix { firstFixAfterRestart(restored, &effects) }
         hasFixSinceRecord = true
 
-        guard windowOpen else { return }
+        guard windowOpen else {
+            stopOutsideHours(&effects)
+            return
+        }
         let transition = motion.observe(
             fix, time: time, at: now, plane: plane, interval: interval.seconds, silence: silence)
         if let transition {
@@ -148,6 +151,7 @@ extension Tracker {
             break
         case .stationary:
             if let due = heartbeatDue, due <= now { heartbeat(&effects) }
+            if boostUntil != nil { sample(fix, time: time, held: heldAnchor, late: false, &effects) }
         case .moving:
             advance(fix, time: time, at: now, &effects)
         case .stopping(let since):
@@ -190,6 +194,10 @@ extension Tracker {
         trip = StoredState.Trip(
             start: time, startCoordinate: coordinate, startOdometer: odometer.metres, idle: 0, maxSpeed: nil,
             withoutPower: motion.anchor != nil && power.externalPower == false)
+        // Nobody saw how it got there; after a gap that has been counted.
+        if parked == nil, reason != .gap, let anchor = motion.anchor {
+            odometer.addGap(anchor.coordinate.distance(to: coordinate))
+        }
         motion.anchor = nil
         effects.append(
             .announceMotion(

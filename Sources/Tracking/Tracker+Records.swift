@@ -19,7 +19,7 @@ extension Tracker {
     /// - Parameters:
     ///   - held: the place that a standing asset reports instead of the fix.
     ///   - late: the fix comes from the ring; one that is not later than the last record is left out.
-    private mutating func sample(
+    mutating func sample(
         _ fix: Fix, time: UTCTime, held: StoredState.Anchor?, late: Bool, _ effects: inout [Effect]
     ) {
         let coordinate = held?.coordinate ?? fix.coordinate
@@ -115,9 +115,10 @@ extension Tracker {
         return location
     }
 
-    /// The place that records carry while standing.
+    /// The place that records carry while standing. Outside the hours nobody watches whether it left: a panic tells where
+    /// it is.
     var heldAnchor: StoredState.Anchor? {
-        guard settings.motion.staticNavigation else { return nil }
+        guard settings.motion.staticNavigation, windowOpen else { return nil }
         switch motion.state {
         case .waiting, .settling, .moving: return nil
         case .stationary: return motion.anchor

@@ -2,6 +2,8 @@ import Positioning
 
 extension Tracker {
     mutating func paceRequested(_ pace: Pace, _ effects: inout [Effect]) {
+        // Outside its hours it is parked, whatever is said.
+        guard windowOpen else { return }
         guard pace != .auto else {
             pendingPace = nil
             return
@@ -14,7 +16,6 @@ extension Tracker {
         let here = MotionDetector.Moment(at: at, time: time)
         switch (pace, motion.state) {
         case (.moving, .waiting), (.moving, .settling), (.moving, .stationary):
-            guard windowOpen else { return }
             departAtOnce(.pace, &effects)
         case (.moving, .stopping(let since)):
             motion.forgetEvidence()
@@ -68,12 +69,12 @@ extension Tracker {
         power.externalPower = value
         board.powerChanged(power)
         recompute(&effects)
+        guard windowOpen else { return }
         if let time = utc(at: now), motion.hasPlace,
             let location = here(time: time, event: .power, reason: value ? "power-on" : "power-off")
         {
             recordAll(location, &effects)
         }
-        guard windowOpen else { return }
         if value {
             motion.powerOff = nil
             trip?.withoutPower = false
@@ -88,15 +89,5 @@ extension Tracker {
             // Lost in full motion it is a fuse, a plug or a tow, not a stop.
             if motion.window.evidence < settings.motion.resumeEvidence { motion.powerOff = now }
         }
-    }
-
-    /// Outside its hours the asset counts as parked, without heartbeats; fixes only keep the time.
-    mutating func timeWindowChanged(open: Bool, _ effects: inout [Effect]) {
-        guard open != windowOpen else { return }
-        if !open { paceRequested(.stationary, &effects) }
-        windowOpen = open
-        pendingPace = nil
-        motion.forgetEvidence()
-        ring.removeAll()
     }
 }

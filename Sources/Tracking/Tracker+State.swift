@@ -56,6 +56,7 @@ extension Tracker {
             lastCoordinate: lastFix?.coordinate ?? restoredFix?.coordinate,
             lastAccuracy: lastFix == nil ? restoredFix?.accuracy : lastFix?.horizontalAccuracy,
             reportedCoordinate: heldAnchor?.coordinate ?? lastFix?.coordinate ?? restoredFix?.coordinate,
+            inHours: inHours, boost: board.boost, boostUntil: boostUntil.flatMap { utc(at: $0) },
             inGap: gap.isOpen,
             receiverSleep: cycle.isReleased ? .released : cycle.asleepUntil.map { .until($0) },
             engine: board.engine ?? settings.resolution.constantEngine ?? settings.resolution.default,

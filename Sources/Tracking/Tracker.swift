@@ -12,6 +12,11 @@ public struct Tracker: Sendable {
         public var receiver = ReceiverCycle.Settings()
         public var sampling = LocationSampler.Settings()
         public var resolution = ResolutionSettings()
+        /// What is different while the asset moves; nil = nothing: as `sampling`, `resolution.default`,
+        /// `admission.accuracyMax` and `motion.heartbeat` say.
+        public var moving: MotionProfile?
+        /// What is different while it is parked; nil = nothing: as while it moves.
+        public var stationary: MotionProfile?
         /// At least one; ids are unique.
         public var trackables: [Trackable]
         /// Also record fixes that no trackable selected (`published` false, no trackable), for endpoints with
@@ -48,8 +53,14 @@ public struct Tracker: Sendable {
     }
 
     var settings: Settings {
-        didSet { (gapAfter, heartbeatEvery) = Self.times(settings) }
+        didSet {
+            profiles = Profiles(settings)
+            (gapAfter, heartbeatEvery) = Self.times(settings, profiles)
+        }
     }
+    var profiles: Profiles
+    /// nil before the first event.
+    var profileChoice: ProfileChoice?
     /// Seconds.
     var gapAfter: Double
     var heartbeatEvery: Nanoseconds
@@ -88,6 +99,8 @@ public struct Tracker: Sendable {
     var pendingPace: Pace?
     var boostUntil: EventTime?
     var windowOpen = true
+    /// When its hours last began; nil = they did not in this run.
+    var openedAt: EventTime?
     var sourceState = SourceState.opening
     /// The next fix begins a segment: it is recorded whatever the sampler says.
     var segmentReason: String?
@@ -98,7 +111,8 @@ public struct Tracker: Sendable {
     public init(settings: Settings, restored: StoredState?) {
         let restored = restored.flatMap { $0.isUsable ? $0 : nil }
         self.settings = settings
-        (gapAfter, heartbeatEvery) = Self.times(settings)
+        profiles = Profiles(settings)
+        (gapAfter, heartbeatEvery) = Self.times(settings, profiles)
         filter = FixFilter(settings: settings.admission)
         motion = MotionDetector(settings: settings.motion, restored: restored)
         cycle = ReceiverCycle(settings: settings.receiver)
@@ -124,8 +138,8 @@ public struct Tracker: Sendable {
         board.powerChanged(power)
     }
 
-    private static func times(_ settings: Settings) -> (Double, Nanoseconds) {
-        (settings.motion.gapAfter.inSeconds, Nanoseconds(settings.motion.heartbeat))
+    private static func times(_ settings: Settings, _ profiles: Profiles) -> (Double, Nanoseconds) {
+        (settings.motion.gapAfter.inSeconds, Nanoseconds(profiles.stationary.heartbeat))
     }
 
     /// - Parameter at: when it happened. Slightly older than the call before (an epoch is stamped with the arrival of its
@@ -139,6 +153,7 @@ public struct Tracker: Sendable {
             recompute(&effects)
             resumeReceiver(&effects)
         }
+        if let boostUntil, boostUntil <= now { boostChanged(nil, &effects) }
         switch event {
         case .fixReceived(let fix):
             fixReceived(fix, &effects)
@@ -169,9 +184,7 @@ public struct Tracker: Sendable {
             board.constantEngine = resolution
             recompute(&effects)
         case .profileChanged(let boost):
-            board.boost = boost?.resolution
-            boostUntil = boost.map { now + min(max(.zero, $0.duration), Boost.durationMax) }
-            recompute(&effects)
+            boostChanged(boost, &effects)
         case .settingsReloaded(let settings):
             reload(settings, &effects)
         case .timeWindowChanged(.tracking, let open):
@@ -210,10 +223,12 @@ public struct Tracker: Sendable {
 
     /// The cap while parked.
     var publishedCap: Duration? {
-        motion.isMoving || settings.motion.heartbeat <= .zero ? nil : settings.motion.heartbeat
+        let heartbeat = profiles.stationary.heartbeat
+        return motion.isMoving || board.boost != nil || heartbeat <= .zero ? nil : heartbeat
     }
 
     mutating func recompute(_ effects: inout [Effect]) {
+        chooseProfile(&effects)
         board.recompute(cap: publishedCap, into: &effects)
     }
 
@@ -227,12 +242,10 @@ public struct Tracker: Sendable {
         board.reload(settings: settings.resolution, trackables: settings.trackables)
         board.powerChanged(power)
         tracks = settings.trackables.map { trackable in
-            var track =
-                before.first { $0.id == trackable.id }
+            before.first { $0.id == trackable.id }
                 ?? Track(id: trackable.id, sampler: LocationSampler(settings: settings.sampling), recorded: nil)
-            track.sampler.settings = settings.sampling
-            return track
         }
+        profileChoice = nil
         recompute(&effects)
     }
 }

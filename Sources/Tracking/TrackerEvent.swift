@@ -101,6 +101,8 @@ public enum MotionReason: String, Sendable, Codable {
     case power
     /// A movement source told first, and a little evidence of the receiver followed.
     case movementSource = "movement-source"
+    /// The hours in which the asset is tracked ended.
+    case schedule
     case pace
 }
 

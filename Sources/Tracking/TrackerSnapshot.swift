@@ -38,6 +38,12 @@ public struct TrackerSnapshot: Hashable, Sendable {
     public var lastAccuracy: Double?
     /// The position that records carry: held while standing.
     public var reportedCoordinate: Coordinate?
+    /// Within the hours in which the asset is tracked.
+    public var inHours: Bool
+    /// The boost that lasts; nil = none.
+    public var boost: Resolution?
+    /// When it ends; nil before the first dated fix too.
+    public var boostUntil: UTCTime?
     /// A silence longer than `gapAfter` is going on.
     public var inGap: Bool
     /// nil = the receiver is wanted.

@@ -32,11 +32,20 @@ private struct StatusSummary: Decodable {
         var kept: Int
         var trips: Int
         var stops: Int
+        var schedule: Schedule?
+        var boost: Boost?
 
         enum CodingKeys: String, CodingKey {
-            case state, since, odometer, kept, trips, stops
+            case state, since, odometer, kept, trips, stops, schedule, boost
             case lastFix = "last_fix"
         }
+    }
+    struct Schedule: Decodable {
+        var open: Bool
+        var until: String?
+    }
+    struct Boost: Decodable {
+        var until: String?
     }
     struct Source: Decodable {
         var name: String
@@ -73,6 +82,11 @@ private struct StatusSummary: Decodable {
         lines.append(
             "motion     \(motion.state)\(motion.since.map { " since \($0)" } ?? "")"
                 + (motion.lastFix.map { ", last fix \($0)" } ?? ", no fix yet"))
+        if let schedule = motion.schedule {
+            let until = schedule.until.map { " until \($0)" } ?? ""
+            lines.append("schedule   \(schedule.open ? "tracking" : "not tracking")\(until)")
+        }
+        if let boost = motion.boost { lines.append("boost      \(boost.until.map { "until \($0)" } ?? "on")") }
         lines.append(
             "track      \(motion.kept) kept, \(motion.trips) trips, \(motion.stops) stops, "
                 + "odometer \(Int(motion.odometer)) m")

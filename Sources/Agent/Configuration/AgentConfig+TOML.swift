@@ -7,7 +7,7 @@ import Tracking
 extension AgentConfig {
     /// Tables of the manual that this build does not have.
     private static let absentTables = [
-        "geofence", "geofences", "battery", "profile", "schedule", "remote",
+        "geofence", "geofences", "battery", "profile", "remote",
     ]
 
     /// nil when something without which there is no configuration is missing; problems are left with the reader.
@@ -19,6 +19,7 @@ extension AgentConfig {
         let samplingTable = root.table("sampling")
         let resolutionTable = root.table("resolution")
         let trackableTables = root.tables("trackable")
+        let scheduleTable = root.table("schedule")
         let outboxTable = root.table("outbox")
         let endpointTables = root.tables("endpoint").map { ($0, $0.table("data_tracking_config")) }
         let controlTable = root.table("control")
@@ -32,7 +33,9 @@ extension AgentConfig {
         tracking.receiver.read(receiverTable)
         let preset = tracking.sampling.read(samplingTable)
         tracking.resolution.read(resolutionTable, preset: preset)
+        tracking.readProfiles(trackingTable)
         tracking.trackables = Trackable.all(trackableTables, device: device)
+        timetable = Timetable(reading: scheduleTable)
         outbox = OutboxConfig(reading: outboxTable, vendor: endpointTables.map(\.1))
         endpoints = EndpointConfig.all(endpointTables, device: device)
         tracking.keepEngineFixes = endpoints.contains { $0.settings.feed == .engine }

@@ -9,6 +9,8 @@ public struct AgentConfig: Sendable {
     public var device: String
     public var source: SourceConfig
     public var tracking: Tracker.Settings
+    /// When to track; without hours always.
+    public var timetable: Timetable
     public var outbox: OutboxConfig
     /// In the order of the file; none = record, and upload nothing.
     public var endpoints: [EndpointConfig]

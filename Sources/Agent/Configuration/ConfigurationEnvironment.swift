@@ -14,6 +14,10 @@ public struct ConfigurationEnvironment {
     /// Whether a `credential:` that cannot be looked up is an error. `check` says false: outside of the unit there is no
     /// `CREDENTIALS_DIRECTORY`, and its absence proves nothing about the file.
     public var requiresCredentials: Bool
+    /// The tz database.
+    public var zoneInfo = "/usr/share/zoneinfo"
+    /// The time zone of the host: a file of that database, or a link to one.
+    public var localTime = "/etc/localtime"
 
     public init(
         variables: [String: String], hostname: @escaping () -> String?, machineID: @escaping () -> String?,

@@ -3,12 +3,11 @@ import Tracking
 
 extension Tracker.Settings {
     mutating func read(_ table: TableReader) {
-        table.read("accuracy_limit", into: &admission.accuracyMax, as: .distance(.atLeast(1)))
+        table.read("accuracy_limit", into: &admission.accuracyMax, as: .accuracyLimit)
         table.read("speed_limit", into: &admission.speedMax, as: .speed(.atLeast(1)))
         table.read("allow_simulated", into: &admission.allowSimulated, as: .flag)
         motion.read(table)
         table.read("trip_summary", into: &tripSummary, as: .flag)
-        table.refuse(["moving", "stationary"])
     }
 }
 
@@ -35,7 +34,7 @@ extension MotionDetector.Settings {
         table.read("motion_trigger_delay", into: &motionTriggerDelay, as: .duration(.between(0, 600)))
         table.read("anchor_accuracy", into: &anchorAccuracy, as: .distance(.between(1, 50)))
         table.read(
-            "heartbeat", into: &heartbeat, as: .duration(.between(0, 7 * 86_400)),
+            "heartbeat", into: &heartbeat, as: .heartbeat,
             alias: .init("heartbeatInterval", .bare("seconds", seconds: 1, .between(0, 7 * 86_400))))
         table.read("gap_after", into: &gapAfter, as: .duration(.between(10, 86_400)))
         table.read("no_fix_timeout", into: &noFixTimeout, as: .duration(.between(60, 7 * 86_400)))
@@ -81,10 +80,17 @@ extension LocationSampler.Settings {
     mutating func read(_ table: TableReader) -> SamplingPreset? {
         var preset: SamplingPreset?
         table.read("preset", into: &preset, as: .word(SamplingPreset.allCases.map { ($0.rawValue, $0) }))
-        table.read("rule", into: &rule, as: .word(LocationSampler.Rule.allCases.map { ($0.rawValue, $0) }))
-        table.read("min_gap", into: &minGap, as: .duration(.between(0, 86_400)))
-        table.refuse(["bound", "max_delay", "angle", "speed_change", "elasticity"])
+        readKeys(table)
         return preset
+    }
+
+    /// The keys that may also stand where single ones are overridden; what is not written stays as it is.
+    /// - Parameter note: where a value that is not written comes from; nil = the default.
+    mutating func readKeys(_ table: TableReader, note: String? = nil) {
+        table.read(
+            "rule", into: &rule, as: .word(LocationSampler.Rule.allCases.map { ($0.rawValue, $0) }), note: note)
+        table.read("min_gap", into: &minGap, as: .duration(.between(0, 86_400)), note: note)
+        table.refuse(["bound", "max_delay", "angle", "speed_change", "elasticity"])
     }
 }
 

@@ -121,8 +121,9 @@ public final class Agent {
         }
         pipeline = Pipeline(
             source: config.source.makeSource(memory: memory), memory: memory,
-            tracker: Tracker(settings: config.tracking, restored: restored), recorder: recorder,
-            deliveries: deliveries, log: log, loop: loop)
+            run: TrackerRun(
+                tracker: Tracker(settings: config.tracking, restored: restored), timetable: config.timetable),
+            recorder: recorder, deliveries: deliveries, log: log, loop: loop)
 
         do throws(SystemError) {
             try listen(config.control)

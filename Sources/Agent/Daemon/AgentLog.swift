@@ -61,6 +61,11 @@ public struct AgentLog {
             ["lost": String(count), "state": "failed"])
     }
 
+    func hoursChanged(open: Bool, until: UTCTime?) {
+        let until = until.map { " until \($0.iso8601)" } ?? ""
+        logger.info("schedule: \(open ? "tracking" : "not tracking")\(until)")
+    }
+
     func motionChanged(_ change: MotionChange) {
         let state = change.moving ? "moving" : "stationary"
         let since = change.since.map { " since \($0.iso8601)" } ?? ""

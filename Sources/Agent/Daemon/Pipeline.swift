@@ -36,6 +36,7 @@ final class Pipeline {
     private var isAsleep = false
     /// The receiver was woken to look: that it opens and tells sentences again is no news.
     private var isProbing = false
+    private var wasInHours = true
     private var position: FilePosition?
     private(set) var sourceState = SourceState.opening
     private(set) var lastEpochAt: EventTime?
@@ -46,9 +47,8 @@ final class Pipeline {
     var ended: (EventTime) -> Void = { _ in }
 
     init(
-        source: any FixSource, memory: SourceMemory?, tracker: Tracker, recorder: Recorder,
-        deliveries: [EndpointDelivery], log: AgentLog,
-        loop: EventLoop
+        source: any FixSource, memory: SourceMemory?, run: TrackerRun, recorder: Recorder,
+        deliveries: [EndpointDelivery], log: AgentLog, loop: EventLoop
     ) {
         self.source = source
         position = memory?.position
@@ -56,23 +56,21 @@ final class Pipeline {
         self.deliveries = deliveries
         self.log = log
         self.loop = loop
-        run = TrackerRun(tracker: tracker)
+        self.run = run
         sourceAlarm = loop.alarm { [unowned self] now in
             source.deadlineReached(at: now) { [unowned self] event in take(event, at: now) }
             settle(at: now)
         }
         trackerAlarm = loop.alarm { [unowned self] now in
             // Late by a stall: each deadline still fires at its own time, in order.
-            let reached = trackingTime(now)
-            while let deadline = run.nextDeadline, deadline <= reached {
-                feed(.deadlineReached, trackingAt: deadline, now: now)
-                guard run.nextDeadline.map({ $0 > deadline }) ?? true else { break }
-            }
+            self.run.passDeadlines(through: trackingTime(now)) { effect, _ in perform(effect, now: now) }
             settle(at: now)
         }
     }
 
     var tracker: Tracker { run.tracker }
+    /// See `TrackerRun.schedule`.
+    var schedule: (isOpen: Bool, until: UTCTime?)? { run.schedule }
 
     /// What the next start should know about the source.
     var memory: SourceMemory {
@@ -190,6 +188,11 @@ final class Pipeline {
         if commitWanted || flushWanted { recorder.commit(at: now) }
         commitWanted = false
         flushWanted = false
+        if run.tracker.inHours != wasInHours {
+            wasInHours.toggle()
+            log.hoursChanged(open: wasInHours, until: run.schedule?.until)
+            changed()
+        }
         for delivery in deliveries { delivery.step(at: now) }
         sourceAlarm?.deadline = source.nextDeadline
         switch clock {

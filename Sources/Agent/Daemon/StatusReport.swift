@@ -65,7 +65,9 @@ struct StatusReport {
 
     /// `moving, last fix 1 s ago, 12 waiting, last upload 40 s ago`
     var line: String {
-        var parts = [pipeline.tracker.snapshot.motion.rawValue]
+        let snapshot = pipeline.tracker.snapshot
+        var parts = [snapshot.motion.rawValue]
+        if !snapshot.inHours { parts.append("outside the schedule") }
         parts.append(pipeline.lastFixAt.map { "last fix \(age($0)) ago" } ?? "no fix yet")
         if let sleep { parts.append("receiver asleep \(sleep)") }
         parts.append("\(waiting) waiting")
@@ -146,6 +148,21 @@ struct StatusReport {
             writer.endObject()
         }
         writer.endObject()
+        if let boost = snapshot.boost {
+            writer.key("boost")
+            writer.beginObject()
+            writer.field("interval_ms", boost.intervalMs)
+            writer.field("displacement", boost.displacement)
+            writer.field("until", snapshot.boostUntil?.iso8601)
+            writer.endObject()
+        }
+        if let schedule = pipeline.schedule {
+            writer.key("schedule")
+            writer.beginObject()
+            writer.field("open", snapshot.inHours)
+            writer.field("until", schedule.until?.iso8601)
+            writer.endObject()
+        }
         writer.endObject()
     }
 

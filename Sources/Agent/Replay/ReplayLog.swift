@@ -16,10 +16,12 @@ public struct ReplayLog {
 
     private let decoding: NMEADecoder.Settings
     private let tracking: Tracker.Settings
+    private let timetable: Timetable
 
-    public init(decoding: NMEADecoder.Settings, tracking: Tracker.Settings) {
+    public init(decoding: NMEADecoder.Settings, tracking: Tracker.Settings, timetable: Timetable = Timetable()) {
         self.decoding = decoding
         self.tracking = tracking
+        self.timetable = timetable
     }
 
     /// - Parameter loaded: whose settings decide; nil = the defaults.
@@ -30,7 +32,8 @@ public struct ReplayLog {
         if let loaded, !loaded.effective.isWritten("rollover", in: "[source]") { decoding.rollover = .off }
         self.init(
             decoding: decoding,
-            tracking: loaded?.config.tracking ?? Tracker.Settings(trackables: [Trackable(id: "device")]))
+            tracking: loaded?.config.tracking ?? Tracker.Settings(trackables: [Trackable(id: "device")]),
+            timetable: loaded?.config.timetable ?? Timetable())
     }
 
     /// Reads one log after the other as one stream.
@@ -38,7 +41,7 @@ public struct ReplayLog {
     public func run(logs: [String], format: Format, to descriptor: Int32 = STDOUT_FILENO) throws(SystemError) {
         var decoder = NMEADecoder(settings: decoding)
         var clock = LogClock()
-        var run = TrackerRun(tracker: Tracker(settings: tracking, restored: nil))
+        var run = TrackerRun(tracker: Tracker(settings: tracking, restored: nil), timetable: timetable)
         let printer = ReplayPrinter(
             format: format, namesTrackables: tracking.trackables.count > 1, descriptor: descriptor)
 

@@ -5,9 +5,11 @@ import Positioning
 /// A host that needs nothing of the real one.
 func testEnvironment(_ variables: [String: String] = [:], requiresCredentials: Bool = true) -> ConfigurationEnvironment
 {
-    ConfigurationEnvironment(
+    var environment = ConfigurationEnvironment(
         variables: variables, hostname: { "van" }, machineID: { "0123456789abcdef" },
         buildDate: CivilDate(year: 2025, month: 1, day: 1), requiresCredentials: requiresCredentials)
+    environment.localTime = "/nonexistent"
+    return environment
 }
 
 func loaded(

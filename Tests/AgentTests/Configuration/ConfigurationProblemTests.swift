@@ -36,10 +36,6 @@ import Testing
                 "w.toml:7:1: tracking.stop-timeout: found an unknown key, expected a key of [tracking] (did you mean stop_timeout?)"
             ),
             (
-                "[schedule]\ntimezone = \"UTC\"",
-                "w.toml:6:2: schedule: found a key that this build of waypost does not have"
-            ),
-            (
                 "[sampling]\nbound = \"5m\"",
                 "w.toml:7:1: sampling.bound: found a key that this build of waypost does not have"
             ),

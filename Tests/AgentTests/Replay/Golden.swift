@@ -73,6 +73,10 @@ func replayed(_ logs: [String], _ format: ReplayLog.Format) throws -> String {
     }
 }
 
+func replayed(_ logs: [String], _ format: ReplayLog.Format, with loaded: LoadedConfiguration) throws -> String {
+    try printed { try ReplayLog(loaded).run(logs: logs, format: format, to: $0) }
+}
+
 /// What `body` writes to the descriptor that it gets.
 private func printed(_ body: (Int32) throws -> Void) throws -> String {
     let file = try #require(tmpfile())

@@ -1,0 +1,61 @@
+import Positioning
+import Tracking
+
+extension Tracker.Settings {
+    /// `[tracking.moving]` and `[tracking.stationary]`: single keys over the tables where they are at home. What parked
+    /// leaves out is as moving.
+    mutating func readProfiles(_ table: TableReader) {
+        let movingTable = table.table("moving")
+        let stationaryTable = table.table("stationary")
+        var moving = profile
+        moving.read(
+            movingTable,
+            layers: (sampling: "as [sampling]", resolution: "as [resolution.default]", tracking: "as [tracking]"))
+        movingTable.warnOfNoEffect(["heartbeat"], "it is of a parked asset: see [tracking.stationary]")
+        var stationary = moving
+        stationary.heartbeat = motion.heartbeat
+        stationary.read(
+            stationaryTable,
+            layers: (
+                sampling: "as [tracking.moving]", resolution: "as [tracking.moving]", tracking: "as [tracking.moving]"
+            ), heartbeatLayer: "as [tracking]")
+        stationaryTable.warnOfNoEffect(
+            MotionProfile.samplingKeys, "while parked heartbeats and events are kept, whatever the rule")
+        self.moving = movingTable.isWritten ? moving : nil
+        self.stationary = stationaryTable.isWritten ? stationary : nil
+    }
+}
+
+extension MotionProfile {
+    fileprivate static let samplingKeys = [
+        "rule", "bound", "max_delay", "angle", "speed_change", "elasticity", "min_gap",
+    ]
+
+    /// - Parameter layers: where a value that is not written comes from.
+    fileprivate mutating func read(
+        _ table: TableReader, layers: (sampling: String, resolution: String, tracking: String),
+        heartbeatLayer: String? = nil
+    ) {
+        sampling.readKeys(table, note: layers.sampling)
+        table.read("priority", into: &resolution.priority, as: .priority, note: layers.resolution)
+        table.read("interval", into: &resolution.intervalMs, as: .intervalMs, note: layers.resolution)
+        table.read("displacement", into: &resolution.displacement, as: .displacement, note: layers.resolution)
+        table.read("accuracy_limit", into: &accuracyMax, as: .accuracyLimit, note: layers.tracking)
+        table.read("heartbeat", into: &heartbeat, as: .heartbeat, note: heartbeatLayer ?? layers.tracking)
+        table.refuse(["receiver"])
+    }
+}
+
+extension TableReader {
+    fileprivate func warnOfNoEffect(_ keys: [String], _ reason: String) {
+        for key in keys where has(key) { warn(key, "has no effect: \(reason)") }
+    }
+}
+
+extension ValueForm where Value == Double {
+    static var accuracyLimit: ValueForm { .distance(.atLeast(1)) }
+}
+
+extension ValueForm where Value == Duration {
+    static var heartbeat: ValueForm { .duration(.between(0, 7 * 86_400)) }
+}

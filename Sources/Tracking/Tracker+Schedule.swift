@@ -1,0 +1,39 @@
+import Positioning
+
+// Hours outside of which nothing is tracked. The calendar is the agent's, the tracker is told when they begin and end.
+extension Tracker {
+    /// Whether it is within them; true where there are none.
+    public var inHours: Bool { windowOpen }
+
+    /// Outside its hours the asset counts as parked, without heartbeats; fixes only keep the time.
+    mutating func timeWindowChanged(open: Bool, _ effects: inout [Effect]) {
+        guard open != windowOpen else { return }
+        windowOpen = open
+        pendingPace = nil
+        if open {
+            if lastFixAt != nil { openedAt = now }
+            // Where it was parked then is no news: the first heartbeat comes when it is due from here.
+            lastRecordAt = lastRecordAt.map { _ in now }
+            motion.beginAnew()
+        } else {
+            stopOutsideHours(&effects)
+        }
+        motion.forgetEvidence()
+        ring.removeAll()
+    }
+
+    /// Where it stood, or was last seen, when the hours ended. After a restart that is where the run before saw it.
+    mutating func stopOutsideHours(_ effects: inout [Effect]) {
+        guard motion.isMoving, let time = lastFix?.time else { return }
+        var place = motion.lastCoordinate.map { StoredState.Anchor(coordinate: $0, accuracy: nil) }
+        var standstill = motion.restoredStandstill ?? time
+        if let seen = motion.lastFix {
+            standstill = halt?.time ?? seen.time
+            place?.accuracy = motion.evidence.accuracy
+        }
+        if halt != nil || motion.lastFix == nil { place = motion.anchor ?? place }
+        motion.anchor = place
+        motion.evidence = MotionEvidence(accuracy: place?.accuracy)
+        perform(motion.stop(.schedule, standstill: standstill), &effects)
+    }
+}
