@@ -28,6 +28,10 @@ extension Tracker {
         if let due = gapDue, due <= now { gapBegan(&effects) }
         if windowOpen, let transition = motion.deadlineReached(at: now) { perform(transition, &effects) }
         if let due = heartbeatDue, due <= now { heartbeat(&effects) }
+        if let due = board.nextDeadline, due <= now {
+            board.deadlineReached(at: now)
+            recompute(&effects)
+        }
         if let boostUntil, boostUntil <= now {
             self.boostUntil = nil
             board.boost = nil

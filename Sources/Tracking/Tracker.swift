@@ -11,6 +11,9 @@ public struct Tracker: Sendable {
         public var motion = MotionDetector.Settings()
         public var sampling = LocationSampler.Settings()
         public var resolution = ResolutionSettings()
+        /// A policy of the user's own; nil = the one that `resolution` describes. It stays in force when settings are
+        /// reloaded, whatever the new ones say.
+        public var policy: (any ResolutionPolicy)?
         /// At least one; ids are unique.
         public var trackables: [Trackable]
         /// Also record fixes that no trackable selected (`published` false, no trackable), for endpoints with
@@ -58,6 +61,7 @@ public struct Tracker: Sendable {
     var odometer: Odometer
     var ring: FixRing
     var interval = MeasuredInterval()
+    var averageSpeed = AverageSpeed()
     var plane = LocalPlane(origin: Coordinate(latitudeE7: 0, longitudeE7: 0))
     var tracks: [Track]
     /// The last fix that was believed, in this run.
@@ -89,7 +93,8 @@ public struct Tracker: Sendable {
         (gapAfter, heartbeatEvery) = Self.times(settings)
         filter = FixFilter(settings: settings.admission)
         motion = MotionDetector(settings: settings.motion, restored: restored)
-        board = ResolutionBoard(settings: settings.resolution, trackables: settings.trackables)
+        board = ResolutionBoard(
+            settings: settings.resolution, policy: settings.policy, trackables: settings.trackables)
         odometer = Odometer(metres: restored?.odometer ?? 0, gapMetres: restored?.gapMetres ?? 0)
         ring = FixRing(span: settings.motion.ring)
         tracks = settings.trackables.map { trackable in
@@ -108,6 +113,7 @@ public struct Tracker: Sendable {
         gap.recordedTime = restored.lastGap
         motion.restoredStandstill = restored.stopping ?? restored.lastFix?.time
         board.powerChanged(power)
+        restoreProximity(restored)
     }
 
     private static func times(_ settings: Settings) -> (Double, Nanoseconds) {
@@ -137,6 +143,7 @@ public struct Tracker: Sendable {
         case .batteryChanged(let percent, let charging):
             power.batteryPercent = percent.map { max(0, min(100, $0)) }
             power.charging = charging
+            board.batteryRead(at: now)
             board.powerChanged(power)
             recompute(&effects)
         case .movementSourceChanged:
@@ -149,8 +156,7 @@ public struct Tracker: Sendable {
         case .fencesChanged:
             break
         case .subscriberChanged(let change):
-            board.subscriberChanged(change)
-            recompute(&effects)
+            subscriberChanged(change, &effects)
         case .engineSet(let resolution):
             board.constantEngine = resolution
             recompute(&effects)
@@ -162,8 +168,12 @@ public struct Tracker: Sendable {
             reload(settings, &effects)
         case .timeWindowChanged(.tracking, let open):
             timeWindowChanged(open: open, &effects)
-        case .timeWindowChanged(.hours, _):
-            break
+        case .timeWindowChanged(.hours(let hours), let open):
+            board.hoursChanged(hours, open: open)
+            recompute(&effects)
+        case .refreshRequested:
+            board.refresh()
+            recompute(&effects)
         case .deadlineReached:
             deadlineReached(&effects)
         case .shutdown:
@@ -187,6 +197,7 @@ public struct Tracker: Sendable {
         if let due = heartbeatDue { next = min(next, due) }
         if let pendingPower { next = min(next, pendingPower.due) }
         if let boostUntil { next = min(next, boostUntil) }
+        if let due = board.nextDeadline { next = min(next, due) }
         return next.nanoseconds == .max ? nil : next
     }
 
@@ -196,6 +207,7 @@ public struct Tracker: Sendable {
     }
 
     mutating func recompute(_ effects: inout [Effect]) {
+        board.motionChanged(.init(motion.state), speed: averageSpeed.value(at: now))
         board.recompute(cap: publishedCap, into: &effects)
     }
 
@@ -206,7 +218,7 @@ public struct Tracker: Sendable {
         motion.settings = settings.motion
         ring.span = settings.motion.ring.inSeconds
         board.reload(settings: settings.resolution, trackables: settings.trackables)
-        board.powerChanged(power)
+        judgeProximity()
         tracks = settings.trackables.map { trackable in
             var track =
                 before.first { $0.id == trackable.id }

@@ -12,7 +12,10 @@ public struct Waypost: ParsableCommand {
             'waypost run' work and ask it with 'waypost status'.
             """,
         version: AgentVersion.current,
-        subcommands: [Run.self, Replay.self, Decode.self, Check.self, Queue.self, Status.self, Pace.self])
+        subcommands: [
+            Run.self, Replay.self, Decode.self, Check.self, Queue.self, Status.self, Pace.self, Engine.self,
+            Subscriber.self,
+        ])
 
     public init() {}
 }

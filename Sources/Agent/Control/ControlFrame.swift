@@ -7,6 +7,27 @@ struct ControlRequest: Decodable {
     var `do`: String
     /// `pace`: true = moving, false = stationary, absent = auto.
     var moving: Bool?
+    /// `engine`: the constant location engine from now on.
+    var set: ControlResolution?
+    /// `engine`: true = no constant location engine any more.
+    var clear: Bool?
+    /// `subscriber`: who comes, or asks for another resolution.
+    var add: String?
+    /// `subscriber`: who leaves.
+    var remove: String?
+    /// `subscriber`: of which trackable; may be absent where there is one.
+    var trackable: String?
+    /// `subscriber`: what it asks for; absent = nothing.
+    var resolution: ControlResolution?
+}
+
+/// A resolution as it stands in a request.
+struct ControlResolution: Decodable {
+    var priority: String
+    /// Milliseconds.
+    var interval_ms: Int64
+    /// Metres.
+    var displacement: Double
 }
 
 /// Why a request was refused, in words for people.

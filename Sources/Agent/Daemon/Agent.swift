@@ -63,6 +63,7 @@ public final class Agent {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
         self.options = options
+        if let problem = config.tracking.problems.first { throw StartupError(problem, exitCode: 78) }
         log = AgentLog(logger: logger, positions: config.log.positions)
         notifier = Notifier(environment: environment)
         do throws(SystemError) { loop = try EventLoop() } catch { throw StartupError(error) }
@@ -329,9 +330,13 @@ extension Agent {
             let pace: Pace = request.moving.map { $0 ? .moving : .stationary } ?? .auto
             pipeline.handle(.paceRequested(pace), at: loop.now)
             writer.field("motion", pipeline.tracker.snapshot.motion.rawValue)
+        case "engine": try pipeline.engineCommand(request, at: loop.now, &writer)
+        case "subscriber": try pipeline.subscriberCommand(request, at: loop.now, &writer)
+        case "refresh": pipeline.handle(.refreshRequested, at: loop.now)
         default:
             throw ControlError(
-                "unknown-verb", "unknown verb \"\(request.do)\"", hint: "this version knows: status, pace")
+                "unknown-verb", "unknown verb \"\(request.do)\"",
+                hint: "this version knows: status, pace, engine, subscriber, refresh")
         }
     }
 
