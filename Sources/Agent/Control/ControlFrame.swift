@@ -25,9 +25,14 @@ struct ControlRequest: Decodable {
 struct ControlResolution: Decodable {
     var priority: String
     /// Milliseconds.
-    var interval_ms: Int64
+    var intervalMs: Int64
     /// Metres.
     var displacement: Double
+
+    enum CodingKeys: String, CodingKey {
+        case priority, displacement
+        case intervalMs = "interval_ms"
+    }
 }
 
 /// Why a request was refused, in words for people.

@@ -81,13 +81,13 @@ extension Resolution {
                 "bad-request", "unknown priority \"\(wanted.priority.prefix(40))\"",
                 hint: AccuracyPriority.allCases.map(\.word).joined(separator: ", "))
         }
-        guard (0...86_400_000).contains(wanted.interval_ms) else {
+        guard (0...86_400_000).contains(wanted.intervalMs) else {
             throw ControlError("bad-request", "the interval is from 0 to 86400000 ms")
         }
         guard (0...1e6).contains(wanted.displacement) else {
             throw ControlError("bad-request", "the displacement is from 0 to 1000000 m")
         }
-        self.init(priority: priority, intervalMs: wanted.interval_ms, displacement: wanted.displacement)
+        self.init(priority: priority, intervalMs: wanted.intervalMs, displacement: wanted.displacement)
     }
 
     /// The members of an object that is open.
