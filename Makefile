@@ -63,8 +63,9 @@ score: setup ## starts, stops and odometer on simulated drives, against their ta
 	scripts/build waypost-score
 	scripts/score
 
-corpus: tests ## decoder against the recorded logs in ../shared/corpus
+corpus: tests ## against the recorded logs in ../shared/corpus and the vectors in ../shared/vectors
 	@test -d ../shared/corpus/nmea || { echo "corpus: ../shared/corpus/nmea is not there" >&2; exit 1; }
+	@test -d ../shared/vectors || { echo "corpus: ../shared/vectors is not there" >&2; exit 1; }
 	swift test --skip-build --filter CorpusTests
 
 # As root there is often no swift on the PATH: what was built is found without it.

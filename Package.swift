@@ -100,7 +100,7 @@ let package = Package(
         tests("SystemTests", ["Positioning", "CSQLite"]),
         tests("SimulationTests", ["DriveSimulation", "Positioning"]),
         tests("ScoringTests", ["Scoring", "DriveSimulation", "NMEA", "Positioning", "Tracking"]),
-        // Needs ../shared/corpus; `.ci/run` and `make corpus` run it, `make test` does not.
+        // Needs ../shared/corpus and ../shared/vectors; `.ci/run` and `make corpus` run it, `make test` does not.
         tests("CorpusTests", ["NMEA", "Positioning", "Tracking", "Agent", "Scoring"]),
     ],
     swiftLanguageModes: [.v6],

@@ -48,4 +48,11 @@ public struct Resolution: Hashable, Sendable, Codable {
             priority: max(priority, other.priority), intervalMs: min(intervalMs, other.intervalMs),
             displacement: min(displacement, other.displacement))
     }
+
+    /// Field by field the most precise of all; nil of none. The order never matters.
+    public static func best(of resolutions: some Sequence<Resolution>) -> Resolution? {
+        var best: Resolution?
+        for resolution in resolutions { best = best.map { $0.best(with: resolution) } ?? resolution }
+        return best
+    }
 }

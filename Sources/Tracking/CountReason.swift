@@ -8,4 +8,6 @@ public enum CountReason: Hashable, Sendable {
     case clockStep
     /// A panic without any dated fix has no position to record.
     case panicRefused
+    /// A trackable has as many subscribers as it may have.
+    case subscriberRefused
 }

@@ -5,44 +5,91 @@ import Positioning
 ///
 /// Source: ably-asset-tracking-android 1.7.0, `DefaultResolutionPolicyFactory.kt`.
 public struct DefaultResolutionPolicy: ResolutionPolicy {
-    public var defaultResolution: Resolution
+    /// Decides which trackables are watched, and who is asked for again when one comes near.
+    public var proximity: ProximityMode
+    /// What a low battery does to trackables without constraints; nil = nothing, as in the reference.
+    public var withoutConstraints: LowBattery?
+    /// The trackable that is active, in the mode `sticky`.
+    private var active: String?
 
-    public init(defaultResolution: Resolution) { self.defaultResolution = defaultResolution }
-
-    public func networkResolution(for request: TrackableResolutionRequest) -> Resolution {
-        guard let constraints = request.trackable.constraints else {
-            // The default takes no part in a contest of requests, and the battery only acts through constraints.
-            return Self.best(of: request.remoteRequests) ?? defaultResolution
-        }
-        let picked = pick(constraints.resolutions, near: request.near, hasSubscribers: request.hasSubscribers)
-        let resolution = request.remoteRequests.reduce(picked) { $0.best(with: $1) }
-        guard request.batteryLow, let multiplier = constraints.lowBattery?.multiplier else { return resolution }
-        return Self.slowed(resolution, by: multiplier)
+    public init(proximity: ProximityMode = .perTrackable, withoutConstraints: LowBattery? = nil) {
+        self.proximity = proximity
+        self.withoutConstraints = withoutConstraints
     }
 
-    public func engineResolution(of networkResolutions: [Resolution]) -> Resolution {
-        Self.best(of: networkResolutions) ?? defaultResolution
+    public func networkResolution(for request: TrackableResolutionRequest) -> Resolution {
+        guard let constraints = request.trackable.constraints?.asDefault else {
+            // The default takes no part in a contest of requests.
+            let resolution = Resolution.best(of: request.remoteRequests) ?? request.defaultResolution
+            return slowed(resolution, for: request)
+        }
+        return complete(Self.picked(constraints, for: request), for: request)
+    }
+
+    /// The constraints of another policy would be silently ignored.
+    public func accepts(_ constraints: ResolutionConstraints) -> Bool { constraints.asDefault != nil }
+
+    /// What the constraints say; without them, or where they say nothing, the default.
+    func picked(for request: TrackableResolutionRequest) -> Resolution {
+        request.trackable.constraints?.asDefault.map { Self.picked($0, for: request) } ?? request.defaultResolution
+    }
+
+    /// The finest of what was picked and what subscribers ask for, then the battery.
+    func complete(_ picked: Resolution, for request: TrackableResolutionRequest) -> Resolution {
+        slowed(request.remoteRequests.reduce(picked) { $0.best(with: $1) }, for: request)
     }
 
     /// The subscriber flag is never crossed. Far falls back to near, near never to far.
-    private func pick(
-        _ set: ResolutionConstraints.ResolutionSet, near: Bool, hasSubscribers: Bool
+    private static func picked(
+        _ constraints: DefaultResolutionConstraints, for request: TrackableResolutionRequest
     ) -> Resolution {
-        let nearMember = hasSubscribers ? set.nearWithSubscriber : set.nearWithoutSubscriber
-        let farMember = hasSubscribers ? set.farWithSubscriber : set.farWithoutSubscriber
-        return (near ? nearMember : farMember ?? nearMember) ?? defaultResolution
+        let set = constraints.resolutions
+        let nearMember = request.hasSubscribers ? set.nearWithSubscriber : set.nearWithoutSubscriber
+        let farMember = request.hasSubscribers ? set.farWithSubscriber : set.farWithoutSubscriber
+        return (request.near ? nearMember : farMember ?? nearMember) ?? request.defaultResolution
     }
 
-    private static func best(of resolutions: [Resolution]) -> Resolution? {
-        guard let first = resolutions.first else { return nil }
-        return resolutions.dropFirst().reduce(first) { $0.best(with: $1) }
+    /// Last of all, so that it slows what subscribers asked for too.
+    private func slowed(_ resolution: Resolution, for request: TrackableResolutionRequest) -> Resolution {
+        guard request.batteryLow,
+            let battery = request.trackable.lowBattery(withoutConstraints: withoutConstraints)
+        else { return resolution }
+        return resolution.slowed(by: battery.multiplier)
     }
 
+    public mutating func trackableAdded(_ trackable: Trackable) -> [PolicyEffect] {
+        let recompute = PolicyEffect.recompute(trackables: [trackable.id])
+        guard proximity == .perTrackable, let threshold = trackable.constraints?.asDefault?.proximity else {
+            return [recompute]
+        }
+        return [.watchProximity(trackable: trackable.id, threshold), recompute]
+    }
+
+    /// A new active trackable without a threshold leaves the one of the old in force, as the reference does.
+    public mutating func activeTrackableChanged(_ trackable: Trackable?) -> [PolicyEffect] {
+        guard proximity == .sticky else { return [] }
+        defer { active = trackable?.id }
+        guard let trackable else { return active.map { [.watchProximity(trackable: $0, nil)] } ?? [] }
+        guard let threshold = trackable.constraints?.asDefault?.proximity else { return [] }
+        return [.watchProximity(trackable: trackable.id, threshold)]
+    }
+
+    public mutating func proximityChanged(of trackable: Trackable, near: Bool) -> [PolicyEffect] {
+        proximity == .sticky ? [.recomputeAll] : [.recompute(trackables: [trackable.id])]
+    }
+
+    // What the steps above do not look at.
+    public mutating func motionChanged(_ motion: TrackerSnapshot.Motion) -> [PolicyEffect] { [] }
+    public mutating func geofencesChanged(inside ids: Set<String>) -> [PolicyEffect] { [] }
+    public mutating func hoursChanged(_ hours: String, open: Bool) -> [PolicyEffect] { [] }
+}
+
+extension Resolution {
     /// 100 ms × 1.15 is 114.99… in binary: without the small addend the reference's integer would be missed by one.
-    static func slowed(_ resolution: Resolution, by multiplier: Double) -> Resolution {
-        let product = (Double(resolution.intervalMs) * multiplier + 1e-6).rounded(.down)
-        var slowed = resolution
-        slowed.intervalMs = product >= 0 ? Int64(exactly: min(product, 9e18)) ?? resolution.intervalMs : 0
+    func slowed(by multiplier: Double) -> Resolution {
+        let product = (Double(intervalMs) * multiplier + 1e-6).rounded(.down)
+        var slowed = self
+        slowed.intervalMs = product >= 0 ? Int64(exactly: min(product, 9e18)) ?? intervalMs : 0
         return slowed
     }
 }

@@ -85,5 +85,6 @@ extension StoredState.Recorded: StateCoded {
         coder.code(&time)
         coder.code(&selectedTime)
         coder.code(&selectedCoordinate)
+        coder.code(&proximity)
     }
 }

@@ -44,6 +44,8 @@ public struct StoredState: Hashable, Sendable {
         /// What the sampler compares with: the last selected location.
         public var selectedTime: UTCTime
         public var selectedCoordinate: Coordinate
+        /// Who is near a destination, and which; 0 = far.
+        public var proximity = 0
     }
 
     public var version = StoredState.version

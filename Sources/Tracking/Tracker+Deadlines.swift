@@ -36,6 +36,10 @@ extension Tracker {
         towDeadlineReached(&effects)
         if let due = heartbeatDue, due <= now { heartbeat(&effects) }
         receiverDeadlineReached(&effects)
+        if let due = board.nextDeadline, due <= now {
+            board.deadlineReached(at: now)
+            recompute(&effects)
+        }
     }
 
     /// A halt that was dated by a clock that has stepped since is dated anew.

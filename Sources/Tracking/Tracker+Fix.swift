@@ -26,6 +26,7 @@ extension Tracker {
         ring.append(fix, time: time, at: now)
         lastFix = fix
         lastFixAt = now
+        averageSpeed.observe(fix.speed, at: now)
         // After a restart the heartbeat counts from here: no other time is known.
         lastRecordAt = lastRecordAt ?? now
         gap.isOpen = false
@@ -150,6 +151,7 @@ extension Tracker {
         case .waiting, .settling:
             break
         case .stationary:
+            reported(at: heldAnchor?.coordinate ?? fix.coordinate, &effects)
             if let due = heartbeatDue, due <= now { heartbeat(&effects) }
             if boostUntil != nil { sample(fix, time: time, held: heldAnchor, late: false, &effects) }
         case .moving:

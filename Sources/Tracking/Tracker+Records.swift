@@ -12,6 +12,7 @@ extension Tracker {
     mutating func report(
         _ fix: Fix, time: UTCTime, held: StoredState.Anchor?, late: Bool = false, _ effects: inout [Effect]
     ) {
+        reported(at: held?.coordinate ?? fix.coordinate, &effects)
         sample(fix, time: time, held: held, late: late, &effects)
     }
 

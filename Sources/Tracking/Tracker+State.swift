@@ -31,28 +31,20 @@ extension Tracker {
         state.lastGap = gap.recordedTime
         state.power = power
         state.released = hasStarted ? cycle.isReleased : restoredRelease
-        for track in tracks {
+        for (index, track) in tracks.enumerated() {
             guard let time = track.recorded, let selected = track.sampler.selected else { continue }
             state.recorded.append(
                 StoredState.Recorded(
                     trackable: track.id, time: time, selectedTime: selected.time,
-                    selectedCoordinate: selected.coordinate))
+                    selectedCoordinate: selected.coordinate, proximity: board.proximityMark(at: index)))
         }
         return state
     }
 
     /// What `waypost status` shows.
     public var snapshot: TrackerSnapshot {
-        let motion: TrackerSnapshot.Motion =
-            switch motion.state {
-            case .waiting: .waiting
-            case .settling: .settling
-            case .stationary: .stationary
-            case .moving: .moving
-            case .stopping: .stopping
-            }
-        return TrackerSnapshot(
-            motion: motion, since: halt?.time ?? since, lastFixTime: lastFix?.time ?? restoredFix?.time,
+        TrackerSnapshot(
+            motion: .init(motion.state), since: halt?.time ?? since, lastFixTime: lastFix?.time ?? restoredFix?.time,
             lastCoordinate: lastFix?.coordinate ?? restoredFix?.coordinate,
             lastAccuracy: lastFix == nil ? restoredFix?.accuracy : lastFix?.horizontalAccuracy,
             reportedCoordinate: heldAnchor?.coordinate ?? lastFix?.coordinate ?? restoredFix?.coordinate,
@@ -60,10 +52,12 @@ extension Tracker {
             inGap: gap.isOpen,
             receiverSleep: cycle.isReleased ? .released : cycle.asleepUntil.map { .until($0) },
             engine: board.engine ?? settings.resolution.constantEngine ?? settings.resolution.default,
+            isEngineConstant: board.constantEngine != nil,
             trackables: board.entries.enumerated().map { index, entry in
                 TrackerSnapshot.TrackableResolution(
                     id: entry.trackable.id, resolution: entry.published ?? settings.resolution.default,
-                    subscribers: entry.subscribers.count, lastRecorded: tracks[index].recorded)
+                    subscribers: entry.subscribers.count, near: board.isNear(entry),
+                    batteryLow: entry.battery.isLow, lastRecorded: tracks[index].recorded)
             }, odometer: odometer.metres, gapMetres: odometer.gapMetres, power: power)
     }
 }

@@ -17,6 +17,9 @@ public struct Tracker: Sendable {
         public var moving: MotionProfile?
         /// What is different while it is parked; nil = nothing: as while it moves.
         public var stationary: MotionProfile?
+        /// A policy of the user's own; nil = the one that `resolution` describes. It stays in force when settings are
+        /// reloaded, whatever the new ones say.
+        public var policy: (any ResolutionPolicy)?
         /// At least one; ids are unique.
         public var trackables: [Trackable]
         /// Also record fixes that no trackable selected (`published` false, no trackable), for endpoints with
@@ -73,6 +76,7 @@ public struct Tracker: Sendable {
     var odometer: Odometer
     var ring: FixRing
     var interval = MeasuredInterval()
+    var averageSpeed = AverageSpeed()
     var plane = LocalPlane(origin: Coordinate(latitudeE7: 0, longitudeE7: 0))
     var tracks: [Track]
     /// The last fix that was believed, in this run.
@@ -116,7 +120,8 @@ public struct Tracker: Sendable {
         filter = FixFilter(settings: settings.admission)
         motion = MotionDetector(settings: settings.motion, restored: restored)
         cycle = ReceiverCycle(settings: settings.receiver)
-        board = ResolutionBoard(settings: settings.resolution, trackables: settings.trackables)
+        board = ResolutionBoard(
+            settings: settings.resolution, policy: settings.policy, trackables: settings.trackables)
         odometer = Odometer(metres: restored?.odometer ?? 0, gapMetres: restored?.gapMetres ?? 0)
         ring = FixRing(span: settings.motion.ring)
         tracks = settings.trackables.map { trackable in
@@ -136,6 +141,7 @@ public struct Tracker: Sendable {
         gap.recordedTime = restored.lastGap
         motion.restoredStandstill = restored.stopping ?? restored.lastFix?.time
         board.powerChanged(power)
+        restoreProximity(restored)
     }
 
     private static func times(_ settings: Settings, _ profiles: Profiles) -> (Double, Nanoseconds) {
@@ -167,6 +173,7 @@ public struct Tracker: Sendable {
         case .batteryChanged(let percent, let charging):
             power.batteryPercent = percent.map { max(0, min(100, $0)) }
             power.charging = charging
+            board.batteryRead(at: now)
             board.powerChanged(power)
             recompute(&effects)
         case .movementSourceChanged(_, let moving):
@@ -178,8 +185,7 @@ public struct Tracker: Sendable {
         case .fencesChanged:
             break
         case .subscriberChanged(let change):
-            board.subscriberChanged(change)
-            recompute(&effects)
+            subscriberChanged(change, &effects)
         case .engineSet(let resolution):
             board.constantEngine = resolution
             recompute(&effects)
@@ -189,8 +195,12 @@ public struct Tracker: Sendable {
             reload(settings, &effects)
         case .timeWindowChanged(.tracking, let open):
             timeWindowChanged(open: open, &effects)
-        case .timeWindowChanged(.hours, _):
-            break
+        case .timeWindowChanged(.hours(let hours), let open):
+            board.hoursChanged(hours, open: open)
+            recompute(&effects)
+        case .refreshRequested:
+            board.refresh()
+            recompute(&effects)
         case .odometerSet(let metres):
             odometerSet(metres)
         case .deadlineReached:
@@ -218,6 +228,7 @@ public struct Tracker: Sendable {
         if let boostUntil { next = min(next, boostUntil) }
         if let due = towDue { next = min(next, due) }
         if let due = cycle.nextDeadline { next = min(next, due) }
+        if let due = board.nextDeadline { next = min(next, due) }
         return next.nanoseconds == .max ? nil : next
     }
 
@@ -229,6 +240,7 @@ public struct Tracker: Sendable {
 
     mutating func recompute(_ effects: inout [Effect]) {
         chooseProfile(&effects)
+        board.motionChanged(.init(motion.state), speed: averageSpeed.value(at: now))
         board.recompute(cap: publishedCap, into: &effects)
     }
 
@@ -240,7 +252,7 @@ public struct Tracker: Sendable {
         reloadReceiver(&effects)
         ring.span = settings.motion.ring.inSeconds
         board.reload(settings: settings.resolution, trackables: settings.trackables)
-        board.powerChanged(power)
+        judgeProximity()
         tracks = settings.trackables.map { trackable in
             before.first { $0.id == trackable.id }
                 ?? Track(id: trackable.id, sampler: LocationSampler(settings: settings.sampling), recorded: nil)

@@ -20,6 +20,8 @@ public struct TrackerCounters: Hashable, Sendable {
     public internal(set) var clockSteps = 0
     /// Panics before there was any dated fix.
     public internal(set) var panicsRefused = 0
+    /// Subscribers beyond the number that a trackable may have.
+    public internal(set) var subscribersRefused = 0
     /// Epochs without a fix.
     public internal(set) var voidEpochs = 0
 

@@ -21,6 +21,8 @@ public enum TrackerEvent: Sendable {
     /// A moving profile for a bounded time, then back by deadline; nil ends it.
     case profileChanged(Boost?)
     case settingsReloaded(Tracker.Settings)
+    /// Every resolution is decided anew.
+    case refreshRequested
     /// A span of days and hours began (true) or ended (false); the calendar is the agent's.
     case timeWindowChanged(TimeWindow, open: Bool)
     /// The odometer shows so many metres from now on; what is not finite changes nothing.

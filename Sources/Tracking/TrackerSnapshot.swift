@@ -26,6 +26,10 @@ public struct TrackerSnapshot: Hashable, Sendable {
         /// As published: step by the policy, and the cap while parked.
         public var resolution: Resolution
         public var subscribers: Int
+        /// Near its destination; in the mode `sticky` the same for all.
+        public var near: Bool
+        /// The battery counts as low for it.
+        public var batteryLow: Bool
         public var lastRecorded: UTCTime?
     }
 
@@ -48,10 +52,26 @@ public struct TrackerSnapshot: Hashable, Sendable {
     public var inGap: Bool
     /// nil = the receiver is wanted.
     public var receiverSleep: ReceiverSleep?
+    /// What the receiver is asked for.
     public var engine: Resolution
+    /// By the constant location engine, not by what is published.
+    public var isEngineConstant: Bool
     public var trackables: [TrackableResolution]
     /// Metres.
     public var odometer: Double
     public var gapMetres: Double
     public var power: PowerState
+}
+
+extension TrackerSnapshot.Motion {
+    init(_ state: MotionDetector.State) {
+        self =
+            switch state {
+            case .waiting: .waiting
+            case .settling: .settling
+            case .stationary: .stationary
+            case .moving: .moving
+            case .stopping: .stopping
+            }
+    }
 }

@@ -32,11 +32,13 @@ private struct StatusSummary: Decodable {
         var kept: Int
         var trips: Int
         var stops: Int
+        var engine: EngineReply
+        var resolutions: [String: TrackableReply]
         var schedule: Schedule?
         var boost: Boost?
 
         enum CodingKeys: String, CodingKey {
-            case state, since, odometer, kept, trips, stops, schedule, boost
+            case state, since, odometer, kept, trips, stops, schedule, boost, engine, resolutions
             case lastFix = "last_fix"
         }
     }
@@ -90,6 +92,10 @@ private struct StatusSummary: Decodable {
         lines.append(
             "track      \(motion.kept) kept, \(motion.trips) trips, \(motion.stops) stops, "
                 + "odometer \(Int(motion.odometer)) m")
+        lines.append("engine     \(motion.engine.text)")
+        for (trackable, entry) in motion.resolutions.sorted(by: { $0.key < $1.key }) {
+            lines.append("trackable  \(trackable): \(entry.text)")
+        }
         lines.append("queue      \(queue.depth) rows")
         for endpoint in endpoints {
             lines.append(

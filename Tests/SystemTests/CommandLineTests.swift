@@ -39,7 +39,7 @@ import Testing
         let call = try Call([])
         #expect(call.status == 0)
         #expect(call.output == (try Call(["--help"]).output))
-        for command in ["run", "replay", "decode", "check", "queue", "status", "pace"] {
+        for command in ["run", "replay", "decode", "check", "queue", "status", "pace", "engine", "subscriber"] {
             #expect(call.output.contains("\n  \(command) "), "\(command)")
         }
     }
@@ -54,6 +54,9 @@ import Testing
         (["queue", "list"], ["--config", "--path", "--count", "--newest", "JSON Lines"]),
         (["status"], ["--config", "--socket", "--json", "no daemon"]),
         (["pace"], ["moving", "stationary", "auto", "--config", "--socket"]),
+        (["engine"], ["set", "clear", "constant"]),
+        (["engine", "set"], ["--priority", "--interval", "--displacement", "--config", "--socket"]),
+        (["subscriber", "add"], ["<id>", "--trackable", "--interval", "--config", "--socket"]),
     ])
     func theHelpOfEachCommandTeaches(command: [String], words: [String]) throws {
         let call = try Call(command + ["--help"])
@@ -68,6 +71,7 @@ import Testing
         ).replacing("\\-", with: "-")
         for command in [
             ["run"], ["replay"], ["decode"], ["check"], ["queue", "show"], ["queue", "list"], ["status"], ["pace"],
+            ["engine", "set"], ["engine", "clear"], ["subscriber", "add"], ["subscriber", "remove"],
         ] {
             #expect(manual.contains(".B waypost \(command[0])\n") && manual.contains(".SS \(command[0])\n"))
             for option in try Call(command + ["--help"]).output.matches(of: /--[a-z-]+/) {
@@ -93,6 +97,8 @@ import Testing
         (["status", "--socket", "/nowhere/control.sock"], 2),
         (["pace", "moving", "--socket", "/nowhere/control.sock"], 2),
         (["pace", "sideways"], 64),
+        (["engine", "clear", "--socket", "/nowhere/control.sock"], 2),
+        (["subscriber", "remove", "x", "--socket", "/nowhere/control.sock"], 2),
     ]
 
     @Test(arguments: failures)

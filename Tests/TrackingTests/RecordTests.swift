@@ -133,7 +133,7 @@ import Tracking
         let coarse = Resolution(priority: .low, intervalMs: 60_000, displacement: 10_000)
         var settings = Tracker.Settings(trackables: [
             Trackable(id: "car"),
-            Trackable(id: "load", constraints: .init(resolutions: .init(farWithoutSubscriber: coarse))),
+            Trackable(id: "load", constraints: .default(.init(resolutions: .init(farWithoutSubscriber: coarse)))),
         ])
         var script = Self.parked()
         script.pullAway()

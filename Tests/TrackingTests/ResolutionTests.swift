@@ -7,15 +7,16 @@ import Testing
     private static let coarse = Resolution(priority: .minimum, intervalMs: 60_000, displacement: 100)
     private static let fine = Resolution(priority: .high, intervalMs: 1000, displacement: 20)
     private static let near = Resolution(priority: .low, intervalMs: 2000, displacement: 2)
-    private static let policy = DefaultResolutionPolicy(defaultResolution: .standard)
+    private static let policy = DefaultResolutionPolicy()
 
     private func resolve(
-        _ constraints: ResolutionConstraints?, near: Bool = false, subscribers: Bool = false,
+        _ constraints: DefaultResolutionConstraints?, near: Bool = false, subscribers: Bool = false,
         requests: [Resolution] = [], batteryLow: Bool = false
     ) -> Resolution {
         Self.policy.networkResolution(
             for: TrackableResolutionRequest(
-                trackable: Trackable(id: "t", constraints: constraints), near: near, hasSubscribers: subscribers,
+                trackable: Trackable(id: "t", constraints: constraints.map { .default($0) }), near: near,
+                hasSubscribers: subscribers,
                 remoteRequests: requests, batteryLow: batteryLow))
     }
 
@@ -29,8 +30,9 @@ import Testing
     }
 
     @Test func picksByNearnessAndSubscribers() {
-        let set = ResolutionConstraints.ResolutionSet(farWithoutSubscriber: Self.coarse, nearWithSubscriber: Self.near)
-        let constraints = ResolutionConstraints(resolutions: set)
+        let set = DefaultResolutionConstraints.ResolutionSet(
+            farWithoutSubscriber: Self.coarse, nearWithSubscriber: Self.near)
+        let constraints = DefaultResolutionConstraints(resolutions: set)
         #expect(resolve(constraints) == Self.coarse)
         // Far falls back to near, near never to far, and the subscriber flag is not crossed.
         #expect(resolve(constraints, subscribers: true) == Self.near)
@@ -46,7 +48,7 @@ import Testing
             as [(Int64, Double, Int64)])
     func aLowBatterySlowsTheIntervalOnly(interval: Int64, multiplier: Double, expected: Int64) {
         let resolution = Resolution(priority: .high, intervalMs: interval, displacement: 7)
-        let constraints = ResolutionConstraints(
+        let constraints = DefaultResolutionConstraints(
             resolutions: .init(farWithoutSubscriber: resolution),
             lowBattery: .init(threshold: 20, multiplier: multiplier))
         let slowed = resolve(constraints, batteryLow: true)
@@ -55,9 +57,9 @@ import Testing
     }
 
     private static var withBattery: Tracker.Settings {
-        let constraints = ResolutionConstraints(
+        let constraints = DefaultResolutionConstraints(
             resolutions: .init(farWithoutSubscriber: fine), lowBattery: .init(threshold: 20, multiplier: 3))
-        var settings = Tracker.Settings(trackables: [Trackable(id: "car", constraints: constraints)])
+        var settings = Tracker.Settings(trackables: [Trackable(id: "car", constraints: .default(constraints))])
         settings.motion.heartbeat = .zero
         return settings
     }

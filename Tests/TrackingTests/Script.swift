@@ -139,6 +139,20 @@ struct Course {
     var records: [Location] {
         effects.compactMap { if case .record(let location) = $0 { location } else { nil } }
     }
+    /// Every network resolution that was announced, with its trackable.
+    var announced: [(trackable: String, resolution: Resolution)] {
+        effects.compactMap {
+            if case .announceResolution(let id, let resolution) = $0 { (id, resolution) } else { nil }
+        }
+    }
+    /// Milliseconds of the resolutions that were announced for one trackable.
+    func intervals(of trackable: String = "car") -> [Int64] {
+        announced.filter { $0.trackable == trackable }.map(\.resolution.intervalMs)
+    }
+    /// What the receiver was asked for.
+    var engine: [Resolution] {
+        effects.compactMap { if case .setReceiver(let resolution) = $0 { resolution } else { nil } }
+    }
     func records(_ event: LocationEvent) -> [Location] { records.filter { $0.event == event } }
     /// `-` for a stop and `+` for a departure, with the reason.
     var story: [String] { changes.map { ($0.moving ? "+" : "-") + $0.reason.rawValue } }

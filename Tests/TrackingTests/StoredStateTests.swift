@@ -29,7 +29,8 @@ import Testing
         state.recorded = ["Wagen 7", ""].map {
             .init(
                 trackable: $0, time: UTCTime(milliseconds: 1_725_545_948_000),
-                selectedTime: UTCTime(milliseconds: 1_725_545_947_000), selectedCoordinate: here)
+                selectedTime: UTCTime(milliseconds: 1_725_545_947_000), selectedCoordinate: here,
+                proximity: 0x7FFFB)
         }
         return state
     }()

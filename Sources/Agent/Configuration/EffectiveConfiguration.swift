@@ -25,13 +25,17 @@ public struct EffectiveConfiguration: Sendable, CustomStringConvertible {
     public var description: String {
         var text = ""
         var table: String?
+        var keys: Set<String> = []
         for (index, entry) in entries.enumerated() {
-            if entry.table != table {
+            // The same key again is that of the next table of an array.
+            if entry.table != table || keys.contains(entry.key) {
                 // A table without any value would be one that is written and lacks its keys.
                 let isEmpty = entries[index...].prefix { $0.table == entry.table }.allSatisfy { $0.value == nil }
                 text += (table == nil ? "" : "\n") + (isEmpty ? "# " : "") + entry.table + "\n"
                 table = entry.table
+                keys = []
             }
+            keys.insert(entry.key)
             let origin = entry.origin.map { "from \($0.file):\($0.line)" } ?? entry.note ?? "default"
             if let value = entry.value {
                 text += "\(entry.key) = \(value)  # \(origin)\n"

@@ -179,21 +179,22 @@ final class TableReader {
 
     /// The tables of an array; where the file has none, one that is not written, so that its keys are known.
     func tables(_ key: String) -> [TableReader] {
-        let title = "[[\(key)]]"
-        let none = child(key, title, TOMLTable(), position, isWritten: false, isShown: false)
+        let inner = keyPath(key)
+        let title = "[[\(inner)]]"
+        let none = child(inner, title, TOMLTable(), position, isWritten: false, isShown: false)
         guard let entry = take(key) else { return [reader.visit(none)] }
         if case .array(let elements) = entry.node.value {
             let tables = elements.compactMap { element in
                 if case .table(let table) = element.value { (table, element.position) } else { nil }
             }
             if tables.count == elements.count, !tables.isEmpty {
-                return tables.map { reader.visit(child(key, title, $0, $1, isWritten: true)) }
+                return tables.map { reader.visit(child(inner, title, $0, $1, isWritten: true)) }
             }
         }
         reader.report(
             ConfigurationProblem(
                 "found \(entry.node.description), expected tables, each written \(title)", at: entry.keyPosition,
-                key: key))
+                key: inner))
         return [reader.visit(none)]
     }
 

@@ -8,12 +8,13 @@ extension Trackable {
         for table in tables {
             let id = table.require("id", as: .name)
             let destination = Coordinate(reading: table.table("destination"))
-            let constraints = ResolutionConstraints(reading: table.table("constraints"))
+            let constraints = DefaultResolutionConstraints(reading: table.table("constraints"))
             guard let id else { continue }
             if trackables.contains(where: { $0.id == id }) {
                 table.report("id", "found \(id.asTOML) again, expected an id that no other trackable has")
             }
-            trackables.append(Trackable(id: id, destination: destination, constraints: constraints))
+            trackables.append(
+                Trackable(id: id, destination: destination, constraints: constraints.map { .default($0) }))
         }
         return trackables.isEmpty ? [Trackable(id: device)] : trackables
     }
@@ -28,7 +29,7 @@ extension Coordinate {
     }
 }
 
-extension ResolutionConstraints {
+extension DefaultResolutionConstraints {
     /// nil when the table is not written. Each part is optional, but none may be empty.
     init?(reading table: TableReader) {
         let set = table.table("resolutions")
@@ -36,7 +37,7 @@ extension ResolutionConstraints {
         var threshold: Double?
         var multiplier: Double?
         table.read("battery_threshold", into: &threshold, as: .percent)
-        table.read("low_battery_multiplier", into: &multiplier, as: .number("a factor", .between(1, 1000)))
+        table.read("low_battery_multiplier", into: &multiplier, as: .multiplier)
         let resolutions = ResolutionSet(
             farWithoutSubscriber: Resolution(reading: set.table("far_without_subscriber")),
             farWithSubscriber: Resolution(reading: set.table("far_with_subscriber")),
@@ -60,7 +61,7 @@ extension ResolutionConstraints {
     }
 }
 
-extension ResolutionConstraints.Proximity {
+extension Proximity {
     fileprivate init?(reading table: TableReader) {
         self.init()
         table.read("spatial", into: &spatial, as: .distance(.atLeast(1)))

@@ -117,7 +117,7 @@ extension ResolutionSettings {
                 alias: .init("distanceFilter", vendorMetres, in: table), note: note)
         }
         constantEngine = Resolution(reading: table.table("constant_engine"))
-        table.refuse(["proximity", "subscriber_interval_floor", "rule"])
+        readPolicy(table)
     }
 }
 

@@ -12,6 +12,32 @@ struct ControlRequest: Decodable {
     var source: String?
     /// `odometer`: the reading from now on.
     var metres: Double?
+    /// `engine`: the constant location engine from now on.
+    var set: ControlResolution?
+    /// `engine`: true = no constant location engine any more.
+    var clear: Bool?
+    /// `subscriber`: who comes, or asks for another resolution.
+    var add: String?
+    /// `subscriber`: who leaves.
+    var remove: String?
+    /// `subscriber`: of which trackable; may be absent where there is one.
+    var trackable: String?
+    /// `subscriber`: what it asks for; absent = nothing.
+    var resolution: ControlResolution?
+}
+
+/// A resolution as it stands in a request.
+struct ControlResolution: Decodable {
+    var priority: String
+    /// Milliseconds.
+    var intervalMs: Int64
+    /// Metres.
+    var displacement: Double
+
+    enum CodingKeys: String, CodingKey {
+        case priority, displacement
+        case intervalMs = "interval_ms"
+    }
 }
 
 /// Why a request was refused, in words for people.

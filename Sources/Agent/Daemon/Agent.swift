@@ -63,6 +63,7 @@ public final class Agent {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
         self.options = options
+        if let problem = config.tracking.problems.first { throw StartupError(problem, exitCode: 78) }
         log = AgentLog(logger: logger, positions: config.log.positions)
         notifier = Notifier(environment: environment)
         do throws(SystemError) { loop = try EventLoop() } catch { throw StartupError(error) }
@@ -344,10 +345,13 @@ extension Agent {
             }
             pipeline.handle(.odometerSet(metres: metres), at: loop.now, stored: true)
             writer.field("odometer", pipeline.tracker.snapshot.odometer, places: 1)
+        case "engine": try pipeline.engineCommand(request, at: loop.now, &writer)
+        case "subscriber": try pipeline.subscriberCommand(request, at: loop.now, &writer)
+        case "refresh": pipeline.handle(.refreshRequested, at: loop.now)
         default:
             throw ControlError(
                 "unknown-verb", "unknown verb \"\(request.do)\"",
-                hint: "this version knows: status, pace, movement, odometer")
+                hint: "this version knows: status, pace, engine, subscriber, refresh, movement, odometer")
         }
     }
 

@@ -137,14 +137,14 @@ struct StatusReport {
         }
         writer.endObject()
         writer.field("kept", counters.records)
+        writer.field("subscribers_refused", counters.subscribersRefused)
+        snapshot.writeEngine(to: &writer)
         writer.key("resolutions")
         writer.beginObject()
         for trackable in snapshot.trackables {
             writer.key(trackable.id)
             writer.beginObject()
-            writer.field("priority", trackable.resolution.priority.word)
-            writer.field("interval_ms", trackable.resolution.intervalMs)
-            writer.field("displacement", trackable.resolution.displacement)
+            trackable.write(to: &writer)
             writer.endObject()
         }
         writer.endObject()

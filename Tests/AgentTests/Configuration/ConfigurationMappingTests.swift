@@ -141,10 +141,11 @@ import Tracking
             trackables == [
                 Trackable(
                     id: "order-17", destination: Coordinate(latitude: 52.5163, longitude: 13.3777),
-                    constraints: ResolutionConstraints(
-                        resolutions: .init(nearWithSubscriber: near),
-                        proximity: .init(spatial: 500, temporal: .seconds(300)),
-                        lowBattery: .init(threshold: 20, multiplier: 2))),
+                    constraints: .default(
+                        DefaultResolutionConstraints(
+                            resolutions: .init(nearWithSubscriber: near),
+                            proximity: .init(spatial: 500, temporal: .seconds(300)),
+                            lowBattery: .init(threshold: 20, multiplier: 2)))),
                 Trackable(id: "order-18"),
             ])
     }

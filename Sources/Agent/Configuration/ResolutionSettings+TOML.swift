@@ -1,0 +1,96 @@
+import Positioning
+import Tracking
+
+extension ResolutionSettings {
+    /// What decides about resolutions, besides the resolutions themselves.
+    mutating func readPolicy(_ table: TableReader) {
+        table.read("proximity", into: &proximity, as: .word(ProximityMode.allCases.map { ($0.rawValue, $0) }))
+        table.read("subscriber_interval_floor", into: &subscriberIntervalFloor, as: .duration(.between(0, 86_400)))
+        table.read("ignore_battery_on_external_power", into: &ignoreBatteryOnExternalPower, as: .flag)
+        applyWithoutConstraints = LowBattery(reading: table.table("apply_without_constraints"))
+        rules = table.tables("rule").compactMap { ResolutionRule(reading: $0) }
+        guard let constantEngine, constantEngine.best(with: self.default) != constantEngine else { return }
+        table.warn(
+            "constant_engine",
+            "found an engine coarser than the default resolution: fewer fixes come in than [resolution.default] asks to keep"
+        )
+    }
+}
+
+extension LowBattery {
+    /// nil when the table is not written, or not whole.
+    fileprivate init?(reading table: TableReader) {
+        let threshold = table.require("battery_threshold", as: .percent)
+        let multiplier = table.require("low_battery_multiplier", as: .multiplier)
+        guard let threshold, let multiplier else { return nil }
+        self.init(threshold: threshold, multiplier: multiplier)
+    }
+}
+
+extension ResolutionRule {
+    /// nil when the table is not written.
+    fileprivate init?(reading table: TableReader) {
+        self.init()
+        table.read("motion", into: &motion, as: .words(Motion.allCases.map { ($0.rawValue, $0) }))
+        table.read("speed_above", into: &speedAbove, as: .speed())
+        table.read("speed_below", into: &speedBelow, as: .speed(.atLeast(0.1)))
+        table.read("battery_above", into: &batteryAbove, as: .percent)
+        table.read("battery_below", into: &batteryBelow, as: .percent)
+        table.read("external_power", into: &externalPower, as: .flag)
+        table.read("subscribers", into: &subscribers, as: .flag)
+        table.read("near", into: &near, as: .flag)
+        table.read("geofence", into: &geofence, as: .name)
+        table.read("hours", into: &hours, as: .text("days and hours such as \"mon-fri 08:00-18:00\""))
+        table.read("priority", into: &priority, as: .priority)
+        table.read("interval", into: &intervalMs, as: .intervalMs)
+        table.read("displacement", into: &displacement, as: .displacement)
+        guard table.isWritten else { return nil }
+        if let speedAbove, let speedBelow, speedAbove >= speedBelow {
+            table.report("speed_above", "found a speed that is not below speed_below: the rule could never hold")
+        }
+        if let batteryAbove, let batteryBelow, batteryAbove >= batteryBelow {
+            table.report("battery_above", "found a level that is not below battery_below: the rule could never hold")
+        }
+        if !["priority", "interval", "displacement"].contains(where: table.has) {
+            table.report(
+                "interval",
+                "found none of priority, interval and displacement, expected at least one: what the rule sets")
+        }
+    }
+}
+
+extension ValueForm where Value == Double {
+    static var multiplier: ValueForm { .number("a factor", .between(1, 1000)) }
+}
+
+extension ValueForm {
+    /// One of some words, or several in brackets.
+    static func words<Word: Hashable>(_ words: [(String, Word)]) -> ValueForm where Value == Set<Word> {
+        let one = ValueForm<Word>.word(words)
+        return ValueForm(
+            expected: "\(one.expected), or some of them in brackets",
+            read: { node, environment in
+                guard case .array(let elements) = node.value else {
+                    switch one.read(node, environment) {
+                    case .value(let word): return .value([word])
+                    case .mistake(let mistake): return .mistake(mistake)
+                    }
+                }
+                var found: Set<Word> = []
+                for element in elements {
+                    switch one.read(element, environment) {
+                    case .value(let word): found.insert(word)
+                    case .mistake(var mistake):
+                        mistake.found = mistake.found ?? element.description
+                        mistake.position = element.position
+                        return .mistake(mistake)
+                    }
+                }
+                return found.isEmpty ? .mistake(Mistake(found: "an empty array")) : .value(found)
+            },
+            render: { value in
+                let written = words.filter { value.contains($0.1) }.map { $0.0.asTOML }
+                return written.count == 1 ? written[0] : "[\(written.joined(separator: ", "))]"
+            })
+    }
+}

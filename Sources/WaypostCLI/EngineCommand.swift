@@ -1,0 +1,61 @@
+import Agent
+import ArgumentParser
+
+struct Engine: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Set or clear the constant location engine of the running daemon.",
+        discussion: """
+            With a constant engine the receiver is asked for one resolution, whatever is kept of it. It ends with clear, \
+            and with the daemon; [resolution] constant_engine of the configuration is for every start.
+            """,
+        subcommands: [Set.self, Clear.self])
+
+    struct Set: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Ask the receiver for this resolution from now on.")
+
+        @OptionGroup var resolution: ResolutionOptions
+        @OptionGroup var daemon: DaemonOptions
+
+        func validate() throws {
+            guard try resolution.resolution() != nil else {
+                throw ValidationError("Name a resolution: --priority, --interval and --displacement.")
+            }
+        }
+
+        func run() throws { try Engine.show(daemon.ask(ResolutionRequestLine.engine(resolution.resolution()))) }
+    }
+
+    struct Clear: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Ask the receiver for the finest of what is published again.")
+
+        @OptionGroup var daemon: DaemonOptions
+
+        func run() throws { try Engine.show(daemon.ask(ResolutionRequestLine.engine(nil))) }
+    }
+
+    private static func show(_ reply: [UInt8]) throws {
+        let answer: Answer = try DaemonReply.read(reply)
+        print(answer.engine.text)
+        try finishOutput()
+    }
+
+    private struct Answer: Decodable { var engine: EngineReply }
+}
+
+/// What the receiver is asked for.
+struct EngineReply: Decodable {
+    var mode: String
+    var resolution: ResolutionReply
+
+    enum CodingKeys: CodingKey { case mode }
+
+    init(from decoder: any Decoder) throws {
+        mode = try decoder.container(keyedBy: CodingKeys.self).decode(String.self, forKey: .mode)
+        resolution = try ResolutionReply(from: decoder)
+    }
+
+    /// `constant: high, 1 s, 5 m`
+    var text: String { "\(mode): \(resolution.text)" }
+}
