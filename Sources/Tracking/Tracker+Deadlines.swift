@@ -25,11 +25,13 @@ extension Tracker {
             pendingPower = nil
             confirmPower(pending.value, &effects)
         }
+        if let due = pendingDue, due <= now { keepOverdue(&effects) }
         if let due = gapDue, due <= now { gapBegan(&effects) }
         if windowOpen, let transition = motion.deadlineReached(at: now) { perform(transition, &effects) }
         if let due = heartbeatDue, due <= now { heartbeat(&effects) }
         if let boostUntil, boostUntil <= now {
             self.boostUntil = nil
+            closeSegments(&effects)
             board.boost = nil
             recompute(&effects)
         }

@@ -12,6 +12,10 @@ extension Tracker {
         let stepped = clockStepped(to: time)
         let afterGap = gap.isOpen || (silence ?? 0) >= gapAfterSeconds
         if afterGap || stepped || verdict != .admitted {
+            // Nothing is known about the way between the fixes on both sides.
+            closeSegments(&effects)
+            for index in tracks.indices { tracks[index].sampler.restart() }
+            if stepped || verdict == .admittedAfterClockStep { engineRecorded = nil }
             ring.removeAll()
             if verdict == .admittedAfterJump || stepped { motion.forgetEvidence() }
             if verdict == .admittedAfterJump {
@@ -199,6 +203,7 @@ extension Tracker {
             if moved > from.horizontalAccuracy ?? FixFilter.unknownAccuracy { odometer.add(moved) }
         }
         odometer.start(at: from.fix, time: from.time, at: from.at)
+        takeBackHeld(from, anchor, &effects)
         replay(after: index, &effects)
     }
 
@@ -222,13 +227,15 @@ extension Tracker {
         halt = nil
         odometer.stop()
         segmentReason = nil
+        let stop = standing(anchor, time: decided, event: .motionchange, reason: reason.rawValue)
+        closeSegments(before: stop, &effects)
         effects.append(
             .announceMotion(
                 MotionChange(
                     moving: false, reason: reason, at: now, decided: decided, since: standstill,
                     coordinate: anchor.coordinate, evidence: motion.evidence)))
         recompute(&effects)
-        recordAll(standing(anchor, time: decided, event: .motionchange, reason: reason.rawValue), &effects)
+        recordAll(stop, &effects)
         if settings.tripSummary, let trip {
             var summary = standing(anchor, time: decided, event: .trip, reason: reason.rawValue)
             summary.trip = TripSummary(

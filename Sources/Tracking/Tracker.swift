@@ -28,6 +28,8 @@ public struct Tracker: Sendable {
         var sampler: LocationSampler
         /// Time of the last record; nil before the first one.
         var recorded: UTCTime?
+        /// What the sampler says to the fix at hand.
+        var selection: LocationSampler.Selection?
     }
 
     /// A gap that is going on, or just ended.
@@ -79,6 +81,17 @@ public struct Tracker: Sendable {
     var sourceState = SourceState.opening
     /// The next fix begins a segment: it is recorded whatever the sampler says.
     var segmentReason: String?
+    /// The last fix that the samplers took, while one of them may still keep it.
+    var pending: PendingFix?
+    /// When it must be kept even if no other one comes.
+    var pendingDue: EventTime?
+    /// Since when the samplers take the held position, and what waited then; nil while they take fixes as they come.
+    var heldSince: UTCTime?
+    var beforeHold: PendingFix?
+    /// Time of the last fix that was recorded for `feed = "engine"` alone.
+    var engineRecorded: UTCTime?
+    /// What the samplers took, for a verification that does not trust them; nil, the default, = not told.
+    package var samplingTrace: SamplingTrace?
 
     public internal(set) var counters = TrackerCounters()
 
@@ -155,6 +168,7 @@ public struct Tracker: Sendable {
             board.constantEngine = resolution
             recompute(&effects)
         case .profileChanged(let boost):
+            closeSegments(&effects)
             board.boost = boost?.resolution
             boostUntil = boost.map { now + min(max(.zero, $0.duration), Boost.durationMax) }
             recompute(&effects)
@@ -167,7 +181,7 @@ public struct Tracker: Sendable {
         case .deadlineReached:
             deadlineReached(&effects)
         case .shutdown:
-            break
+            closeSegments(&effects)
         }
         return effects
     }
@@ -187,6 +201,7 @@ public struct Tracker: Sendable {
         if let due = heartbeatDue { next = min(next, due) }
         if let pendingPower { next = min(next, pendingPower.due) }
         if let boostUntil { next = min(next, boostUntil) }
+        if let pendingDue { next = min(next, pendingDue) }
         return next.nanoseconds == .max ? nil : next
     }
 
@@ -200,6 +215,8 @@ public struct Tracker: Sendable {
     }
 
     private mutating func reload(_ settings: Settings, _ effects: inout [Effect]) {
+        closeSegments(&effects)
+        sample(by: settings.sampling, &effects)
         let before = tracks
         self.settings = settings
         filter.settings = settings.admission
@@ -208,11 +225,8 @@ public struct Tracker: Sendable {
         board.reload(settings: settings.resolution, trackables: settings.trackables)
         board.powerChanged(power)
         tracks = settings.trackables.map { trackable in
-            var track =
-                before.first { $0.id == trackable.id }
+            before.first { $0.id == trackable.id }
                 ?? Track(id: trackable.id, sampler: LocationSampler(settings: settings.sampling), recorded: nil)
-            track.sampler.settings = settings.sampling
-            return track
         }
         recompute(&effects)
     }

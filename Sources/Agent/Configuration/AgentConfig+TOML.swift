@@ -28,7 +28,8 @@ extension AgentConfig {
         let source = SourceConfig(reading: sourceTable)
         tracking = Tracker.Settings(trackables: [])
         tracking.read(trackingTable)
-        let preset = tracking.sampling.read(samplingTable)
+        let preset = tracking.sampling.read(
+            samplingTable, timeAlone: ResolutionSettings.vendorFilterIsOff(resolutionTable))
         tracking.resolution.read(resolutionTable, preset: preset)
         tracking.trackables = Trackable.all(trackableTables, device: device)
         outbox = OutboxConfig(reading: outboxTable, vendor: endpointTables.map(\.1))
