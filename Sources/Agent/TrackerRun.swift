@@ -35,6 +35,12 @@ public struct TrackerRun {
         for effect in effects { perform(effect, utc) }
     }
 
+    /// The input is over: what waits for the next fix waits in vain. Nothing when there was none.
+    public mutating func ended(_ perform: (Effect, UTCTime?) -> Void) {
+        guard reached > EventTime(nanoseconds: .min) else { return }
+        handle(.shutdown, at: reached, perform)
+    }
+
     /// Fires what is due before `at`, each deadline at its own time.
     public mutating func passDeadlines(before at: EventTime, _ perform: (Effect, UTCTime?) -> Void) {
         while let deadline = tracker.nextDeadline, deadline < at {

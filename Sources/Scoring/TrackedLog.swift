@@ -33,7 +33,7 @@ public struct TrackedLog: Sendable {
         }
         decoder.decode(bytes.span, at: .zero) { epoch, _ in take(epoch) }
         decoder.endOfInput { epoch, _ in take(epoch) }
-        run.handle(.shutdown, at: run.reached) { effect, _ in effects.append(effect) }
+        run.ended { effect, _ in effects.append(effect) }
         self.effects = effects
         self.tracker = run.tracker
     }
