@@ -77,7 +77,7 @@ let package = Package(
         // How good decisions are, against the truth of simulated drives and in points and metres on recorded ones.
         room("Scoring", ["DriveSimulation", "NMEA", "Positioning", "Tracking", "Agent"]),
         .executableTarget(
-            name: "waypost-score", dependencies: ["Scoring", "DriveSimulation", argumentParser],
+            name: "waypost-score", dependencies: ["Scoring", "DriveSimulation", "Tracking", argumentParser],
             path: "Sources/Score", swiftSettings: strict),
 
         .target(
@@ -101,7 +101,7 @@ let package = Package(
         tests("SimulationTests", ["DriveSimulation", "Positioning"]),
         tests("ScoringTests", ["Scoring", "DriveSimulation", "NMEA", "Positioning", "Tracking"]),
         // Needs ../shared/corpus and ../shared/vectors; `.ci/run` and `make corpus` run it, `make test` does not.
-        tests("CorpusTests", ["NMEA", "Positioning", "Tracking", "Agent", "Scoring"]),
+        tests("CorpusTests", ["NMEA", "Positioning", "Tracking", "Agent", "Scoring", "DriveSimulation"]),
     ],
     swiftLanguageModes: [.v6],
     cxxLanguageStandard: .cxx17

@@ -50,6 +50,12 @@ public struct TrackerRun {
         for effect in effects { perform(effect, utc) }
     }
 
+    /// The input is over: what waits for the next fix waits in vain. Nothing when there was none.
+    public mutating func ended(_ perform: (Effect, UTCTime?) -> Void) {
+        guard reached > EventTime(nanoseconds: .min) else { return }
+        handle(.shutdown, at: reached, perform)
+    }
+
     /// Fires what is due before `at`, each deadline at its own time. Hours that begin or end at `at` do so before what
     /// happens then.
     public mutating func passDeadlines(before at: EventTime, _ perform: (Effect, UTCTime?) -> Void) {

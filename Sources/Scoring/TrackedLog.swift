@@ -12,14 +12,17 @@ public struct TrackedLog: Sendable {
 
     /// - Parameters:
     ///   - bytes: NMEA 0183.
+    ///   - tracesSampling: also keep what the samplers took, see `samplingTrace`.
     ///   - observe: sees each epoch with its event time before the tracker does.
     public init(
         _ bytes: [UInt8], settings: Tracker.Settings, decoding: NMEADecoder.Settings = .init(),
-        observe: (Epoch, EventTime) -> Void = { _, _ in }
+        tracesSampling: Bool = false, observe: (Epoch, EventTime) -> Void = { _, _ in }
     ) {
         var decoder = NMEADecoder(settings: decoding)
         var clock = LogClock()
-        var run = TrackerRun(tracker: Tracker(settings: settings, restored: nil))
+        var tracker = Tracker(settings: settings, restored: nil)
+        if tracesSampling { tracker.samplingTrace = SamplingTrace() }
+        var run = TrackerRun(tracker: tracker)
         var effects: [Effect] = []
         func take(_ epoch: Epoch) {
             let at = clock.time(of: epoch)
@@ -30,9 +33,13 @@ public struct TrackedLog: Sendable {
         }
         decoder.decode(bytes.span, at: .zero) { epoch, _ in take(epoch) }
         decoder.endOfInput { epoch, _ in take(epoch) }
+        run.ended { effect, _ in effects.append(effect) }
         self.effects = effects
-        tracker = run.tracker
+        self.tracker = run.tracker
     }
+
+    /// What the samplers took, where that was asked for.
+    var samplingTrace: SamplingTrace { tracker.samplingTrace ?? SamplingTrace() }
 
     public var locations: [Location] {
         effects.compactMap { if case .record(let location) = $0 { location } else { nil } }

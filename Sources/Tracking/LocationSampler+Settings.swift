@@ -6,13 +6,33 @@ extension LocationSampler {
         case either
         /// Interval and displacement reached.
         case both
+        /// Interval reached, whatever the displacement.
+        case interval
+        /// As few fixes as keep every other one within `bound` of where the kept ones put the asset at its time.
+        /// Interval and displacement do not count.
+        case trackError = "track-error"
+        /// For slow links: 300 s, a much better accuracy, or a displacement that stands out of both accuracies.
+        case significant
     }
 
     public struct Settings: Hashable, Sendable {
         /// The default is `either`, as in Ably Asset Tracking: the interval is no cap on the rate of a fast asset.
         public var rule = Rule.either
-        /// Shortest time between two selected locations, whatever the displacement; changes of state are kept all the same.
-        /// The default is zero: no cap.
+        /// Metres, rule `track-error`: the greatest distance of a believed fix from the straight line between the kept
+        /// fixes before and after it, at its own time (synchronised Euclidean distance). The default is 5.
+        public var bound = 5.0
+        /// Rule `track-error`: the longest time by which a fix is kept later than it came. The default is 30 s; longer
+        /// saves points, shorter shows them earlier.
+        public var maxDelay = Duration.seconds(30)
+        /// Degrees, 0…180: a turn by so much since the last record is kept, at 2 m/s or more. nil, the default, = off.
+        public var angle: Double?
+        /// Metres per second: a change by so much since the last record is kept. nil, the default, = off.
+        public var speedChange: Double?
+        /// The displacement grows by this factor for each 5 m/s, up to 500 m (Transistor's `elasticityMultiplier`). nil,
+        /// the default, = off.
+        public var elasticity: Double?
+        /// Shortest time between two selected locations, whatever the displacement; changes of state, and what `bound`
+        /// needs, are kept all the same. The default is zero: no cap.
         public var minGap = Duration.zero
 
         public init() {}

@@ -72,13 +72,6 @@ extension Tracker {
         sample(by: moving.sampling, &effects)
     }
 
-    /// Other rules of choice hold from the next fix on.
-    mutating func sample(by settings: LocationSampler.Settings, _ effects: inout [Effect]) {
-        for index in tracks.indices where tracks[index].sampler.settings != settings {
-            tracks[index].sampler.settings = settings
-        }
-    }
-
     /// nil, or a boost of no duration, ends the one that lasts; another replaces it.
     mutating func boostChanged(_ boost: Boost?, _ effects: inout [Effect]) {
         let boost = boost.flatMap { $0.duration > .zero ? $0 : nil }

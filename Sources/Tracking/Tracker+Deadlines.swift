@@ -31,6 +31,7 @@ extension Tracker {
             pendingPower = nil
             confirmPower(pending.value, &effects)
         }
+        if let due = pendingDue, due <= now { keepOverdue(&effects) }
         if let due = gapDue, due <= now { gapBegan(&effects) }
         if windowOpen, let transition = motion.deadlineReached(at: now) { perform(transition, &effects) }
         towDeadlineReached(&effects)

@@ -14,6 +14,10 @@ extension Tracker {
         if (silence ?? 0) >= Odometer.gap { haltWasUnseen = true }
         let afterGap = gap.isOpen || (silence ?? 0) >= gapAfterSeconds
         if afterGap || stepped || verdict != .admitted {
+            // Nothing is known about the way between the fixes on both sides.
+            closeSegments(&effects)
+            for index in tracks.indices { tracks[index].sampler.restart() }
+            if stepped || verdict == .admittedAfterClockStep { engineRecorded = nil }
             ring.removeAll()
             if verdict == .admittedAfterJump || stepped { motion.forgetEvidence() }
             if verdict == .admittedAfterJump {
@@ -107,7 +111,7 @@ extension Tracker {
     /// A departure is never dated before the last record, unless that record is of a clock that was ahead.
     mutating func forgetRecords(from time: UTCTime) {
         for index in tracks.indices where (tracks[index].recorded ?? time) >= time { tracks[index].recorded = nil }
-        if engineTime ?? time >= time { engineTime = nil }
+        if engineRecorded ?? time >= time { engineRecorded = nil }
     }
 
     mutating func perform(_ transition: MotionDetector.Transition, _ effects: inout [Effect]) {
@@ -232,6 +236,7 @@ extension Tracker {
             }
         }
         odometer.start(at: from.fix, time: from.time, at: from.at)
+        takeBackHeld(from, anchor, &effects)
         replay(after: index, &effects)
     }
 
@@ -261,13 +266,15 @@ extension Tracker {
         halt = nil
         odometer.stop()
         segmentReason = nil
+        let stop = standing(anchor, time: decided, event: .motionchange, reason: reason.rawValue)
+        closeSegments(before: stop, &effects)
         effects.append(
             .announceMotion(
                 MotionChange(
                     moving: false, reason: reason, at: now, decided: decided, since: standstill,
                     coordinate: anchor.coordinate, evidence: motion.evidence, trip: ended)))
         recompute(&effects)
-        recordAll(standing(anchor, time: decided, event: .motionchange, reason: reason.rawValue), &effects)
+        recordAll(stop, &effects)
         if settings.tripSummary, let ended {
             var summary = standing(anchor, time: decided, event: .trip, reason: reason.rawValue)
             summary.trip = ended

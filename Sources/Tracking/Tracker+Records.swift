@@ -16,66 +16,6 @@ extension Tracker {
         sample(fix, time: time, held: held, late: late, &effects)
     }
 
-    /// Samples one fix for every trackable.
-    /// - Parameters:
-    ///   - held: the place that a standing asset reports instead of the fix.
-    ///   - late: the fix comes from the ring; one that is not later than the last record is left out.
-    mutating func sample(
-        _ fix: Fix, time: UTCTime, held: StoredState.Anchor?, late: Bool, _ effects: inout [Effect]
-    ) {
-        let coordinate = held?.coordinate ?? fix.coordinate
-        let opening = held == nil ? segmentReason : nil
-        var selectedByAny = false
-        for index in tracks.indices {
-            // An event that was dated by the clock of the host may lie a moment after the fix that comes next.
-            if let recorded = tracks[index].recorded, late ? time <= recorded : time < recorded { continue }
-            let reason: String
-            if let opening {
-                tracks[index].sampler.rebase(time: time, coordinate: coordinate)
-                reason = opening
-            } else if let trigger = tracks[index].sampler.take(
-                time: time, coordinate: coordinate, resolution: board.entries[index].published, standing: held != nil)
-            {
-                reason = trigger.rawValue
-            } else {
-                continue
-            }
-            selectedByAny = true
-            var location = location(fix, time: time, at: held, event: .none, reason: reason)
-            location.trackable = tracks[index].id
-            emit(location, index, &effects)
-        }
-        if opening != nil, selectedByAny { segmentReason = nil }
-        // What a parked receiver drifts must not reach viewers, so nothing is kept beside the track while standing.
-        if !selectedByAny, settings.keepEngineFixes, held == nil, engineTime.map({ time > $0 }) ?? true {
-            engineTime = time
-            var location = location(fix, time: time, at: nil, event: .none, reason: nil)
-            location.published = false
-            counters.countRecord(.none)
-            effects.append(.record(location))
-        }
-    }
-
-    /// Records a decision for every trackable and lets the samplers compare with it.
-    mutating func recordAll(_ location: Location, _ effects: inout [Effect]) {
-        for index in tracks.indices {
-            var own = location
-            own.trackable = tracks[index].id
-            // A decision without a fix of its own never dates back behind the last record.
-            if location.event != .none, let recorded = tracks[index].recorded { own.time = max(own.time, recorded) }
-            tracks[index].sampler.rebase(time: own.time, coordinate: own.coordinate)
-            emit(own, index, &effects)
-        }
-    }
-
-    private mutating func emit(_ location: Location, _ index: Int, _ effects: inout [Effect]) {
-        tracks[index].recorded = location.time
-        lastRecordAt = now
-        hasFixSinceRecord = false
-        counters.countRecord(location.event)
-        effects.append(.record(location))
-    }
-
     /// The record of a fix.
     /// - Parameter held: the place to report instead of the fix's own, with speed 0 and no course where it stands.
     func location(

@@ -37,6 +37,8 @@ public struct Tracker: Sendable {
         var sampler: LocationSampler
         /// Time of the last record; nil before the first one.
         var recorded: UTCTime?
+        /// What the sampler says to the fix at hand.
+        var selection: LocationSampler.Selection?
     }
 
     /// A gap that is going on, or just ended.
@@ -96,8 +98,6 @@ public struct Tracker: Sendable {
     var gap = Gap()
     var power = PowerState()
     var pendingPower: PendingPower?
-    /// Time of the last fix that was kept beside the tracks.
-    var engineTime: UTCTime?
     var lastRecordAt: EventTime?
     var hasFixSinceRecord = false
     var pendingPace: Pace?
@@ -108,6 +108,17 @@ public struct Tracker: Sendable {
     var sourceState = SourceState.opening
     /// The next fix begins a segment: it is recorded whatever the sampler says.
     var segmentReason: String?
+    /// The last fix that the samplers took, while one of them may still keep it.
+    var pending: PendingFix?
+    /// When it must be kept even if no other one comes.
+    var pendingDue: EventTime?
+    /// Since when the samplers take the held position, and what waited then; nil while they take fixes as they come.
+    var heldSince: UTCTime?
+    var beforeHold: PendingFix?
+    /// Time of the last fix that was recorded for `feed = "engine"` alone.
+    var engineRecorded: UTCTime?
+    /// What the samplers took, for a verification that does not trust them; nil, the default, = not told.
+    package var samplingTrace: SamplingTrace?
 
     public internal(set) var counters = TrackerCounters()
 
@@ -190,6 +201,7 @@ public struct Tracker: Sendable {
             board.constantEngine = resolution
             recompute(&effects)
         case .profileChanged(let boost):
+            closeSegments(&effects)
             boostChanged(boost, &effects)
         case .settingsReloaded(let settings):
             reload(settings, &effects)
@@ -206,7 +218,7 @@ public struct Tracker: Sendable {
         case .deadlineReached:
             deadlineReached(&effects)
         case .shutdown:
-            break
+            closeSegments(&effects)
         }
         return effects
     }
@@ -229,6 +241,7 @@ public struct Tracker: Sendable {
         if let due = towDue { next = min(next, due) }
         if let due = cycle.nextDeadline { next = min(next, due) }
         if let due = board.nextDeadline { next = min(next, due) }
+        if let pendingDue { next = min(next, pendingDue) }
         return next.nanoseconds == .max ? nil : next
     }
 
@@ -245,6 +258,8 @@ public struct Tracker: Sendable {
     }
 
     private mutating func reload(_ settings: Settings, _ effects: inout [Effect]) {
+        closeSegments(&effects)
+        sample(by: settings.sampling, &effects)
         let before = tracks
         self.settings = settings
         filter.settings = settings.admission

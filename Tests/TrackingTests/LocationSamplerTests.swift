@@ -40,6 +40,9 @@ import Testing
             testDescription: "interval 0 is every fix", interval: 0, displacement: 50, fixes: [(0, 0), (0, 0), (1, 0)],
             selected: [0, 1, 2]),
         Situation(
+            testDescription: "interval alone", rule: .interval, interval: 1000, displacement: 0,
+            fixes: [(0, 0), (999, 500), (1000, 500), (1500, 900), (2000, 0)], selected: [0, 2, 4]),
+        Situation(
             testDescription: "displacement 0 is every fix", displacement: 0, fixes: [(0, 0), (1, 0), (2, 0)],
             selected: [0, 1, 2]),
     ]
@@ -64,13 +67,14 @@ import Testing
         var sampler = LocationSampler(settings: .init())
         for ms in [0, 1, 2] as [Int64] {
             let time = UTCTime(milliseconds: ms)
-            #expect(sampler.take(time: time, coordinate: Script.origin, resolution: nil) == .first)
+            #expect(sampler.take(time: time, coordinate: Script.origin, resolution: nil)?.current == .first)
         }
     }
 
     @Test func anExtremeStoredTimeDoesNotTrap() {
         let selected = LocationSampler.Selected(time: UTCTime(milliseconds: .min), coordinate: Script.origin)
         var sampler = LocationSampler(settings: .init(), selected: selected)
-        #expect(sampler.take(time: Script.start, coordinate: Script.origin, resolution: .standard) == .clockStep)
+        #expect(
+            sampler.take(time: Script.start, coordinate: Script.origin, resolution: .standard)?.current == .clockStep)
     }
 }

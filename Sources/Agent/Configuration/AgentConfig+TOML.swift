@@ -31,11 +31,13 @@ extension AgentConfig {
         tracking = Tracker.Settings(trackables: [])
         tracking.read(trackingTable)
         tracking.receiver.read(receiverTable)
-        let preset = tracking.sampling.read(samplingTable)
+        let preset = tracking.sampling.read(
+            samplingTable, timeAlone: ResolutionSettings.vendorFilterIsOff(resolutionTable))
         tracking.resolution.read(resolutionTable, preset: preset)
         tracking.readProfiles(trackingTable)
         tracking.trackables = Trackable.all(trackableTables, device: device)
         timetable = Timetable(reading: scheduleTable)
+        for hours in tracking.resolution.hours { timetable.set(hours: hours) }
         outbox = OutboxConfig(reading: outboxTable, vendor: endpointTables.map(\.1))
         endpoints = EndpointConfig.all(endpointTables, device: device)
         tracking.keepEngineFixes = endpoints.contains { $0.settings.feed == .engine }

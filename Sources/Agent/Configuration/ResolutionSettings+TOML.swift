@@ -40,7 +40,7 @@ extension ResolutionRule {
         table.read("subscribers", into: &subscribers, as: .flag)
         table.read("near", into: &near, as: .flag)
         table.read("geofence", into: &geofence, as: .name)
-        table.read("hours", into: &hours, as: .text("days and hours such as \"mon-fri 08:00-18:00\""))
+        table.read("hours", into: &hours, as: .hours)
         table.read("priority", into: &priority, as: .priority)
         table.read("interval", into: &intervalMs, as: .intervalMs)
         table.read("displacement", into: &displacement, as: .displacement)

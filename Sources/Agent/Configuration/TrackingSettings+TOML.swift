@@ -62,45 +62,16 @@ extension ReceiverCycle.Settings {
     }
 }
 
-/// Interval and displacement under one word. The vendors' modes of the same names publish no numbers; these are ours.
-enum SamplingPreset: String, CaseIterable {
-    case active, balanced, passive
-
-    var resolution: Resolution {
-        switch self {
-        case .active: Resolution(priority: .balanced, intervalMs: 1000, displacement: 5)
-        case .balanced: Resolution(priority: .balanced, intervalMs: 10_000, displacement: 50)
-        case .passive: Resolution(priority: .balanced, intervalMs: 300_000, displacement: 200)
-        }
-    }
-}
-
-extension LocationSampler.Settings {
-    /// Gives the preset, which fills in what `[resolution]` leaves out.
-    mutating func read(_ table: TableReader) -> SamplingPreset? {
-        var preset: SamplingPreset?
-        table.read("preset", into: &preset, as: .word(SamplingPreset.allCases.map { ($0.rawValue, $0) }))
-        readKeys(table)
-        return preset
-    }
-
-    /// The keys that may also stand where single ones are overridden; what is not written stays as it is.
-    /// - Parameter note: where a value that is not written comes from; nil = the default.
-    mutating func readKeys(_ table: TableReader, note: String? = nil) {
-        table.read(
-            "rule", into: &rule, as: .word(LocationSampler.Rule.allCases.map { ($0.rawValue, $0) }), note: note)
-        table.read("min_gap", into: &minGap, as: .duration(.between(0, 86_400)), note: note)
-        table.refuse(["bound", "max_delay", "angle", "speed_change", "elasticity"])
-    }
-}
-
 extension ResolutionSettings {
     mutating func read(_ table: TableReader, preset: SamplingPreset?) {
         if let preset { self.default = preset.resolution }
-        let note = preset.map { "preset \($0.rawValue.asTOML)" }
+        let note = preset?.note
         let whole = table.table("default")
         let vendorMs = ValueForm<Int64>.intervalMs(.number("a number of milliseconds", .between(0, 86_400_000)))
+        // 0 says nothing about metres: see `vendorFilterIsOff`.
+        let usual = self.default.displacement
         let vendorMetres = ValueForm<Double>.number("a number of metres", .between(0, 1e6))
+            .map(to: { $0 == 0 ? usual : $0 }, from: { $0 })
         if whole.isWritten {
             if let resolution = Resolution(reading: whole) { self.default = resolution }
             for name in ["distanceFilter", "locationUpdateInterval"] where table.take(name) != nil {
@@ -119,6 +90,12 @@ extension ResolutionSettings {
         constantEngine = Resolution(reading: table.table("constant_engine"))
         readPolicy(table)
     }
+}
+
+extension ResolutionSettings {
+    /// Transistor's `distanceFilter = 0` turns distance off and leaves the choice to time alone: that is the rule
+    /// `interval`, and no displacement of 0 m, which is every fix.
+    static func vendorFilterIsOff(_ table: TableReader) -> Bool { table.take("distanceFilter")?.node.finiteNumber == 0 }
 }
 
 extension Resolution {

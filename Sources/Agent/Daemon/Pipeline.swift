@@ -141,7 +141,11 @@ final class Pipeline {
             if state != .opening { isProbing = false }
             feed(.sourceStateChanged(state), trackingAt: trackingTime(now), now: now)
             changed()
-            if state == .ended { ended(now) }
+            if state == .ended {
+                // No fix will come that what waits for the next one could wait for.
+                feed(.shutdown, trackingAt: trackingTime(now), now: now)
+                ended(now)
+            }
         case .caughtUp:
             clock = .following(shift: run.reached.nanoseconds - now.nanoseconds)
         }

@@ -61,6 +61,7 @@ public struct ReplayLog {
             if let failure = printer.failure { throw failure }
         }
         decoder.endOfInput { epoch, _ in take(epoch) }
+        run.ended { printer.effect($0, decided: $1) }
         printer.end(decoder.counters, run.tracker)
         if let failure = printer.failure { throw failure }
     }

@@ -71,7 +71,12 @@ import Tracking
             power_starts_trip = true
             trip_summary = true
             [sampling]
-            rule = "both"
+            rule = "track-error"
+            bound = "0.01km"
+            max_delay = "2m"
+            angle = "15deg"
+            speed_change = "10km/h"
+            elasticity = 2
             min_gap = 1.5
             """
         let tracking = try loaded(smallest + upload + text).config.tracking
@@ -100,8 +105,57 @@ import Tracking
         #expect(abs(tracking.admission.speedMax - 30) < 1e-9)
         #expect(tracking.admission.allowSimulated)
         #expect(tracking.tripSummary)
-        #expect(tracking.sampling.rule == .both)
-        #expect(tracking.sampling.minGap == .milliseconds(1500))
+        var sampling = LocationSampler.Settings()
+        sampling.rule = .trackError
+        sampling.bound = 10
+        sampling.maxDelay = .seconds(120)
+        sampling.angle = 15
+        sampling.speedChange = 10.0 * 1000 / 3600
+        sampling.elasticity = 2
+        sampling.minGap = .milliseconds(1500)
+        #expect(tracking.sampling == sampling)
+    }
+
+    @Test(arguments: ["\"off\"", "0", "0.0"])
+    func triggersAreOffByAWordOrZero(off: String) throws {
+        let text = "[sampling]\npreset = \"balanced\"\nangle = \(off)\nspeed_change = \(off)\nelasticity = \(off)\n"
+        let loaded = try loaded(smallest + upload + text)
+        #expect(loaded.config.tracking.sampling == LocationSampler.Settings())
+        #expect(loaded.effective.description.contains("angle = \"off\"  # from w.toml:8\n"))
+    }
+
+    @Test func presetGivesTheAngleUnlessItIsWritten() throws {
+        func angle(_ keys: String) throws -> Double? {
+            try loaded(smallest + upload + "[sampling]\n" + keys).config.tracking.sampling.angle
+        }
+        #expect(try angle("") == nil)
+        #expect(try angle("preset = \"active\"") == nil)
+        #expect(try angle("preset = \"balanced\"") == 20)
+        #expect(try angle("preset = \"passive\"") == nil)
+        #expect(try angle("preset = \"balanced\"\nangle = 30") == 30)
+        #expect(try angle("angle = 30\npreset = \"balanced\"") == 30)
+        #expect(try angle("angle = \"off\"\npreset = \"balanced\"") == nil)
+        let shown = try loaded(smallest + upload + "[sampling]\npreset = \"balanced\"").effective.description
+        #expect(shown.contains("angle = \"20deg\"  # preset \"balanced\"\n"))
+    }
+
+    @Test func aDistanceFilterOfZeroLeavesTheChoiceToTime() throws {
+        func tracking(_ keys: String) throws -> Tracker.Settings {
+            try loaded(smallest + upload + keys).config.tracking
+        }
+        let off = try tracking("[resolution]\ndistanceFilter = 0\nlocationUpdateInterval = 5000")
+        #expect(off.sampling.rule == .interval)
+        #expect(off.resolution.default == Resolution(priority: .balanced, intervalMs: 5000, displacement: 10))
+        #expect(try tracking("[resolution]\ndistanceFilter = 1").sampling.rule == .either)
+        #expect(
+            try tracking("[sampling]\nrule = \"interval\"\n[resolution]\ndistanceFilter = 0").sampling.rule == .interval
+        )
+        // Ours means what it says: every fix.
+        let ours = "[resolution.default]\npriority = \"low\"\ninterval = \"5s\"\ndisplacement = 0"
+        let every = try tracking(ours)
+        #expect(every.sampling.rule == .either && every.resolution.default.displacement == 0)
+        let shown = try loaded(smallest + upload + "[resolution]\ndistanceFilter = 0").effective.description
+        #expect(shown.contains("rule = \"interval\"  # distanceFilter = 0\n"))
     }
 
     @Test func presetYieldsToWhatIsWritten() throws {

@@ -36,8 +36,8 @@ import Testing
                 "w.toml:7:1: tracking.stop-timeout: found an unknown key, expected a key of [tracking] (did you mean stop_timeout?)"
             ),
             (
-                "[sampling]\nbound = \"5m\"",
-                "w.toml:7:1: sampling.bound: found a key that this build of waypost does not have"
+                "[sampling]\nrule = \"both\"\n[resolution]\ndistanceFilter = 0",
+                "w.toml:7:8: sampling.rule: found \"both\" together with distanceFilter = 0, expected one of the two: that is the rule \"interval\""
             ),
             // Types.
             (
@@ -78,8 +78,24 @@ import Testing
                 "w.toml:7:9: log.level: found \"inf\", expected \"critical\", \"error\", \"warning\", \"notice\", \"info\", \"debug\" or \"trace\" (did you mean \"info\"?)"
             ),
             (
-                "[sampling]\nrule = \"track-error\"",
-                "w.toml:7:8: sampling.rule: found \"track-error\", expected \"either\" or \"both\""
+                "[sampling]\nrule = \"track_error\"",
+                "w.toml:7:8: sampling.rule: found \"track_error\", expected \"either\", \"both\", \"interval\", \"track-error\" or \"significant\" (did you mean \"track-error\"?)"
+            ),
+            (
+                "[sampling]\nbound = 0",
+                "w.toml:7:9: sampling.bound: found 0, expected a distance from 0.1m to 10km"
+            ),
+            (
+                "[sampling]\nangle = \"200deg\"",
+                "w.toml:7:9: sampling.angle: found \"200deg\", expected an angle from 0deg to 180deg, or \"off\""
+            ),
+            (
+                "[sampling]\nspeed_change = \"never\"",
+                "w.toml:7:16: sampling.speed_change: found \"never\", expected a speed such as \"10km/h\" (units km/h, kn, m/s; a bare number is m/s), or \"off\""
+            ),
+            (
+                "[sampling]\nelasticity = -1",
+                "w.toml:7:14: sampling.elasticity: found -1, expected a factor from 0 to 100, or \"off\""
             ),
             // Units.
             (

@@ -1,0 +1,70 @@
+import Positioning
+import Tracking
+
+/// Interval, displacement and angle under one word. The vendors' modes of the same names publish no numbers; these are
+/// ours.
+enum SamplingPreset: String, CaseIterable {
+    case active, balanced, passive
+
+    var resolution: Resolution {
+        switch self {
+        case .active: Resolution(priority: .balanced, intervalMs: 1000, displacement: 5)
+        case .balanced: Resolution(priority: .balanced, intervalMs: 10_000, displacement: 50)
+        case .passive: Resolution(priority: .balanced, intervalMs: 300_000, displacement: 200)
+        }
+    }
+
+    /// Degrees; nil = off.
+    var angle: Double? {
+        switch self {
+        case .balanced: 20
+        case .active, .passive: nil
+        }
+    }
+
+    /// Where a value comes from that this preset gives.
+    var note: String { "preset \(rawValue.asTOML)" }
+}
+
+extension LocationSampler.Settings {
+    /// Gives the preset, which fills in what `[resolution]` and the other keys leave out.
+    /// - Parameter timeAlone: a vendor's name elsewhere says that only the interval counts.
+    mutating func read(_ table: TableReader, timeAlone: Bool) -> SamplingPreset? {
+        var preset: SamplingPreset?
+        table.read("preset", into: &preset, as: .word(SamplingPreset.allCases.map { ($0.rawValue, $0) }))
+        if let preset { angle = preset.angle }
+        if timeAlone { rule = .interval }
+        readKeys(table, ruleNote: timeAlone ? "distanceFilter = 0" : nil, angleNote: preset?.note)
+        if timeAlone, table.has("rule"), rule != .interval {
+            table.report(
+                "rule",
+                "found \(rule.rawValue.asTOML) together with distanceFilter = 0, expected one of the two: that is the rule "
+                    + "\(LocationSampler.Rule.interval.rawValue.asTOML)")
+        }
+        return preset
+    }
+
+    /// The keys that may also stand where single ones are overridden; what is not written stays as it is.
+    /// - Parameters:
+    ///   - ruleNote: where a rule comes from that is not written there; nil = the default.
+    ///   - angleNote: the same for the angle.
+    mutating func readKeys(
+        _ table: TableReader, note: String? = nil, ruleNote: String? = nil, angleNote: String? = nil
+    ) {
+        table.read(
+            "rule", into: &rule, as: .word(LocationSampler.Rule.allCases.map { ($0.rawValue, $0) }), note: ruleNote ?? note)
+        table.read("bound", into: &bound, as: .distance(.between(0.1, 10_000)), note: note)
+        table.read("max_delay", into: &maxDelay, as: .duration(.between(1, 3600)), note: note)
+        table.read("angle", into: &angle, as: ValueForm<Double>.angle().orOff, note: angleNote ?? note)
+        table.read("speed_change", into: &speedChange, as: ValueForm<Double>.speed(.between(0, 100)).orOff, note: note)
+        table.read("elasticity", into: &elasticity, as: ValueForm<Double>.number("a factor", .between(0, 100)).orOff, note: note)
+        table.read("min_gap", into: &minGap, as: .duration(.between(0, 86_400)), note: note)
+    }
+}
+
+extension ValueForm where Value == Double {
+    /// "off" and 0 stand for nil.
+    fileprivate var orOff: ValueForm<Double?> {
+        orNone("off").map(to: { $0 == 0 ? nil : $0 }, from: { $0 })
+    }
+}

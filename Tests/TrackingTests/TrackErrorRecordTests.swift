@@ -1,0 +1,264 @@
+import Positioning
+import TestSupport
+import Testing
+
+@testable import Tracking
+
+/// What the rule `track-error` records: a fix may be kept later than it came, and still everything stays in order.
+@Suite struct TrackErrorRecordTests {
+    private static func settings(
+        _ change: (inout Tracker.Settings) -> Void = { _ in }
+    ) -> Tracker.Settings {
+        var settings = Tracker.Settings.car
+        settings.sampling.rule = .trackError
+        change(&settings)
+        return settings
+    }
+
+    /// Half an hour of parking, driving, halting and turning.
+    private static func drive() -> Script {
+        var script = Script()
+        script.stand(60)
+        script.pullAway()
+        script.drive(45)
+        script.brake()
+        script.stand(50)
+        script.pullAway()
+        for _ in 0..<60 {
+            script.east += 6
+            script.drive(1)
+        }
+        script.drive(80, to: 20)
+        script.brake()
+        script.stand(400)
+        return script
+    }
+
+    private func traced(_ script: Script, _ settings: Tracker.Settings) -> (course: Course, fed: [SamplingTrace.Taken])
+    {
+        var course = Course(settings)
+        course.tracker.samplingTrace = SamplingTrace()
+        course.run(script)
+        return (course, course.tracker.samplingTrace?.taken ?? [])
+    }
+
+    /// Metres: the worst fix between two records.
+    private func worst(_ records: [Location], _ fed: [SamplingTrace.Taken]) -> Double {
+        var worst = 0.0
+        for (begin, end) in zip(records, records.dropFirst()) {
+            let a = TrackErrorTests.Fed(time: begin.time, coordinate: begin.coordinate)
+            let b = TrackErrorTests.Fed(time: end.time, coordinate: end.coordinate)
+            for fix in fed where fix.time > begin.time && fix.time < end.time {
+                let fix = TrackErrorTests.Fed(time: fix.time, coordinate: fix.coordinate)
+                worst = max(worst, TrackErrorTests.distance(fix, from: a, to: b))
+            }
+        }
+        return worst
+    }
+
+    private func isOrdered(_ records: [Location]) -> Bool {
+        zip(records, records.dropFirst()).allSatisfy { $0.time <= $1.time && $0.at <= $1.at }
+    }
+
+    @Test func keepsFewPointsAndEveryFixWithinTheBound() {
+        let script = Self.drive()
+        let (course, fed) = traced(script, Self.settings())
+        #expect(course.story == ["-start", "+speed", "-stop-timeout"])
+        #expect(isOrdered(course.records))
+        #expect(fed.count > 250)
+        #expect(worst(course.records, fed) <= 5.05)
+        #expect(course.records.count < Course(script).records.count / 3)
+        // Full records, as of their fix.
+        let odometers = course.records.map(\.odometer)
+        #expect(odometers == odometers.sorted() && Set(odometers).count > 10)
+        #expect(course.records(.none).allSatisfy { $0.mode == .threeD && $0.trackable == "car" && $0.reason != nil })
+    }
+
+    @Test func theFixBeforeASilenceIsKeptByDeadline() {
+        var script = Script()
+        script.stand(60)
+        script.pullAway()
+        script.drive(40)
+        let last = script.elapsed
+        var course = Course(script, Self.settings { $0.motion.gapAfter = .seconds(300) })
+        let before = course.records.last?.time.seconds ?? 0
+        #expect(before < last)
+        course.runDeadlines(through: script.now + .seconds(31))
+        let kept = course.records.last
+        #expect(kept?.time.seconds == last && kept?.reason == "max-delay")
+        #expect(kept.map { $0.at.seconds <= before + 1 + 30 } == true)
+    }
+
+    @Test func aGapStandsForTheFixThatWaited() {
+        var script = Script()
+        script.stand(60)
+        script.pullAway()
+        script.drive(40)
+        let last = script.elapsed
+        script.wait(200)
+        script.north += 2400
+        script.drive(60)
+        let (course, fed) = traced(script, Self.settings { $0.sampling.maxDelay = .seconds(600) })
+        let around = course.records.filter { abs($0.time.seconds - last) < 0.5 }
+        #expect(around.map(\.event) == [.gap])
+        #expect(course.records.first { $0.time.seconds > last }?.reason == "gap")
+        #expect(isOrdered(course.records) && worst(course.records, fed) <= 5.05)
+    }
+
+    @Test func eventsStandInOrderBetweenThePoints() {
+        var script = Script()
+        script.stand(60)
+        script.happen(.externalPowerChanged(true))
+        script.pullAway()
+        for number in 0..<40 {
+            script.east += Double(number % 5) * 4
+            script.drive(3)
+            script.wait(0.4)
+            if number % 4 == 1 { script.happen(.panicRequested) }
+            if number % 10 == 3 { script.happen(.externalPowerChanged(number % 20 == 3 ? false : true)) }
+            script.wait(0.6)
+        }
+        let (course, fed) = traced(script, Self.settings())
+        #expect(course.records(.panic).count == 10 && course.records(.power).count == 4)
+        #expect(isOrdered(course.records))
+        #expect(worst(course.records, fed) <= 5.05)
+    }
+
+    @Test func shutdownKeepsTheLastFix() {
+        var script = Script()
+        script.stand(60)
+        script.pullAway()
+        script.drive(50)
+        let last = script.elapsed
+        script.happen(.shutdown)
+        script.happen(.shutdown)
+        let course = Course(script, Self.settings())
+        #expect(course.records.filter { $0.time.seconds == last }.map(\.reason) == ["state-change"])
+    }
+
+    @Test func otherSettingsBeginWithAPoint() {
+        var script = Script()
+        script.stand(60)
+        script.pullAway()
+        script.drive(50)
+        let changed = script.elapsed
+        script.happen(.settingsReloaded(Self.settings { $0.sampling.bound = 50 }))
+        script.drive(20)
+        script.happen(.settingsReloaded(.car))
+        script.drive(20)
+        script.happen(.settingsReloaded(Self.settings()))
+        script.drive(20)
+        let (course, fed) = traced(script, Self.settings())
+        #expect(course.records.contains { $0.time.seconds == changed && $0.reason == "state-change" })
+        #expect(course.records.contains { $0.time.seconds == changed + 20 && $0.reason == "state-change" })
+        // The rule before it kept no more than some: the first fix is a point.
+        #expect(course.records.contains { $0.time.seconds == changed + 41 && $0.reason == "first" })
+        #expect(isOrdered(course.records) && worst(course.records, fed) <= 50.05)
+    }
+
+    @Test func aHaltNeedsOnePointAndItsEndIsWhereItWas() {
+        var script = Script()
+        script.stand(60)
+        script.pullAway()
+        script.drive(30)
+        script.brake()
+        let halt = script.elapsed
+        script.stand(120)
+        let away = script.elapsed
+        script.pullAway()
+        script.drive(30)
+        let (course, fed) = traced(script, Self.settings())
+        #expect(course.story == ["-start", "+speed"])
+        let within = course.records.filter { $0.time.seconds > halt + 8 && $0.time.seconds < away - 1 }
+        #expect(within.count <= 1, "\(within.map(\.time.seconds))")
+        // A viewer sees it stand after the delay.
+        #expect(course.records.contains { $0.time.seconds > halt - 3 && $0.at.seconds < halt + 40 })
+        #expect(isOrdered(course.records) && worst(course.records, fed) <= 5.05)
+        // What was taken for standing while it moved off already is not in the track.
+        #expect(zip(fed, fed.dropFirst()).allSatisfy { $0.time < $1.time })
+        #expect(fed.filter { $0.time.seconds > away + 2 }.allSatisfy { !$0.isHeld })
+    }
+
+    @Test func everyFixIsToldOnceWhereAllAreWanted() {
+        var script = Self.drive()
+        script.happen(.shutdown)
+        let (course, fed) = traced(script, Self.settings { $0.keepEngineFixes = true })
+        let told = course.records.filter { $0.event == .none }
+        #expect(told.map(\.time) == told.map(\.time).sorted())
+        #expect(Set(told.map(\.time)).count == told.count)
+        #expect(told.contains { $0.published } && told.contains { !$0.published })
+        // Records for themselves stand for their fix.
+        let all = Set(course.records.map(\.time))
+        #expect(fed.filter { !$0.isHeld && !all.contains($0.time) }.map(\.time.seconds) == [])
+        let published = course.records.filter(\.published)
+        #expect(worst(published, fed) <= 5.05)
+        var without = Course(Self.settings())
+        without.run(script)
+        #expect(without.records == published)
+    }
+
+    @Test func severalTrackablesKeepTheirOwn() {
+        let settings = Self.settings { $0.trackables = [Trackable(id: "car"), Trackable(id: "load")] }
+        let course = Course(Self.drive(), settings)
+        let car = course.records.filter { $0.trackable == "car" }
+        let load = course.records.filter { $0.trackable == "load" }
+        #expect(car.map(\.time) == load.map(\.time) && !car.isEmpty)
+    }
+
+    @Test func aRestartBeginsASegment() throws {
+        var script = Script()
+        script.stand(60)
+        script.pullAway()
+        script.drive(50)
+        let course = Course(script, Self.settings())
+        let restart = script.elapsed + 20
+        script = Script()
+        script.elapsed = restart
+        script.north = 900
+        script.speed = 12
+        script.drive(40)
+        let again = Course(script, Self.settings(), restored: course.tracker.state)
+        let reasons = again.records.prefix(2).map { "\($0.event.rawValue) \($0.reason ?? "")" }
+        #expect(reasons == ["gap restart", "none gap"])
+        #expect(again.records[1].time.seconds == restart + 1)
+    }
+
+    /// Drives of chance: noise, leaps, halts, gaps, power and panic, at several rates.
+    @Test(arguments: [0.2, 1, 5])
+    func anyDriveIsInOrderAndWithinTheBound(rate: Double) {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var random = SeededGenerator(seed: seed)
+        for round in 0..<12 {
+            var script = Script(rate: rate)
+            script.stand(60)
+            for _ in 0..<25 {
+                script.offset = PlanePoint(
+                    east: Double.random(in: -3...3, using: &random), north: Double.random(in: -3...3, using: &random))
+                switch Int.random(in: 0..<12, using: &random) {
+                case 0: script.brake()
+                case 1: script.stand(Double.random(in: 5...90, using: &random))
+                case 2: script.wait(Double.random(in: 1...100, using: &random))
+                case 3: script.happen(.panicRequested)
+                case 4: script.happen(.externalPowerChanged(Bool.random(using: &random)))
+                case 5: script.east += 45
+                case 6: script.happen(.paceRequested(.stationary))
+                case 7: script.happen(.settingsReloaded(Self.settings()))
+                default:
+                    let speed = Double.random(in: 3...25, using: &random)
+                    for _ in 0..<Int.random(in: 3...12, using: &random) {
+                        script.east += Double.random(in: -4...4, using: &random)
+                        script.drive(max(1, 1 / rate), to: speed)
+                    }
+                }
+            }
+            script.stand(30)
+            script.happen(.shutdown)
+            for beside in [false, true] {
+                let (course, fed) = traced(script, Self.settings { $0.keepEngineFixes = beside })
+                let published = course.records.filter(\.published)
+                #expect(isOrdered(published), "seed \(seed), round \(round)")
+                #expect(worst(published, fed) <= 5.05, "seed \(seed), round \(round)")
+            }
+        }
+    }
+}
