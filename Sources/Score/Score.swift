@@ -4,5 +4,8 @@ import ArgumentParser
 struct Score: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "waypost-score",
-        abstract: "Scores the decisions of tracking: on simulated drives against their truth, and on logs.")
+        abstract: "Scores the decisions of tracking: on simulated drives against their truth, and on logs.",
+        subcommands: [
+            FenceCost.self
+        ])
 }

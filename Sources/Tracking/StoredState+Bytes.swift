@@ -33,6 +33,8 @@ extension StoredState: StateCoded {
         coder.code(&lastGap)
         coder.code(&power)
         coder.code(&recorded)
+        coder.code(&fenceSet)
+        coder.code(&stays)
     }
 }
 
@@ -83,5 +85,21 @@ extension StoredState.Recorded: StateCoded {
         coder.code(&time)
         coder.code(&selectedTime)
         coder.code(&selectedCoordinate)
+    }
+}
+
+extension StoredState.Stay: StateCoded {
+    package static var blank: Self {
+        Self(fence: "", revision: 0, entered: .blank, isTold: false, dwelled: false)
+    }
+
+    package mutating func code(_ coder: inout StateCoder) {
+        coder.code(&fence)
+        var number = UInt64(revision) << 2 | (isTold ? 2 : 0) | (dwelled ? 1 : 0)
+        coder.code(&number)
+        revision = UInt32(truncatingIfNeeded: number >> 2)
+        isTold = number & 2 != 0
+        dwelled = number & 1 != 0
+        coder.code(&entered)
     }
 }

@@ -28,6 +28,7 @@ extension Tracker {
         if let due = gapDue, due <= now { gapBegan(&effects) }
         if windowOpen, let transition = motion.deadlineReached(at: now) { perform(transition, &effects) }
         if let due = heartbeatDue, due <= now { heartbeat(&effects) }
+        fenceDeadlineReached(&effects)
         if let boostUntil, boostUntil <= now {
             self.boostUntil = nil
             board.boost = nil

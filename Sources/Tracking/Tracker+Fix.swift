@@ -13,7 +13,11 @@ extension Tracker {
         let afterGap = gap.isOpen || (silence ?? 0) >= gapAfterSeconds
         if afterGap || stepped || verdict != .admitted {
             ring.removeAll()
-            if verdict == .admittedAfterJump || stepped { motion.forgetEvidence() }
+            if verdict == .admittedAfterJump || stepped {
+                motion.forgetEvidence()
+                releaseAll(&effects)
+                geofences.forgetEvidence()
+            }
             if verdict == .admittedAfterJump {
                 odometer.stop()
                 segmentReason = "jump"
@@ -30,6 +34,7 @@ extension Tracker {
         gap.voidEpochs = 0
         if let restored = restoredFix { firstFixAfterRestart(restored, &effects) }
         hasFixSinceRecord = true
+        if geofences.awaitsFix { fencesSawFirstFix(&effects) }
 
         guard windowOpen else { return }
         let transition = motion.observe(
@@ -133,15 +138,16 @@ extension Tracker {
         case .waiting, .settling:
             break
         case .stationary:
+            if geofences.needsPlace { placed(&effects) }
             if let due = heartbeatDue, due <= now { heartbeat(&effects) }
         case .moving:
             advance(fix, time: time, at: now, &effects)
         case .stopping(let since):
             guard settings.motion.staticNavigation, now.seconds(since: since.at) > 5, let anchor = motion.anchor else {
-                report(fix, time: time, held: nil, &effects)
+                report(fix, time: time, at: now, held: nil, &effects)
                 return
             }
-            report(fix, time: time, held: anchor, &effects)
+            report(fix, time: time, at: now, held: anchor, &effects)
         }
     }
 
@@ -150,7 +156,7 @@ extension Tracker {
         if let speed = motion.window.vectorSpeed, motion.window.hasDoppler, speed > trip?.maxSpeed ?? 0 {
             trip?.maxSpeed = speed
         }
-        report(fix, time: time, held: nil, &effects)
+        report(fix, time: time, at: at, held: nil, &effects)
     }
 
     /// - Parameter told: the departure where it was told and not found.
@@ -210,7 +216,7 @@ extension Tracker {
             let entry = ring[position]
             let fix = entry.fix
             odometer.advance(to: fix, time: entry.time, at: entry.at, speedMax: settings.admission.speedMax)
-            report(fix, time: entry.time, held: nil, late: true, &effects)
+            report(fix, time: entry.time, at: entry.at, held: nil, late: true, &effects)
         }
     }
 
@@ -237,5 +243,6 @@ extension Tracker {
             recordAll(summary, &effects)
         }
         trip = nil
+        placed(&effects)
     }
 }

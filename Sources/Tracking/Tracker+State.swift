@@ -29,6 +29,7 @@ extension Tracker {
         state.trip = trip
         state.lastGap = gap.recordedTime
         state.power = power
+        geofences.store(in: &state)
         for track in tracks {
             guard let time = track.recorded, let selected = track.sampler.selected else { continue }
             state.recorded.append(
@@ -60,6 +61,8 @@ extension Tracker {
                 TrackerSnapshot.TrackableResolution(
                     id: entry.trackable.id, resolution: entry.published ?? settings.resolution.default,
                     subscribers: entry.subscribers.count, lastRecorded: tracks[index].recorded)
-            }, odometer: odometer.metres, gapMetres: odometer.gapMetres, power: power)
+            }, odometer: odometer.metres, gapMetres: odometer.gapMetres, power: power,
+            fences: geofences.fences.count, fencesRefused: geofences.refused, staysUntold: geofences.untold,
+            inside: geofences.inside.sorted())
     }
 }

@@ -11,6 +11,7 @@ public struct Tracker: Sendable {
         public var motion = MotionDetector.Settings()
         public var sampling = LocationSampler.Settings()
         public var resolution = ResolutionSettings()
+        public var geofences = GeofenceMonitor.Settings()
         /// At least one; ids are unique.
         public var trackables: [Trackable]
         /// Also record fixes that no trackable selected (`published` false, no trackable), for endpoints with
@@ -55,6 +56,10 @@ public struct Tracker: Sendable {
     var filter: FixFilter
     var motion: MotionDetector
     var board: ResolutionBoard
+    var geofences: GeofenceMonitor
+    var heldBack: [HeldBack] = []
+    /// The odometer of the fix that is recorded, where that is not the last one.
+    var pastOdometer: Double?
     var odometer: Odometer
     var ring: FixRing
     var interval = MeasuredInterval()
@@ -90,6 +95,7 @@ public struct Tracker: Sendable {
         filter = FixFilter(settings: settings.admission)
         motion = MotionDetector(settings: settings.motion, restored: restored)
         board = ResolutionBoard(settings: settings.resolution, trackables: settings.trackables)
+        geofences = GeofenceMonitor(settings: settings.geofences, restored: restored)
         odometer = Odometer(metres: restored?.odometer ?? 0, gapMetres: restored?.gapMetres ?? 0)
         ring = FixRing(span: settings.motion.ring)
         tracks = settings.trackables.map { trackable in
@@ -146,8 +152,10 @@ public struct Tracker: Sendable {
             paceRequested(pace, &effects)
         case .panicRequested:
             panicRequested(&effects)
-        case .fencesChanged:
-            break
+        case .fencesChanged(let fences):
+            var changed = self.settings.geofences
+            changed.fences = fences
+            fencesChanged(changed, &effects)
         case .subscriberChanged(let change):
             board.subscriberChanged(change)
             recompute(&effects)
@@ -167,7 +175,7 @@ public struct Tracker: Sendable {
         case .deadlineReached:
             deadlineReached(&effects)
         case .shutdown:
-            break
+            releaseAll(&effects)
         }
         return effects
     }
@@ -187,6 +195,8 @@ public struct Tracker: Sendable {
         if let due = heartbeatDue { next = min(next, due) }
         if let pendingPower { next = min(next, pendingPower.due) }
         if let boostUntil { next = min(next, boostUntil) }
+        if let due = heldBackDue { next = min(next, due) }
+        if let due = dwellDue { next = min(next, due) }
         return next.nanoseconds == .max ? nil : next
     }
 
@@ -201,6 +211,7 @@ public struct Tracker: Sendable {
 
     private mutating func reload(_ settings: Settings, _ effects: inout [Effect]) {
         let before = tracks
+        releaseAll(&effects)
         self.settings = settings
         filter.settings = settings.admission
         motion.settings = settings.motion
@@ -214,6 +225,7 @@ public struct Tracker: Sendable {
             track.sampler.settings = settings.sampling
             return track
         }
+        fencesChanged(settings.geofences, &effects)
         recompute(&effects)
     }
 }

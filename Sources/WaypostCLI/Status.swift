@@ -32,10 +32,22 @@ private struct StatusSummary: Decodable {
         var kept: Int
         var trips: Int
         var stops: Int
+        var geofences: Geofences?
 
         enum CodingKeys: String, CodingKey {
-            case state, since, odometer, kept, trips, stops
+            case state, since, odometer, kept, trips, stops, geofences
             case lastFix = "last_fix"
+        }
+    }
+    struct Geofences: Decodable {
+        var fences: Int
+        var inside: Int
+        var ids: [String]
+
+        var text: String {
+            guard inside > 0 else { return "outside of \(fences == 1 ? "one geofence" : "all \(fences)")" }
+            let more = inside - ids.count
+            return "inside \(ids.joined(separator: ", "))\(more > 0 ? " and \(more) more" : "")"
         }
     }
     struct Source: Decodable {
@@ -76,6 +88,7 @@ private struct StatusSummary: Decodable {
         lines.append(
             "track      \(motion.kept) kept, \(motion.trips) trips, \(motion.stops) stops, "
                 + "odometer \(Int(motion.odometer)) m")
+        if let geofences = motion.geofences, geofences.fences > 0 { lines.append("geofences  \(geofences.text)") }
         lines.append("queue      \(queue.depth) rows")
         for endpoint in endpoints {
             lines.append(

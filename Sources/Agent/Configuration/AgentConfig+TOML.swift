@@ -7,7 +7,7 @@ import Tracking
 extension AgentConfig {
     /// Tables of the manual that this build does not have.
     private static let absentTables = [
-        "receiver", "geofence", "geofences", "battery", "profile", "schedule", "remote",
+        "receiver", "battery", "profile", "schedule", "remote",
     ]
 
     /// nil when something without which there is no configuration is missing; problems are left with the reader.
@@ -18,6 +18,8 @@ extension AgentConfig {
         let samplingTable = root.table("sampling")
         let resolutionTable = root.table("resolution")
         let trackableTables = root.tables("trackable")
+        let geofenceTables = root.tables("geofence")
+        let geofencesTable = root.table("geofences")
         let outboxTable = root.table("outbox")
         let endpointTables = root.tables("endpoint").map { ($0, $0.table("data_tracking_config")) }
         let controlTable = root.table("control")
@@ -31,6 +33,7 @@ extension AgentConfig {
         let preset = tracking.sampling.read(samplingTable)
         tracking.resolution.read(resolutionTable, preset: preset)
         tracking.trackables = Trackable.all(trackableTables, device: device)
+        tracking.geofences = GeofenceMonitor.Settings(reading: geofencesTable, geofenceTables)
         outbox = OutboxConfig(reading: outboxTable, vendor: endpointTables.map(\.1))
         endpoints = EndpointConfig.all(endpointTables, device: device)
         tracking.keepEngineFixes = endpoints.contains { $0.settings.feed == .engine }

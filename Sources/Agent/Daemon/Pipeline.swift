@@ -132,7 +132,10 @@ final class Pipeline {
             log.sourceChanged(source.name, state)
             feed(.sourceStateChanged(state), trackingAt: trackingTime(now), now: now)
             changed()
-            if state == .ended { ended(now) }
+            if state == .ended {
+                feed(.shutdown, trackingAt: trackingTime(now), now: now)
+                ended(now)
+            }
         case .caughtUp:
             clock = .following(shift: run.reached.nanoseconds - now.nanoseconds)
         }

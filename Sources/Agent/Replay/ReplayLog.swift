@@ -58,6 +58,9 @@ public struct ReplayLog {
             if let failure = printer.failure { throw failure }
         }
         decoder.endOfInput { epoch, _ in take(epoch) }
+        if run.reached > .zero {
+            run.handle(.shutdown, at: run.reached) { printer.effect($0, decided: $1) }
+        }
         printer.end(decoder.counters, run.tracker)
         if let failure = printer.failure { throw failure }
     }
