@@ -77,7 +77,8 @@ let package = Package(
         // How good decisions are, against the truth of simulated drives and in points and metres on recorded ones.
         room("Scoring", ["DriveSimulation", "NMEA", "Positioning", "Tracking", "Agent"]),
         .executableTarget(
-            name: "waypost-score", dependencies: ["Scoring", "DriveSimulation", "Tracking", argumentParser],
+            name: "waypost-score",
+            dependencies: ["Scoring", "DriveSimulation", "Positioning", "Tracking", argumentParser],
             path: "Sources/Score", swiftSettings: strict),
 
         .target(

@@ -72,6 +72,8 @@ public struct QueueReport {
         writer.field("moving", location.moving)
         writer.field("event", location.event.rawValue)
         writer.field("reason", location.reason)
+        writer.field("geofence_id", location.geofence?.id)
+        writer.field("geofence_action", location.geofence?.action.rawValue)
         writer.field("published", location.published)
         writer.endObject()
         return String(decoding: writer.bytes, as: UTF8.self)

@@ -34,6 +34,8 @@ extension StoredState: StateCoded {
         coder.code(&power)
         coder.code(&released)
         coder.code(&recorded)
+        coder.code(&fenceSet)
+        coder.code(&stays)
     }
 }
 
@@ -86,5 +88,21 @@ extension StoredState.Recorded: StateCoded {
         coder.code(&selectedTime)
         coder.code(&selectedCoordinate)
         coder.code(&proximity)
+    }
+}
+
+extension StoredState.Stay: StateCoded {
+    package static var blank: Self {
+        Self(fence: "", revision: 0, entered: .blank, isTold: false, dwelled: false)
+    }
+
+    package mutating func code(_ coder: inout StateCoder) {
+        coder.code(&fence)
+        var number = UInt64(revision) << 2 | (isTold ? 2 : 0) | (dwelled ? 1 : 0)
+        coder.code(&number)
+        revision = UInt32(truncatingIfNeeded: number >> 2)
+        isTold = number & 2 != 0
+        dwelled = number & 1 != 0
+        coder.code(&entered)
     }
 }

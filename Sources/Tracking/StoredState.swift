@@ -48,6 +48,19 @@ public struct StoredState: Hashable, Sendable {
         public var proximity = 0
     }
 
+    /// The asset is inside of a geofence.
+    public struct Stay: Hashable, Sendable {
+        /// Id of the fence.
+        public var fence: String
+        /// Of the fence's shape: another one means that the fence was changed.
+        public var revision: UInt32
+        public var entered: UTCTime
+        /// ENTER was recorded.
+        public var isTold: Bool
+        /// DWELL was recorded.
+        public var dwelled: Bool
+    }
+
     public var version = StoredState.version
     /// The announced state; a halt within a trip counts as moving.
     public var moving = false
@@ -73,6 +86,10 @@ public struct StoredState: Hashable, Sendable {
     /// The receiver sleeps until a trip begins by `pace`.
     public var released = false
     public var recorded: [Recorded] = []
+    /// The set of fences that `stays` is about: within it, what is not among the stays is outside. 0 = nothing is known of
+    /// other fences.
+    public var fenceSet: UInt64 = 0
+    public var stays: [Stay] = []
 
     public init() {}
 
@@ -80,7 +97,7 @@ public struct StoredState: Hashable, Sendable {
     public var isUsable: Bool {
         let times: [UTCTime] =
             [since, stopping, lastFix?.time, trip?.start, lastGap].compactMap { $0 } + recorded.map(\.time)
-            + recorded.map(\.selectedTime)
+            + recorded.map(\.selectedTime) + stays.map(\.entered)
         let places: [Coordinate] =
             [anchor?.coordinate, fenceCentre, lastFix?.coordinate, trip?.startCoordinate].compactMap { $0 }
             + recorded.map(\.selectedCoordinate)

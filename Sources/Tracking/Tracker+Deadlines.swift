@@ -36,6 +36,7 @@ extension Tracker {
         if windowOpen, let transition = motion.deadlineReached(at: now) { perform(transition, &effects) }
         towDeadlineReached(&effects)
         if let due = heartbeatDue, due <= now { heartbeat(&effects) }
+        fenceDeadlineReached(&effects)
         receiverDeadlineReached(&effects)
         if let due = board.nextDeadline, due <= now {
             board.deadlineReached(at: now)

@@ -19,7 +19,11 @@ extension Tracker {
             for index in tracks.indices { tracks[index].sampler.restart() }
             if stepped || verdict == .admittedAfterClockStep { engineRecorded = nil }
             ring.removeAll()
-            if verdict == .admittedAfterJump || stepped { motion.forgetEvidence() }
+            if verdict == .admittedAfterJump || stepped {
+                motion.forgetEvidence()
+                releaseAll(&effects)
+                geofences.forgetEvidence()
+            }
             if verdict == .admittedAfterJump {
                 odometer.stop()
                 segmentReason = "jump"
@@ -40,6 +44,7 @@ extension Tracker {
         redateDeparture(time)
         if let restored = restoredFix { firstFixAfterRestart(restored, &effects) }
         hasFixSinceRecord = true
+        if geofences.awaitsFix { fencesSawFirstFix(&effects) }
 
         guard windowOpen else {
             stopOutsideHours(&effects)
@@ -156,16 +161,17 @@ extension Tracker {
             break
         case .stationary:
             reported(at: heldAnchor?.coordinate ?? fix.coordinate, &effects)
+            if geofences.needsPlace { placed(&effects) }
             if let due = heartbeatDue, due <= now { heartbeat(&effects) }
             if boostUntil != nil { sample(fix, time: time, held: heldAnchor, late: false, &effects) }
         case .moving:
             advance(fix, time: time, at: now, &effects)
         case .stopping(let since):
             guard settings.motion.staticNavigation, now.seconds(since: since.at) > 5, let anchor = motion.anchor else {
-                report(fix, time: time, held: nil, &effects)
+                report(fix, time: time, at: now, held: nil, &effects)
                 return
             }
-            report(fix, time: time, held: anchor, &effects)
+            report(fix, time: time, at: now, held: anchor, &effects)
         }
     }
 
@@ -176,7 +182,7 @@ extension Tracker {
         {
             trip?.maxSpeed = speed
         }
-        report(fix, time: time, held: nil, &effects)
+        report(fix, time: time, at: at, held: nil, &effects)
     }
 
     /// - Parameter told: the departure where it was told and not found.
@@ -248,7 +254,7 @@ extension Tracker {
             let entry = ring[position]
             let fix = entry.fix
             odometer.advance(to: fix, time: entry.time, at: entry.at, speedMax: settings.admission.speedMax)
-            report(fix, time: entry.time, held: nil, late: true, &effects)
+            report(fix, time: entry.time, at: entry.at, held: nil, late: true, &effects)
         }
     }
 
@@ -283,5 +289,6 @@ extension Tracker {
         let released = settings.motion.stopOnStationary && ended != nil && reason != .pace
         departedAt = nil
         perform(cycle.parked(released: released, at: now), &effects)
+        placed(&effects)
     }
 }

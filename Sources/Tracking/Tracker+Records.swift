@@ -7,12 +7,20 @@ extension Tracker {
     /// The way of an admitted fix behind the motion detector: fences, nearness, then which trackable keeps it. They all see
     /// the reported position, which is held while standing, so that drift crosses no fence.
     /// - Parameters:
+    ///   - at: when the fix came.
     ///   - held: the place that a standing asset reports instead of the fix.
     ///   - late: the fix comes from the ring; one that is not later than the last record is left out.
     mutating func report(
-        _ fix: Fix, time: UTCTime, held: StoredState.Anchor?, late: Bool = false, _ effects: inout [Effect]
+        _ fix: Fix, time: UTCTime, at: EventTime, held: StoredState.Anchor?, late: Bool = false,
+        _ effects: inout [Effect]
     ) {
         reported(at: held?.coordinate ?? fix.coordinate, &effects)
+        if !geofences.isEmpty {
+            let sighting = GeofenceMonitor.Sighting(
+                fix: fix, time: time, at: at, held: held, odometer: odometer.metres,
+                opening: held == nil ? segmentReason : nil)
+            if watchFences(sighting, late: late, &effects) { return }
+        }
         sample(fix, time: time, held: held, late: late, &effects)
     }
 
@@ -27,7 +35,7 @@ extension Tracker {
             horizontalAccuracy: held == nil ? fix.horizontalAccuracy : held?.accuracy,
             speed: held == nil ? fix.speed : 0, course: held == nil ? fix.course : nil, hdop: fix.hdop,
             satellitesUsed: fix.satellitesUsed, mode: fix.mode, quality: fix.quality, moving: motion.isMoving,
-            event: event, reason: reason, odometer: odometer.metres, power: power)
+            event: event, reason: reason, odometer: pastOdometer ?? odometer.metres, power: power)
     }
 
     /// The record of an asset that stands, as of the last fix if one came since the last record.

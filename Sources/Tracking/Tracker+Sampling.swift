@@ -146,6 +146,7 @@ extension Tracker {
     /// without it.
     /// - Parameter event: the record that comes now; nil = none does.
     mutating func closeSegments(before event: Location? = nil, _ effects: inout [Effect]) {
+        releaseAll(&effects)
         guard let pending else { return }
         // Dated before the fix that waits: `recordAll` puts it in its place.
         if let event, event.time < pending.location.time { return }

@@ -30,6 +30,7 @@ extension Tracker {
         state.trip = trip
         state.lastGap = gap.recordedTime
         state.power = power
+        geofences.store(in: &state)
         state.released = hasStarted ? cycle.isReleased : restoredRelease
         for (index, track) in tracks.enumerated() {
             guard let time = track.recorded, let selected = track.sampler.selected else { continue }
@@ -58,6 +59,8 @@ extension Tracker {
                     id: entry.trackable.id, resolution: entry.published ?? settings.resolution.default,
                     subscribers: entry.subscribers.count, near: board.isNear(entry),
                     batteryLow: entry.battery.isLow, lastRecorded: tracks[index].recorded)
-            }, odometer: odometer.metres, gapMetres: odometer.gapMetres, power: power)
+            }, odometer: odometer.metres, gapMetres: odometer.gapMetres, power: power,
+            fences: geofences.fences.count, fencesRefused: geofences.refused, staysUntold: geofences.untold,
+            inside: geofences.inside.sorted())
     }
 }

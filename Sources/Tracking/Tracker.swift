@@ -20,6 +20,7 @@ public struct Tracker: Sendable {
         /// A policy of the user's own; nil = the one that `resolution` describes. It stays in force when settings are
         /// reloaded, whatever the new ones say.
         public var policy: (any ResolutionPolicy)?
+        public var geofences = GeofenceMonitor.Settings()
         /// At least one; ids are unique.
         public var trackables: [Trackable]
         /// Also record fixes that no trackable selected (`published` false, no trackable), for endpoints with
@@ -75,6 +76,10 @@ public struct Tracker: Sendable {
     var motion: MotionDetector
     var cycle: ReceiverCycle
     var board: ResolutionBoard
+    var geofences: GeofenceMonitor
+    var heldBack: [HeldBack] = []
+    /// The odometer of the fix that is recorded, where that is not the last one.
+    var pastOdometer: Double?
     var odometer: Odometer
     var ring: FixRing
     var interval = MeasuredInterval()
@@ -133,6 +138,7 @@ public struct Tracker: Sendable {
         cycle = ReceiverCycle(settings: settings.receiver)
         board = ResolutionBoard(
             settings: settings.resolution, policy: settings.policy, trackables: settings.trackables)
+        geofences = GeofenceMonitor(settings: settings.geofences, restored: restored)
         odometer = Odometer(metres: restored?.odometer ?? 0, gapMetres: restored?.gapMetres ?? 0)
         ring = FixRing(span: settings.motion.ring)
         tracks = settings.trackables.map { trackable in
@@ -193,8 +199,10 @@ public struct Tracker: Sendable {
             paceRequested(pace, &effects)
         case .panicRequested:
             panicRequested(&effects)
-        case .fencesChanged:
-            break
+        case .fencesChanged(let fences):
+            var changed = self.settings.geofences
+            changed.fences = fences
+            fencesChanged(changed, &effects)
         case .subscriberChanged(let change):
             subscriberChanged(change, &effects)
         case .engineSet(let resolution):
@@ -242,6 +250,8 @@ public struct Tracker: Sendable {
         if let due = cycle.nextDeadline { next = min(next, due) }
         if let due = board.nextDeadline { next = min(next, due) }
         if let pendingDue { next = min(next, pendingDue) }
+        if let due = heldBackDue { next = min(next, due) }
+        if let due = dwellDue { next = min(next, due) }
         return next.nanoseconds == .max ? nil : next
     }
 
@@ -253,6 +263,7 @@ public struct Tracker: Sendable {
 
     mutating func recompute(_ effects: inout [Effect]) {
         chooseProfile(&effects)
+        board.insideFencesChanged(Set(geofences.inside))
         board.motionChanged(.init(motion.state), speed: averageSpeed.value(at: now))
         board.recompute(cap: publishedCap, into: &effects)
     }
@@ -261,6 +272,7 @@ public struct Tracker: Sendable {
         closeSegments(&effects)
         sample(by: settings.sampling, &effects)
         let before = tracks
+        releaseAll(&effects)
         self.settings = settings
         filter.settings = settings.admission
         motion.settings = settings.motion
@@ -273,6 +285,7 @@ public struct Tracker: Sendable {
                 ?? Track(id: trackable.id, sampler: LocationSampler(settings: settings.sampling), recorded: nil)
         }
         profileChoice = nil
+        fencesChanged(settings.geofences, &effects)
         recompute(&effects)
     }
 }

@@ -61,6 +61,14 @@ public struct TrackerSnapshot: Hashable, Sendable {
     public var odometer: Double
     public var gapMetres: Double
     public var power: PowerState
+    /// Geofences that are watched.
+    public var fences: Int
+    /// Geofences that cannot be used.
+    public var fencesRefused: Int
+    /// Stays that were too many at once to be recorded.
+    public var staysUntold: Int
+    /// Ids of the geofences that the asset is inside of, in order.
+    public var inside: [String]
 }
 
 extension TrackerSnapshot.Motion {

@@ -36,15 +36,27 @@ private struct StatusSummary: Decodable {
         var resolutions: [String: TrackableReply]
         var schedule: Schedule?
         var boost: Boost?
+        var geofences: Geofences?
 
         enum CodingKeys: String, CodingKey {
-            case state, since, odometer, kept, trips, stops, schedule, boost, engine, resolutions
+            case state, since, odometer, kept, trips, stops, schedule, boost, engine, resolutions, geofences
             case lastFix = "last_fix"
         }
     }
     struct Schedule: Decodable {
         var open: Bool
         var until: String?
+    }
+    struct Geofences: Decodable {
+        var fences: Int
+        var inside: Int
+        var ids: [String]
+
+        var text: String {
+            guard inside > 0 else { return "outside of \(fences == 1 ? "one geofence" : "all \(fences)")" }
+            let more = inside - ids.count
+            return "inside \(ids.joined(separator: ", "))\(more > 0 ? " and \(more) more" : "")"
+        }
     }
     struct Boost: Decodable {
         var until: String?
@@ -96,6 +108,7 @@ private struct StatusSummary: Decodable {
         for (trackable, entry) in motion.resolutions.sorted(by: { $0.key < $1.key }) {
             lines.append("trackable  \(trackable): \(entry.text)")
         }
+        if let geofences = motion.geofences, geofences.fences > 0 { lines.append("geofences  \(geofences.text)") }
         lines.append("queue      \(queue.depth) rows")
         for endpoint in endpoints {
             lines.append(

@@ -122,6 +122,8 @@ public final class Rig {
         public var event: String?
         public var moving: Bool
         public var reason: String?
+        /// Of a crossing: `enter depot`.
+        public var crossing: String?
     }
 
     public func received() throws -> [Received] {
@@ -134,7 +136,10 @@ public final class Rig {
             else { throw RunningProgram.Unfinished(text: "collector wrote: \(line)") }
             return Received(
                 seq: seq, timeMs: time, latitude: latitude, longitude: longitude, event: row["event"] as? String,
-                moving: moving, reason: row["reason"] as? String)
+                moving: moving, reason: row["reason"] as? String,
+                crossing: (row["geofence"] as? [String: Any]).map {
+                    "\($0["action"] as? String ?? "?") \($0["id"] as? String ?? "?")"
+                })
         }
     }
 

@@ -32,6 +32,12 @@ import Testing
                 selectedTime: UTCTime(milliseconds: 1_725_545_947_000), selectedCoordinate: here,
                 proximity: 0x7FFFB)
         }
+        state.fenceSet = 0x9E37_79B9_7F4A_7C15
+        state.stays = [
+            .init(
+                fence: "depot", revision: .max, entered: UTCTime(milliseconds: 1_725_515_950_000), isTold: true,
+                dwelled: true)
+        ]
         return state
     }()
 

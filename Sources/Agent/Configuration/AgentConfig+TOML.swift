@@ -7,7 +7,7 @@ import Tracking
 extension AgentConfig {
     /// Tables of the manual that this build does not have.
     private static let absentTables = [
-        "geofence", "geofences", "battery", "profile", "remote",
+        "battery", "profile", "remote",
     ]
 
     /// nil when something without which there is no configuration is missing; problems are left with the reader.
@@ -20,6 +20,8 @@ extension AgentConfig {
         let resolutionTable = root.table("resolution")
         let trackableTables = root.tables("trackable")
         let scheduleTable = root.table("schedule")
+        let geofenceTables = root.tables("geofence")
+        let geofencesTable = root.table("geofences")
         let outboxTable = root.table("outbox")
         let endpointTables = root.tables("endpoint").map { ($0, $0.table("data_tracking_config")) }
         let controlTable = root.table("control")
@@ -38,6 +40,7 @@ extension AgentConfig {
         tracking.trackables = Trackable.all(trackableTables, device: device)
         timetable = Timetable(reading: scheduleTable)
         for hours in tracking.resolution.hours { timetable.set(hours: hours) }
+        tracking.geofences = GeofenceMonitor.Settings(reading: geofencesTable, geofenceTables)
         outbox = OutboxConfig(reading: outboxTable, vendor: endpointTables.map(\.1))
         endpoints = EndpointConfig.all(endpointTables, device: device)
         tracking.keepEngineFixes = endpoints.contains { $0.settings.feed == .engine }

@@ -139,6 +139,7 @@ struct StatusReport {
         writer.field("kept", counters.records)
         writer.field("subscribers_refused", counters.subscribersRefused)
         snapshot.writeEngine(to: &writer)
+        geofences(snapshot, counters, &writer)
         writer.key("resolutions")
         writer.beginObject()
         for trackable in snapshot.trackables {
@@ -163,6 +164,26 @@ struct StatusReport {
             writer.field("until", schedule.until?.iso8601)
             writer.endObject()
         }
+        writer.endObject()
+    }
+
+    /// Names of many fences would fill the frame.
+    private static let insideMax = 32
+
+    private func geofences(
+        _ snapshot: TrackerSnapshot, _ counters: TrackerCounters, _ writer: inout JSONWriter
+    ) {
+        writer.key("geofences")
+        writer.beginObject()
+        writer.field("fences", snapshot.fences)
+        writer.field("inside", snapshot.inside.count)
+        writer.key("ids")
+        writer.beginArray()
+        for id in snapshot.inside.prefix(Self.insideMax) { writer.value(id) }
+        writer.endArray()
+        writer.field("crossings", counters.records(.geofence))
+        writer.field("refused", snapshot.fencesRefused)
+        writer.field("stays_untold", snapshot.staysUntold)
         writer.endObject()
     }
 

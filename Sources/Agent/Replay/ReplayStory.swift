@@ -111,8 +111,13 @@ public struct ReplayStory {
         case .gap: line(location.time, "gap", "no fix from here on (\(location.reason ?? "unknown"))")
         case .power: line(location.time, "power", location.reason ?? "changed")
         case .geofence:
-            let name = location.geofence.map { "\($0.action.rawValue) \($0.name ?? $0.id)" } ?? "crossed"
-            line(location.time, "geofence", name)
+            guard let crossing = location.geofence else { return }
+            var words = "\(crossing.action.rawValue) \(crossing.name ?? crossing.id)"
+            let plain: [GeofenceMonitor.Reason] = [.crossing, .dwell]
+            if let reason = location.reason, !plain.contains(where: { $0.rawValue == reason }) {
+                words += " (\(reason))"
+            }
+            line(location.time, "geofence", words)
         case .none:
             if location.reason == "gap" { line(location.time, "gap", "ends here") }
         case .motionchange, .heartbeat, .trip, .panic: break

@@ -46,6 +46,12 @@ public struct TraceJSON {
         writer.field("event", location.event.rawValue)
         writer.field("odometer", location.odometer, places: 1)
         writer.field("published", location.published)
+        if let crossing = location.geofence {
+            writer.field("geofence_id", crossing.id)
+            writer.field("geofence_name", crossing.name)
+            writer.field("geofence_action", crossing.action.rawValue)
+            writer.field("reason", location.reason)
+        }
         writer.endObject()
         writer.newline()
     }

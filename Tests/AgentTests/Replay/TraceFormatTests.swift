@@ -20,7 +20,11 @@ import Testing
             [
                 "type": .word, "time_ms": .integer, "at_ms": .integer, "latitude": .number, "longitude": .number,
                 "moving": .flag, "event": .word, "odometer": .number, "published": .flag,
-            ], ["altitude": .number, "accuracy": .number, "speed": .number, "bearing": .number]
+            ],
+            [
+                "altitude": .number, "accuracy": .number, "speed": .number, "bearing": .number, "geofence_id": .word,
+                "geofence_name": .word, "geofence_action": .word, "reason": .word,
+            ]
         ),
         "motionchange": (
             [

@@ -1,0 +1,111 @@
+import Positioning
+import Tracking
+
+extension GeofenceMonitor.Settings {
+    /// The fences of the file and those of the list that it names, which must agree on their ids.
+    init(reading table: TableReader, _ tables: [TableReader]) {
+        self.init()
+        table.read("initial_enter", into: &initialEnter, as: .flag)
+        var path: String?
+        table.read("file", into: &path, as: .absolutePath("a GeoJSON file"))
+        table.refuse(["source"])
+
+        var ids: Set<String> = []
+        for table in tables {
+            guard let fence = Geofence(reading: table) else { continue }
+            if !ids.insert(fence.id).inserted {
+                table.report("id", "found \(fence.id.asTOML) again, expected an id that no other geofence has")
+            }
+            fences.append(fence)
+        }
+        if let path {
+            let list = GeofenceFile.read(path, except: ids)
+            for problem in list.problems { table.report("file", "\(path): \(problem)") }
+            fences += list.fences
+        }
+        if fences.count > GeofenceMonitor.fencesMax {
+            (path == nil ? tables[0] : table).report(
+                path == nil ? "id" : "file",
+                "found \(fences.count) geofences, expected at most \(GeofenceMonitor.fencesMax)")
+        }
+    }
+}
+
+extension Geofence {
+    /// A circle, `center` and `radius`, or a `polygon`.
+    fileprivate init?(reading table: TableReader) {
+        let id = table.require("id", as: .name)
+        var name: String?
+        table.read("name", into: &name, as: .name)
+        let centre = Coordinate(reading: table.table("center"))
+        var radius: Double?
+        table.read(
+            "radius", into: &radius,
+            as: .distance(.between(Geofence.radiusRange.lowerBound, Geofence.radiusRange.upperBound)))
+        var polygon: [Coordinate]?
+        table.read("polygon", into: &polygon, as: .polygon)
+        var dwell: Duration?
+        table.read("dwell", into: &dwell, as: .geofenceDwell)
+        guard table.isWritten else { return nil }
+
+        let shape: Shape
+        switch (table.has("center"), table.has("radius"), table.has("polygon")) {
+        case (true, true, false):
+            guard let centre, let radius else { return nil }
+            shape = .circle(centre: centre, radius: radius)
+        case (false, false, true):
+            guard let polygon else { return nil }
+            shape = .polygon(polygon)
+        case (_, _, true):
+            let other = table.has("center") ? "center" : "radius"
+            table.report(other, "found together with polygon, expected a circle (center and radius) or a polygon")
+            return nil
+        case (true, false, false), (false, true, false), (false, false, false):
+            let missing = table.has("center") ? "radius" : "center"
+            table.report(
+                missing, "found nothing, expected a circle (center and radius) or a polygon", at: table.position)
+            return nil
+        }
+        guard let id else { return nil }
+        self.init(id: id, name: name, shape: shape, dwell: dwell)
+        if let flaw { table.report("polygon", "found \(flaw.found), expected \(flaw.expected)") }
+    }
+}
+
+extension ValueForm where Value == Duration {
+    static var geofenceDwell: ValueForm { .duration(.between(1, 30 * 86_400)) }
+}
+
+extension ValueForm where Value == [Coordinate] {
+    /// Corners as pairs of degrees, latitude first as everywhere in the configuration.
+    static var polygon: ValueForm {
+        let expected = "corners, each [latitude, longitude] in degrees"
+        return ValueForm(
+            expected: expected,
+            read: { node, _ in
+                guard case .array(let corners) = node.value else { return .mistake(Mistake()) }
+                var vertices: [Coordinate] = []
+                for corner in corners {
+                    guard case .array(let pair) = corner.value, pair.count == 2, let latitude = pair[0].finiteNumber,
+                        let longitude = pair[1].finiteNumber
+                    else {
+                        return .mistake(Mistake(found: corner.description, position: corner.position))
+                    }
+                    guard let vertex = Coordinate(latitude: latitude, longitude: longitude) else {
+                        let isSwapped = abs(latitude) <= 180 && abs(longitude) <= 90
+                        return .mistake(
+                            Mistake(
+                                found: "[\(latitude.plain), \(longitude.plain)]",
+                                expected: "latitude -90 to 90, then longitude -180 to 180",
+                                suggestion: isSwapped ? "[\(longitude.plain), \(latitude.plain)]" : nil,
+                                position: corner.position))
+                    }
+                    vertices.append(vertex)
+                }
+                return .value(vertices)
+            },
+            render: { vertices in
+                "[\(vertices.map { "[\($0.latitude.plain), \($0.longitude.plain)]" }.joined(separator: ", "))]"
+            })
+    }
+}

@@ -1,0 +1,170 @@
+import Positioning
+import TestSupport
+import Testing
+
+@testable import Tracking
+
+@Suite struct GeofencePropertyTests {
+    private func randomFences(_ random: inout SeededGenerator, around: PlanePoint, count: Int) -> [Geofence] {
+        (0..<count).map { index in
+            let place =
+                around
+                + PlanePoint(
+                    east: .random(in: -600...600, using: &random), north: .random(in: -600...600, using: &random))
+            let dwell: Duration? = Bool.random(using: &random) ? .seconds(Int.random(in: 5...200, using: &random)) : nil
+            let radius = Double.random(in: 10...250, using: &random)
+            // Few ids, so that the same ones come with other shapes.
+            let id = "\(index)"
+            if Bool.random(using: &random) {
+                return Geofence(
+                    id: id, shape: .circle(centre: Script.plane.coordinate(place), radius: radius), dwell: dwell)
+            }
+            let corners = [(-1.0, -1.0), (1, -0.6), (0.2, 0.1), (0.8, 1), (-0.9, 0.9)]
+            return Geofence(
+                id: id,
+                shape: .polygon(
+                    corners.map {
+                        Script.plane.coordinate(place + PlanePoint(east: $0.0 * radius, north: $0.1 * radius))
+                    }), dwell: dwell)
+        }
+    }
+
+    /// Random walks, fences, kills and lists of fences: what arrives is paired for ever.
+    @Test(arguments: 0..<40)
+    func crossingsArePairedWhateverHappens(_ round: Int) {
+        let seed = UInt64.random(in: .min ... .max)
+        var random = SeededGenerator(seed: seed)
+        var place = PlanePoint.zero
+        var seconds = 0.0
+        var settings = Tracker.Settings(trackables: [Trackable(id: "a")])
+        settings.motion.stopTimeout = .seconds(60)
+        settings.motion.heartbeat = .seconds(120)
+        settings.geofences.initialEnter = Bool.random(using: &random)
+        settings.geofences.gridAbove = Bool.random(using: &random) ? 0 : 64
+        settings.geofences.fences = randomFences(&random, around: place, count: 12)
+        var state: StoredState?
+        var inside: Set<String> = []
+        var dwelled: Set<String> = []
+        var crossings = 0
+        var last: UTCTime?
+
+        for life in 0..<8 {
+            var tracker = Tracker(settings: settings, restored: state)
+            func check(_ effects: [Effect]) {
+                for case .record(let record) in effects {
+                    if let last { #expect(record.time >= last, "seed \(seed): \(record)") }
+                    last = record.time
+                    guard let crossing = record.geofence else { continue }
+                    crossings += 1
+                    switch crossing.action {
+                    case .enter:
+                        #expect(
+                            inside.insert(crossing.id).inserted, "seed \(seed): enter \(crossing.id) in life \(life)")
+                        dwelled.remove(crossing.id)
+                    case .exit:
+                        #expect(inside.remove(crossing.id) != nil, "seed \(seed): exit \(crossing.id) in life \(life)")
+                    case .dwell:
+                        #expect(inside.contains(crossing.id), "seed \(seed): dwell \(crossing.id) outside")
+                        #expect(dwelled.insert(crossing.id).inserted, "seed \(seed): dwell \(crossing.id) twice")
+                    }
+                }
+            }
+            let origin = seconds
+            var speed = 0.0
+            var heading = PlanePoint(east: 1, north: 0)
+            for _ in 0..<Int.random(in: 5...400, using: &random) {
+                if Int.random(in: 0..<20, using: &random) == 0 {
+                    speed = [0, 0, 2, 8, 20].randomElement(using: &random)!
+                    heading = [
+                        PlanePoint(east: 1, north: 0), PlanePoint(east: -0.6, north: 0.8),
+                        PlanePoint(east: 0, north: -1), PlanePoint(east: -0.8, north: -0.6),
+                    ].randomElement(using: &random)!
+                }
+                var step = 1.0
+                switch Int.random(in: 0..<200, using: &random) {
+                case 0: step = Double.random(in: 30...400, using: &random)
+                case 1: step = 0.2
+                case 2: place = place + PlanePoint(east: 300, north: 0)
+                default: break
+                }
+                seconds += step
+                place = place + heading * (speed * min(step, 30))
+                let at = EventTime(nanoseconds: Int64((seconds - origin) * 1e9))
+                while let due = tracker.nextDeadline, due < at {
+                    check(tracker.handle(.deadlineReached, at: due))
+                    guard tracker.nextDeadline.map({ $0 > due }) ?? true else { break }
+                }
+                if Int.random(in: 0..<60, using: &random) == 0 {
+                    let count = Int.random(in: 0...14, using: &random)
+                    settings.geofences.fences = randomFences(&random, around: place, count: count)
+                    check(tracker.handle(.fencesChanged(settings.geofences.fences), at: at))
+                }
+                if Int.random(in: 0..<150, using: &random) == 0 {
+                    check(tracker.handle(.paceRequested(Bool.random(using: &random) ? .stationary : .moving), at: at))
+                }
+                let noise = Double.random(in: -4...4, using: &random)
+                let time = Script.start + .milliseconds(Int64(seconds * 1000))
+                let fix = Fix(
+                    time: time, timeOfDay: time.timeOfDay, at: at,
+                    coordinate: Script.plane.coordinate(place + PlanePoint(east: noise, north: -noise)),
+                    horizontalAccuracy: .random(in: 2...40, using: &random), speed: speed,
+                    course: bearing(east: heading.east, north: heading.north), mode: .threeD)
+                check(tracker.handle(.fixReceived(fix), at: at))
+                #expect(
+                    Set(tracker.snapshot.inside).isSuperset(of: inside), "seed \(seed): \(inside) in life \(life)")
+            }
+            // Killed with everything committed, sometimes with another list at the next start.
+            state = StoredState(bytes: tracker.state.bytes)
+            #expect(state == tracker.state, "seed \(seed)")
+            seconds += Double.random(in: 1...2000, using: &random)
+            if Bool.random(using: &random) {
+                settings.geofences.fences = randomFences(&random, around: place, count: 10)
+            }
+        }
+        #expect(crossings > 0 || inside.isEmpty)
+    }
+
+    @Test func theGridFindsWhatAskingEachFenceFinds() {
+        let seed = UInt64.random(in: .min ... .max)
+        var random = SeededGenerator(seed: seed)
+        for place in [(52.0, 13.0), (0, 179.99), (89.99, 0), (-89.99, 100), (0, 0), (84.9, -179.99)] {
+            let centre = Coordinate(latitude: place.0, longitude: place.1)!
+            let plane = LocalPlane(origin: centre)
+            let fences = (0..<300).map { index in
+                let shift = PlanePoint(
+                    east: .random(in: -3000...3000, using: &random), north: .random(in: -3000...3000, using: &random))
+                let radius = [30.0, 200, 900, 20_000, 1_000_000].randomElement(using: &random)!
+                return Geofence(
+                    id: "\(index)", shape: .circle(centre: plane.coordinate(shift), radius: radius),
+                    dwell: .seconds(100))
+            }
+            var grid = GeofenceMonitor(settings: settings(fences, gridAbove: 0))
+            var plain = GeofenceMonitor(settings: settings(fences, gridAbove: .max))
+            var way = PlanePoint.zero
+            var crossings = 0
+            for second in 0..<600 {
+                way =
+                    way
+                    + PlanePoint(
+                        east: .random(in: -40...40, using: &random), north: .random(in: -40...40, using: &random))
+                let at = EventTime(nanoseconds: Int64(second) * 1_000_000_000)
+                let time = Script.start + .seconds(second)
+                let fix = Fix(
+                    time: time, timeOfDay: 0, at: at, coordinate: plane.coordinate(way), horizontalAccuracy: 4)
+                let sighting = GeofenceMonitor.Sighting(fix: fix, time: time, at: at)
+                let (found, expected) = (grid.reported(sighting), plain.reported(sighting))
+                #expect(
+                    found.map { "\($0.action) \($0.id)" } == expected.map { "\($0.action) \($0.id)" }, "seed \(seed)")
+                crossings += found.count
+            }
+            #expect(crossings > 100, "seed \(seed): \(place)")
+            #expect(grid.inside.sorted() == plain.inside.sorted())
+        }
+    }
+
+    private func settings(_ fences: [Geofence], gridAbove: Int) -> GeofenceMonitor.Settings {
+        var settings = GeofenceMonitor.Settings(fences: fences)
+        settings.gridAbove = gridAbove
+        return settings
+    }
+}

@@ -1,0 +1,438 @@
+import Positioning
+import Testing
+
+@testable import Tracking
+
+extension Geofence {
+    /// A circle on the way north.
+    static func circle(
+        _ id: String, north: Double = 0, east: Double = 0, radius: Double = 50, dwell: Duration? = nil
+    ) -> Geofence {
+        Geofence(
+            id: id, name: "the \(id)", shape: .circle(centre: Script.place(north: north, east: east), radius: radius),
+            dwell: dwell)
+    }
+}
+
+extension Tracker.Settings {
+    static func car(_ fences: [Geofence], initialEnter: Bool = true) -> Tracker.Settings {
+        var settings = car
+        settings.geofences.fences = fences
+        settings.geofences.initialEnter = initialEnter
+        return settings
+    }
+}
+
+extension Course {
+    var crossings: [Location] { records(.geofence) }
+    /// `enter home`, with the reason where it is not that the edge was crossed.
+    var passages: [String] {
+        crossings.map { record in
+            let crossing = record.geofence!
+            let words = "\(crossing.action.rawValue) \(crossing.id)"
+            return ["crossing", "dwell"].contains(record.reason) ? words : "\(words) \(record.reason ?? "-")"
+        }
+    }
+}
+
+@Suite struct GeofenceTests {
+    /// Parked at the origin for five minutes.
+    private var parked: Script {
+        var script = Script()
+        script.stand(300)
+        return script
+    }
+
+    /// A trip north at 12 m/s, after five minutes parked.
+    private func trip(metres: Double) -> Script {
+        var script = parked
+        script.trip(metres: metres)
+        return script
+    }
+
+    /// Goes on in another process `pause` seconds later.
+    private func later(than script: Script, by pause: Double = 10) -> Script {
+        var later = Script()
+        (later.north, later.east, later.speed) = (script.north, script.east, script.speed)
+        later.clockStep = Int64((script.elapsed + pause) * 1000)
+        return later
+    }
+
+    private func restored(_ course: Course) -> StoredState? { StoredState(bytes: course.tracker.state.bytes) }
+
+    // MARK: crossing
+
+    @Test func tellsEachCrossingOnceAndDatesItAtTheFirstFixBeyondTheEdge() throws {
+        let script = trip(metres: 2000)
+        let course = Course(script, .car([.circle("home"), .circle("depot", north: 1000, radius: 100)]))
+        #expect(course.passages == ["enter home initial", "exit home", "enter depot", "exit depot"])
+        // Accuracy 4 m: 5 m beyond the edge.
+        for (record, edge) in zip(course.crossings.dropFirst(), [55.0, 905.0, 1105.0]) {
+            let north = Script.plane.point(record.coordinate).north
+            #expect(north > edge && north < edge + 12.5)
+            #expect(record.geofence?.name == "the \(record.geofence!.id)" && record.event == .geofence)
+            let fix = try #require(
+                script.events.compactMap { if case .fixReceived(let fix) = $0.event { fix } else { nil } }
+                    .first { $0.coordinate == record.coordinate })
+            #expect(record.time == fix.time)
+        }
+        #expect(course.tracker.snapshot.fences == 2 && course.tracker.snapshot.inside.isEmpty)
+        #expect(course.tracker.counters.records(.geofence) == 4)
+    }
+
+    @Test func recordsStayInOrderAroundACrossing() {
+        // Every fix is kept, so the fixes between the first and the decision are there too, behind the crossing.
+        var settings = Tracker.Settings.car([.circle("depot", north: 1000, radius: 100)])
+        settings.resolution.default = Resolution(priority: .high, intervalMs: 0, displacement: 0)
+        let with = Course(trip(metres: 2000), settings)
+        settings.geofences.fences = []
+        let without = Course(trip(metres: 2000), settings)
+        #expect(with.crossings.count == 2)
+        #expect(zip(with.records, with.records.dropFirst()).allSatisfy { $0.time <= $1.time })
+        #expect(zip(with.records, with.records.dropFirst()).allSatisfy { $0.odometer <= $1.odometer })
+        let plain = with.records.filter { $0.event != .geofence }
+        #expect(plain.map(\.time) == without.records.map(\.time))
+        #expect(plain.map(\.odometer) == without.records.map(\.odometer))
+        #expect(plain.map(\.reason) == without.records.map(\.reason))
+    }
+
+    @Test func backDatedFixesGiveTheTrueTimeOfTheExit() throws {
+        let script = trip(metres: 1000)
+        let course = Course(script, .car([.circle("home", radius: 15)]))
+        let exit = try #require(course.crossings.last)
+        let departure = try #require(course.changes.last { $0.moving })
+        // The edge was crossed before the departure was noticed.
+        #expect(exit.time < departure.decided! && exit.time > departure.since!)
+        #expect(Script.plane.point(exit.coordinate).north < 30)
+    }
+
+    @Test func aParkedReceiverThatDriftsAcrossTheEdgeCrossesNothing() {
+        var script = parked
+        for second in 0..<3600 {
+            script.offset.north = second / 300 % 2 == 0 ? 15 : -15
+            script.stand(1)
+        }
+        let course = Course(
+            script, .car([.circle("home", north: 20, radius: 20), .circle("next", north: -20, radius: 12)]))
+        #expect(course.passages.isEmpty)
+        #expect(Course(script, .car([.circle("home", north: 10)])).passages == ["enter home initial"])
+    }
+
+    private static let runs: [(rate: Double, fixes: Int, isOne: Bool)] = [
+        (1, 1, false), (1, 3, false), (1, 4, true), (10, 20, false), (10, 40, true), (0.1, 1, false), (0.1, 2, true),
+    ]
+
+    @Test(arguments: runs)
+    func aCrossingTakesTwoFixesAndThreeSeconds(_ rate: Double, _ fixes: Int, _ isOne: Bool) {
+        var monitor = GeofenceMonitor(settings: .init(fences: [.circle("home", north: 500)]))
+        var crossings = 0
+        for number in 0..<(40 + fixes + 1) {
+            let at = EventTime(nanoseconds: Int64(Double(number) * 1e9 / rate))
+            let time = Script.start + .nanoseconds(at.nanoseconds)
+            let isInside = (40..<40 + fixes).contains(number)
+            let fix = Fix(
+                time: time, timeOfDay: time.timeOfDay, at: at, coordinate: Script.place(north: isInside ? 500 : 0),
+                horizontalAccuracy: 4)
+            let found = monitor.reported(.init(fix: fix, time: time, at: at))
+            if let first = found.first { #expect(first.sighting?.time == Script.start + .seconds(40 / rate)) }
+            crossings += found.count
+        }
+        #expect((crossings > 0) == isOne)
+    }
+
+    private static let edges: [(accuracy: Double?, radius: Double, edge: Double)] = [
+        (4, 50, 5), (20, 100, 20), (100, 500, 30), (nil, 100, 10), (20, 20, 5), (30, 10, 2.5), (.nan, 100, 10),
+    ]
+
+    @Test(arguments: edges)
+    func theEdgeIsAsWideAsTheFixIsUnsure(_ accuracy: Double?, _ radius: Double, _ edge: Double) {
+        for (distance, isInside) in [(radius - edge - 0.5, true), (radius - edge + 0.5, false)] {
+            var monitor = GeofenceMonitor(settings: .init(fences: [.circle("home", radius: radius)]))
+            for second in 0..<10 {
+                let at = EventTime(nanoseconds: Int64(second) * 1_000_000_000)
+                let time = Script.start + .seconds(second)
+                let fix = Fix(
+                    time: time, timeOfDay: 0, at: at, coordinate: Script.place(north: distance),
+                    horizontalAccuracy: accuracy)
+                _ = monitor.reported(.init(fix: fix, time: time, at: at))
+            }
+            #expect(monitor.isInside("home") == isInside, "\(distance)")
+        }
+    }
+
+    @Test func aFenceWithARadiusBelowTheAccuracyIsEnteredAndLeftOnce() {
+        var script = parked
+        script.accuracy = 25
+        script.pullAway(to: 3)
+        script.drive(300)
+        let course = Course(script, .car([.circle("door", north: 400, radius: 12)]))
+        #expect(course.passages == ["enter door", "exit door"])
+    }
+
+    @Test func everyTrackableHasItsRecordWhateverIsSampled() {
+        var settings = Tracker.Settings(trackables: [Trackable(id: "a"), Trackable(id: "b")])
+        settings.geofences.fences = [.circle("depot", north: 1000, radius: 100)]
+        settings.resolution.default = Resolution(priority: .low, intervalMs: 3_600_000, displacement: 1e6)
+        settings.sampling.minGap = .seconds(3600)
+        let course = Course(trip(metres: 2000), settings)
+        #expect(course.passages == ["enter depot", "enter depot", "exit depot", "exit depot"])
+        #expect(course.crossings.map(\.trackable) == ["a", "b", "a", "b"])
+        #expect(course.crossings.allSatisfy { $0.published })
+    }
+
+    // MARK: first look
+
+    @Test func insideAtTheFirstLookIsAnEnterUnlessToldOtherwise() {
+        #expect(
+            Course(parked, .car([.circle("home"), .circle("away", north: 900)])).passages == ["enter home initial"])
+        // A silent stay has no DWELL and no EXIT; the next one is told.
+        var script = trip(metres: 1000)
+        script.north = 0
+        script.stand(600)
+        let course = Course(script, .car([.circle("home", dwell: .seconds(60))], initialEnter: false))
+        #expect(course.passages.prefix(1) == ["enter home"] || course.passages.first == "enter home jump")
+        #expect(course.passages.last == "dwell home" && course.passages.count == 2)
+    }
+
+    @Test func aSilentStayIsStillASilentOneAfterARestart() {
+        let settings = Tracker.Settings.car([.circle("home")], initialEnter: false)
+        let before = Course(parked, settings)
+        #expect(before.passages.isEmpty && before.tracker.snapshot.inside == ["home"])
+        var script = later(than: parked)
+        script.stand(60)
+        script.trip(metres: 500)
+        let after = Course(script, settings, restored: restored(before))
+        #expect(after.passages.isEmpty)
+    }
+
+    @Test func aStartOnTheRoadLooksAtTheFirstFixes() {
+        var script = Script()
+        script.speed = 12
+        script.drive(60)
+        #expect(Course(script, .car([.circle("town", north: 500, radius: 700)])).passages == ["enter town initial"])
+        #expect(Course(script, .car([.circle("town", north: 500, radius: 700)], initialEnter: false)).passages.isEmpty)
+        // Far from the first fixes it is outside, and entered later as any other.
+        let silent = Course(script, .car([.circle("bridge", north: 400)], initialEnter: false))
+        #expect(silent.passages == ["enter bridge", "exit bridge"])
+    }
+
+    // MARK: dwell
+
+    @Test func dwellIsToldOnceAlsoWithoutAFix() throws {
+        var course = Course(parked, .car([.circle("home", dwell: .seconds(1800))]))
+        let entered = try #require(course.crossings.first?.time)
+        course.runDeadlines(through: .zero + .seconds(7200))
+        #expect(course.passages == ["enter home initial", "dwell home"])
+        #expect(course.crossings.last?.time == entered + .seconds(1800))
+        #expect(course.crossings.last?.coordinate == course.tracker.snapshot.reportedCoordinate)
+    }
+
+    @Test func leavingBeforeTheTimeIsOverCancelsDwell() {
+        var script = parked
+        script.pullAway()
+        script.drive(120)
+        let course = Course(script, .car([.circle("home", dwell: .seconds(320))]))
+        #expect(course.passages == ["enter home initial", "exit home"])
+    }
+
+    @Test func dwellGoesOnAfterARestartByTheTimeOfFixes() throws {
+        let settings = Tracker.Settings.car([.circle("home", dwell: .seconds(3600))])
+        let before = Course(parked, settings)
+        let entered = try #require(before.crossings.first?.time)
+        var script = later(than: parked, by: 1200)
+        script.stand(60)
+        var after = Course(script, settings, restored: restored(before))
+        #expect(after.passages.isEmpty)
+        after.runDeadlines(through: .zero + .seconds(7200))
+        #expect(after.passages == ["dwell home"])
+        let told = try #require(after.crossings.first?.time)
+        #expect(abs(told.milliseconds(since: entered) - 3_600_000) <= 1000)
+        // And not once more.
+        var third = later(than: parked, by: 9000)
+        third.stand(60)
+        var again = Course(third, settings, restored: restored(after))
+        again.runDeadlines(through: .zero + .seconds(9000))
+        #expect(again.passages.isEmpty)
+    }
+
+    // MARK: restart
+
+    @Test func insideBeforeAndOutsideAfterARestartIsAnExit() throws {
+        let settings = Tracker.Settings.car([.circle("home"), .circle("away", north: 5000)])
+        let before = Course(parked, settings)
+        var script = later(than: parked, by: 600)
+        script.north = 5000
+        script.stand(60)
+        let after = Course(script, settings, restored: restored(before))
+        #expect(after.passages == ["exit home restart", "enter away"])
+        #expect(try #require(after.crossings.first).time.seconds > 900)
+    }
+
+    @Test func nothingIsToldAgainAfterARestartWhereNothingChanged() {
+        let settings = Tracker.Settings.car([.circle("home"), .circle("depot", north: 1000, radius: 100)])
+        let script = trip(metres: 1000)
+        let before = Course(script, settings)
+        #expect(before.passages.last == "enter depot")
+        var rest = later(than: script)
+        rest.stand(30)
+        rest.trip(metres: 500)
+        let after = Course(rest, settings, restored: restored(before))
+        #expect(after.passages == ["exit depot"])
+    }
+
+    @Test func fencesOfAnotherSetAreNewAfterARestart() {
+        let before = Course(parked, .car([.circle("away", north: 5000)]))
+        var script = later(than: parked)
+        script.stand(30)
+        let after = Course(script, .car([.circle("away", north: 5000), .circle("home")]), restored: restored(before))
+        #expect(after.passages == ["enter home initial"])
+    }
+
+    @Test func aFenceThatIsGoneAfterARestartIsLeft() {
+        let before = Course(parked, .car([.circle("home"), .circle("yard", radius: 90)]))
+        var script = later(than: parked)
+        script.stand(30)
+        let after = Course(script, .car([.circle("yard", radius: 90)]), restored: restored(before))
+        #expect(after.passages == ["exit home removed"])
+        #expect(after.crossings.first?.geofence?.name == nil)
+        // Also where no fence is left at all.
+        let none = Course(script, .car([]), restored: restored(before))
+        #expect(none.passages.sorted() == ["exit home removed", "exit yard removed"])
+    }
+
+    @Test func aFenceOfAnotherShapeAfterARestartIsLookedAtAgain() {
+        let before = Course(parked, .car([.circle("home"), .circle("yard", radius: 90)]))
+        var script = later(than: parked)
+        script.stand(30)
+        let after = Course(
+            script, .car([.circle("home", north: 300), .circle("yard", radius: 70)]), restored: restored(before))
+        #expect(after.passages == ["exit home changed"])
+        #expect(after.tracker.snapshot.inside == ["yard"])
+    }
+
+    // MARK: changes of the fences
+
+    @Test func aFenceThatIsRemovedWhileInsideIsLeft() {
+        var script = parked
+        script.happen(.fencesChanged([.circle("yard", radius: 90)]))
+        script.stand(60)
+        let course = Course(script, .car([.circle("home"), .circle("yard", radius: 90)]))
+        #expect(course.passages == ["enter home initial", "enter yard initial", "exit home removed"])
+        #expect(course.crossings.last?.geofence?.name == "the home" && course.crossings.last?.time.seconds == 300)
+    }
+
+    @Test func aFenceThatIsAddedWhileParkedIsEnteredAtOnce() {
+        var script = parked
+        script.happen(.fencesChanged([.circle("home")]))
+        let course = Course(script, .car([.circle("away", north: 900)]))
+        #expect(course.passages == ["enter home initial"])
+        #expect(course.crossings.last?.time.seconds == 300)
+    }
+
+    @Test func anotherShapeIsJudgedWhereTheAssetWasLastReported() {
+        var script = parked
+        script.happen(.fencesChanged([.circle("home", north: 500), .circle("away", north: 30)]))
+        script.wait(100)
+        script.happen(.fencesChanged([.circle("home"), .circle("away", north: 900)]))
+        let course = Course(script, .car([.circle("home"), .circle("away", north: 900)]))
+        #expect(
+            course.passages == [
+                "enter home initial", "exit home changed", "enter away changed", "exit away changed",
+                "enter home changed",
+            ])
+    }
+
+    @Test func aNewNameOrDwellLetsTheStayGoOn() {
+        var renamed = Geofence.circle("home", dwell: .seconds(600))
+        renamed.name = "Zuhause"
+        var script = parked
+        script.happen(.fencesChanged([renamed]))
+        script.stand(1200)
+        let course = Course(script, .car([.circle("home")]))
+        #expect(course.passages == ["enter home initial", "dwell home"])
+        #expect(course.crossings.last?.geofence?.name == "Zuhause")
+    }
+
+    @Test func fencesThatChangeBeforeTheFirstFixAreToldAtIt() {
+        let before = Course(parked, .car([.circle("home")]))
+        var script = later(than: parked)
+        script.happen(.fencesChanged([]))
+        script.stand(30)
+        let after = Course(script, .car([.circle("home")]), restored: restored(before))
+        #expect(after.passages == ["exit home removed"])
+    }
+
+    @Test func aReloadOfTheSettingsChangesTheFences() {
+        var script = parked
+        script.happen(.settingsReloaded(.car([.circle("yard", radius: 90)])))
+        script.happen(.settingsReloaded(.car([.circle("yard", radius: 90)])))
+        let course = Course(script, .car([.circle("home")]))
+        #expect(course.passages == ["enter home initial", "exit home removed", "enter yard initial"])
+    }
+
+    // MARK: gaps and jumps
+
+    @Test func afterAGapExitsComeBeforeEntersThenById() {
+        var script = parked
+        script.pullAway()
+        script.drive(5)
+        script.wait(400)
+        script.north += 4800
+        script.drive(30)
+        let there = script.north - 150
+        let course = Course(
+            script,
+            .car([
+                .circle("b-here", radius: 300), .circle("a-here", radius: 300),
+                .circle("b-there", north: there, radius: 400),
+                .circle("a-there", north: there, radius: 400), .circle("between", north: 2500, radius: 300),
+            ]))
+        #expect(
+            course.passages.dropFirst(2) == [
+                "exit a-here gap", "exit b-here gap", "enter a-there gap", "enter b-there gap",
+            ])
+    }
+
+    // MARK: many
+
+    @Test func unusableFencesAreLeftOutAndCounted() {
+        let monitor = GeofenceMonitor(
+            settings: .init(fences: [
+                .circle("a"), .circle("a", north: 99), .circle("b", radius: .nan), .circle("c", radius: -1),
+                Geofence(id: "d", shape: .polygon([])),
+                Geofence(id: "e", shape: .polygon([Coordinate](repeating: Script.origin, count: 5))),
+                Geofence(id: "f", shape: .circle(centre: Coordinate(latitudeE7: .max, longitudeE7: .min), radius: 50)),
+            ]))
+        #expect(monitor.fences.map(\.id) == ["a"] && monitor.refused == 6)
+        let many = GeofenceMonitor(settings: .init(fences: (0..<10_050).map { .circle("\($0)") }))
+        #expect(many.fences.count == 10_000 && many.refused == 50)
+    }
+
+    @Test func tenThousandStaysAtOnceAreToldUpToALimitAndPaired() throws {
+        let fences = (0..<10_000).map { Geofence.circle("\($0)", radius: 100 + Double($0) / 100) }
+        var script = parked
+        let before = Course(script, .car(fences))
+        #expect(before.passages.count == GeofenceMonitor.staysMax)
+        #expect(before.tracker.snapshot.inside.count == 10_000)
+        #expect(before.tracker.snapshot.staysUntold == 10_000 - GeofenceMonitor.staysMax)
+        #expect(before.tracker.state.bytes.count < 16_000)
+        // What was not stored is new, but told no more than there is room for.
+        script = later(than: script)
+        script.stand(30)
+        script.trip(metres: 1500)
+        let after = Course(script, .car(fences), restored: restored(before))
+        let told = Set(before.crossings.map(\.geofence!.id))
+        #expect(after.crossings.allSatisfy { $0.geofence?.action == .exit })
+        #expect(Set(after.crossings.map(\.geofence!.id)) == told && after.crossings.count == told.count)
+    }
+
+    @Test func aFenceOfAThousandKilometresIsLeftAndEntered() {
+        let course = Course(
+            trip(metres: 3000),
+            .car([
+                .circle("land", north: -999_000, radius: 1_000_000),
+                .circle("sea", north: 1_002_000, radius: 1_000_000),
+            ]))
+        #expect(course.passages == ["enter land initial", "exit land", "enter sea"])
+    }
+}
