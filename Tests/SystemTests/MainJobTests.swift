@@ -99,6 +99,23 @@ import Testing
         #expect(changes.map(\.reason) == ["start", "pace", "pace"])
     }
 
+    @Test func theLastFixOfAFileIsKeptWithATrackErrorToo() throws {
+        // The log ends in full motion: what waits for the next fix to be judged by is kept all the same.
+        let text = try String(contentsOfFile: drive, encoding: .utf8)
+        let end = try #require(text.range(of: "$GNRMC,070431"))
+        let rig = try Rig()
+        try text[..<end.lowerBound].write(toFile: rig.path("moving.nmea"), atomically: true, encoding: .utf8)
+        try rig.configure(
+            source: "kind = \"file\"\npath = \"\(rig.path("moving.nmea"))\"\nplayback = \"max\"",
+            more: "[sampling]\nrule = \"track-error\"")
+        let daemon = try rig.startDaemon(["--linger", "0"])
+        #expect(try daemon.exitStatus(within: 30) == 0)
+        let newest = try #require(try rig.newestRow())
+        #expect(newest.time == "2026-03-02T07:04:30.000Z")
+        // Ninety seconds on straight roads, where the default rule keeps every one.
+        #expect((4...25).contains(newest.seq))
+    }
+
     @Test func aFileThatGivesMoreThanMemoryHoldsDoesNotWaitForTheCommitWindow() throws {
         // Nobody listens, so that no batch makes a commit either.
         let rig = try Rig()

@@ -124,6 +124,39 @@ import Testing
         #expect(worst(course.records, fed) <= 5.05)
     }
 
+    /// A crossing is certain some seconds after it happened.
+    @Test func aCrossingThatIsDatedBackStandsInItsPlace() throws {
+        var script = Script()
+        script.stand(60)
+        script.pullAway()
+        for second in 0..<40 {
+            script.east += second > 20 ? 9 : 0
+            script.drive(1)
+            guard second == 20 || second == 30 else { continue }
+            script.happen(.noFix(.void))
+        }
+        script.happen(.shutdown)
+        var course = Course(Self.settings())
+        course.tracker.samplingTrace = SamplingTrace()
+        var records: [Location] = []
+        for (at, event) in script.events {
+            var effects = course.tracker.handle(event, at: at)
+            if case .noFix = event {
+                let fed = try #require(course.tracker.samplingTrace?.taken)
+                let crossed = fed[fed.count - 4]
+                let location = Location(
+                    trackable: nil, time: crossed.time, at: at, coordinate: crossed.coordinate, moving: true,
+                    event: .geofence, reason: "exit")
+                course.tracker.recordAll(location, &effects)
+            }
+            records += effects.compactMap { if case .record(let location) = $0 { location } else { nil } }
+        }
+        let crossings = records.filter { $0.event == .geofence }
+        #expect(crossings.map { $0.at.seconds - $0.time.seconds } == [3, 3])
+        #expect(isOrdered(records))
+        #expect(worst(records, course.tracker.samplingTrace?.taken ?? []) <= 5.05)
+    }
+
     @Test func shutdownKeepsTheLastFix() {
         var script = Script()
         script.stand(60)
