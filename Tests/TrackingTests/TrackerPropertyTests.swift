@@ -30,11 +30,12 @@ import Testing
         init(seed: UInt64, hostility: Double) {
             random = SeededGenerator(seed: seed)
             self.hostility = hostility
-            at = EventTime(nanoseconds: hostility > 0.5 ? Int64.random(in: .min ... .max, using: &random) : 0)
+            at = .zero
             settings = .car
             tracker = Tracker(settings: settings, restored: nil)
             settings = drawnSettings()
             tracker = Tracker(settings: settings, restored: nil)
+            if chance(hostility / 4) { at = EventTime(nanoseconds: Int64.random(in: .min ... .max, using: &random)) }
         }
 
         mutating func chance(_ share: Double) -> Bool { Double.random(in: 0..<1, using: &random) < share }
@@ -94,17 +95,17 @@ import Testing
             at = at + .milliseconds(Int64(elapsed * 1000))
             time += Int64(elapsed * 1000)
             if chance(0.003) { time += Int64.random(in: -100_000...100_000, using: &random) }
-            if chance(hostility / 200) { time = Int64.random(in: .min ... .max, using: &random) }
+            let told = chance(hostility / 50) ? Int64.random(in: .min ... .max, using: &random) : time
             if chance(0.003) { place = place + PlanePoint(east: number(-5000...5000), north: number(-5000...5000)) }
             if !place.length.isFinite { place = .zero }
             var coordinate = Script.plane.coordinate(place)
-            if chance(hostility / 10) {
+            if chance(hostility / 20) {
                 coordinate = Coordinate(
                     latitudeE7: Int32.random(in: .min ... .max, using: &random),
                     longitudeE7: Int32.random(in: .min ... .max, using: &random))
             }
             return Fix(
-                time: chance(0.02) ? nil : UTCTime(milliseconds: time),
+                time: chance(0.02) ? nil : UTCTime(milliseconds: told),
                 timeOfDay: Int.random(in: -5...90_000_000, using: &random),
                 at: at, coordinate: coordinate, altitudeMSL: maybe(-100...4000), altitudeHAE: maybe(-100...4000),
                 horizontalAccuracy: maybe(1...40),
@@ -118,7 +119,8 @@ import Testing
             if chance(0.9) { return .fixReceived(fix()) }
             at = at + .milliseconds(Int64.random(in: 0...20_000, using: &random))
             if chance(0.05) { at = at + .seconds(Int64.random(in: 0...20_000, using: &random)) }
-            if chance(hostility / 100) { at = EventTime(nanoseconds: Int64.random(in: .min ... .max, using: &random)) }
+            // Time does not come back from there in this life.
+            if chance(hostility / 1000) { at = EventTime(nanoseconds: Int64.random(in: .min ... .max, using: &random)) }
             let trackable = ["car", "load", "nobody"].randomElement(using: &random)!
             let resolution = Resolution(
                 priority: .high,
@@ -167,7 +169,7 @@ import Testing
                 passDeadlines()
                 if case .odometerSet = event { odometer = 0 }
                 check(event)
-                if chance(0.001) { restart() }
+                if chance(0.0005) { restart() }
                 if step.isMultiple(of: 100) { checkMemory() }
             }
         }
@@ -178,7 +180,10 @@ import Testing
             while let due = tracker.nextDeadline, due < at {
                 check(.deadlineReached, at: due)
                 if let next = tracker.nextDeadline, next <= due {
-                    complaints.append("deadline \(due.nanoseconds) is followed by \(next.nanoseconds)")
+                    complaints.append(
+                        "deadline \(due.nanoseconds) is followed by \(next.nanoseconds) while \(tracker.motion.state), "
+                            + "gap \(tracker.gapDue as Any), heartbeat \(tracker.heartbeatDue as Any), "
+                            + "tow \(tracker.towDue as Any), receiver \(tracker.cycle)")
                     return
                 }
                 rounds += 1
