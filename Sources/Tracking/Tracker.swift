@@ -270,9 +270,7 @@ public struct Tracker: Sendable {
 
     private mutating func reload(_ settings: Settings, _ effects: inout [Effect]) {
         closeSegments(&effects)
-        sample(by: settings.sampling, &effects)
         let before = tracks
-        releaseAll(&effects)
         self.settings = settings
         filter.settings = settings.admission
         motion.settings = settings.motion
