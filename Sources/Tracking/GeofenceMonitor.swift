@@ -25,31 +25,33 @@ public struct GeofenceMonitor: Sendable {
         var pendingFixes = 0
         /// When DWELL is due; nil = never, or not known yet.
         var dwellDue: EventTime?
+        /// Metres that the asset may move before the edge needs another look.
+        var clearance = 0.0
     }
 
-    private(set) var settings: Settings
+    var settings: Settings
     /// The usable ones.
     private(set) var fences: [Geofence] = []
     private var areas: [FenceArea] = []
     private var bounds: [FenceBounds] = []
-    private var revisions: [UInt32] = []
+    var revisions: [UInt32] = []
     /// A number for all fences together, in any order; 0 without fences.
-    private var setNumber: UInt64 = 0
+    var setNumber: UInt64 = 0
     private var grid = FenceGrid([], above: 0)
     private var isWatched: [Bool] = []
     /// Fences that have not been looked at yet are neither inside nor outside.
-    private var isUnknown: [Bool] = []
-    private var hasUnknown = false
+    var isUnknown: [Bool] = []
+    var hasUnknown = false
     private var unknownFixes = 0
     private var unknownSince: (time: UTCTime, at: EventTime)?
-    private var watches: [Watch] = []
-    private var told = 0
-    private var last: Sighting?
+    var watches: [Watch] = []
+    var told = 0
+    var last: Sighting?
     /// A fence has another shape than in the run before.
     private var hasOtherShapes = false
     /// Crossings that could not be recorded before the first dated fix.
-    private var owed: [Crossing] = []
-    private var awaitsDwells = false
+    var owed: [Crossing] = []
+    var awaitsDwells = false
     /// The earliest fix that a decision is waiting for the confirmation of.
     public private(set) var pendingSince: EventTime?
     /// Fences that cannot be used.
@@ -102,7 +104,7 @@ public struct GeofenceMonitor: Sendable {
 
     public func isInside(_ id: String) -> Bool { watches.contains { $0.isInside && fences[$0.fence].id == id } }
 
-    private mutating func arm(_ list: [Geofence]) {
+    mutating func arm(_ list: [Geofence]) {
         var ids: Set<String> = []
         refused = 0
         fences = []
@@ -132,13 +134,13 @@ public struct GeofenceMonitor: Sendable {
         lookAnew()
     }
 
-    private mutating func lookAnew() {
+    mutating func lookAnew() {
         hasUnknown = isUnknown.contains(true)
         unknownFixes = 0
         unknownSince = nil
     }
 
-    private mutating func watch(_ watch: Watch) {
+    mutating func watch(_ watch: Watch) {
         isWatched[watch.fence] = true
         if watch.isTold { told += 1 }
         watches.append(watch)
@@ -161,9 +163,9 @@ extension GeofenceMonitor {
     public mutating func reported(_ sighting: Sighting) -> [Crossing] {
         if isEmpty { return [] }
         var crossings: [Crossing] = []
+        look(sighting, atOnce: false, &crossings)
         // Fixes of the past may follow one another within one call, with deadlines in between.
         if let due = nextDeadline, due <= sighting.at { takeDwells(through: sighting.at, sighting, &crossings) }
-        look(sighting, atOnce: false, &crossings)
         if crossings.count > 1 { Self.order(&crossings) }
         return crossings
     }
@@ -197,14 +199,26 @@ extension GeofenceMonitor {
     }
 
     private mutating func look(_ sighting: Sighting, atOnce: Bool, _ crossings: inout [Crossing]) {
+        let coordinate = sighting.coordinate
+        // Half as much again: the plane of a large polygon far from the equator stretches distances.
+        let step = 1.5 * (last?.coordinate.distance(to: coordinate) ?? .infinity)
         last = sighting
         hasOtherShapes = false
-        let coordinate = sighting.coordinate
         let reach = Self.reach(sighting)
         var index = watches.count
         while index > 0 {
             index -= 1
-            judge(index, side(of: watches[index].fence, coordinate, reach), sighting, atOnce, &crossings)
+            let fence = watches[index].fence
+            if watches[index].isInside, watches[index].pending == nil, !atOnce {
+                watches[index].clearance -= step
+                if watches[index].clearance > 0 {
+                    watches[index].cause = nil
+                    continue
+                }
+            }
+            let distance = distance(of: fence, coordinate)
+            watches[index].clearance = -distance - Self.hysteresis.upperBound
+            judge(index, side(of: fence, distance, reach), sighting, atOnce, &crossings)
         }
         for level in grid.levels.indices {
             for member in grid.levels[level].range(at: coordinate) {
@@ -218,7 +232,7 @@ extension GeofenceMonitor {
         findPending()
     }
 
-    private mutating func findPending() {
+    mutating func findPending() {
         pendingSince = nil
         for index in watches.indices {
             guard let first = watches[index].pending?.at else { continue }
@@ -227,7 +241,7 @@ extension GeofenceMonitor {
     }
 
     /// The hysteresis of a large fence, in metres.
-    private static func reach(_ sighting: Sighting) -> Double {
+    static func reach(_ sighting: Sighting) -> Double {
         let accuracy = sighting.accuracy.flatMap { $0.isFinite ? $0 : nil } ?? FixFilter.unknownAccuracy
         return max(hysteresis.lowerBound, min(accuracy, hysteresis.upperBound))
     }
@@ -238,23 +252,26 @@ extension GeofenceMonitor {
         _ crossings: inout [Crossing]
     ) {
         guard bounds[fence].contains(coordinate), !isWatched[fence] else { return }
-        guard side(of: fence, coordinate, reach) == .inside else { return }
+        guard side(of: fence, distance(of: fence, coordinate), reach) == .inside else { return }
         watch(Watch(fence: fence, isFirst: isUnknown[fence]))
         judge(watches.count - 1, .inside, sighting, atOnce, &crossings)
     }
 
-    private enum Side { case inside, outside, onTheEdge }
+    enum Side { case inside, outside, onTheEdge }
 
-    private func side(of fence: Int, _ coordinate: Coordinate, _ reach: Double) -> Side {
-        guard bounds[fence].contains(coordinate) else { return .outside }
-        let distance = areas[fence].signedDistance(to: coordinate)
+    /// Metres beyond the edge, negative inside.
+    func distance(of fence: Int, _ coordinate: Coordinate) -> Double {
+        bounds[fence].contains(coordinate) ? areas[fence].signedDistance(to: coordinate) : .infinity
+    }
+
+    func side(of fence: Int, _ distance: Double, _ reach: Double) -> Side {
         // A small fence is not all edge.
         let edge = min(reach, areas[fence].size / 4)
         return distance < -edge ? .inside : distance > edge ? .outside : .onTheEdge
     }
 
     /// What one sighting says about one watched fence. May take the watch away.
-    private mutating func judge(
+    mutating func judge(
         _ index: Int, _ side: Side, _ sighting: Sighting, _ atOnce: Bool, _ crossings: inout [Crossing]
     ) {
         let isInside = watches[index].isInside
@@ -304,6 +321,8 @@ extension GeofenceMonitor {
         unwatch(index)
         guard watch.isTold else { return }
         let fence = fences[watch.fence]
+        // Its time was over while it waited for another decision.
+        if let due = watch.dwellDue, due < first.at { crossings.append(dwell(in: fence, first, due)) }
         crossings.append(
             Crossing(
                 id: fence.id, name: fence.name, action: .exit, reason: watch.cause ?? Reason(opening: first.opening),
@@ -323,7 +342,7 @@ extension GeofenceMonitor {
         hasUnknown = false
     }
 
-    private static func order(_ crossings: inout [Crossing]) {
+    static func order(_ crossings: inout [Crossing]) {
         func rank(_ crossing: Crossing) -> (EventTime, Int) {
             let action =
                 switch crossing.action {
@@ -339,150 +358,4 @@ extension GeofenceMonitor {
 
 extension GeofenceMonitor.Reason {
     fileprivate init(opening: String?) { self = opening.flatMap { Self(rawValue: $0) } ?? .crossing }
-}
-
-// What time does.
-extension GeofenceMonitor {
-    /// The next DWELL. One waits while the asset seems to have left.
-    public var nextDeadline: EventTime? {
-        var next: EventTime?
-        for watch in watches {
-            guard let due = watch.dwellDue, watch.pending == nil else { continue }
-            next = min(next ?? due, due)
-        }
-        return next
-    }
-
-    mutating func deadlineReached(at: EventTime) -> [Crossing] {
-        var crossings: [Crossing] = []
-        takeDwells(through: at, nil, &crossings)
-        if crossings.count > 1 { Self.order(&crossings) }
-        return crossings
-    }
-
-    private mutating func takeDwells(through at: EventTime, _ sighting: Sighting?, _ crossings: inout [Crossing]) {
-        for index in watches.indices {
-            guard let due = watches[index].dwellDue, due <= at, watches[index].pending == nil else { continue }
-            watches[index].dwellDue = nil
-            watches[index].dwelled = true
-            let fence = fences[watches[index].fence]
-            crossings.append(
-                Crossing(id: fence.id, name: fence.name, action: .dwell, reason: .dwell, sighting: sighting, due: due))
-        }
-    }
-
-    /// The first dated fix of this run: from here on the time of stays that began in another run can be told.
-    mutating func firstFixReceived(time: UTCTime, at: EventTime) -> [Crossing] {
-        awaitsDwells = false
-        for index in watches.indices where watches[index].enteredAt == nil {
-            let (elapsed, overflow) = time.milliseconds.subtractingReportingOverflow(
-                watches[index].enteredTime.milliseconds)
-            watches[index].enteredAt = at - .milliseconds(overflow ? 0 : max(0, elapsed))
-            resetDwell(index)
-        }
-        defer { owed = [] }
-        return owed
-    }
-
-    /// Crossings that have no time yet.
-    mutating func owe(_ crossings: [Crossing]) { owed += crossings }
-
-    private mutating func resetDwell(_ index: Int) {
-        let watch = watches[index]
-        watches[index].dwellDue = nil
-        guard watch.isInside, watch.isTold, !watch.dwelled, let dwell = fences[watch.fence].dwell,
-            let entered = watch.enteredAt
-        else { return }
-        watches[index].dwellDue = entered + dwell
-    }
-}
-
-// What happens to the fences.
-extension GeofenceMonitor {
-    /// The fences are others now. Stays in fences that are still there go on.
-    /// - Returns: EXITs of fences that are gone, and what another shape changes where the asset was last reported.
-    mutating func settingsChanged(_ settings: Settings) -> [Crossing] {
-        guard settings != self.settings else { return [] }
-        let before = (fences: fences, watches: watches, isUnknown: isUnknown)
-        self.settings = settings
-        watches = []
-        told = 0
-        arm(settings.fences)
-
-        var crossings: [Crossing] = []
-        let known = Dictionary(before.fences.indices.map { (before.fences[$0].id, $0) }) { first, _ in first }
-        var numbers: [String: Int] = [:]
-        var changed: [Int] = []
-        for (index, fence) in fences.enumerated() {
-            numbers[fence.id] = index
-            guard let old = known[fence.id] else {
-                isUnknown[index] = true
-                continue
-            }
-            isUnknown[index] = before.isUnknown[old]
-            if before.fences[old].shape != fence.shape { changed.append(index) }
-        }
-        let changedFences = Set(changed)
-        for old in before.watches {
-            let fence = before.fences[old.fence]
-            guard let index = numbers[fence.id] else {
-                if old.isInside, old.isTold {
-                    crossings.append(Crossing(id: fence.id, name: fence.name, action: .exit, reason: .removed))
-                }
-                continue
-            }
-            var kept = old
-            kept.fence = index
-            if changedFences.contains(index) {
-                kept.pending = nil
-                kept.cause = .changed
-                guard old.isInside else {
-                    isUnknown[index] = old.isFirst
-                    continue
-                }
-            }
-            watch(kept)
-            resetDwell(watches.count - 1)
-        }
-        lookAnew()
-        judgeChanged(changed, &crossings)
-        findPending()
-        if crossings.count > 1 { Self.order(&crossings) }
-        return crossings
-    }
-
-    /// Where the asset was last reported decides about shapes that changed; nothing is decided before any report.
-    private mutating func judgeChanged(_ changed: [Int], _ crossings: inout [Crossing]) {
-        guard var last else { return }
-        last.opening = nil
-        let reach = Self.reach(last)
-        var decided: [Crossing] = []
-        for fence in changed where !isUnknown[fence] {
-            let side = side(of: fence, last.coordinate, reach)
-            if let index = watches.firstIndex(where: { $0.fence == fence }) {
-                if side == .outside { judge(index, side, last, true, &decided) }
-            } else if side == .inside {
-                watch(Watch(fence: fence, cause: .changed))
-                judge(watches.count - 1, side, last, true, &decided)
-            }
-        }
-        // It happens now, not when the last fix came.
-        for index in decided.indices { decided[index].sighting = nil }
-        crossings += decided
-    }
-}
-
-// What survives a restart.
-extension GeofenceMonitor {
-    /// Stays that must go on after a restart, and what says which fences they are of. Silent stays beyond the limit are
-    /// left out, and then the fences are new to the next run.
-    func store(in state: inout StoredState) {
-        let inside = watches.filter(\.isInside)
-        state.fenceSet = hasUnknown || inside.count > Self.staysMax ? 0 : setNumber
-        state.stays = (inside.filter(\.isTold) + inside.filter { !$0.isTold }).prefix(Self.staysMax).map { watch in
-            StoredState.Stay(
-                fence: fences[watch.fence].id, revision: revisions[watch.fence], entered: watch.enteredTime,
-                isTold: watch.isTold, dwelled: watch.dwelled)
-        }
-    }
 }

@@ -2,8 +2,6 @@ import Positioning
 
 // Geofences see what is reported: held while standing, and back-dated fixes in their order.
 extension Tracker {
-    /// A fix behind one that a crossing may be dated at waits for the decision, but no longer than this.
-    private static let holdMax = Nanoseconds(seconds: 5)
     private static let heldBackMax = 64
 
     /// A fix that waits so that a crossing before it is recorded before it.
@@ -19,12 +17,10 @@ extension Tracker {
     /// - Returns: whether the fix waits for a decision; then it is sampled later.
     mutating func watchFences(_ sighting: GeofenceMonitor.Sighting, late: Bool, _ effects: inout [Effect]) -> Bool {
         let crossings = geofences.reported(sighting)
-        for crossing in crossings {
-            if let first = crossing.sighting?.at { release(through: first, &effects) }
-            record(crossing, &effects)
-        }
+        for crossing in crossings { record(crossing, &effects) }
         if !crossings.isEmpty { recompute(&effects) }
-        guard let since = geofences.pendingSince, heldBack.count < Self.heldBackMax, sighting.at < since + Self.holdMax
+        guard let since = geofences.pendingSince, heldBack.count < Self.heldBackMax,
+            sighting.at < since + GeofenceMonitor.patience
         else {
             release(through: EventTime(nanoseconds: .max), &effects)
             return false
@@ -58,7 +54,7 @@ extension Tracker {
 
     var heldBackDue: EventTime? {
         guard !heldBack.isEmpty, let since = geofences.pendingSince else { return nil }
-        return since + Self.holdMax
+        return since + GeofenceMonitor.patience
     }
 
     var dwellDue: EventTime? { windowOpen ? geofences.nextDeadline : nil }
@@ -99,6 +95,7 @@ extension Tracker {
     }
 
     private mutating func record(_ crossing: GeofenceMonitor.Crossing, _ effects: inout [Effect]) {
+        release(through: crossing.due ?? crossing.sighting?.at ?? now, &effects)
         var location: Location
         let reason = crossing.reason.rawValue
         if let sighting = crossing.sighting {
@@ -114,7 +111,7 @@ extension Tracker {
             location = here
         }
         location.geofence = GeofenceCrossing(id: crossing.id, name: crossing.name, action: crossing.action)
-        // What waits is of later times than a crossing that a fix decided.
+        // What waits still is of later times.
         let waiting = heldBack
         heldBack = []
         recordAll(location, &effects)

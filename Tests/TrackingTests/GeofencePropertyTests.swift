@@ -94,13 +94,16 @@ import Testing
                     check(tracker.handle(.deadlineReached, at: due))
                     guard tracker.nextDeadline.map({ $0 > due }) ?? true else { break }
                 }
+                // Before the fix: a departure that is told at its very time is dated a millisecond after it.
+                let between = at - .milliseconds(100)
                 if Int.random(in: 0..<60, using: &random) == 0 {
                     let count = Int.random(in: 0...14, using: &random)
                     settings.geofences.fences = randomFences(&random, around: place, count: count)
-                    check(tracker.handle(.fencesChanged(settings.geofences.fences), at: at))
+                    check(tracker.handle(.fencesChanged(settings.geofences.fences), at: between))
                 }
                 if Int.random(in: 0..<150, using: &random) == 0 {
-                    check(tracker.handle(.paceRequested(Bool.random(using: &random) ? .stationary : .moving), at: at))
+                    let pace = Bool.random(using: &random) ? Pace.stationary : .moving
+                    check(tracker.handle(.paceRequested(pace), at: between))
                 }
                 let noise = Double.random(in: -4...4, using: &random)
                 let time = Script.start + .milliseconds(Int64(seconds * 1000))
@@ -160,6 +163,62 @@ import Testing
             #expect(crossings > 100, "seed \(seed): \(place)")
             #expect(grid.inside.sorted() == plain.inside.sorted())
         }
+    }
+
+    /// Each fence by itself, asked at each fix: the rules without anything that makes them fast.
+    private struct PlainFence {
+        var area: FenceArea
+        var isInside = false
+        var first: Int?
+
+        mutating func reported(_ coordinate: Coordinate, accuracy: Double, second: Int) -> Bool {
+            let edge = min(max(5, min(accuracy, 30)), area.size / 4)
+            let distance = area.signedDistance(to: coordinate)
+            guard isInside ? distance > edge : distance < -edge else {
+                first = nil
+                return false
+            }
+            first = first ?? second
+            guard let first, second - first >= 3 else { return false }
+            isInside.toggle()
+            self.first = nil
+            return true
+        }
+    }
+
+    @Test(arguments: [2.0, 5, 40])
+    func tellsWhatThePlainRulesTell(_ pace: Double) throws {
+        let seed = UInt64.random(in: .min ... .max)
+        var random = SeededGenerator(seed: seed)
+        let fences = randomFences(&random, around: .zero, count: 120).map { Geofence(id: $0.id, shape: $0.shape) }
+        var monitor = GeofenceMonitor(settings: settings(fences, gridAbove: 64))
+        var plain = try fences.map { PlainFence(area: try #require(FenceArea($0.shape))) }
+        var way = PlanePoint(east: 5000, north: 0)
+        var heading = PlanePoint.zero
+        var crossings = 0
+        for second in 0..<4000 {
+            if second == 10 { way = .zero }
+            if second % 40 == 0 {
+                heading = PlanePoint(
+                    east: .random(in: -pace...pace, using: &random), north: .random(in: -pace...pace, using: &random))
+                if way.length > 800, second > 10 { heading = way * (-pace / way.length) }
+            }
+            way = way + heading
+            let coordinate = Script.plane.coordinate(way)
+            let accuracy = Double.random(in: 2...40, using: &random)
+            let time = Script.start + .seconds(second)
+            let at = EventTime(nanoseconds: Int64(second) * 1_000_000_000)
+            let fix = Fix(time: time, timeOfDay: 0, at: at, coordinate: coordinate, horizontalAccuracy: accuracy)
+            let told = monitor.reported(.init(fix: fix, time: time, at: at)).map { "\($0.action) \($0.id)" }
+            var expected: [String] = []
+            for (index, fence) in fences.enumerated()
+            where plain[index].reported(coordinate, accuracy: accuracy, second: second) {
+                expected.append("\(plain[index].isInside ? "enter" : "exit") \(fence.id)")
+            }
+            #expect(told.sorted() == expected.sorted(), "seed \(seed), second \(second)")
+            crossings += told.count
+        }
+        #expect(crossings > 10, "seed \(seed)")
     }
 
     private func settings(_ fences: [Geofence], gridAbove: Int) -> GeofenceMonitor.Settings {

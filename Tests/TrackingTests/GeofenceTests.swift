@@ -255,6 +255,21 @@ extension Course {
         #expect(again.passages.isEmpty)
     }
 
+    @Test func aDwellComesAfterTheFixesThatWaitForAnotherFence() {
+        // The DWELL of the town is due between the first fix beyond the bridge's edge and the decision about it.
+        var settings = Tracker.Settings.car([.circle("bridge", north: 400, radius: 60)])
+        settings.resolution.default = Resolution(priority: .high, intervalMs: 0, displacement: 0)
+        let entered = Course(trip(metres: 1000), settings).crossings[0].time.seconds
+        for wait in stride(from: 0.5, to: 4, by: 0.5) {
+            let dwell = Duration.milliseconds(Int64(1000 * (entered - 30 + wait)))
+            settings.geofences.fences.append(.circle("town", north: 0, radius: 5000, dwell: dwell))
+            let course = Course(trip(metres: 1000), settings)
+            settings.geofences.fences.removeLast()
+            #expect(course.passages == ["enter town initial", "enter bridge", "dwell town", "exit bridge"])
+            #expect(zip(course.records, course.records.dropFirst()).allSatisfy { $0.time <= $1.time }, "\(wait)")
+        }
+    }
+
     // MARK: restart
 
     @Test func insideBeforeAndOutsideAfterARestartIsAnExit() throws {
