@@ -23,8 +23,10 @@ import Testing
             ], ["altitude": .number, "accuracy": .number, "speed": .number, "bearing": .number]
         ),
         "motionchange": (
-            ["type": .word, "time_ms": .integer, "at_ms": .integer, "moving": .flag, "reason": .word],
-            ["departed_ms": .integer, "stopped_ms": .integer]
+            [
+                "type": .word, "time_ms": .integer, "at_ms": .integer, "moving": .flag, "reason": .word,
+                "evidence": .number, "distance": .number,
+            ], ["departed_ms": .integer, "stopped_ms": .integer, "vector_speed": .number, "accuracy": .number]
         ),
         "resolution": (["type": .word, "engine": .object, "network": .object], ["at_ms": .integer]),
         "summary": (
