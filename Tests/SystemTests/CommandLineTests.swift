@@ -72,6 +72,7 @@ import Testing
         for command in [
             ["run"], ["replay"], ["decode"], ["check"], ["queue", "show"], ["queue", "list"], ["status"], ["pace"],
             ["engine", "set"], ["engine", "clear"], ["subscriber", "add"], ["subscriber", "remove"],
+            ["odometer", "set"],
         ] {
             #expect(manual.contains(".B waypost \(command[0])\n") && manual.contains(".SS \(command[0])\n"))
             for option in try Call(command + ["--help"]).output.matches(of: /--[a-z-]+/) {
