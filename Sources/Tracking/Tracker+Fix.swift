@@ -10,18 +10,17 @@ extension Tracker {
         if let lastFixAt, gap.voidEpochs == 0 { interval.observe(now.seconds(since: lastFixAt)) }
         follow(fix.coordinate)
         let stepped = clockStepped(to: time)
-        if verdict == .admittedAfterClockStep { forgetRecords(from: time) }
         if (silence ?? 0) >= Odometer.gap { haltWasUnseen = true }
         let afterGap = gap.isOpen || (silence ?? 0) >= gapAfterSeconds
         if afterGap || stepped || verdict != .admitted {
             // Nothing is known about the way between the fixes on both sides.
             closeSegments(&effects)
             for index in tracks.indices { tracks[index].sampler.restart() }
-            if stepped || verdict == .admittedAfterClockStep { engineRecorded = nil }
+            // Not before: a fix that waited is recorded by the old clock.
+            if stepped || verdict == .admittedAfterClockStep { forgetRecords(from: time) }
             ring.removeAll()
             if verdict == .admittedAfterJump || stepped {
                 motion.forgetEvidence()
-                releaseAll(&effects)
                 geofences.forgetEvidence()
             }
             if verdict == .admittedAfterJump {
@@ -105,7 +104,6 @@ extension Tracker {
         let told = Double(time.milliseconds) - Double(last.milliseconds)
         let step = told - 1000 * now.seconds(since: lastFixAt)
         guard abs(step) > 2000 else { return false }
-        if step < 0 { forgetRecords(from: time) }
         // A trip keeps its length. Less may be a reader that was held up, and comes right by itself.
         if abs(step) > 10_000, abs(step) < 1e15, let start = trip?.start {
             trip?.start = start + .milliseconds(Int64(step))
