@@ -42,7 +42,7 @@ extension GeofenceMonitor {
         }
     }
 
-    /// The first dated fix of this run: from here on the time of stays that began in another run can be told.
+    /// The first dated fix of this run within the hours: from here on the time of stays that began in another run can be told.
     mutating func firstFixReceived(time: UTCTime, at: EventTime) -> [Crossing] {
         awaitsDwells = false
         for index in watches.indices where watches[index].enteredAt == nil {
@@ -55,7 +55,15 @@ extension GeofenceMonitor {
         return owed
     }
 
-    /// Crossings that have no time yet.
+    /// Nobody watched for a while: what would be a long stay by now must first be seen to go on.
+    mutating func beganAnew(at: EventTime) {
+        for index in watches.indices where watches[index].dwellDue != nil {
+            guard let dwell = fences[watches[index].fence].dwell else { continue }
+            watches[index].dwellDue = at + dwell
+        }
+    }
+
+    /// Crossings that cannot be recorded yet.
     mutating func owe(_ crossings: [Crossing]) { owed += crossings }
 
     mutating func resetDwell(_ index: Int) {

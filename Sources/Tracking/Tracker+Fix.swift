@@ -43,7 +43,7 @@ extension Tracker {
         redateDeparture(time)
         if let restored = restoredFix { firstFixAfterRestart(restored, &effects) }
         hasFixSinceRecord = true
-        if geofences.awaitsFix { fencesSawFirstFix(&effects) }
+        if windowOpen, geofences.awaitsFix { fencesSawFirstFix(&effects) }
 
         guard windowOpen else {
             stopOutsideHours(&effects)
