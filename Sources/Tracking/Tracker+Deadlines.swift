@@ -26,7 +26,7 @@ extension Tracker {
             confirmPower(pending.value, &effects)
         }
         if let due = gapDue, due <= now { gapBegan(&effects) }
-        if windowOpen, let transition = motion.deadlineReached(at: now) { perform(transition, &effects) }
+        if windowOpen, let transition = motion.deadlineReached(at: now, plane: plane) { perform(transition, &effects) }
         if let due = heartbeatDue, due <= now { heartbeat(&effects) }
         if let boostUntil, boostUntil <= now {
             self.boostUntil = nil

@@ -68,6 +68,8 @@ public struct Tracker: Sendable {
     var since: UTCTime?
     var trip: StoredState.Trip?
     var halt: MotionDetector.Moment?
+    /// Seconds of the halt that ended last, as counted in the trip.
+    var lastIdle = 0.0
     var gap = Gap()
     var power = PowerState()
     var pendingPower: PendingPower?
