@@ -208,13 +208,15 @@ extension MotionDetector {
     private static let noisySpeed = 0.3
     /// In a queue such a receiver waits so much longer: a stop that is late there costs less than a trip cut in two.
     private static let queuePatience = Duration.seconds(120)
-    /// Seconds and metres between two halts of a queue.
+    /// Seconds of a halt in a queue, and seconds and metres between two of them.
+    private static let queueHalt = 200.0
     private static let queueSeconds = 90.0
     private static let queueMetres = 40.0
 
     /// A halt has begun: is it the next one of a queue?
     mutating func noteQueue(since: EventTime) {
         guard let former, let anchor, since.seconds(since: former.resumed) <= Self.queueSeconds,
+            former.resumed.seconds(since: former.since.at) <= Self.queueHalt,
             former.anchor.coordinate.distance(to: anchor.coordinate) <= Self.queueMetres
         else {
             queueing = 0
