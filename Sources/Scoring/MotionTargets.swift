@@ -155,7 +155,7 @@ extension MotionTarget {
         row(
             "  of a blind end, after it could be known", .seconds, open: within(2, "±2"), canyon: within(2, "±2"),
             extreme(\.all, \.blindStopDelays)),
-        row("false stops", .number, open: none, canyon: none, robustIn: [.openStreet, .canyon]) {
+        row("false stops", .number, open: none, canyon: none, robustIn: [.openStreet]) {
             Double($0.all.falseStops)
         },
         row(

@@ -130,7 +130,7 @@ extension Tracker {
         case .halted:
             if case .stopping(let moment) = motion.state { halt = moment }
             haltWasUnseen = false
-            odometer.takeBack(motion.window.travelledBeforeNewest)
+            odometer.takeBack(motion.window.travelledBeforeNewest(below: MotionDetector.noiseSpeedMax))
             if let fix = lastFix, let time = fix.time { take(fix, time: time, &effects) }
         case .crept(let from):
             if case .stopping(let moment) = motion.state {
@@ -141,6 +141,11 @@ extension Tracker {
             if let fix = lastFix, let time = fix.time, now == lastFixAt { take(fix, time: time, &effects) }
         case .resumed(let from):
             resumed(from: from, &effects)
+        case .stoodOn:
+            if case .stopping(let moment) = motion.state { halt = moment }
+            trip?.idle -= lastIdle
+            lastIdle = 0
+            if let fix = lastFix, let time = fix.time { take(fix, time: time, &effects) }
         case .stopped(let reason, let standstill):
             announceStop(reason, standstill: present(standstill), &effects)
         case .stoppedAndDeparted(let standstill):
@@ -165,7 +170,9 @@ extension Tracker {
         case .moving:
             advance(fix, time: time, at: now, &effects)
         case .stopping(let since):
-            guard settings.motion.staticNavigation, now.seconds(since: since.at) > 5, let anchor = motion.anchor else {
+            guard settings.motion.staticNavigation, now.seconds(since: since.at) > MotionDetector.holdAfter,
+                let anchor = motion.anchor
+            else {
                 report(fix, time: time, at: now, held: nil, &effects)
                 return
             }
@@ -174,7 +181,8 @@ extension Tracker {
     }
 
     private mutating func advance(_ fix: Fix, time: UTCTime, at: EventTime, _ effects: inout [Effect]) {
-        odometer.advance(to: fix, time: time, at: at, speedMax: settings.admission.speedMax)
+        odometer.advance(
+            to: fix, time: time, at: at, speedMax: settings.admission.speedMax, noise: motion.noise.speed)
         if let speed = motion.window.vectorSpeed, motion.window.hasDoppler, speed > trip?.maxSpeed ?? 0,
             speed <= settings.admission.speedMax
         {
@@ -186,7 +194,8 @@ extension Tracker {
     /// - Parameter told: the departure where it was told and not found.
     private mutating func departed(_ reason: MotionReason, at told: UTCTime? = nil, _ effects: inout [Effect]) {
         guard let fix = lastFix, let fixTime = fix.time else { return }
-        let index = ring.departure(notBefore: nil, plane: plane, interval: interval.seconds)
+        let index = ring.departure(
+            notBefore: nil, plane: plane, interval: interval.seconds, noise: motion.noise.speed)
         let departure = index.map { ring[$0] }
         let from = departure?.fix ?? fix
         var time = told ?? from.time ?? fixTime
@@ -228,9 +237,13 @@ extension Tracker {
         self.halt = nil
         let anchor = motion.anchor
         motion.anchor = nil
-        guard let index = ring.departure(notBefore: halt.at, plane: plane, interval: interval.seconds) else { return }
+        guard
+            let index = ring.departure(
+                notBefore: halt.at, plane: plane, interval: interval.seconds, noise: motion.noise.speed)
+        else { return }
         let from = ring[index]
-        trip?.idle += max(0, from.at.seconds(since: halt.at))
+        lastIdle = max(0, from.at.seconds(since: halt.at))
+        trip?.idle += lastIdle
         if let anchor {
             let moved = anchor.coordinate.distance(to: from.coordinate)
             if haltWasUnseen {
@@ -251,7 +264,9 @@ extension Tracker {
         for position in (index + 1)..<ring.count {
             let entry = ring[position]
             let fix = entry.fix
-            odometer.advance(to: fix, time: entry.time, at: entry.at, speedMax: settings.admission.speedMax)
+            odometer.advance(
+                to: fix, time: entry.time, at: entry.at, speedMax: settings.admission.speedMax,
+                noise: motion.noise.speed)
             report(fix, time: entry.time, at: entry.at, held: nil, late: true, &effects)
         }
     }

@@ -71,7 +71,7 @@ extension Tracker {
         switch motion.state {
         case .waiting, .settling, .moving: return nil
         case .stationary: return motion.anchor
-        case .stopping(let since): return now.seconds(since: since.at) > 5 ? motion.anchor : nil
+        case .stopping(let since): return now.seconds(since: since.at) > MotionDetector.holdAfter ? motion.anchor : nil
         }
     }
 }

@@ -100,6 +100,8 @@ public struct Tracker: Sendable {
     var halt: MotionDetector.Moment?
     /// Within the halt nothing was seen for so long that the way since is not known.
     var haltWasUnseen = false
+    /// Seconds of the halt that ended last, as counted in the trip.
+    var lastIdle = 0.0
     var gap = Gap()
     var power = PowerState()
     var pendingPower: PendingPower?

@@ -16,6 +16,16 @@ import Testing
         TestLoop(FileSource(settings: FileSettings(path: path, follow: follow, playback: playback), startAt: startAt))
     }
 
+    @Test func doesNotSleep() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(Receiver.log(0..<5), to: "drive.nmea")
+        let loop = TestLoop(FileSource(settings: FileSettings(path: path)))
+        loop.start()
+        #expect(!loop.setAsleep(true))
+        loop.pass(.seconds(1))
+        #expect(loop.seconds == [0, 1, 2, 3, 4])
+    }
+
     @Test func readsTheWholeLogOnItsOwnClock() throws {
         let path = try folder.write("# receiver: none\n" + Receiver.log(0..<1000), to: "log")
         let loop = loop(path)

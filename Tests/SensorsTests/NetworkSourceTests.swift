@@ -89,6 +89,30 @@ private func localPort(_ fd: Int32) -> UInt16? {
         #expect(loop.source.counters.checksumErrors == 0)
     }
 
+    @Test func asleepItHangsUpAndNothingIsDue() throws {
+        let server = try Listener()
+        let loop = loop(server.port)
+        loop.start()
+        #expect(loop.awaitInput())
+        try server.accept()
+        try writeAll(Receiver.log(0..<3), to: server.client)
+        #expect(loop.run { loop.seconds.count == 2 })
+        #expect(loop.setAsleep(true))
+        #expect(loop.seconds == [0, 1, 2])
+        #expect(loop.source.descriptor == nil && loop.source.nextDeadline == nil)
+        var end = pollfd(fd: server.client, events: Int16(POLLIN), revents: 0)
+        var byte: UInt8 = 0
+        #expect(poll(&end, 1, 5000) == 1 && recv(server.client, &byte, 1, 0) == 0)
+        loop.pass(.seconds(3600))
+        #expect(!server.isAskedFor)
+        #expect(loop.setAsleep(false))
+        #expect(loop.awaitInput())
+        try server.accept()
+        try writeAll(Receiver.log(10..<12), to: server.client)
+        #expect(loop.run { loop.seconds.last == 11 })
+        #expect(loop.states.map(\.word) == ["opening", "receiving", "opening", "receiving"])
+    }
+
     @Test func refusedConnectionsBackOffToAMinute() throws {
         let server = try Listener(listens: false)
         let loop = loop(server.port)
@@ -236,6 +260,24 @@ private final class Gate: Sendable {
         loop.pass(.seconds(5))
         #expect(loop.states.last == .silent)
         #expect(source.nextDeadline == nil)
+    }
+
+    @Test func asleepItListensToNobody() throws {
+        let source = UDPSource(settings: UDPSettings(port: 0))
+        let loop = TestLoop(source)
+        loop.start()
+        try send(Receiver.log(0..<3), to: try #require(source.boundPort))
+        #expect(loop.awaitInput())
+        #expect(loop.setAsleep(true))
+        #expect(loop.seconds == [0, 1, 2])
+        #expect(source.descriptor == nil && source.nextDeadline == nil && source.boundPort == nil)
+        loop.pass(.seconds(3600))
+        #expect(loop.setAsleep(false))
+        try send(Receiver.log(10..<12), to: try #require(source.boundPort))
+        #expect(loop.awaitInput())
+        loop.pass(.milliseconds(300))
+        #expect(loop.seconds == [0, 1, 2, 10, 11])
+        #expect(loop.states == [.opening, .receiving, .opening, .receiving])
     }
 
     @Test func aSentenceDoesNotGoOnInTheNextDatagram() throws {

@@ -57,6 +57,37 @@ import Testing
         #expect(settings.c_cflag & tcflag_t(CLOCAL | CREAD | CS8) == tcflag_t(CLOCAL | CREAD | CS8))
     }
 
+    @Test func asleepItLetsTheLineGoAndNothingIsDue() throws {
+        let line = try PseudoTerminal()
+        let loop = loop(line.path, speed: .auto)
+        loop.start()
+        try drive(loop, line, 0..<4)
+        try line.send(Receiver.rmc(4))
+        #expect(loop.awaitInput())
+        loop.forget()
+        #expect(loop.setAsleep(true))
+        // What had begun of an epoch is all of it.
+        #expect(loop.seconds == [4] && loop.states.isEmpty)
+        #expect(loop.source.descriptor == nil && loop.source.nextDeadline == nil)
+        loop.pass(.seconds(3600))
+        #expect(loop.wakeUps == 0 && loop.states.isEmpty)
+        #expect(loop.setAsleep(false))
+        #expect(loop.states == [.opening])
+        // The speed is known: nothing is hunted for.
+        try drive(loop, line, 3605..<3608)
+        #expect(loop.seconds == [4, 3605, 3606, 3607])
+        #expect(loop.states == [.opening, .receiving])
+    }
+
+    @Test func aReceiverThatIsMissingIsNotLookedForWhileAsleep() {
+        let loop = loop("/nowhere/gps")
+        loop.start()
+        #expect(loop.setAsleep(true))
+        #expect(loop.source.nextDeadline == nil)
+        #expect(loop.setAsleep(false))
+        #expect(loop.lossReason != nil && loop.source.nextDeadline != nil)
+    }
+
     @Test func takesTheLineForItselfAndGivesItBack() throws {
         let line = try PseudoTerminal()
         #expect(chmod(line.path, 0o666) == 0)

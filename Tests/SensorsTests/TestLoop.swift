@@ -57,6 +57,8 @@ final class TestLoop {
         return condition()
     }
 
+    func setAsleep(_ asleep: Bool) -> Bool { source.setAsleep(asleep, at: now, take) }
+
     func forget() {
         events = []
         wakeUps = 0

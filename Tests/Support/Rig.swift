@@ -97,6 +97,35 @@ public final class Rig {
         return (exit, report ?? [:])
     }
 
+    /// Gives an order over the control socket, as another program would.
+    public func order(_ frame: String) throws -> [String: Any] {
+        let client = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        defer { close(client) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path("control.sock").utf8)) }
+        let length = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let connected = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(client, $0, length) == 0 }
+        }
+        let line = Array("\(frame)\n".utf8)
+        guard connected, send(client, line, line.count, Int32(MSG_NOSIGNAL)) == line.count else {
+            throw RunningProgram.Unfinished(text: "control socket: \(String(cString: strerror(errno)))")
+        }
+        var reply: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        var wait = pollfd(fd: client, events: Int16(POLLIN), revents: 0)
+        while reply.last != 0x0A, poll(&wait, 1, 10_000) == 1 {
+            let count = recv(client, &chunk, chunk.count, 0)
+            guard count > 0 else { break }
+            reply += chunk[..<count]
+        }
+        guard let object = try JSONSerialization.jsonObject(with: Data(reply)) as? [String: Any] else {
+            throw RunningProgram.Unfinished(text: "control socket: \(String(decoding: reply, as: UTF8.self))")
+        }
+        return object
+    }
+
     /// Asks for the status until `group.member` is as wanted.
     @discardableResult
     public func waitFor(
@@ -124,6 +153,8 @@ public final class Rig {
         public var reason: String?
         /// Of a crossing: `enter depot`.
         public var crossing: String?
+        /// Every member, as it came.
+        public var members: [String: Any]
     }
 
     public func received() throws -> [Received] {
@@ -139,7 +170,7 @@ public final class Rig {
                 moving: moving, reason: row["reason"] as? String,
                 crossing: (row["geofence"] as? [String: Any]).map {
                     "\($0["action"] as? String ?? "?") \($0["id"] as? String ?? "?")"
-                })
+                }, members: row)
         }
     }
 
@@ -160,6 +191,8 @@ public final class Rig {
         public var latitude: Double
         public var longitude: Double
         public var event: String
+        /// Every member, as it was printed.
+        public var members: [String: Any]
     }
 
     /// The published locations that `waypost replay` gives for a log at default settings.
@@ -174,7 +207,7 @@ public final class Rig {
             guard let time = row["time_ms"] as? Int, let latitude = row["latitude"] as? Double,
                 let longitude = row["longitude"] as? Double, let event = row["event"] as? String
             else { throw RunningProgram.Unfinished(text: "replay printed: \(line)") }
-            return Kept(timeMs: time, latitude: latitude, longitude: longitude, event: event)
+            return Kept(timeMs: time, latitude: latitude, longitude: longitude, event: event, members: row)
         }
     }
 }

@@ -14,6 +14,57 @@ import Testing
         #expect(received.map(\.seq) == Array(1...expected.count))
     }
 
+    /// What arrives is what replay says of the same log, in every field that both have.
+    @Test(arguments: ["demo-city-drive", "two-second-epochs-over-midnight", "simulated-parked-drift"])
+    func whatArrivesIsWhatReplaySays(_ log: String) throws {
+        let path = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/\(log).nmea").path
+        let (received, expected) = try MainJob.run(path)
+        #expect(received.count == expected.count && !received.isEmpty)
+        let names = ["accuracy", "speed", "bearing", "altitude", "odometer", "moving"]
+        for (mine, told) in zip(received, expected) {
+            #expect(mine.timeMs == told.timeMs && mine.latitude == told.latitude && mine.longitude == told.longitude)
+            #expect(mine.event ?? "none" == told.event)
+            for name in names {
+                let pair = (mine.members[name] as? NSNumber, told.members[name] as? NSNumber)
+                #expect(pair.0 == pair.1, "\(name) at \(mine.timeMs)")
+            }
+        }
+    }
+
+    @Test func aTripIsSummedUpToTheEndpoint() throws {
+        let rig = try Rig()
+        try rig.startCollector()
+        try rig.configure(
+            source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = \"max\"",
+            more: "[tracking]\ntrip_summary = true\nstop_timeout = \"2m\"")
+        let daemon = try rig.startDaemon()
+        #expect(try daemon.exitStatus(within: 60) == 0)
+        let received = try rig.received()
+        let stops = received.indices.filter { received[$0].event == "motionchange" && !received[$0].moving }.dropFirst()
+        try #require(!stops.isEmpty)
+        for index in stops {
+            let (stop, trip) = (received[index], received[index + 1])
+            #expect(trip.event == "trip" && trip.timeMs == stop.timeMs && trip.reason == stop.reason)
+            #expect(trip.latitude == stop.latitude && trip.longitude == stop.longitude)
+            func number(_ name: String) throws -> Double {
+                try #require((trip.members[name] as? NSNumber)?.doubleValue, "\(name)")
+            }
+            let departure = try #require(received[..<index].last { $0.event == "motionchange" && $0.moving })
+            #expect(try number("trip_start_ms") == Double(departure.timeMs))
+            #expect(try number("trip_start_lat") == departure.latitude)
+            #expect(try number("trip_start_lon") == departure.longitude)
+            let (start, end) = (try number("trip_start_ms"), try number("trip_end_ms"))
+            #expect(end > start && end < Double(stop.timeMs))
+            #expect(abs(try number("trip_duration") - (end - start) / 1000) < 0.1)
+            let driven =
+                try #require(stop.members["odometer"] as? Double) - #require(departure.members["odometer"] as? Double)
+            #expect(abs(try number("trip_distance") - driven) < 0.2)
+            #expect(try (0...number("trip_duration")).contains(number("trip_idle")))
+            #expect(try (3...40).contains(number("trip_max_speed")))
+        }
+        #expect(received.filter { $0.event != "trip" }.allSatisfy { $0.members["trip_start_ms"] == nil })
+    }
+
     @Test(arguments: [
         ["--answer", "500", "--every", "3"], ["--answer", "429", "--retry-after", "1", "--first", "2"],
         ["--close", "--every", "4"], ["--close-after-store", "--every", "3"], ["--answer", "500", "--for", "2s"],
@@ -114,6 +165,28 @@ import Testing
         #expect(newest.time == "2026-03-02T07:04:30.000Z")
         // Ninety seconds on straight roads, where the default rule keeps every one.
         #expect((4...25).contains(newest.seq))
+    }
+
+    @Test func theOdometerIsSetForGood() throws {
+        let rig = try Rig()
+        try rig.startCollector()
+        try rig.configure(source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = 20.0")
+        let daemon = try rig.startDaemon()
+        try daemon.waitFor("moving since")
+        let set = try rig.waypost(["odometer", "set", "123456789", "--socket", rig.path("control.sock")])
+        #expect(try set.exitStatus(within: 10) == 0)
+        #expect(set.text.hasPrefix("odometer 1234567"))
+        // At once on disk: nothing that dies here takes it back.
+        try rig.waitFor("queue", "commits") { ($0 as? Int ?? 0) > 1 }
+        daemon.kill(SIGKILL)
+        let again = try rig.startDaemon()
+        try rig.waitFor("motion", "odometer") { ($0 as? Double ?? 0) >= 123_456_000 }
+        again.kill(SIGTERM)
+        #expect(try again.exitStatus(within: 10) == 0)
+        for metres in ["-1", "nan", "1e12", "far"] {
+            let wrong = try rig.waypost(["odometer", "set", metres, "--socket", rig.path("control.sock")])
+            #expect(try wrong.exitStatus(within: 10) == 64, "\(metres)")
+        }
     }
 
     @Test func aFileThatGivesMoreThanMemoryHoldsDoesNotWaitForTheCommitWindow() throws {

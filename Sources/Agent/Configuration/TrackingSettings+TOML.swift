@@ -51,9 +51,9 @@ extension MotionDetector.Settings {
 extension ReceiverCycle.Settings {
     mutating func read(_ table: TableReader) {
         table.read("sleep", into: &sleep, as: .flag)
-        table.read("settle", into: &settle, as: .duration(.between(30, 86_400)))
-        table.read("probe", into: &probe, as: .duration(.between(30, 86_400)))
-        table.read("probe_on", into: &probeOn, as: .duration(.between(5, 3600)))
+        table.read("settle", into: &settle, as: .duration(.between(0, 86_400)))
+        table.read("probe", into: &probe, as: .duration(.between(1, 86_400)))
+        table.read("probe_on", into: &probeOn, as: .duration(.between(1, 3600)))
         if !sleep {
             for key in ["settle", "probe", "probe_on"] where table.has(key) {
                 table.warn(key, "found without sleep = true, expected only with it: the receiver never sleeps")

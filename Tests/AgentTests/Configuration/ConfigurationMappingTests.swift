@@ -67,6 +67,7 @@ import Tracking
             ring = "5m"
             static_navigation = false
             disable_stop_detection = true
+            stop_on_stationary = true
             start_moving = true
             power_starts_trip = true
             trip_summary = true
@@ -98,6 +99,7 @@ import Tracking
         motion.ring = .seconds(300)
         motion.staticNavigation = false
         motion.disableStopDetection = true
+        motion.stopOnStationary = true
         motion.startMoving = true
         motion.powerStartsTrip = true
         #expect(tracking.motion == motion)
@@ -156,6 +158,23 @@ import Tracking
         #expect(every.sampling.rule == .either && every.resolution.default.displacement == 0)
         let shown = try loaded(smallest + upload + "[resolution]\ndistanceFilter = 0").effective.description
         #expect(shown.contains("rule = \"interval\"  # distanceFilter = 0\n"))
+    }
+
+    @Test func everyKeyOfTheReceiverArrives() throws {
+        #expect(try loaded(smallest + upload).config.tracking.receiver == ReceiverCycle.Settings())
+        let text = "[receiver]\nsleep = true\nsettle = \"2m\"\nprobe = \"15m\"\nprobe_on = 45\n"
+        let receiver = try loaded(smallest + upload + text)
+        var expected = ReceiverCycle.Settings()
+        expected.sleep = true
+        expected.settle = .seconds(120)
+        expected.probe = .seconds(900)
+        expected.probeOn = .seconds(45)
+        #expect(receiver.config.tracking.receiver == expected)
+        #expect(receiver.warnings.isEmpty)
+        // What has no effect is said.
+        let idle = try loaded(smallest + upload + "[receiver]\nprobe = \"15m\"\n").warnings
+        #expect(idle.map(\.description).contains { $0.contains("receiver.probe") && $0.contains("sleep = true") })
+        #expect(problems(smallest + upload + "[receiver]\nprobe = \"0s\"\n").contains { $0.contains("receiver.probe") })
     }
 
     @Test func presetYieldsToWhatIsWritten() throws {

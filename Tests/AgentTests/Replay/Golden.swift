@@ -78,7 +78,7 @@ func replayed(_ logs: [String], _ format: ReplayLog.Format, with loaded: LoadedC
 }
 
 /// What `body` writes to the descriptor that it gets.
-private func printed(_ body: (Int32) throws -> Void) throws -> String {
+func printed(_ body: (Int32) throws -> Void) throws -> String {
     let file = try #require(tmpfile())
     defer { fclose(file) }
     try body(fileno(file))
