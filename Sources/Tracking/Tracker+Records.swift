@@ -30,12 +30,8 @@ extension Tracker {
         _ fix: Fix, time: UTCTime, at held: StoredState.Anchor?, event: LocationEvent, reason: String?
     ) -> Location {
         Location(
-            trackable: nil, time: time, at: now, coordinate: held?.coordinate ?? fix.coordinate,
-            altitudeMSL: fix.altitudeMSL, altitudeHAE: fix.altitudeHAE,
-            horizontalAccuracy: held == nil ? fix.horizontalAccuracy : held?.accuracy,
-            speed: held == nil ? fix.speed : 0, course: held == nil ? fix.course : nil, hdop: fix.hdop,
-            satellitesUsed: fix.satellitesUsed, mode: fix.mode, quality: fix.quality, moving: motion.isMoving,
-            event: event, reason: reason, odometer: pastOdometer ?? odometer.metres, power: power)
+            fix, time: time, at: now, held: held, event: event, reason: reason, moving: motion.isMoving,
+            odometer: pastOdometer ?? odometer.metres, power: power)
     }
 
     /// The record of an asset that stands, as of the last fix if one came since the last record.
@@ -73,5 +69,22 @@ extension Tracker {
         case .stationary: return motion.anchor
         case .stopping(let since): return now.seconds(since: since.at) > MotionDetector.holdAfter ? motion.anchor : nil
         }
+    }
+}
+
+extension Location {
+    /// The record of a fix, from values: a method of the tracker copies it where the copy is cheap to overlook, once for each
+    /// fix that is kept.
+    init(
+        _ fix: Fix, time: UTCTime, at: EventTime, held: StoredState.Anchor?, event: LocationEvent, reason: String?,
+        moving: Bool, odometer: Double, power: PowerState
+    ) {
+        self.init(
+            trackable: nil, time: time, at: at, coordinate: held?.coordinate ?? fix.coordinate,
+            altitudeMSL: fix.altitudeMSL, altitudeHAE: fix.altitudeHAE,
+            horizontalAccuracy: held == nil ? fix.horizontalAccuracy : held?.accuracy,
+            speed: held == nil ? fix.speed : 0, course: held == nil ? fix.course : nil, hdop: fix.hdop,
+            satellitesUsed: fix.satellitesUsed, mode: fix.mode, quality: fix.quality, moving: moving, event: event,
+            reason: reason, odometer: odometer, power: power)
     }
 }

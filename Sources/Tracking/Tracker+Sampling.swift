@@ -11,6 +11,18 @@ extension Tracker {
         var isHeld: Bool
     }
 
+    /// What the samplers of all trackables made of one fix.
+    struct Taken {
+        /// One looked at it.
+        var isTaken = false
+        /// One keeps it.
+        var isSelected = false
+        /// One keeps the fix before it.
+        var keepsPrevious = false
+        /// One may keep it yet.
+        var isOpen = false
+    }
+
     /// Samples one fix for every trackable.
     /// - Parameters:
     ///   - held: the place that a standing asset reports instead of the fix.
@@ -18,7 +30,7 @@ extension Tracker {
     mutating func sample(
         _ fix: Fix, time: UTCTime, held: StoredState.Anchor?, late: Bool, _ effects: inout [Effect]
     ) {
-        if late, tracks.indices.allSatisfy({ isPast(time, $0) }) { return }
+        if late, tracks.allSatisfy({ $0.isPast(time) }) { return }
         let opening = held == nil ? segmentReason : nil
         if opening != nil { closeSegments(&effects) }
         // A log stamps its fixes elsewhere; the ring tells when they came.
@@ -28,26 +40,11 @@ extension Tracker {
             course: held == nil ? fix.course : nil,
             accuracy: held == nil ? fix.horizontalAccuracy : held?.accuracy)
 
-        var isOpen = false
-        var isSelected = false
-        var isTaken = false
+        var seen = Taken()
         for index in tracks.indices {
-            tracks[index].selection = nil
-            if late, isPast(time, index) { continue }
-            // An event that was dated by the clock of the host may lie a moment after the fix that comes next.
-            if !late, let recorded = tracks[index].recorded, time < recorded { continue }
-            isTaken = true
-            if opening != nil {
-                tracks[index].sampler.rebase(looked)
-                tracks[index].selection = .init(previous: nil, current: .first)
-            } else {
-                tracks[index].selection = tracks[index].sampler.take(
-                    time: time, coordinate: looked.coordinate, speed: looked.speed, course: looked.course,
-                    accuracy: looked.accuracy, at: at, resolution: board.entries[index].published,
-                    standing: held != nil)
-            }
-            if tracks[index].selection?.current != nil { isSelected = true }
-            if tracks[index].sampler.isOpen { isOpen = true }
+            tracks[index].take(
+                looked, at: at, resolution: board.entries[index].published, standing: held != nil, late: late,
+                opens: opening != nil, &seen)
         }
         samplingTrace?.taken(time, at: at, looked.coordinate, isHeld: held != nil)
         if held == nil {
@@ -58,15 +55,17 @@ extension Tracker {
         }
 
         if pending != nil {
-            for index in tracks.indices {
+            for index in tracks.indices where seen.keepsPrevious {
                 guard let trigger = tracks[index].selection?.previous else { continue }
                 recordPending(index, trigger, &effects)
             }
             settlePending(&effects)
         }
-        if isOpen || isSelected || (held == nil && settings.keepEngineFixes) {
-            var location = location(fix, time: time, at: held, event: .none, reason: nil)
-            for index in tracks.indices {
+        if seen.isOpen || seen.isSelected || (held == nil && settings.keepEngineFixes) {
+            var location = Location(
+                fix, time: time, at: now, held: held, event: .none, reason: nil, moving: motion.isMoving,
+                odometer: pastOdometer ?? odometer.metres, power: power)
+            for index in tracks.indices where seen.isSelected {
                 guard let trigger = tracks[index].selection?.current else { continue }
                 location.trackable = tracks[index].id
                 location.reason = opening ?? trigger.rawValue
@@ -74,19 +73,14 @@ extension Tracker {
             }
             location.trackable = nil
             location.reason = nil
-            if isOpen {
-                pending = PendingFix(location: location, isRecorded: isSelected, isHeld: held != nil)
-            } else if !isSelected, held == nil {
+            if seen.isOpen {
+                pending = PendingFix(location: location, isRecorded: seen.isSelected, isHeld: held != nil)
+            } else if !seen.isSelected, held == nil {
                 recordBeside(location, &effects)
             }
         }
-        if isOpen || pendingDue != nil { findPendingDue() }
-        if opening != nil, isTaken { segmentReason = nil }
-    }
-
-    private func isPast(_ time: UTCTime, _ index: Int) -> Bool {
-        if let recorded = tracks[index].recorded, time <= recorded { return true }
-        return tracks[index].sampler.newest.map { time <= $0.time } ?? false
+        if seen.isOpen || pendingDue != nil { findPendingDue() }
+        if opening != nil, seen.isTaken { segmentReason = nil }
     }
 
     /// Other rules of choice hold from the next fix on.
@@ -137,6 +131,38 @@ extension Tracker {
         hasFixSinceRecord = false
         counters.countRecord(location.event)
         effects.append(.record(location))
+    }
+}
+
+extension Tracker.Track {
+    /// The trackable's own part of `Tracker.sample`. In place: a track that is read member by member from outside is copied
+    /// each time.
+    /// - Parameter opens: the fix begins a segment.
+    mutating func take(
+        _ fix: LocationSampler.Selected, at: EventTime, resolution: Resolution?, standing: Bool, late: Bool,
+        opens: Bool, _ seen: inout Tracker.Taken
+    ) {
+        selection = nil
+        if late, isPast(fix.time) { return }
+        // An event that was dated by the clock of the host may lie a moment after the fix that comes next.
+        if !late, let recorded, fix.time < recorded { return }
+        seen.isTaken = true
+        if opens {
+            sampler.rebase(fix)
+            selection = .init(previous: nil, current: .first)
+        } else {
+            selection = sampler.take(
+                time: fix.time, coordinate: fix.coordinate, speed: fix.speed, course: fix.course,
+                accuracy: fix.accuracy, at: at, resolution: resolution, standing: standing)
+        }
+        if selection?.current != nil { seen.isSelected = true }
+        if selection?.previous != nil { seen.keepsPrevious = true }
+        if sampler.isOpen { seen.isOpen = true }
+    }
+
+    func isPast(_ time: UTCTime) -> Bool {
+        if let recorded, time <= recorded { return true }
+        return sampler.newest.map { time <= $0.time } ?? false
     }
 }
 
@@ -223,9 +249,10 @@ extension Tracker {
 
     /// The fate of the fix that waited is known.
     private mutating func settlePending(_ effects: inout [Effect]) {
-        guard let settled = pending else { return }
+        guard settings.keepEngineFixes, let settled = pending, !settled.isRecorded, !settled.isHeld else {
+            return pending = nil
+        }
         pending = nil
-        guard !settled.isRecorded, !settled.isHeld else { return }
         recordBeside(settled.location, &effects)
     }
 

@@ -253,7 +253,7 @@ public struct Tracker: Sendable {
         if let due = board.nextDeadline { next = min(next, due) }
         if let pendingDue { next = min(next, pendingDue) }
         if let due = heldBackDue { next = min(next, due) }
-        if let due = dwellDue { next = min(next, due) }
+        if !geofences.watches.isEmpty, let due = dwellDue { next = min(next, due) }
         return next.nanoseconds == .max ? nil : next
     }
 

@@ -20,7 +20,8 @@ public enum TrackerEvent: Sendable {
     case engineSet(Resolution?)
     /// A moving profile for a bounded time, then back by deadline; nil ends it.
     case profileChanged(Boost?)
-    case settingsReloaded(Tracker.Settings)
+    /// Apart from the others in memory, so that a fix is not passed on in the space of all settings.
+    indirect case settingsReloaded(Tracker.Settings)
     /// Every resolution is decided anew.
     case refreshRequested
     /// A span of days and hours began (true) or ended (false); the calendar is the agent's.
