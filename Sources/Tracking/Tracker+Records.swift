@@ -34,7 +34,8 @@ extension Tracker {
             altitudeMSL: fix.altitudeMSL, altitudeHAE: fix.altitudeHAE,
             horizontalAccuracy: held == nil ? fix.horizontalAccuracy : held?.accuracy,
             speed: held == nil ? fix.speed : 0, course: held == nil ? fix.course : nil, hdop: fix.hdop,
-            satellitesUsed: fix.satellitesUsed, mode: fix.mode, quality: fix.quality, moving: motion.isMoving,
+            satellitesUsed: fix.satellitesUsed, mode: fix.mode, quality: fix.quality,
+            moving: pastMoving ?? motion.isMoving,
             event: event, reason: reason, odometer: pastOdometer ?? odometer.metres, power: power)
     }
 
@@ -47,7 +48,8 @@ extension Tracker {
             trackable: nil, time: time, at: now, coordinate: anchor.coordinate,
             altitudeMSL: lastFix?.altitudeMSL, altitudeHAE: lastFix?.altitudeHAE, horizontalAccuracy: anchor.accuracy,
             speed: 0, hdop: fix?.hdop, satellitesUsed: fix?.satellitesUsed, mode: fix?.mode, quality: fix?.quality,
-            moving: motion.isMoving, event: event, reason: reason, odometer: odometer.metres, power: power)
+            moving: pastMoving ?? motion.isMoving, event: event, reason: reason, odometer: odometer.metres, power: power
+        )
     }
 
     /// The record of something that happened to the asset where it was last reported; nil before it has a place.
