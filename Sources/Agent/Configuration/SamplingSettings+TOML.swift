@@ -52,12 +52,15 @@ extension LocationSampler.Settings {
         _ table: TableReader, note: String? = nil, ruleNote: String? = nil, angleNote: String? = nil
     ) {
         table.read(
-            "rule", into: &rule, as: .word(LocationSampler.Rule.allCases.map { ($0.rawValue, $0) }), note: ruleNote ?? note)
+            "rule", into: &rule, as: .word(LocationSampler.Rule.allCases.map { ($0.rawValue, $0) }),
+            note: ruleNote ?? note)
         table.read("bound", into: &bound, as: .distance(.between(0.1, 10_000)), note: note)
         table.read("max_delay", into: &maxDelay, as: .duration(.between(1, 3600)), note: note)
         table.read("angle", into: &angle, as: ValueForm<Double>.angle().orOff, note: angleNote ?? note)
         table.read("speed_change", into: &speedChange, as: ValueForm<Double>.speed(.between(0, 100)).orOff, note: note)
-        table.read("elasticity", into: &elasticity, as: ValueForm<Double>.number("a factor", .between(0, 100)).orOff, note: note)
+        table.read(
+            "elasticity", into: &elasticity, as: ValueForm<Double>.number("a factor", .between(0, 100)).orOff,
+            note: note)
         table.read("min_gap", into: &minGap, as: .duration(.between(0, 86_400)), note: note)
     }
 }
