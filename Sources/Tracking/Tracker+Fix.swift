@@ -285,8 +285,13 @@ extension Tracker {
         halt = nil
         odometer.stop()
         segmentReason = nil
+        // The detector may be further already: what waited was of a trip, and the stop is one even where the next trip
+        // begins with the same fix.
+        pastMoving = false
         let stop = standing(anchor, time: decided, event: .motionchange, reason: reason.rawValue)
+        pastMoving = ended == nil ? nil : true
         closeSegments(before: stop, &effects)
+        pastMoving = false
         effects.append(
             .announceMotion(
                 MotionChange(
@@ -303,5 +308,6 @@ extension Tracker {
         departedAt = nil
         perform(cycle.parked(released: released, at: now), &effects)
         placed(&effects)
+        pastMoving = nil
     }
 }

@@ -126,6 +126,10 @@ extension Tracker {
     }
 
     private mutating func emit(_ location: Location, _ index: Int, _ effects: inout [Effect]) {
+        var location = location
+        // Dated back behind another record, or before the odometer was set.
+        location.odometer = min(max(location.odometer, recordedOdometer), odometer.metres)
+        recordedOdometer = location.odometer
         tracks[index].recorded = location.time
         lastRecordAt = now
         hasFixSinceRecord = false

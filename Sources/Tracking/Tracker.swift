@@ -80,6 +80,10 @@ public struct Tracker: Sendable {
     var heldBack: [HeldBack] = []
     /// The odometer of the fix that is recorded, where that is not the last one.
     var pastOdometer: Double?
+    /// Whether the asset moved when what is recorded now happened, where that is not as it is now.
+    var pastMoving: Bool?
+    /// What the last record told of the odometer.
+    var recordedOdometer = 0.0
     var odometer: Odometer
     var ring: FixRing
     var interval = MeasuredInterval()
