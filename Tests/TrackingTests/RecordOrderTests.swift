@@ -5,13 +5,13 @@ import Testing
 
 /// What a reader of the records may rely on, where one of them is dated back behind others.
 @Suite struct RecordOrderTests {
-    /// On the way at 12 m/s; the fence is entered with the last fix before a gap, which only the fix after it confirms.
+    /// On the way at 12 m/s; the fence is entered two fixes before a gap, which only the fix after it confirms.
     private func lostAtTheEdge() -> (script: Script, settings: Tracker.Settings) {
         var script = Script()
         script.stand(300)
         script.pullAway()
         script.drive(40)
-        let edge = script.north - 6
+        let edge = script.north - 18
         script.wait(100)
         script.north += 100
         script.drive(20)
@@ -53,13 +53,11 @@ import Testing
             var script = Script()
             script.stand(300)
             script.trip(metres: 500)
-            // One fix beyond the edge and back: the decision is open for the next ones.
+            // The trip ends while a crossing awaits its second fix.
             let edge = script.north + 8
             settings.geofences.fences = [.circle("yard", north: edge + 100, radius: 100)]
             script.stand(Double(lead))
             script.offset = PlanePoint(east: 0, north: 20)
-            script.stand(1)
-            script.offset = PlanePoint(east: 0, north: 10)
             script.stand(20)
             let course = Course(script, settings)
             var moving = true
