@@ -42,6 +42,9 @@ extension GeofenceMonitor {
         }
     }
 
+    /// Longer than a crossing takes to be decided at 1 Hz.
+    private static let confirmation = Duration.seconds(10)
+
     /// The first dated fix of this run within the hours: from here on the time of stays that began in another run can be told.
     mutating func firstFixReceived(time: UTCTime, at: EventTime) -> [Crossing] {
         awaitsDwells = false
@@ -50,6 +53,8 @@ extension GeofenceMonitor {
                 watches[index].enteredTime.milliseconds)
             watches[index].enteredAt = at - .milliseconds(overflow ? 0 : max(0, elapsed))
             resetDwell(index)
+            // Overdue by now, unless it is elsewhere: an EXIT must have the time to come first.
+            if let due = watches[index].dwellDue { watches[index].dwellDue = max(due, at + Self.confirmation) }
         }
         defer { owed = [] }
         return owed

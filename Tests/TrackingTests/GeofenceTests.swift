@@ -273,6 +273,15 @@ extension Course {
         }
     }
 
+    @Test func whoLeftWhileNobodyLookedDidNotDwell() {
+        let settings = Tracker.Settings.car([.circle("home", dwell: .seconds(600))])
+        let before = Course(parked, settings)
+        var script = later(than: parked, by: 3600)
+        script.north = 5000
+        script.stand(60)
+        #expect(Course(script, settings, restored: restored(before)).passages == ["exit home restart"])
+    }
+
     // MARK: restart
 
     @Test func insideBeforeAndOutsideAfterARestartIsAnExit() throws {
