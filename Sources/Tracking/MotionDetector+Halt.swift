@@ -50,7 +50,15 @@ extension MotionDetector {
         if silence > Self.seenBeforeSilence, distance > settings.stationaryRadius + Self.gapMargin {
             return resume(since)
         }
+        if isOnItsWay(distance, isOutside: outside) { return resume(since) }
         return endHalt(since, plane: plane)
+    }
+
+    /// What moves beyond the radius when a stop is due is none, whatever its own slow speed was taken for before.
+    private func isOnItsWay(_ distance: Double, isOutside: Bool) -> Bool {
+        guard distance > settings.stationaryRadius else { return false }
+        if window.evidence >= settings.resumeEvidence { return true }
+        return isOutside && window.vectorSpeed ?? 0 >= max(settings.stillSpeed, 1.5 * noise.speed)
     }
 
     /// Metres of agreed movement that may be a creep, and metres of creeping that are one for certain.
