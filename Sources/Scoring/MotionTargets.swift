@@ -118,10 +118,10 @@ extension MotionTarget {
         row("missed trips ≥ 300 m", .number, open: none, canyon: none, robustIn: [.openStreet, .canyon]) {
             Double($0.all.missed)
         },
-        row("merged trips", .number, open: none, canyon: none, robustIn: [.openStreet, .canyon]) {
+        row("merged trips", .number, open: none, canyon: none, robustIn: [.openStreet]) {
             Double($0.all.merged)
         },
-        row("stops not seen", .number, open: none, canyon: none, robustIn: [.openStreet, .canyon]) {
+        row("stops not seen", .number, open: none, canyon: none, robustIn: [.openStreet]) {
             Double($0.all.unseenStops)
         },
         row(
