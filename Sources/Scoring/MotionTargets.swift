@@ -118,10 +118,10 @@ extension MotionTarget {
         row("missed trips ≥ 300 m", .number, open: none, canyon: none, robustIn: [.openStreet, .canyon]) {
             Double($0.all.missed)
         },
-        row("merged trips", .number, open: none, canyon: none, robustIn: [.openStreet, .canyon]) {
+        row("merged trips", .number, open: none, canyon: none, robustIn: [.openStreet]) {
             Double($0.all.merged)
         },
-        row("stops not seen", .number, open: none, canyon: none, robustIn: [.openStreet, .canyon]) {
+        row("stops not seen", .number, open: none, canyon: none, robustIn: [.openStreet]) {
             Double($0.all.unseenStops)
         },
         row(
@@ -155,7 +155,7 @@ extension MotionTarget {
         row(
             "  of a blind end, after it could be known", .seconds, open: within(2, "±2"), canyon: within(2, "±2"),
             extreme(\.all, \.blindStopDelays)),
-        row("false stops", .number, open: none, canyon: none, robustIn: [.openStreet, .canyon]) {
+        row("false stops", .number, open: none, canyon: none, robustIn: [.openStreet]) {
             Double($0.all.falseStops)
         },
         row(

@@ -18,6 +18,8 @@ struct EvidenceWindow: Sendable {
         var clock: Double
         /// Metres; the velocities summed up to here.
         var path: PlanePoint
+        /// m/s; zero without Doppler.
+        var velocity: PlanePoint
         var coordinate: Coordinate
         /// nil without a velocity.
         var speed: Double?
@@ -28,10 +30,16 @@ struct EvidenceWindow: Sendable {
     private static let countMax = 384
     /// Metres by which path and displacement may always differ.
     private static let agreement = 3.0
+    /// Seconds by which the velocity of a receiver may lag behind its position: it is filtered more.
+    private static let lagMax = 1.0
+    /// Seconds of the briefest mean velocity.
+    private static let surgeSpan = 3.0
 
     private var entries = RingBuffer<Entry>(countMax: countMax)
     /// Index of the entry that the vector speed is measured from.
     private var short = 0
+    /// The same for the surge.
+    private var brief = 0
     private var displaced = Persistence()
     private var doppler: (velocity: PlanePoint, at: EventTime)?
 
@@ -39,16 +47,23 @@ struct EvidenceWindow: Sendable {
     private(set) var evidence = 0.0
     /// Metres per second of the vector speed over 5 s (10 s without Doppler); nil before so many seconds of fixes.
     private(set) var vectorSpeed: Double?
+    /// Metres per second of the velocity vector over 3 s; 0 without Doppler, or before so many seconds of fixes.
+    private(set) var surge = 0.0
+    /// Metres by the velocities alone, whatever the positions say; 0 without Doppler.
+    private(set) var path = 0.0
     /// The last fix told a velocity.
     private(set) var hasDoppler = false
 
     mutating func clear() {
         entries.removeAll()
         short = 0
+        brief = 0
         displaced.reset()
         doppler = nil
         evidence = 0
+        path = 0
         vectorSpeed = nil
+        surge = 0
     }
 
     /// Fixes before an instant stop counting: a halt is judged by itself.
@@ -77,7 +92,7 @@ struct EvidenceWindow: Sendable {
         hasDoppler = velocity != nil
         entries.append(
             Entry(
-                at: at, time: time, clock: clock, path: path, coordinate: fix.coordinate,
+                at: at, time: time, clock: clock, path: path, velocity: velocity ?? .zero, coordinate: fix.coordinate,
                 speed: velocity == nil ? nil : (fix.speed ?? velocity?.length), accuracy: fix.horizontalAccuracy))
         trim(to: max(15, 3 * interval))
         judge(fix, at: at, plane: plane, interval: interval)
@@ -118,6 +133,7 @@ struct EvidenceWindow: Sendable {
         guard number > 0 else { return }
         entries.removeFirst(number)
         short = max(0, short - number)
+        brief = max(0, brief - number)
     }
 
     private mutating func judge(_ fix: Fix, at: EventTime, plane: LocalPlane, interval: Double) {
@@ -127,9 +143,14 @@ struct EvidenceWindow: Sendable {
         let path = newest.path - first.path
 
         if hasDoppler {
-            let length = path.length
-            evidence = (displacement - path).length <= max(Self.agreement, length / 2) ? length : 0
+            let travelled = Self.travelled(path, displacement, by: newest.velocity - first.velocity, interval: interval)
+            let length = travelled.length
+            self.path = length
+            evidence = (displacement - travelled).length <= max(Self.agreement, length / 2) ? length : 0
+            judgeSurge(newest, interval: interval)
         } else {
+            surge = 0
+            self.path = 0
             let far = displacement.length > 3 * max(fix.horizontalAccuracy ?? FixFilter.unknownAccuracy, 5)
             displaced.observe(far, at: at)
             evidence = displaced.holds(3) ? displacement.length : 0
@@ -148,6 +169,33 @@ struct EvidenceWindow: Sendable {
         }
     }
 
+    /// The path, moved on by what the velocity lags behind while the asset speeds up or slows down: a car that pulls away is
+    /// metres ahead of its Doppler path, and these are the metres in which a start is to be seen. Within a sum over slow
+    /// fixes the velocity may be ahead as well.
+    private static func travelled(
+        _ path: PlanePoint, _ displacement: PlanePoint, by change: PlanePoint, interval: Double
+    ) -> PlanePoint {
+        let square = change.east * change.east + change.north * change.north
+        guard square > 1 else { return path }
+        let lead = displacement - path
+        let lag = (lead.east * change.east + lead.north * change.north) / square
+        return path + change * max(-interval / 2, min(lagMax, lag))
+    }
+
+    private mutating func judgeSurge(_ newest: Entry, interval: Double) {
+        let span = 0.98 * max(Self.surgeSpan, interval)
+        while brief + 2 < entries.count, newest.clock - entries[brief + 1].clock >= span { brief += 1 }
+        let start = entries[brief]
+        let seconds = newest.clock - start.clock
+        surge = seconds < span ? 0 : (newest.path - start.path).length / seconds
+    }
+
+    /// Metres per second as a vector has it, of the last fix; nil without Doppler.
+    var newestVelocity: PlanePoint? { hasDoppler ? entries.last?.velocity : nil }
+
+    /// Seconds that the window spans.
+    var span: Double { entries.isEmpty ? 0 : entries[entries.count - 1].clock - entries[0].clock }
+
     /// The entries from the first of the newest run of slow fixes, at most `back` seconds old.
     func quietRun(below speed: Double, back: Double) -> [Entry] {
         guard let newest = entries.last else { return [] }
@@ -158,12 +206,14 @@ struct EvidenceWindow: Sendable {
         return (index..<entries.count).map { entries[$0] }
     }
 
-    /// Metres by the speeds of the window, without the step to the last fix; 0 without Doppler.
-    var travelledBeforeNewest: Double {
+    /// Metres by the speeds of the window below a limit, without the step to the last fix; 0 without Doppler.
+    func travelledBeforeNewest(below limit: Double) -> Double {
         guard entries.count > 2 else { return 0 }
         var metres = 0.0
         for index in 1..<(entries.count - 1) {
-            guard let before = entries[index - 1].speed, let now = entries[index].speed else { continue }
+            guard let before = entries[index - 1].speed, let now = entries[index].speed, max(before, now) < limit else {
+                continue
+            }
             metres += (before + now) / 2 * (entries[index].clock - entries[index - 1].clock)
         }
         return metres

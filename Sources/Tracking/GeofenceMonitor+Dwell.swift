@@ -42,7 +42,10 @@ extension GeofenceMonitor {
         }
     }
 
-    /// The first dated fix of this run: from here on the time of stays that began in another run can be told.
+    /// Longer than a crossing takes to be decided at 1 Hz.
+    private static let confirmation = Duration.seconds(10)
+
+    /// The first dated fix of this run within the hours: from here on the time of stays that began in another run can be told.
     mutating func firstFixReceived(time: UTCTime, at: EventTime) -> [Crossing] {
         awaitsDwells = false
         for index in watches.indices where watches[index].enteredAt == nil {
@@ -50,12 +53,22 @@ extension GeofenceMonitor {
                 watches[index].enteredTime.milliseconds)
             watches[index].enteredAt = at - .milliseconds(overflow ? 0 : max(0, elapsed))
             resetDwell(index)
+            // Overdue by now, unless it is elsewhere: an EXIT must have the time to come first.
+            if let due = watches[index].dwellDue { watches[index].dwellDue = max(due, at + Self.confirmation) }
         }
         defer { owed = [] }
         return owed
     }
 
-    /// Crossings that have no time yet.
+    /// Nobody watched for a while: what would be a long stay by now must first be seen to go on.
+    mutating func beganAnew(at: EventTime) {
+        for index in watches.indices where watches[index].dwellDue != nil {
+            guard let dwell = fences[watches[index].fence].dwell else { continue }
+            watches[index].dwellDue = at + dwell
+        }
+    }
+
+    /// Crossings that cannot be recorded yet.
     mutating func owe(_ crossings: [Crossing]) { owed += crossings }
 
     mutating func resetDwell(_ index: Int) {

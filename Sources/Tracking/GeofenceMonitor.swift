@@ -49,7 +49,7 @@ public struct GeofenceMonitor: Sendable {
     var last: Sighting?
     /// A fence has another shape than in the run before.
     private var hasOtherShapes = false
-    /// Crossings that could not be recorded before the first dated fix.
+    /// Crossings that could not be recorded yet, before the first dated fix or outside the hours.
     var owed: [Crossing] = []
     var awaitsDwells = false
     /// The earliest fix that a decision is waiting for the confirmation of.
@@ -96,7 +96,7 @@ public struct GeofenceMonitor: Sendable {
     /// There is nothing to watch.
     public var isEmpty: Bool { fences.isEmpty }
 
-    /// Something waits for the first dated fix of this run.
+    /// Something waits for the next dated fix.
     var awaitsFix: Bool { awaitsDwells || !owed.isEmpty }
 
     /// Ids of the fences that the asset is inside of, told or not, in no particular order.

@@ -11,11 +11,18 @@ extension MotionDetector {
         evidence.distance = distance
         isRestless = outside || window.evidence >= Self.restlessEvidence
 
+        if !isRestless { noteNoise(at: at) }
+        let outsideEvidence = max(settings.outsideEvidence, Self.outsideNoise * noise.path)
+        surging.observe(
+            window.surge >= max(Self.surgeSpeed, Self.surgeNoise * noise.speed) && window.evidence >= outsideEvidence,
+            at: at)
         beyondFence.observe(
-            distance > settings.stationaryRadius && window.evidence >= settings.startEvidence, at: at)
-        outsideFence.observe(outside && window.evidence >= settings.outsideEvidence, at: at)
+            distance > settings.stationaryRadius
+                && window.evidence >= max(settings.startEvidence, Self.startNoise * noise.path), at: at)
+        outsideFence.observe(outside && window.evidence >= outsideEvidence, at: at)
         beyondBackup.observe(fromAnchor > settings.backupRadius, at: at)
         let delay = settings.motionTriggerDelay
+        if surging.holds(settings.consecutiveFixes, for: delay) { return depart(.speed) }
         if beyondFence.holds(settings.consecutiveFixes, for: delay) { return depart(.speed) }
         if outsideFence.holds(settings.consecutiveFixes, for: delay) { return depart(.fence) }
         if beyondBackup.holds(3, for: delay) { return depart(.backupFence) }
@@ -24,6 +31,14 @@ extension MotionDetector {
         followDrift(fix, outside: outside, distance: distance, fromAnchor: fromAnchor, at: at, plane: plane)
         return nil
     }
+
+    /// m/s over 3 s that no receiver invents, if its positions agree: the fence need not be left first.
+    private static let surgeSpeed = 3.5
+    /// The same as a multiple of the speed that this receiver reports while parked.
+    private static let surgeNoise = 6.0
+    /// Evidence as a multiple of what noise alone makes of it.
+    private static let startNoise = 3.0
+    private static let outsideNoise = 2.4
 
     func isOutside(_ distance: Double, _ fix: Fix) -> Bool {
         distance - min(fix.horizontalAccuracy ?? FixFilter.unknownAccuracy, 20) > settings.stationaryRadius

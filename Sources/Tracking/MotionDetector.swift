@@ -32,6 +32,14 @@ public struct MotionDetector: Sendable {
         var reason: MotionReason
     }
 
+    /// A halt that was thought to have ended.
+    struct Former: Sendable {
+        var since: Moment
+        var anchor: StoredState.Anchor
+        var creep: CreepLog
+        var resumed: EventTime
+    }
+
     /// What an observation came to.
     enum Transition: Sendable {
         /// The first place was found.
@@ -45,6 +53,8 @@ public struct MotionDetector: Sendable {
         case crept(from: StoredState.Anchor)
         /// stopping → moving.
         case resumed(from: Moment)
+        /// Still stopping, and since before the last resumption, which was noise.
+        case stoodOn
         /// Parked since the standstill.
         case stopped(MotionReason, standstill: UTCTime)
         /// Parked and left again while nobody looked: both changes at once.
@@ -61,6 +71,7 @@ public struct MotionDetector: Sendable {
     /// Follows the slow component of the receiver's error, so that the fence stays around the fixes.
     var fenceCentre: Coordinate?
     var window = EvidenceWindow()
+    var noise = SpeedNoise()
     /// The numbers of the last decision.
     var evidence = MotionEvidence()
     /// A fix of the last look was beyond the fence by more than its accuracy, or the window shows movement.
@@ -77,10 +88,16 @@ public struct MotionDetector: Sendable {
     var warmUntil = EventTime(nanoseconds: .min)
     private var firstSettling: EventTime?
     var place = PlaceEstimate(countMax: 64)
-    /// The end of the last creep within the halt, and where the asset has stood since.
-    var creep: Moment?
+    /// The creeps within the halt, and where the asset has stood since the last one.
+    var creep = CreepLog()
     var placeAfterCreep = PlaceEstimate(countMax: 64)
+    var former: Former?
+    /// Halts in a row that lie a few metres apart.
+    var queueing = 0
+    /// Metres; the longest path in the window lately, whatever the positions say: since an instant, and for as long before.
+    var path = (before: 0.0, now: 0.0, since: EventTime.zero)
     var outsidePlace = PlaceEstimate(countMax: 128)
+    var surging = Persistence()
     var beyondFence = Persistence()
     var outsideFence = Persistence()
     var beyondBackup = Persistence()
@@ -88,6 +105,7 @@ public struct MotionDetector: Sendable {
     var outsideWithHint = Persistence()
     private var settlingFixes = 0
     var lastDrift: EventTime?
+    private var lastNoise: EventTime?
     var drift = PlanePoint.zero
     /// Beginning of the halt, or else the last fix, before a restart.
     var restoredStandstill: UTCTime?
@@ -96,6 +114,13 @@ public struct MotionDetector: Sendable {
     static let coldAfter = 60.0
     /// Seconds for which it is.
     private static let warmUp = 30.0
+    /// m/s of a single fix with which a halt begins: a speed that is filtered over a second has not come to rest with the
+    /// wheels.
+    private static let quietSpeed = 0.9
+    /// m/s of a single fix below which the metres before a halt was seen were noise; above, it was coming to rest.
+    static let noiseSpeedMax = 0.6
+    /// Seconds into a halt from which records carry its place.
+    static let holdAfter = 2.0
     /// Metres of agreed movement that a parked receiver seldom shows.
     static let restlessEvidence = 3.0
     /// Metres beyond the radius that a first fix after a gap may be off.
@@ -214,6 +239,7 @@ public struct MotionDetector: Sendable {
         primed = nil
         toldDeparture = nil
         isRestless = false
+        former = nil
         resetPersistence()
         return .departed(reason)
     }
@@ -224,19 +250,31 @@ public struct MotionDetector: Sendable {
         guard !settings.disableStopDetection, let speed = window.vectorSpeed, speed < settings.stillSpeed else {
             return nil
         }
-        let run = window.quietRun(below: 0.7, back: 6)
+        let run = window.quietRun(below: Self.quietSpeed, back: 6)
         guard let first = run.first else { return nil }
         state = .stopping(since: Moment(at: first.at, time: first.time))
-        creep = nil
+        outsidePlace.reset()
+        path = (before: 0, now: 0, since: at)
+        placeAfterCreep.reset()
         place.reset()
         for entry in run where isAnchorable(entry.accuracy, at: entry.at) {
             place.add(entry.coordinate, accuracy: entry.accuracy, at: entry.at)
         }
         anchor =
             place.median() ?? StoredState.Anchor(coordinate: first.coordinate, accuracy: first.accuracy)
+        creep.begin(at: anchor?.coordinate ?? first.coordinate)
+        noteQueue(since: first.at)
         window.forget(before: first.at)
         resetPersistence()
         return .halted
+    }
+
+    /// The asset stands: what the receiver says of its speed is noise.
+    mutating func noteNoise(at: EventTime) {
+        let elapsed = lastNoise.map { at.seconds(since: $0) } ?? 0
+        lastNoise = at
+        guard at >= warmUntil, let velocity = window.newestVelocity else { return }
+        noise.observe(velocity.length, elapsed: elapsed)
     }
 
     func isAnchorable(_ accuracy: Double?, at: EventTime) -> Bool {

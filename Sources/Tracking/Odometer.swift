@@ -61,20 +61,27 @@ public struct Odometer: Sendable {
         metres += distance - paid
     }
 
+    /// The noise of a velocity vector across the direction of travel makes its length too large, the more the slower the
+    /// asset is: half of the square of the noise lies across.
+    private static func withoutNoise(_ speed: Double, _ noise: Double) -> Double {
+        max(0, speed * speed - noise * noise / 2).squareRoot()
+    }
+
     /// So many metres were noise.
     mutating func takeBack(_ distance: Double) { debt += max(0, distance) }
 
     mutating func addGap(_ distance: Double) { gapMetres += distance }
 
     /// Doppler first: it does not see jumps. Otherwise the straight line, once it stands out of the noise.
-    mutating func advance(to fix: Fix, time: UTCTime, at: EventTime, speedMax: Double) {
+    /// - Parameter noise: m/s that the receiver reports of an asset that stands, root mean square; 0 = unknown.
+    mutating func advance(to fix: Fix, time: UTCTime, at: EventTime, speedMax: Double, noise: Double = 0) {
         guard let last, let counted else { return start(at: fix, time: time, at: at) }
         let seconds = Elapsed.seconds(from: (last.time, last.at), to: (time, at))
         if seconds <= Self.stepMax, let before = last.speed, let now = fix.speed,
             (0...speedMax).contains(before), (0...speedMax).contains(now),
             max(last.accuracy ?? 0, fix.horizontalAccuracy ?? 0) <= Self.accuracyMax
         {
-            add((before + now) / 2 * seconds)
+            add(Self.withoutNoise((before + now) / 2, noise) * seconds)
             return start(at: fix, time: time, at: at)
         }
         let chord = counted.distance(to: fix.coordinate)

@@ -35,7 +35,9 @@ extension Tracker {
         if let due = gapDue, due <= now { gapBegan(&effects) }
         // A halt that is dated anew from its last creep may be over by that date too.
         for _ in 0..<2 {
-            if windowOpen, let transition = motion.deadlineReached(at: now) { perform(transition, &effects) }
+            if windowOpen, let transition = motion.deadlineReached(at: now, plane: plane) {
+                perform(transition, &effects)
+            }
         }
         towDeadlineReached(&effects)
         if let due = heartbeatDue, due <= now { heartbeat(&effects) }

@@ -10,18 +10,17 @@ extension Tracker {
         if let lastFixAt, gap.voidEpochs == 0 { interval.observe(now.seconds(since: lastFixAt)) }
         follow(fix.coordinate)
         let stepped = clockStepped(to: time)
-        if verdict == .admittedAfterClockStep { forgetRecords(from: time) }
         if (silence ?? 0) >= Odometer.gap { haltWasUnseen = true }
         let afterGap = gap.isOpen || (silence ?? 0) >= gapAfterSeconds
         if afterGap || stepped || verdict != .admitted {
             // Nothing is known about the way between the fixes on both sides.
             closeSegments(&effects)
             for index in tracks.indices { tracks[index].sampler.restart() }
-            if stepped || verdict == .admittedAfterClockStep { engineRecorded = nil }
+            // Not before: a fix that waited is recorded by the old clock.
+            if stepped || verdict == .admittedAfterClockStep { forgetRecords(from: time) }
             ring.removeAll()
             if verdict == .admittedAfterJump || stepped {
                 motion.forgetEvidence()
-                releaseAll(&effects)
                 geofences.forgetEvidence()
             }
             if verdict == .admittedAfterJump {
@@ -44,7 +43,7 @@ extension Tracker {
         redateDeparture(time)
         if let restored = restoredFix { firstFixAfterRestart(restored, &effects) }
         hasFixSinceRecord = true
-        if geofences.awaitsFix { fencesSawFirstFix(&effects) }
+        if windowOpen, geofences.awaitsFix { fencesSawFirstFix(&effects) }
 
         guard windowOpen else {
             stopOutsideHours(&effects)
@@ -105,7 +104,6 @@ extension Tracker {
         let told = Double(time.milliseconds) - Double(last.milliseconds)
         let step = told - 1000 * now.seconds(since: lastFixAt)
         guard abs(step) > 2000 else { return false }
-        if step < 0 { forgetRecords(from: time) }
         // A trip keeps its length. Less may be a reader that was held up, and comes right by itself.
         if abs(step) > 10_000, abs(step) < 1e15, let start = trip?.start {
             trip?.start = start + .milliseconds(Int64(step))
@@ -132,7 +130,7 @@ extension Tracker {
         case .halted:
             if case .stopping(let moment) = motion.state { halt = moment }
             haltWasUnseen = false
-            odometer.takeBack(motion.window.travelledBeforeNewest)
+            odometer.takeBack(motion.window.travelledBeforeNewest(below: MotionDetector.noiseSpeedMax))
             if let fix = lastFix, let time = fix.time { take(fix, time: time, &effects) }
         case .crept(let from):
             if case .stopping(let moment) = motion.state {
@@ -143,6 +141,11 @@ extension Tracker {
             if let fix = lastFix, let time = fix.time, now == lastFixAt { take(fix, time: time, &effects) }
         case .resumed(let from):
             resumed(from: from, &effects)
+        case .stoodOn:
+            if case .stopping(let moment) = motion.state { halt = moment }
+            trip?.idle -= lastIdle
+            lastIdle = 0
+            if let fix = lastFix, let time = fix.time { take(fix, time: time, &effects) }
         case .stopped(let reason, let standstill):
             announceStop(reason, standstill: present(standstill), &effects)
         case .stoppedAndDeparted(let standstill):
@@ -167,7 +170,9 @@ extension Tracker {
         case .moving:
             advance(fix, time: time, at: now, &effects)
         case .stopping(let since):
-            guard settings.motion.staticNavigation, now.seconds(since: since.at) > 5, let anchor = motion.anchor else {
+            guard settings.motion.staticNavigation, now.seconds(since: since.at) > MotionDetector.holdAfter,
+                let anchor = motion.anchor
+            else {
                 report(fix, time: time, at: now, held: nil, &effects)
                 return
             }
@@ -176,7 +181,8 @@ extension Tracker {
     }
 
     private mutating func advance(_ fix: Fix, time: UTCTime, at: EventTime, _ effects: inout [Effect]) {
-        odometer.advance(to: fix, time: time, at: at, speedMax: settings.admission.speedMax)
+        odometer.advance(
+            to: fix, time: time, at: at, speedMax: settings.admission.speedMax, noise: motion.noise.speed)
         if let speed = motion.window.vectorSpeed, motion.window.hasDoppler, speed > trip?.maxSpeed ?? 0,
             speed <= settings.admission.speedMax
         {
@@ -188,7 +194,8 @@ extension Tracker {
     /// - Parameter told: the departure where it was told and not found.
     private mutating func departed(_ reason: MotionReason, at told: UTCTime? = nil, _ effects: inout [Effect]) {
         guard let fix = lastFix, let fixTime = fix.time else { return }
-        let index = ring.departure(notBefore: nil, plane: plane, interval: interval.seconds)
+        let index = ring.departure(
+            notBefore: nil, plane: plane, interval: interval.seconds, noise: motion.noise.speed)
         let departure = index.map { ring[$0] }
         let from = departure?.fix ?? fix
         var time = told ?? from.time ?? fixTime
@@ -230,9 +237,13 @@ extension Tracker {
         self.halt = nil
         let anchor = motion.anchor
         motion.anchor = nil
-        guard let index = ring.departure(notBefore: halt.at, plane: plane, interval: interval.seconds) else { return }
+        guard
+            let index = ring.departure(
+                notBefore: halt.at, plane: plane, interval: interval.seconds, noise: motion.noise.speed)
+        else { return }
         let from = ring[index]
-        trip?.idle += max(0, from.at.seconds(since: halt.at))
+        lastIdle = max(0, from.at.seconds(since: halt.at))
+        trip?.idle += lastIdle
         if let anchor {
             let moved = anchor.coordinate.distance(to: from.coordinate)
             if haltWasUnseen {
@@ -253,7 +264,9 @@ extension Tracker {
         for position in (index + 1)..<ring.count {
             let entry = ring[position]
             let fix = entry.fix
-            odometer.advance(to: fix, time: entry.time, at: entry.at, speedMax: settings.admission.speedMax)
+            odometer.advance(
+                to: fix, time: entry.time, at: entry.at, speedMax: settings.admission.speedMax,
+                noise: motion.noise.speed)
             report(fix, time: entry.time, at: entry.at, held: nil, late: true, &effects)
         }
     }
@@ -272,8 +285,13 @@ extension Tracker {
         halt = nil
         odometer.stop()
         segmentReason = nil
+        // The detector may be further already: what waited was of a trip, and the stop is one even where the next trip
+        // begins with the same fix.
+        pastMoving = false
         let stop = standing(anchor, time: decided, event: .motionchange, reason: reason.rawValue)
+        pastMoving = ended == nil ? nil : true
         closeSegments(before: stop, &effects)
+        pastMoving = false
         effects.append(
             .announceMotion(
                 MotionChange(
@@ -290,5 +308,6 @@ extension Tracker {
         departedAt = nil
         perform(cycle.parked(released: released, at: now), &effects)
         placed(&effects)
+        pastMoving = nil
     }
 }

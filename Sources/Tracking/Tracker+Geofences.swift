@@ -65,7 +65,7 @@ extension Tracker {
         for crossing in geofences.deadlineReached(at: now) { record(crossing, &effects) }
     }
 
-    /// The first dated fix of this run.
+    /// The first dated fix of this run within the hours.
     mutating func fencesSawFirstFix(_ effects: inout [Effect]) {
         guard let time = lastFix?.time else { return }
         for crossing in geofences.firstFixReceived(time: time, at: now) { record(crossing, &effects) }
@@ -75,12 +75,12 @@ extension Tracker {
         settings.geofences = fences
         releaseAll(&effects)
         let crossings = geofences.settingsChanged(fences)
-        if utc(at: now) == nil {
+        if utc(at: now) == nil || !windowOpen {
             geofences.owe(crossings)
         } else {
             for crossing in crossings { record(crossing, &effects) }
         }
-        if motion.state == .stationary { placed(&effects) }
+        if windowOpen, motion.state == .stationary { placed(&effects) }
         recompute(&effects)
     }
 

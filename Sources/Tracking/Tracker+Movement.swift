@@ -76,6 +76,7 @@ extension Tracker {
         guard metres.isFinite else { return }
         let before = odometer.metres
         odometer.set(metres)
+        recordedOdometer = odometer.metres
         trip?.startOdometer += odometer.metres - before
     }
 }

@@ -30,7 +30,7 @@ extension Tracker {
         _ fix: Fix, time: UTCTime, at held: StoredState.Anchor?, event: LocationEvent, reason: String?
     ) -> Location {
         Location(
-            fix, time: time, at: now, held: held, event: event, reason: reason, moving: motion.isMoving,
+            fix, time: time, at: now, held: held, event: event, reason: reason, moving: pastMoving ?? motion.isMoving,
             odometer: pastOdometer ?? odometer.metres, power: power)
     }
 
@@ -43,7 +43,8 @@ extension Tracker {
             trackable: nil, time: time, at: now, coordinate: anchor.coordinate,
             altitudeMSL: lastFix?.altitudeMSL, altitudeHAE: lastFix?.altitudeHAE, horizontalAccuracy: anchor.accuracy,
             speed: 0, hdop: fix?.hdop, satellitesUsed: fix?.satellitesUsed, mode: fix?.mode, quality: fix?.quality,
-            moving: motion.isMoving, event: event, reason: reason, odometer: odometer.metres, power: power)
+            moving: pastMoving ?? motion.isMoving, event: event, reason: reason, odometer: odometer.metres, power: power
+        )
     }
 
     /// The record of something that happened to the asset where it was last reported; nil before it has a place.
@@ -67,7 +68,7 @@ extension Tracker {
         switch motion.state {
         case .waiting, .settling, .moving: return nil
         case .stationary: return motion.anchor
-        case .stopping(let since): return now.seconds(since: since.at) > 5 ? motion.anchor : nil
+        case .stopping(let since): return now.seconds(since: since.at) > MotionDetector.holdAfter ? motion.anchor : nil
         }
     }
 }

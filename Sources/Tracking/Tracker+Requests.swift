@@ -19,7 +19,7 @@ extension Tracker {
             departAtOnce(.pace, &effects)
         case (.moving, .stopping(let since)):
             motion.forgetEvidence()
-            perform(motion.resume(since), &effects)
+            perform(motion.resumeAtOnce(since), &effects)
         case (.stationary, .waiting), (.stationary, .settling), (.stationary, .moving), (.stationary, .stopping):
             motion.anchor =
                 ring.recentPlace(accuracyMax: settings.motion.anchorAccuracy)

@@ -63,7 +63,7 @@ extension Tracker {
         }
         if seen.isOpen || seen.isSelected || (held == nil && settings.keepEngineFixes) {
             var location = Location(
-                fix, time: time, at: now, held: held, event: .none, reason: nil, moving: motion.isMoving,
+                fix, time: time, at: now, held: held, event: .none, reason: nil, moving: pastMoving ?? motion.isMoving,
                 odometer: pastOdometer ?? odometer.metres, power: power)
             for index in tracks.indices where seen.isSelected {
                 guard let trigger = tracks[index].selection?.current else { continue }
@@ -126,6 +126,10 @@ extension Tracker {
     }
 
     private mutating func emit(_ location: Location, _ index: Int, _ effects: inout [Effect]) {
+        var location = location
+        // Dated back behind another record, or before the odometer was set.
+        location.odometer = min(max(location.odometer, recordedOdometer), odometer.metres)
+        recordedOdometer = location.odometer
         tracks[index].recorded = location.time
         lastRecordAt = now
         hasFixSinceRecord = false

@@ -5,7 +5,8 @@ extension Tracker {
     /// Whether it is within them; true where there are none.
     public var inHours: Bool { windowOpen }
 
-    /// Outside its hours the asset counts as parked, without heartbeats; fixes only keep the time.
+    /// Outside its hours the asset counts as parked, without heartbeats, and nothing is recorded but a panic; fixes
+    /// only keep the time.
     mutating func timeWindowChanged(open: Bool, _ effects: inout [Effect]) {
         guard open != windowOpen else { return }
         windowOpen = open
@@ -15,6 +16,9 @@ extension Tracker {
             // Where it was parked then is no news: the first heartbeat comes when it is due from here.
             lastRecordAt = lastRecordAt.map { _ in now }
             motion.beginAnew()
+            geofences.beganAnew(at: now)
+            // Also one that was released: it followed the asset until the hours ended, and is wanted again.
+            awaken(&effects)
         } else {
             stopOutsideHours(&effects)
         }

@@ -80,6 +80,10 @@ public struct Tracker: Sendable {
     var heldBack: [HeldBack] = []
     /// The odometer of the fix that is recorded, where that is not the last one.
     var pastOdometer: Double?
+    /// Whether the asset moved when what is recorded now happened, where that is not as it is now.
+    var pastMoving: Bool?
+    /// What the last record told of the odometer.
+    var recordedOdometer = 0.0
     var odometer: Odometer
     var ring: FixRing
     var interval = MeasuredInterval()
@@ -100,6 +104,8 @@ public struct Tracker: Sendable {
     var halt: MotionDetector.Moment?
     /// Within the halt nothing was seen for so long that the way since is not known.
     var haltWasUnseen = false
+    /// Seconds of the halt that ended last, as counted in the trip.
+    var lastIdle = 0.0
     var gap = Gap()
     var power = PowerState()
     var pendingPower: PendingPower?

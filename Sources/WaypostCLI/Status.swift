@@ -88,6 +88,9 @@ private struct StatusSummary: Decodable {
     var queue: Queue
     var endpoints: [Endpoint]
 
+    /// More would push what is wrong off the page.
+    private static let trackablesShown = 20
+
     var text: String {
         var lines = ["waypost \(version): \(health)"]
         lines.append(
@@ -105,9 +108,12 @@ private struct StatusSummary: Decodable {
             "track      \(motion.kept) kept, \(motion.trips) trips, \(motion.stops) stops, "
                 + "odometer \(Int(motion.odometer)) m")
         lines.append("engine     \(motion.engine.text)")
-        for (trackable, entry) in motion.resolutions.sorted(by: { $0.key < $1.key }) {
+        let shown = motion.resolutions.sorted(by: { $0.key < $1.key }).prefix(Self.trackablesShown)
+        for (trackable, entry) in shown {
             lines.append("trackable  \(trackable): \(entry.text)")
         }
+        let more = motion.resolutions.count - shown.count
+        if more > 0 { lines.append("           and \(more) trackables more: see --json") }
         if let geofences = motion.geofences, geofences.fences > 0 { lines.append("geofences  \(geofences.text)") }
         lines.append("queue      \(queue.depth) rows")
         for endpoint in endpoints {

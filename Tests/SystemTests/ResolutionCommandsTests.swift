@@ -20,6 +20,9 @@ import Testing
                 far_without_subscriber = { priority = "low", interval = "60s", displacement = "100m" }
                 [[trackable]]
                 id = "load"
+                [resolution.apply_without_constraints]
+                battery_threshold = 20
+                low_battery_multiplier = 2.0
                 """)
         daemon = try rig.startDaemon()
         try daemon.waitFor("receiver serial")
@@ -113,6 +116,31 @@ import Testing
         return try #require(try JSONSerialization.jsonObject(with: Data(reply)) as? [String: Any])
     }
 
+    private func load() throws -> [String: Any] {
+        let motion = try rig.status().report["motion"] as? [String: Any]
+        return try #require((motion?["resolutions"] as? [String: Any])?["load"] as? [String: Any])
+    }
+
+    @Test func aProgramTellsOfTheBatteryThatItReads() throws {
+        #expect(try ask(#"{"do":"power","percent":19,"charging":false}"#)["ok"] as? Bool == true)
+        let low = try load()
+        #expect(low["battery_low"] as? Bool == true && low["interval_ms"] as? Int == 6000)
+        // With the charger the level does not matter.
+        #expect(try ask(#"{"do":"power","external":true,"percent":19}"#)["ok"] as? Bool == true)
+        let charged = try load()
+        #expect(charged["battery_low"] as? Bool == false && charged["interval_ms"] as? Int == 3000)
+    }
+
+    @Test func aBoostHoldsForAllTrackablesUntilItIsCleared() throws {
+        let boost = #"{"do":"boost","seconds":600,"resolution":{"priority":"high","interval_ms":500,"displacement":1}}"#
+        let engine = try #require(try ask(boost)["engine"] as? [String: Any])
+        #expect(engine["interval_ms"] as? Int == 500)
+        #expect(try load()["interval_ms"] as? Int == 500)
+        #expect(try call(["status"]).text.contains("\nboost "))
+        #expect(try ask(#"{"do":"boost","clear":true}"#)["ok"] as? Bool == true)
+        #expect(try load()["interval_ms"] as? Int == 3000)
+    }
+
     @Test func theSocketJudgesWhatTheCommandsCannotSay() throws {
         func code(_ line: String) throws -> String? { (try ask(line)["error"] as? [String: Any])?["code"] as? String }
         #expect(
@@ -126,6 +154,14 @@ import Testing
         #expect(try code(#"{"do":"subscriber","trackable":"van"}"#) == "bad-request")
         #expect(try code(#"{"do":"subscriber","add":"a","remove":"a","trackable":"van"}"#) == "bad-request")
         #expect(try code(#"{"do":"subscriber","add":"","trackable":"van"}"#) == "bad-request")
+        #expect(try code(#"{"do":"power"}"#) == "bad-request")
+        #expect(try code(#"{"do":"power","percent":101}"#) == "bad-request")
+        #expect(try code(#"{"do":"boost"}"#) == "bad-request")
+        #expect(try code(#"{"do":"boost","clear":true,"seconds":5}"#) == "bad-request")
+        #expect(
+            try code(
+                #"{"do":"boost","seconds":3601,"resolution":{"priority":"high","interval_ms":1,"displacement":0}}"#)
+                == "bad-request")
         #expect(try code(#"{"do":"fly"}"#) == "unknown-verb")
         #expect(try ask(#"{"id":4,"do":"refresh"}"#)["ok"] as? Bool == true)
         let engine = try #require(try ask(#"{"do":"engine"}"#)["engine"] as? [String: Any])

@@ -4,7 +4,7 @@ import Testing
 import Tracking
 
 @Suite struct DepartureTests {
-    @Test func pullAwayIsSeenWithinFortyMetresAndDatedBackToTheParkingPlace() throws {
+    @Test func pullAwayIsSeenWithinThirtyMetresAndDatedBackToTheParkingPlace() throws {
         var script = Script()
         script.stand(300)
         let departure = script.elapsed
@@ -15,7 +15,7 @@ import Tracking
         #expect(start.reason == .speed)
         // s = a/2 t² at 1.5 m/s².
         let seconds = start.at.seconds - departure
-        #expect(0.75 * seconds * seconds <= 40)
+        #expect(0.75 * seconds * seconds <= 30)
         #expect(abs(try #require(start.since).seconds - departure) <= 2)
 
         let record = try #require(course.records(.motionchange).last)

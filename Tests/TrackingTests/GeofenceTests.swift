@@ -97,13 +97,16 @@ extension Course {
     }
 
     @Test func backDatedFixesGiveTheTrueTimeOfTheExit() throws {
-        let script = trip(metres: 1000)
-        let course = Course(script, .car([.circle("home", radius: 15)]))
+        // On foot, so that the start is noticed late.
+        var script = parked
+        script.drive(5, to: 1.2)
+        script.drive(120)
+        let course = Course(script, .car([.circle("home", radius: 10)]))
         let exit = try #require(course.crossings.last)
         let departure = try #require(course.changes.last { $0.moving })
         // The edge was crossed before the departure was noticed.
         #expect(exit.time < departure.decided! && exit.time > departure.since!)
-        #expect(Script.plane.point(exit.coordinate).north < 30)
+        #expect(Script.plane.point(exit.coordinate).north < 20)
     }
 
     @Test func aParkedReceiverThatDriftsAcrossTheEdgeCrossesNothing() {
@@ -268,6 +271,15 @@ extension Course {
             #expect(course.passages == ["enter town initial", "enter bridge", "dwell town", "exit bridge"])
             #expect(zip(course.records, course.records.dropFirst()).allSatisfy { $0.time <= $1.time }, "\(wait)")
         }
+    }
+
+    @Test func whoLeftWhileNobodyLookedDidNotDwell() {
+        let settings = Tracker.Settings.car([.circle("home", dwell: .seconds(600))])
+        let before = Course(parked, settings)
+        var script = later(than: parked, by: 3600)
+        script.north = 5000
+        script.stand(60)
+        #expect(Course(script, settings, restored: restored(before)).passages == ["exit home restart"])
     }
 
     // MARK: restart

@@ -178,6 +178,74 @@ import Tracking
         #expect(course.records.map(\.event) == [.motionchange])
     }
 
+    private static func fenced(dwell: Duration? = nil) -> Tracker.Settings {
+        var settings = Tracker.Settings.car
+        settings.geofences.fences = [
+            Geofence(id: "depot", shape: .circle(centre: Script.origin, radius: 100), dwell: dwell)
+        ]
+        return settings
+    }
+
+    @Test func fencesThatChangeOutsideTheHoursAreToldWhenTheyBegin() {
+        var script = parked()
+        script.happen(Self.closed)
+        script.stand(100)
+        script.happen(
+            .fencesChanged([Geofence(id: "yard", shape: .circle(centre: Script.origin, radius: 200))]))
+        script.stand(100)
+        script.happen(Self.open)
+        let start = script.elapsed
+        script.stand(100)
+        let crossings = Course(script, Self.fenced()).records(.geofence)
+        #expect(crossings.map(\.geofence?.id) == ["depot", "depot", "yard"])
+        #expect(crossings.map(\.geofence?.action) == [.enter, .exit, .enter])
+        #expect(crossings.dropFirst().allSatisfy { $0.time.seconds > start && $0.at.seconds > start })
+    }
+
+    @Test func aFenceThatIsGoneAfterARestartOutsideTheHoursIsLeftWhenTheyBegin() {
+        var later = Script()
+        later.clockStep = 3_600_000
+        later.happen(Self.closed)
+        later.stand(100)
+        later.happen(Self.open)
+        later.stand(100)
+        let course = Course(later, restored: Course(parked(), Self.fenced()).tracker.state)
+        #expect(course.records(.geofence).map(\.at.seconds) == [101])
+        #expect(course.records.allSatisfy { $0.at.seconds > 100 })
+    }
+
+    @Test func aStayThatNobodyWatchedIsNotLongUntilItIsSeenToGoOn() {
+        var script = parked()
+        script.happen(Self.closed)
+        script.stand(1000)
+        var stays = script
+        stays.happen(Self.open)
+        let start = stays.elapsed
+        stays.stand(300)
+        let dwells = Course(stays, Self.fenced(dwell: .seconds(200))).records(.geofence).dropFirst()
+        #expect(dwells.map(\.geofence?.action) == [.dwell])
+        #expect(dwells.map(\.time.seconds) == [start + 200])
+
+        script.trip(metres: 3000)
+        script.happen(Self.open)
+        script.stand(300)
+        let left = Course(script, Self.fenced(dwell: .seconds(200))).records(.geofence)
+        #expect(left.map(\.geofence?.action) == [.enter, .exit])
+    }
+
+    @Test func aReceiverThatWasReleasedIsWantedWhenTheHoursBegin() {
+        var settings = Tracker.Settings.car
+        settings.motion.stopOnStationary = true
+        var script = parked()
+        script.pullAway()
+        script.drive(60)
+        script.happen(Self.closed)
+        var course = Course(script, settings)
+        #expect(course.tracker.snapshot.receiverSleep == .released)
+        course.handle(Self.open, at: script.now + .seconds(3600))
+        #expect(course.tracker.snapshot.receiverSleep == nil)
+    }
+
     @Test func openingWithoutAnyFixWaitsForOne() {
         var script = Script()
         script.happen(Self.closed)

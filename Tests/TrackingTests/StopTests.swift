@@ -179,6 +179,8 @@ import Tracking
         let course = Course(script)
         #expect(course.story == ["-start", "+speed", "-gap", "+gap"])
         #expect(course.tracker.snapshot.gapMetres > 100)
+        // The stop is one, though the same fix begins the next trip.
+        #expect(course.records(.motionchange).map(\.moving) == [false, true, false, true])
     }
 
     @Test func aLongGapThatEndsFarAwayIsNoStop() {

@@ -169,6 +169,21 @@ import Testing
         #expect(course.records.filter { $0.time.seconds == last }.map(\.reason) == ["state-change"])
     }
 
+    /// What is recorded then by the old clock must not hold up what follows by the new one.
+    @Test func aClockThatIsSetBackWhileAFixWaitsEndsNoTrack() {
+        var script = Self.drive()
+        script.pullAway()
+        script.drive(45)
+        let step = script.elapsed
+        script.clockStep = -3_600_000
+        script.drive(200)
+        let course = Course(script, Self.settings())
+        let after = course.records.filter { $0.at.seconds > step + 15 }
+        #expect(course.records.contains { $0.time.seconds <= step && $0.at.seconds > step })
+        #expect(course.tracker.counters.clockSteps == 1)
+        #expect(after.count >= 5 && isOrdered(after))
+    }
+
     @Test func otherSettingsBeginWithAPoint() {
         var script = Script()
         script.stand(60)

@@ -78,6 +78,27 @@ import Testing
             settings.receiver.probe = duration(0...600)
             settings.receiver.probeOn = duration(0...60)
             settings.tripSummary = chance(0.5)
+            settings.sampling.rule = LocationSampler.Rule.allCases.randomElement(using: &random)!
+            if chance(0.3) { settings.sampling.minGap = duration(0...20) }
+            if chance(0.3) { settings.sampling.angle = number(0...90) }
+            if chance(0.3) {
+                var profile = settings.profile
+                profile.sampling.rule = LocationSampler.Rule.allCases.randomElement(using: &random)!
+                profile.accuracyMax = Double.random(in: 10...100, using: &random)
+                settings.moving = profile
+                profile.heartbeat = duration(0...600)
+                settings.stationary = profile
+            }
+            if chance(0.7) {
+                settings.geofences.fences = (0..<4).map { number in
+                    Geofence(
+                        id: "fence \(number)",
+                        shape: .circle(
+                            centre: Script.place(north: Double(number) * 150),
+                            radius: Double.random(in: 10...500, using: &random)),
+                        dwell: chance(0.5) ? duration(0...600) : nil)
+                }
+            }
             settings.keepEngineFixes = chance(0.5)
             settings.admission.allowSimulated = chance(0.5)
             return settings
@@ -194,11 +215,18 @@ import Testing
 
         private mutating func check(_ event: TrackerEvent, at given: EventTime? = nil) {
             let forgets = forgetsTime(event)
+            let wasInHours = tracker.inHours
             let effects = tracker.handle(event, at: given ?? at)
             if forgets { lastTimes = [:] }
             for effect in effects {
                 switch effect {
-                case .record(let location): check(location)
+                case .record(let location):
+                    // The first records may still be those of fixes that waited, by the old clock.
+                    if forgets { lastTimes = [:] }
+                    check(location)
+                    if !wasInHours, !tracker.inHours, !effects.contains(where: \.isMotion) {
+                        checkOutsideHours(location)
+                    }
                 case .announceMotion(let change):
                     if change.moving == moving {
                         complaints.append("\(change.reason) announces \(change.moving) again")
@@ -218,6 +246,12 @@ import Testing
             }
             if !shown.gapMetres.isFinite || shown.gapMetres < 0 { complaints.append("gap of \(shown.gapMetres) m") }
             odometer = shown.odometer
+        }
+
+        /// A trip of the run before ends with the first fix of this one, whenever that comes; nothing else happens.
+        private mutating func checkOutsideHours(_ location: Location) {
+            guard location.event != .panic else { return }
+            complaints.append("records \(location.event) \(location.reason ?? "") outside the hours")
         }
 
         private mutating func check(_ location: Location) {

@@ -35,12 +35,16 @@ extension AgentConfig {
         tracking.receiver.read(receiverTable)
         let preset = tracking.sampling.read(
             samplingTable, timeAlone: ResolutionSettings.vendorFilterIsOff(resolutionTable))
-        tracking.resolution.read(resolutionTable, preset: preset)
+        let ruleTables = tracking.resolution.read(resolutionTable, preset: preset)
         tracking.readProfiles(trackingTable)
         tracking.trackables = Trackable.all(trackableTables, device: device)
         timetable = Timetable(reading: scheduleTable)
         for hours in tracking.resolution.hours { timetable.set(hours: hours) }
         tracking.geofences = GeofenceMonitor.Settings(reading: geofencesTable, geofenceTables)
+        // Where a fence is wrong itself, its id may be missing for that.
+        if !root.hasProblems(under: "geofence"), !root.hasProblems(under: "geofences") {
+            tracking.resolution.requireFences(tracking.geofences.fences, of: ruleTables)
+        }
         outbox = OutboxConfig(reading: outboxTable, vendor: endpointTables.map(\.1))
         endpoints = EndpointConfig.all(endpointTables, device: device)
         tracking.keepEngineFixes = endpoints.contains { $0.settings.feed == .engine }

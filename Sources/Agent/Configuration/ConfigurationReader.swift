@@ -43,6 +43,11 @@ final class ConfigurationReader {
         if !problems.contains(problem) { problems.append(problem) }
     }
 
+    /// - Parameter path: dotted, of a table.
+    func hasProblems(under path: String) -> Bool {
+        problems.contains { $0.key.map { $0 == path || $0.hasPrefix("\(path).") } ?? false }
+    }
+
     func warn(_ warning: ConfigurationProblem) { warnings.append(warning) }
 
     /// Reports the keys that nobody asked for. Call it once, after all tables were visited.

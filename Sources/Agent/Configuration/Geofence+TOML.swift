@@ -37,7 +37,6 @@ extension Geofence {
         let id = table.require("id", as: .name)
         var name: String?
         table.read("name", into: &name, as: .name)
-        let centre = Coordinate(reading: table.table("center"))
         var radius: Double?
         table.read(
             "radius", into: &radius,
@@ -46,6 +45,8 @@ extension Geofence {
         table.read("polygon", into: &polygon, as: .polygon)
         var dwell: Duration?
         table.read("dwell", into: &dwell, as: .geofenceDwell)
+        // Last, so that what is printed does not end the table in the middle of its keys.
+        let centre = Coordinate(reading: table.table("center"))
         guard table.isWritten else { return nil }
 
         let shape: Shape

@@ -60,7 +60,7 @@ enum GeofenceFile {
                             + "expected an id that no other geofence has")
                 }
             case .failure(let flaw):
-                let id = feature.id.map { " (id \($0.asTOML))" } ?? ""
+                let id = feature.id.map { " (id \($0.asTOML.shortened))" } ?? ""
                 problems.append("features[\(index)]\(id): found \(flaw.found), expected \(flaw.expected)")
             }
         }
@@ -107,8 +107,18 @@ enum GeofenceFile {
 
         func fence() -> Result<Geofence, Geofence.Flaw> {
             if let flaw { return .failure(flaw) }
-            guard let id, !id.isEmpty, id.utf8.count <= 128 else {
+            guard let id, !id.isEmpty else {
                 return .failure(Geofence.Flaw(found: "no id", expected: "an id of at most 128 bytes"))
+            }
+            // The same limits as in the configuration: both go over the wire with each crossing.
+            for (word, text) in [("an id", id), ("a name", properties?.name ?? "")] {
+                if text.utf8.count > 128 {
+                    return .failure(
+                        Geofence.Flaw(found: "\(word) of \(text.utf8.count) bytes", expected: "at most 128"))
+                }
+                if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+                    return .failure(Geofence.Flaw(found: "\(word) with control characters", expected: "plain text"))
+                }
             }
             guard let geometry else {
                 return .failure(Geofence.Flaw(found: "no geometry", expected: "a Polygon, or a Point with a radius"))

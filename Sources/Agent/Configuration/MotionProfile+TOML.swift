@@ -11,7 +11,9 @@ extension Tracker.Settings {
         moving.read(
             movingTable,
             layers: (sampling: "as [sampling]", resolution: "as [resolution.default]", tracking: "as [tracking]"))
-        movingTable.warnOfNoEffect(["heartbeat"], "it is of a parked asset: see [tracking.stationary]")
+        movingTable.warnOfNoEffect(
+            [("heartbeat", moving.heartbeat == profile.heartbeat)], "it is of a parked asset: see [tracking.stationary]"
+        )
         var stationary = moving
         stationary.heartbeat = motion.heartbeat
         stationary.read(
@@ -20,17 +22,14 @@ extension Tracker.Settings {
                 sampling: "as [tracking.moving]", resolution: "as [tracking.moving]", tracking: "as [tracking.moving]"
             ), heartbeatLayer: "as [tracking]")
         stationaryTable.warnOfNoEffect(
-            MotionProfile.samplingKeys, "while parked heartbeats and events are kept, whatever the rule")
+            stationary.sampling.keys(asIn: moving.sampling),
+            "while parked heartbeats and events are kept, whatever the rule")
         self.moving = movingTable.isWritten ? moving : nil
         self.stationary = stationaryTable.isWritten ? stationary : nil
     }
 }
 
 extension MotionProfile {
-    fileprivate static let samplingKeys = [
-        "rule", "bound", "max_delay", "angle", "speed_change", "elasticity", "min_gap",
-    ]
-
     /// - Parameter layers: where a value that is not written comes from.
     fileprivate mutating func read(
         _ table: TableReader, layers: (sampling: String, resolution: String, tracking: String),
@@ -46,9 +45,21 @@ extension MotionProfile {
     }
 }
 
+extension LocationSampler.Settings {
+    /// The keys of `readKeys`, and whether each has the same value as another's.
+    fileprivate func keys(asIn other: Self) -> [(key: String, isSame: Bool)] {
+        [
+            ("rule", rule == other.rule), ("bound", bound == other.bound), ("max_delay", maxDelay == other.maxDelay),
+            ("angle", angle == other.angle), ("speed_change", speedChange == other.speedChange),
+            ("elasticity", elasticity == other.elasticity), ("min_gap", minGap == other.minGap),
+        ]
+    }
+}
+
 extension TableReader {
-    fileprivate func warnOfNoEffect(_ keys: [String], _ reason: String) {
-        for key in keys where has(key) { warn(key, "has no effect: \(reason)") }
+    /// - Parameter keys: those that are as they would be anyhow are no mistake; `check --print` writes them all.
+    fileprivate func warnOfNoEffect(_ keys: [(key: String, isSame: Bool)], _ reason: String) {
+        for (key, isSame) in keys where has(key) && !isSame { warn(key, "has no effect: \(reason)") }
     }
 }
 

@@ -3,17 +3,31 @@ import Tracking
 
 extension ResolutionSettings {
     /// What decides about resolutions, besides the resolutions themselves.
-    mutating func readPolicy(_ table: TableReader) {
+    /// - Returns: the tables of the rules, for `requireFences`.
+    mutating func readPolicy(_ table: TableReader) -> [TableReader] {
         table.read("proximity", into: &proximity, as: .word(ProximityMode.allCases.map { ($0.rawValue, $0) }))
         table.read("subscriber_interval_floor", into: &subscriberIntervalFloor, as: .duration(.between(0, 86_400)))
         table.read("ignore_battery_on_external_power", into: &ignoreBatteryOnExternalPower, as: .flag)
         applyWithoutConstraints = LowBattery(reading: table.table("apply_without_constraints"))
-        rules = table.tables("rule").compactMap { ResolutionRule(reading: $0) }
-        guard let constantEngine, constantEngine.best(with: self.default) != constantEngine else { return }
+        let ruleTables = table.tables("rule")
+        rules = ruleTables.compactMap { ResolutionRule(reading: $0) }
+        guard let constantEngine, constantEngine.best(with: self.default) != constantEngine else { return ruleTables }
         table.warn(
             "constant_engine",
             "found an engine coarser than the default resolution: fewer fixes come in than [resolution.default] asks to keep"
         )
+        return ruleTables
+    }
+
+    /// A rule about a geofence that does not exist would never hold, and nobody would be told.
+    /// - Parameter ruleTables: those of `rules`, in order.
+    func requireFences(_ fences: [Geofence], of ruleTables: [TableReader]) {
+        let ids = fences.map(\.id)
+        for (table, rule) in zip(ruleTables, rules) {
+            guard let id = rule.geofence, !ids.contains(id) else { continue }
+            let hint = nearest(id, in: ids).map { " (did you mean \($0.asTOML)?)" } ?? ""
+            table.report("geofence", "found \(id.asTOML), expected the id of a geofence of this configuration\(hint)")
+        }
     }
 }
 

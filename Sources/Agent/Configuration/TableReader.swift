@@ -106,6 +106,9 @@ final class TableReader {
         reader.report(ConfigurationProblem(message, at: place ?? self.place(of: key), key: keyPath(key)))
     }
 
+    /// Whether anything is wrong with the values of a table, or those within it.
+    func hasProblems(under path: String) -> Bool { reader.hasProblems(under: path) }
+
     func warn(_ key: String, _ message: String) {
         reader.warn(ConfigurationProblem(message, at: place(of: key), key: keyPath(key)))
     }

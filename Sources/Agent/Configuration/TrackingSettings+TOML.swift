@@ -55,7 +55,11 @@ extension ReceiverCycle.Settings {
         table.read("probe", into: &probe, as: .duration(.between(1, 86_400)))
         table.read("probe_on", into: &probeOn, as: .duration(.between(1, 3600)))
         if !sleep {
-            for key in ["settle", "probe", "probe_on"] where table.has(key) {
+            let usual = Self()
+            for (key, isUsual) in [
+                ("settle", settle == usual.settle), ("probe", probe == usual.probe),
+                ("probe_on", probeOn == usual.probeOn),
+            ] where table.has(key) && !isUsual {
                 table.warn(key, "found without sleep = true, expected only with it: the receiver never sleeps")
             }
         }
@@ -63,7 +67,8 @@ extension ReceiverCycle.Settings {
 }
 
 extension ResolutionSettings {
-    mutating func read(_ table: TableReader, preset: SamplingPreset?) {
+    /// - Returns: the tables of the rules, for `requireFences`.
+    mutating func read(_ table: TableReader, preset: SamplingPreset?) -> [TableReader] {
         if let preset { self.default = preset.resolution }
         let note = preset?.note
         let whole = table.table("default")
@@ -88,7 +93,7 @@ extension ResolutionSettings {
                 alias: .init("distanceFilter", vendorMetres, in: table), note: note)
         }
         constantEngine = Resolution(reading: table.table("constant_engine"))
-        readPolicy(table)
+        return readPolicy(table)
     }
 }
 

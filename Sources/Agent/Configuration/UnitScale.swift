@@ -62,9 +62,9 @@ struct UnitScale: Sendable {
         if compound, value > 0 { return renderCompound(value) }
         for unit in units.reversed() where value >= unit.factor || unit.factor == 1 {
             let number = value / unit.factor
-            if (number * 1000).rounded() / 1000 == number { return number.plain + unit.symbol }
+            if (number * 1000).rounded() / 1000 == number { return number.decimal + unit.symbol }
         }
-        return value.plain + (units.first { $0.factor == 1 }?.symbol ?? "")
+        return value.decimal + (units.first { $0.factor == 1 }?.symbol ?? "")
     }
 
     private func renderCompound(_ value: Double) -> String {
@@ -125,5 +125,14 @@ extension Double {
     /// Without an exponent or a needless fraction.
     var plain: String {
         self == rounded() && abs(self) < 1e15 ? String(Int64(self)) : String(self)
+    }
+
+    /// The same without an exponent, which a number before a unit does not have: of those below 1e15.
+    var decimal: String {
+        let parts = plain.split(separator: "e-")
+        guard parts.count == 2, let exponent = Int(parts[1]), exponent > 0 else { return plain }
+        let digits = parts[0].filter { $0 != "." && $0 != "-" }
+        return (self < 0 ? "-0." : "0.") + String(repeating: "0", count: exponent - 1)
+            + (parts[0].hasSuffix(".0") ? digits.dropLast() : digits[...])
     }
 }

@@ -77,7 +77,8 @@ extension ValueForm where Value == String {
                     return .value(text)
                 }
             },
-            render: { $0.asTOML })
+            // Each "$" twice, so that what stands there is not taken for something to replace.
+            render: { $0.split(separator: "$", omittingEmptySubsequences: false).joined(separator: "$$").asTOML })
     }
 
     /// A text that a test accepts; the test says what is wrong with it.

@@ -14,15 +14,23 @@ struct ControlRequest: Decodable {
     var metres: Double?
     /// `engine`: the constant location engine from now on.
     var set: ControlResolution?
-    /// `engine`: true = no constant location engine any more.
+    /// `engine`: true = no constant location engine any more. `boost`: true = none any more.
     var clear: Bool?
+    /// `power`: whether external power is connected; absent = not told.
+    var external: Bool?
+    /// `power`: 0…100; absent = not told.
+    var percent: Int?
+    /// `power`: whether the battery is being charged; absent = unknown.
+    var charging: Bool?
+    /// `boost`: how long from now.
+    var seconds: Double?
     /// `subscriber`: who comes, or asks for another resolution.
     var add: String?
     /// `subscriber`: who leaves.
     var remove: String?
     /// `subscriber`: of which trackable; may be absent where there is one.
     var trackable: String?
-    /// `subscriber`: what it asks for; absent = nothing.
+    /// `subscriber`: what it asks for; absent = nothing. `boost`: what is published and asked of the receiver meanwhile.
     var resolution: ControlResolution?
 }
 

@@ -2,7 +2,7 @@ import Delivery
 import Positioning
 import Tracking
 
-// What people and programs on this host may say about resolutions.
+// What people and programs on this host may say about resolutions, and about what decides them.
 extension Pipeline {
     /// `{"do":"engine","set":{…}}` or `{"do":"engine","clear":true}`; neither only tells what is in force.
     func engineCommand(
@@ -53,6 +53,43 @@ extension Pipeline {
         }
         writer.field("trackable", trackable)
         entry.write(to: &writer)
+    }
+
+    /// `{"do":"boost","resolution":{…},"seconds":600}` or `{"do":"boost","clear":true}`.
+    func boostCommand(
+        _ request: ControlRequest, at now: EventTime, _ writer: inout JSONWriter
+    ) throws(ControlError) {
+        switch (request.resolution, request.seconds, request.clear) {
+        case (let wanted?, let seconds?, nil):
+            guard (1...3600).contains(seconds) else {
+                throw ControlError("bad-request", "a boost lasts from 1 to 3600 seconds")
+            }
+            let boost = Boost(resolution: try Resolution(wanted), duration: .seconds(seconds))
+            handle(.profileChanged(boost), at: now)
+        case (nil, nil, true?):
+            handle(.profileChanged(nil), at: now)
+        default:
+            throw ControlError(
+                "bad-request", "no boost", hint: #"{"do":"boost","resolution":{…},"seconds":600} or "clear":true"#)
+        }
+        tracker.snapshot.writeEngine(to: &writer)
+    }
+
+    /// `{"do":"power","external":true,"percent":80,"charging":true}`: of a supply that another program reads. A level is
+    /// forgotten after ten minutes.
+    func powerCommand(
+        _ request: ControlRequest, at now: EventTime, _ writer: inout JSONWriter
+    ) throws(ControlError) {
+        guard request.external != nil || request.percent != nil else {
+            throw ControlError(
+                "bad-request", "neither external nor percent", hint: #"{"do":"power","external":true,"percent":80}"#)
+        }
+        if let percent = request.percent {
+            guard (0...100).contains(percent) else { throw ControlError("bad-request", "percent is from 0 to 100") }
+            handle(.batteryChanged(percent: percent, charging: request.charging), at: now)
+        }
+        if let external = request.external { handle(.externalPowerChanged(external), at: now) }
+        writer.field("motion", tracker.snapshot.motion.rawValue)
     }
 
     private func trackable(_ id: String?) throws(ControlError) -> String {

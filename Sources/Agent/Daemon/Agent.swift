@@ -345,13 +345,15 @@ extension Agent {
             }
             pipeline.handle(.odometerSet(metres: metres), at: loop.now, stored: true)
             writer.field("odometer", pipeline.tracker.snapshot.odometer, places: 1)
+        case "power": try pipeline.powerCommand(request, at: loop.now, &writer)
+        case "boost": try pipeline.boostCommand(request, at: loop.now, &writer)
         case "engine": try pipeline.engineCommand(request, at: loop.now, &writer)
         case "subscriber": try pipeline.subscriberCommand(request, at: loop.now, &writer)
         case "refresh": pipeline.handle(.refreshRequested, at: loop.now)
         default:
             throw ControlError(
                 "unknown-verb", "unknown verb \"\(request.do)\"",
-                hint: "this version knows: status, pace, engine, subscriber, refresh, movement, odometer")
+                hint: "this version knows: status, pace, engine, subscriber, boost, refresh, movement, power, odometer")
         }
     }
 

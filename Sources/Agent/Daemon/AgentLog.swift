@@ -38,7 +38,8 @@ public struct AgentLog {
     func started(version: String, source: String, endpoints: [String], waiting: Int) {
         say(
             .notice, MessageID.started,
-            "waypost \(version) started: reads \(source), uploads to \(endpoints.joined(separator: ", "))"
+            "waypost \(version) started: reads \(source), uploads to "
+                + (endpoints.isEmpty ? "nobody" : endpoints.joined(separator: ", "))
                 + (waiting > 0 ? ", \(waiting) locations wait from before" : ""),
             ["version": version, "source": source, "waiting": String(waiting)])
     }

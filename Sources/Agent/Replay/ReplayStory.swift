@@ -78,7 +78,7 @@ public struct ReplayStory {
             if let parkedSince, let since = change.since {
                 words += " after \(Self.span(since.milliseconds(since: parkedSince))) parked"
             }
-            if let since = change.since, let decided = change.decided {
+            if let since = change.since, let decided = change.decided, decided.milliseconds(since: since) >= 1000 {
                 words += ", noticed \(Self.span(decided.milliseconds(since: since))) later"
             }
             line(change.since ?? change.decided, "departs", "\(words) \(why)")
@@ -108,7 +108,7 @@ public struct ReplayStory {
             keptBy[location.event == .none ? location.reason ?? "other" : location.event.rawValue, default: 0] += 1
         }
         switch location.event {
-        case .gap: line(location.time, "gap", "no fix from here on (\(location.reason ?? "unknown"))")
+        case .gap: line(location.time, "gap", "the last fix for a while (\(Self.gap(location.reason)))")
         case .power: line(location.time, "power", location.reason ?? "changed")
         case .geofence:
             guard let crossing = location.geofence else { return }
@@ -161,6 +161,10 @@ public struct ReplayStory {
             text += "\ntrip \(trip.number) had not ended when the log did: "
             text += "\(Self.distance(odometer - trip.startOdometer)) so far, \(trip.locations) locations.\n"
         }
+        if tracked.admitted > 0, tracked.records == 0 {
+            text += "no place was certain before the log ended, or the log lies outside of [schedule]: "
+            text += "a start takes 30 fixes, or 60 s.\n"
+        }
         text += "\n"
         row("sentences", "\(decoded.sentences) with a good checksum, \(decoded.bytes) bytes")
         let defects = Self.defects(decoded)
@@ -175,7 +179,8 @@ public struct ReplayStory {
         row("admitted", admitted)
         row("trips", "\(tracked.trips), ended by a stop: \(tracked.stops)")
         row("on the way", "halts: \(tracked.halts), gaps: \(tracked.gaps)")
-        row("locations", "\(tracked.records) kept, \(published) of them published")
+        let beside = tracked.records - published
+        row("locations", "\(published) kept" + (beside > 0 ? ", and \(beside) for feed = \"engine\" alone" : ""))
         if !keptBy.isEmpty {
             let most = keptBy.sorted { $0.value == $1.value ? $0.key < $1.key : $0.value > $1.value }
             row("kept by", most.map { "\($0.key) \($0.value)" }.joined(separator: ", "))
@@ -203,6 +208,16 @@ public struct ReplayStory {
     }
 
     private mutating func row(_ name: String, _ words: String) { text += "\(name.padded(to: 11))\(words)\n" }
+
+    /// Why there is no fix, as the record says it, and for people.
+    private static func gap(_ reason: String?) -> String {
+        switch reason {
+        case "no-sky": "no-sky: the receiver tells no position"
+        case "receiver-lost": "receiver-lost: the receiver fell silent"
+        case "power": "power: the receiver fell silent, and external power is off"
+        case let reason: reason ?? "unknown"
+        }
+    }
 
     static func defects(_ counters: NMEACounters) -> [String] {
         [

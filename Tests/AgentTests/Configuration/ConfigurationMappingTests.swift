@@ -321,3 +321,12 @@ import Tracking
 
     private struct Unexpected: Error {}
 }
+
+@Suite struct PrintedTextTests {
+    /// What is printed is a configuration again, in which nothing is replaced that was plain text in the first one.
+    @Test(arguments: ["a$${hostname}b", "$$$$", "$x", "a$$"])
+    func dollarsArePrintedAsTheyAreWritten(_ id: String) throws {
+        let first = try loaded("device.id = \"\(id)\"\n" + smallest + upload)
+        #expect(try loaded(first.effective.description).config.device == first.config.device)
+    }
+}

@@ -62,6 +62,30 @@ import Tracking
         let shown = loaded.effective.description
         #expect(shown.contains("polygon = [[52.5, 13.4], [52.5, 13.41], [52.51, 13.41]]  # from w.toml:14\n"))
         #expect(shown.contains("initial_enter = false  # from w.toml:16\n"))
+        let again = try AgentTests.loaded(shown)
+        #expect(again.config.tracking.geofences == loaded.config.tracking.geofences && again.warnings.isEmpty)
+    }
+
+    @Test func whatGoesOverTheWireIsAsShortAndPlainInAListAsInTheConfiguration() throws {
+        func point(_ members: String) -> String {
+            features(
+                #"{"type":"Feature",\#(members),"geometry":{"type":"Point","coordinates":[13,52]}}"#)
+        }
+        let long = String(repeating: "x", count: 129)
+        #expect(
+            try file(point(#""id":"\#(long)","properties":{"radius":50}"#)).problems == [
+                "features[0] (id \"\(String(repeating: "x", count: 55))…\"): found an id of 129 bytes, expected at most 128"
+            ])
+        #expect(
+            try file(point(#""id":"a","properties":{"radius":50,"name":"\#(long)"}"#)).problems == [
+                "features[0] (id \"a\"): found a name of 129 bytes, expected at most 128"
+            ])
+        for members in [
+            #""id":"a\u0000b","properties":{"radius":50}"#, #""id":"a","properties":{"radius":50,"name":"\u001b[31m"}"#,
+        ] {
+            let problems = try file(point(members)).problems
+            #expect(problems.count == 1 && problems[0].hasSuffix("with control characters, expected plain text"))
+        }
     }
 
     /// What is wrong, and the exact words about it. The lines under test begin at line 6.

@@ -5,6 +5,15 @@ import Tracking
 @testable import Agent
 
 @Suite struct ResolutionConfigurationTests {
+    private let depot = """
+
+        [[geofence]]
+        id = "depot"
+        center = { latitude = 52.5, longitude = 13.4 }
+        radius = 100
+
+        """
+
     private func settings(_ text: String) throws -> ResolutionSettings {
         try loaded(smallest + upload + text).config.tracking.resolution
     }
@@ -65,17 +74,17 @@ import Tracking
         var second = ResolutionRule()
         second.motion = [.stationary]
         second.intervalMs = 3_600_000
-        let settings = try settings(rules)
+        let settings = try settings(rules + depot)
         #expect(settings.rules == [first, second])
         #expect(settings.hours == ["mon-fri 08:00-18:00"])
         #expect(settings.policy is RuleResolutionPolicy)
     }
 
     @Test func whatIsPrintedIsTheSameConfiguration() throws {
-        let printed = try loaded(smallest + upload + rules).effective.description
+        let printed = try loaded(smallest + upload + rules + depot).effective.description
         #expect(printed.contains("[[resolution.rule]]\nmotion = [\"moving\", \"stopping\"]"))
         let again = try loaded(printed).config.tracking.resolution
-        #expect(again == (try settings(rules)))
+        #expect(again == (try settings(rules + depot)))
     }
 
     @Test(arguments: [
@@ -91,6 +100,21 @@ import Tracking
     func whatIsWrongWithARuleIsTold(_ rule: String, _ message: String) {
         let found = problems(smallest + upload + "[[resolution.rule]]\n" + rule)
         #expect(found.contains { $0.contains("resolution.rule.") && $0.contains(message) }, "\(found)")
+    }
+
+    @Test func aRuleAboutAGeofenceThatDoesNotExistIsAMistake() {
+        let rule = "[[resolution.rule]]\ninterval = \"1s\"\ngeofence = \"depott\"\n"
+        let found = problems(smallest + upload + rule + depot)
+        #expect(
+            found == [
+                "w.toml:8:12: resolution.rule.geofence: found \"depott\", expected the id of a geofence of this "
+                    + "configuration (did you mean \"depot\"?)"
+            ])
+        #expect(problems(smallest + upload + rule).count == 1)
+        #expect(problems(smallest + upload + rule.replacing("depott", with: "depot") + depot).isEmpty)
+        // A fence that is wrong itself is told alone.
+        let broken = problems(smallest + upload + rule + depot.replacing("radius = 100", with: "radius = 1"))
+        #expect(broken.count == 1 && broken[0].contains("geofence.radius"))
     }
 
     @Test(arguments: [

@@ -44,6 +44,10 @@ import Testing
         #expect(UnitScale.speed.render(10.0 / 3.6) == "10km/h")
         #expect(UnitScale.size.render(268_435_456) == "256MiB")
         #expect(UnitScale.size.render(5_000_000) == "5MB")
+        for tiny in [1e-7, 2.5e-10, 1.2345678901234e-5] {
+            #expect(UnitScale.angle.read(UnitScale.angle.render(tiny)) == .value(tiny))
+        }
+        #expect(UnitScale.angle.render(1e-7) == "0.0000001deg")
     }
 
     @Test(
