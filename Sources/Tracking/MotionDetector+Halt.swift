@@ -38,7 +38,7 @@ extension MotionDetector {
         if outsideOnly.holds(30) {
             // Without Doppler, or after a creep, this is movement. Else the first place was in a multipath jump.
             guard window.hasDoppler, !hasCrept(plane: plane),
-                max(path.now, path.before) < max(6, Self.jumpNoise * noise.path),
+                max(path.now, path.before) < max(6, Self.jumpNoise * noise.path, Self.jumpShare * distance),
                 let place = outsidePlace.median()
             else { return resume(since) }
             self.anchor = place
@@ -58,7 +58,7 @@ extension MotionDetector {
     private func isOnItsWay(_ distance: Double, isOutside: Bool) -> Bool {
         guard distance > settings.stationaryRadius else { return false }
         if window.evidence >= settings.resumeEvidence { return true }
-        return isOutside && window.vectorSpeed ?? 0 >= max(settings.stillSpeed, 1.5 * noise.speed)
+        return isOutside && window.path >= max(10, 1.8 * noise.path)
     }
 
     /// Metres of agreed movement that may be a creep, and metres of creeping that are one for certain.
@@ -69,6 +69,8 @@ extension MotionDetector {
     private static let hintNoise = 1.4
     /// Path, whatever the positions say, above which a place that moved may be movement rather than multipath.
     private static let jumpNoise = 1.6
+    /// And as a share of the way that the positions say.
+    private static let jumpShare = 0.5
 
     private mutating func noteCreep(_ fix: Fix, time: UTCTime, at: EventTime, plane: LocalPlane) {
         let creeps = window.evidence >= Self.creepLeast
