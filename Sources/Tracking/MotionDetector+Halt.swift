@@ -45,6 +45,7 @@ extension MotionDetector {
             outsideOnly.reset()
             outsidePlace.reset()
         }
+        if let stop = endChain(since, at: at, plane: plane) { return stop }
         guard at >= stopDue(since), !settings.disableStopDetection else { return nil }
         // Overdue, because too little of the halt was seen before a silence: where the asset is now decides.
         if silence > Self.seenBeforeSilence, distance > settings.stationaryRadius + Self.gapMargin {
@@ -52,6 +53,21 @@ extension MotionDetector {
         }
         if isOnItsWay(distance, isOutside: outside) { return resume(since) }
         return endHalt(since, plane: plane)
+    }
+
+    /// Seconds over the stop timeout after which halts that were interrupted are looked at as one, and of the present halt.
+    private static let chainDelay = Duration.seconds(20)
+    private static let chainRest = 15.0
+
+    /// Halts with short movements between them that led nowhere are one stop, due since the first of them.
+    private mutating func endChain(_ since: Moment, at: EventTime, plane: LocalPlane) -> Transition? {
+        guard let began = chain.began, began.at < since.at, window.hasDoppler, !settings.disableStopDetection,
+            at >= began.at + settings.stopTimeout + Self.chainDelay, at.seconds(since: since.at) >= Self.chainRest,
+            window.evidence < Self.restlessEvidence,
+            let place = chain.place(tolerance: max(6, min(12, 0.8 * accuracyNow)), plane: plane)
+        else { return nil }
+        anchor = StoredState.Anchor(coordinate: place, accuracy: anchor?.accuracy)
+        return stop(.stopTimeout, standstill: began.time)
     }
 
     /// What moves beyond the radius when a stop is due is none, whatever its own slow speed was taken for before.
@@ -147,6 +163,7 @@ extension MotionDetector {
         former = anchor.flatMap { anchor in
             lastFix.map { Former(since: since, anchor: anchor, creep: creep, resumed: $0.at) }
         }
+        lastFix.map { chain.ended(at: $0.at) }
         state = .moving
         powerOff = nil
         resetPersistence()
@@ -157,6 +174,7 @@ extension MotionDetector {
     mutating func resumeAtOnce(_ since: Moment) -> Transition {
         let transition = resume(since)
         former = nil
+        chain.clear()
         return transition
     }
 
@@ -174,6 +192,7 @@ extension MotionDetector {
         drift = .zero
         place.reset()
         outsidePlace.reset()
+        chain.clear()
         resetPersistence()
     }
 

@@ -92,6 +92,7 @@ public struct MotionDetector: Sendable {
     var creep = CreepLog()
     var placeAfterCreep = PlaceEstimate(countMax: 64)
     var former: Former?
+    var chain = HaltChain()
     /// Halts in a row that lie a few metres apart.
     var queueing = 0
     /// Metres; the longest path in the window lately, whatever the positions say: since an instant, and for as long before.
@@ -162,6 +163,7 @@ public struct MotionDetector: Sendable {
         window.append(fix, time: time, at: at, plane: plane, interval: interval)
         lastFix = Moment(at: at, time: time)
         lastCoordinate = fix.coordinate
+        chain.note(fix.coordinate, at: at)
         evidence = MotionEvidence(
             evidence: window.evidence, distance: 0, speed: window.vectorSpeed, accuracy: fix.horizontalAccuracy)
 
@@ -240,6 +242,7 @@ public struct MotionDetector: Sendable {
         toldDeparture = nil
         isRestless = false
         former = nil
+        chain.clear()
         resetPersistence()
         return .departed(reason)
     }
@@ -264,6 +267,7 @@ public struct MotionDetector: Sendable {
             place.median() ?? StoredState.Anchor(coordinate: first.coordinate, accuracy: first.accuracy)
         creep.begin(at: anchor?.coordinate ?? first.coordinate)
         noteQueue(since: first.at)
+        chain.halted(since: Moment(at: first.at, time: first.time), timeout: settings.stopTimeout.inSeconds)
         window.forget(before: first.at)
         resetPersistence()
         return .halted

@@ -1,0 +1,63 @@
+import Positioning
+
+/// Halts that follow each other closely, and where the asset was all the while.
+///
+/// Between towers a parked receiver now and then agrees with itself on ten metres of movement, and each time the stop
+/// timeout would begin anew. Looked at as a whole, such halts stand in one place; the halts of a queue do not.
+struct HaltChain: Sendable {
+    /// Seconds of movement after which what comes is another chain.
+    private static let movementMax = 60.0
+    /// Positions are thinned to so many for one stop timeout.
+    private static let perTimeout = 60.0
+    private static let countMax = 128
+
+    /// The first halt of the chain; nil = none.
+    private(set) var began: MotionDetector.Moment?
+    private var resumed: EventTime?
+    private var places = RingBuffer<(at: EventTime, coordinate: Coordinate)>(countMax: countMax)
+    private var spacing = 5.0
+
+    mutating func clear() {
+        began = nil
+        resumed = nil
+        places.removeAll()
+    }
+
+    mutating func halted(since: MotionDetector.Moment, timeout: Double) {
+        if let resumed, since.at.seconds(since: resumed) <= Self.movementMax, began != nil {
+            self.resumed = nil
+            return
+        }
+        clear()
+        began = since
+        spacing = max(1, timeout / Self.perTimeout)
+    }
+
+    mutating func ended(at: EventTime) { resumed = at }
+
+    mutating func note(_ coordinate: Coordinate, at: EventTime) {
+        guard began != nil else { return }
+        if let resumed, at.seconds(since: resumed) > Self.movementMax { return clear() }
+        if let last = places.last, at.seconds(since: last.at) < spacing { return }
+        places.append((at, coordinate))
+    }
+
+    /// Where the asset stood for the whole chain; nil = it went somewhere.
+    /// - Parameter tolerance: metres by which the middle of the first quarter and of the last may differ.
+    func place(tolerance: Double, plane: LocalPlane) -> Coordinate? {
+        guard places.count >= 24 else { return nil }
+        let quarter = places.count / 4
+        let first = median(0..<quarter, plane)
+        let last = median((places.count - quarter)..<places.count, plane)
+        guard (first - last).length <= tolerance else { return nil }
+        let middle = median(0..<places.count, plane)
+        let near = (0..<places.count).count { (plane.point(places[$0].coordinate) - middle).length <= 2 * tolerance }
+        return near * 4 >= places.count * 3 ? plane.coordinate(middle) : nil
+    }
+
+    private func median(_ range: Range<Int>, _ plane: LocalPlane) -> PlanePoint {
+        let points = range.map { plane.point(places[$0].coordinate) }
+        return PlanePoint(
+            east: points.map(\.east).sorted()[points.count / 2], north: points.map(\.north).sorted()[points.count / 2])
+    }
+}
