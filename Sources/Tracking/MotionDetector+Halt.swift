@@ -58,10 +58,13 @@ extension MotionDetector {
     /// Seconds over the stop timeout after which halts that were interrupted are looked at as one, and of the present halt.
     private static let chainDelay = Duration.seconds(20)
     private static let chainRest = 15.0
+    /// m/s; a receiver with less noise does not invent movements.
+    private static let chainNoise = 0.3
 
     /// Halts with short movements between them that led nowhere are one stop, due since the first of them.
     private mutating func endChain(_ since: Moment, at: EventTime, plane: LocalPlane) -> Transition? {
-        guard let began = chain.began, began.at < since.at, window.hasDoppler, !settings.disableStopDetection,
+        guard let began = chain.began, began.at < since.at, noise.speed >= Self.chainNoise,
+            !settings.disableStopDetection,
             at >= began.at + settings.stopTimeout + Self.chainDelay, at.seconds(since: since.at) >= Self.chainRest,
             window.evidence < Self.restlessEvidence,
             let place = chain.place(tolerance: max(6, min(12, 0.8 * accuracyNow)), plane: plane)

@@ -13,9 +13,18 @@ import Tracking
         }
     }
 
+    /// Stands for so many seconds under a receiver that tells half a metre per second, in each direction in turn.
+    private func stand(_ script: inout Script, _ seconds: Int) {
+        script.speed = 0
+        for second in 0..<seconds {
+            script.elapsed += 1
+            script.fix(speed: 0.5, course: Double(second % 4) * 90)
+        }
+    }
+
     private func drive() -> Script {
         var script = Script()
-        script.stand(120)
+        stand(&script, 120)
         script.trip(metres: 1000)
         return script
     }
@@ -23,11 +32,11 @@ import Tracking
     @Test func movementsThatLeadNowhereDoNotPutTheStopOff() throws {
         var script = drive()
         let standstill = script.time
-        script.stand(110)
+        stand(&script, 110)
         shift(&script, north: 11)
-        script.stand(30)
+        stand(&script, 30)
         shift(&script, north: -11)
-        script.stand(220)
+        stand(&script, 220)
         let course = Course(script)
         // The timer alone, begun anew at the second movement, would be due more than a minute later.
         let stop = try #require(course.changes.last)
@@ -39,7 +48,7 @@ import Tracking
     @Test func aQueueIsNoChainInOnePlace() {
         var script = drive()
         for _ in 0..<8 {
-            script.stand(50)
+            stand(&script, 50)
             shift(&script, north: 11)
         }
         #expect(Course(script).changes.last?.moving == true)
@@ -47,11 +56,11 @@ import Tracking
 
     @Test func whoCameBackAfterLongerHaltsAnew() {
         var script = drive()
-        script.stand(150)
+        stand(&script, 150)
         script.pullAway()
         script.drive(70)
         script.brake()
-        script.stand(200)
+        stand(&script, 200)
         #expect(Course(script).changes.last?.moving == true)
     }
 }
