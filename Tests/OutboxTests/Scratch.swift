@@ -2,6 +2,7 @@ import Delivery
 import Glibc
 import Outbox
 import Positioning
+import TestSupport
 import Testing
 
 /// A directory of one test, removed with it.
@@ -10,10 +11,7 @@ final class Scratch: Sendable {
 
     init() throws {
         // What is tested here is what was written, not what a disk does with it, and memory flushes at once.
-        let parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
-        var template = Array("\(parent)/waypost-outbox-XXXXXX".utf8CString)
-        let made = template.withUnsafeMutableBufferPointer { mkdtemp($0.baseAddress!).map { String(cString: $0) } }
-        directory = try #require(made)
+        directory = try makeTemporaryDirectory(in: access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp")
     }
 
     deinit { Self.remove(directory) }

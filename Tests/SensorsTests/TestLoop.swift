@@ -1,6 +1,7 @@
 import Glibc
 import NMEA
 import Positioning
+import TestSupport
 import Testing
 
 @testable import Sensors
@@ -134,9 +135,7 @@ final class TemporaryFolder {
     let path: String
 
     init() throws {
-        var template = Array("/tmp/waypost-sensors-XXXXXX".utf8CString)
-        path = try #require(
-            template.withUnsafeMutableBufferPointer { mkdtemp($0.baseAddress!) }.map { String(cString: $0) })
+        path = try makeTemporaryDirectory()
     }
 
     deinit {

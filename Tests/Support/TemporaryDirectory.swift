@@ -1,8 +1,8 @@
 import Glibc
 
 /// A new empty directory; the test removes what it puts there.
-public func makeTemporaryDirectory() throws -> String {
-    var template = Array("/tmp/waypost-test-XXXXXX".utf8CString)
+public func makeTemporaryDirectory(in parent: String = "/tmp") throws -> String {
+    var template = Array("\(parent)/waypost-test-XXXXXX".utf8CString)
     guard let path = mkdtemp(&template) else { throw TemporaryDirectoryError(code: errno) }
     return String(cString: path)
 }

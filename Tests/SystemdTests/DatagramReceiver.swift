@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 /// A service that listens on a Unix datagram socket: the service manager or journald of a test.
@@ -8,9 +9,7 @@ final class DatagramReceiver {
     let path: String
 
     init() throws {
-        var template = Array("/tmp/waypost-systemd-XXXXXX".utf8CString)
-        folder = try #require(
-            template.withUnsafeMutableBufferPointer { mkdtemp($0.baseAddress!) }.map { String(cString: $0) })
+        folder = try makeTemporaryDirectory()
         path = "\(folder)/socket"
         try bind(Array(path.utf8) + [0])
     }

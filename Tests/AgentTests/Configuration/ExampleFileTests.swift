@@ -145,9 +145,7 @@ final class TemporaryDirectory: Sendable {
     let path: String
 
     init() throws {
-        var template = Array("/tmp/waypost-configuration-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw Failure(code: errno) }
-        path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+        path = try makeTemporaryDirectory()
     }
 
     deinit {
