@@ -1,6 +1,5 @@
 import Agent
 import ArgumentParser
-import FoundationEssentials
 
 struct Odometer: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -23,10 +22,8 @@ struct Odometer: ParsableCommand {
         }
 
         func run() throws {
-            let reply = try daemon.ask("{\"id\":1,\"do\":\"odometer\",\"metres\":\(metres)}")
-            guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(reply)) else {
-                throw fail("unexpected reply from the daemon", exitCode: 76)  // EX_PROTOCOL
-            }
+            let answer: Answer = try DaemonReply.read(
+                daemon.ask("{\"id\":1,\"do\":\"odometer\",\"metres\":\(metres)}"))
             print("odometer \(answer.odometer) m")
             try finishOutput()
         }

@@ -1,6 +1,5 @@
 import Agent
 import ArgumentParser
-import FoundationEssentials
 
 struct Pace: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -21,10 +20,7 @@ struct Pace: ParsableCommand {
 
     func run() throws {
         let moving = state == .auto ? "" : ",\"moving\":\(state == .moving)"
-        let reply = try daemon.ask("{\"id\":1,\"do\":\"pace\"\(moving)}")
-        guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(reply)) else {
-            throw fail("unexpected reply from the daemon", exitCode: 76)  // EX_PROTOCOL
-        }
+        let answer: Answer = try DaemonReply.read(daemon.ask("{\"id\":1,\"do\":\"pace\"\(moving)}"))
         print(answer.motion)
         try finishOutput()
     }
