@@ -10,6 +10,25 @@ public struct EndpointSettings: Hashable, Sendable {
         case engine
     }
 
+    public enum Delivery: String, Hashable, Sendable, CaseIterable {
+        /// Every row.
+        case all
+        /// Events, and then only the newest location.
+        case latest
+    }
+
+    /// What to do with unsent rows when another device has taken the asset.
+    public enum OnCollision: String, Hashable, Sendable, CaseIterable {
+        case keep, quarantine, clear
+    }
+
+    /// What to do while the way out leads over a metered interface.
+    public enum Metered: String, Hashable, Sendable, CaseIterable {
+        case hold
+        case eventsOnly = "events-only"
+        case send
+    }
+
     /// `[a-z0-9-]{1,32}`, unique; part of every batch id and of the state on disk. The default is `main`.
     public var name: String
     /// `http` or `https`, without query, fragment, user info and trailing slash.
@@ -33,12 +52,31 @@ public struct EndpointSettings: Hashable, Sendable {
     /// A new endpoint starts at the oldest kept row (true) or at the next one (false, the default).
     public var backfill: Bool
     public var backoff: Backoff
+    public var profile: Profile
+    /// The default is `all`.
+    public var delivery: Delivery
+    /// Plain fixes older than this are settled as expired; nil = never, the default.
+    public var maxAge: Duration?
+    /// While more than one batch waits, each window first sends the newest row. The default is false.
+    public var freshHead: Bool
+    /// Name of the endpoint that this one stands in for; nil = it has a cursor of its own.
+    public var backupFor: String?
+    /// The asset as the receiver names it (`vars.asset_id`); nil where the receiver knows none.
+    public var assetID: String?
+    /// The default is `keep`.
+    public var onCollision: OnCollision
+    /// Shell patterns with `*` of the interfaces that count as metered. The default is `wwan*`.
+    public var meteredInterfaces: [String]
+    /// The default is `send`.
+    public var metered: Metered
 
     public init(
         name: String = "main", baseURL: String, device: String, batchSize: Int = 100,
         batchWindow: Duration = .seconds(60), minBatch: Int = 1, timeout: Duration = .seconds(60),
         feed: Feed = .network, required: Bool = true, gzip: Bool = true, backfill: Bool = false,
-        backoff: Backoff = Backoff()
+        backoff: Backoff = Backoff(), profile: Profile = Profile(), delivery: Delivery = .all,
+        maxAge: Duration? = nil, freshHead: Bool = false, backupFor: String? = nil, assetID: String? = nil,
+        onCollision: OnCollision = .keep, meteredInterfaces: [String] = ["wwan*"], metered: Metered = .send
     ) {
         self.name = name
         self.baseURL = baseURL
@@ -52,8 +90,17 @@ public struct EndpointSettings: Hashable, Sendable {
         self.gzip = gzip
         self.backfill = backfill
         self.backoff = backoff
+        self.profile = profile
+        self.delivery = delivery
+        self.maxAge = maxAge
+        self.freshHead = freshHead
+        self.backupFor = backupFor
+        self.assetID = assetID
+        self.onCollision = onCollision
+        self.meteredInterfaces = meteredInterfaces
+        self.metered = metered
     }
 
     /// What decides whose rows these are and where they go. When it changes while rows wait, the endpoint is held.
-    public var fingerprint: String { "\(baseURL)\n\(device)" }
+    public var fingerprint: String { "\(baseURL)\n\(device)" + (assetID.map { "\n\($0)" } ?? "") }
 }

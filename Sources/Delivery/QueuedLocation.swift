@@ -20,6 +20,7 @@ public struct QueuedLocation: Hashable, Sendable {
 
 /// A formed batch: always the same rows and the same id, whatever happens to it.
 public struct Batch: Hashable, Sendable {
+    /// The endpoint that sends it: part of its id.
     public var endpoint: String
     /// `<outbox>-<endpoint>-<first>-<last>`: the idempotency key.
     public var id: String
@@ -29,12 +30,27 @@ public struct Batch: Hashable, Sendable {
     public var sentMs: Int64?
     /// The bytes of a batch are the same at every attempt, so one that was rendered by other rules gets a new generation.
     public var generation: Int
+    /// Uuid (16 bytes) of the queue that numbered the rows.
+    public var outbox: [UInt8]
+    /// The newest queued location when the batch was formed, if more than one batch waited and the profile has use for it.
+    public var newest: QueuedLocation?
 
-    public init(endpoint: String, id: String, rows: [QueuedLocation], sentMs: Int64?, generation: Int = 1) {
+    public init(
+        endpoint: String, id: String, rows: [QueuedLocation], sentMs: Int64?, generation: Int = 1,
+        outbox: [UInt8] = [], newest: QueuedLocation? = nil
+    ) {
         self.endpoint = endpoint
         self.id = id
         self.rows = rows
         self.sentMs = sentMs
         self.generation = generation
+        self.outbox = outbox
+        self.newest = newest
+    }
+
+    /// First 8 hex digits of the queue's uuid.
+    public var outboxName: String {
+        let digits = Array("0123456789abcdef")
+        return String(outbox.prefix(4).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
     }
 }

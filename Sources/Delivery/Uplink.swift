@@ -10,6 +10,8 @@ public struct UplinkRequest: Hashable, Sendable {
     public var gzip: Bool
     /// The whole request, from connect to the last byte of the reply.
     public var timeout: Duration
+    /// nil = the system's authorities and no certificate of our own.
+    public var tls: TLSSettings?
 
     public struct Header: Hashable, Sendable {
         public var name: String
@@ -23,7 +25,7 @@ public struct UplinkRequest: Hashable, Sendable {
 
     public init(
         method: String = "POST", url: String, headers: [Header] = [], body: [UInt8], gzip: Bool = false,
-        timeout: Duration = .seconds(60)
+        timeout: Duration = .seconds(60), tls: TLSSettings? = nil
     ) {
         self.method = method
         self.url = url
@@ -31,6 +33,26 @@ public struct UplinkRequest: Hashable, Sendable {
         self.body = body
         self.gzip = gzip
         self.timeout = timeout
+        self.tls = tls
+    }
+}
+
+/// Whom to trust and who we are. There is no switch that turns the verification off.
+public struct TLSSettings: Hashable, Sendable {
+    /// PEM file of the authorities to trust instead of the system's.
+    public var authorities: String?
+    /// PEM file with our certificate and its chain.
+    public var certificate: String?
+    /// PEM file with the key of that certificate.
+    public var key: String?
+    /// SHA-256 of the public key (SPKI) of the peer, base64: one of them has to match. Empty = not pinned.
+    public var pins: [String]
+
+    public init(authorities: String? = nil, certificate: String? = nil, key: String? = nil, pins: [String] = []) {
+        self.authorities = authorities
+        self.certificate = certificate
+        self.key = key
+        self.pins = pins
     }
 }
 

@@ -6,10 +6,13 @@ public struct NewRow: Hashable, Sendable {
     public var location: Location
     /// Host wall clock at receipt, Unix milliseconds; may be wrong.
     public var receivedMs: Int64?
+    /// Endpoints that have it already, sent from memory while the disk refused.
+    public var settledFor: [String]
 
-    public init(_ location: Location, receivedMs: Int64? = nil) {
+    public init(_ location: Location, receivedMs: Int64? = nil, settledFor: [String] = []) {
         self.location = location
         self.receivedMs = receivedMs
+        self.settledFor = settledFor
     }
 }
 
@@ -20,6 +23,12 @@ public struct Settlement: Hashable, Sendable {
         case accepted
         /// It is dissolved: its rows wait again and are formed anew, under another id.
         case released
+        /// It becomes two batches, the older ⌈n/2⌉ rows and the rest, each with an id of its own.
+        case split
+        /// All of it goes to quarantine.
+        case refused(Refusal)
+        /// The server told of single rows: these go to quarantine, those are sent again, the others it has.
+        case partly(refused: [Int64: Refusal], again: Set<Int64>)
     }
     public var endpoint: String
     public var batchID: String
@@ -32,16 +41,65 @@ public struct Settlement: Hashable, Sendable {
     }
 }
 
+/// Why a row is not to be sent again.
+public struct Refusal: Hashable, Sendable {
+    /// The rule or the code, in words for people.
+    public var reason: String
+    /// HTTP status; nil when it was never sent.
+    public var status: Int?
+    /// The first 512 bytes of the reply.
+    public var reply: [UInt8]
+    /// Times it was sent.
+    public var attempts: Int
+
+    public init(reason: String, status: Int? = nil, reply: [UInt8] = [], attempts: Int = 0) {
+        self.reason = reason
+        self.status = status
+        self.reply = Array(reply.prefix(512))
+        self.attempts = attempts
+    }
+}
+
+/// What an operator, or the rule for a collision, wants done with the rows of an endpoint.
+public enum QueueOrder: Hashable, Sendable {
+    /// Takes the present address, device and asset for the rows that wait for the old ones.
+    case bind(endpoint: String)
+    /// Settles the rows of the old binding as dropped and goes on with the present one.
+    case drop(endpoint: String)
+    /// Settles all unsent rows as dropped.
+    case clear(endpoint: String)
+    /// Moves all unsent rows to quarantine; refused when they do not fit its cap.
+    case quarantine(endpoint: String, Refusal)
+    /// Sends rows of the quarantine again, behind what waits. Empty = all.
+    case retryQuarantined(endpoint: String?, ids: [Int64])
+    /// Deletes rows of the quarantine. Empty = all.
+    case dropQuarantined(endpoint: String?, ids: [Int64])
+    /// Drops the cursor of an endpoint that is no longer configured, and with it its claim on rows.
+    case forget(endpoint: String)
+}
+
+/// What became of a `QueueOrder`.
+public enum OrderResult: Hashable, Sendable {
+    /// So many rows were concerned, from and to these sequence numbers.
+    case done(rows: Int, first: Int64?, last: Int64?)
+    /// Nothing was done, for this reason in words for people.
+    case refused(String)
+}
+
 /// A batch that is wanted.
 public struct FormRequest: Hashable, Sendable {
+    /// Whose cursor.
     public var endpoint: String
+    /// Who sends it: a spare of that endpoint; nil = the endpoint itself.
+    public var route: String?
     /// Most rows.
     public var limit: Int
     /// Host wall clock, Unix milliseconds. It is not kept when it lies more than 5 min before the newest row.
     public var sentMs: Int64?
 
-    public init(endpoint: String, limit: Int, sentMs: Int64?) {
+    public init(endpoint: String, route: String? = nil, limit: Int, sentMs: Int64?) {
         self.endpoint = endpoint
+        self.route = route
         self.limit = limit
         self.sentMs = sentMs
     }
@@ -58,7 +116,10 @@ public struct Commit: Sendable {
     public var settlements: [Settlement]
     /// States of endpoints that changed.
     public var states: [StateChange]
+    public var orders: [QueueOrder]
     public var forms: [FormRequest]
+    /// Newest trusted time of the receiver, Unix milliseconds: what ages are measured against. nil = nothing expires.
+    public var receiverMs: Int64?
 
     public struct StateChange: Hashable, Sendable {
         public var endpoint: String
@@ -72,14 +133,17 @@ public struct Commit: Sendable {
 
     public init(
         rows: [NewRow] = [], trackerState: [UInt8]? = nil, sourceState: [UInt8]? = nil,
-        settlements: [Settlement] = [], states: [StateChange] = [], forms: [FormRequest] = []
+        settlements: [Settlement] = [], states: [StateChange] = [], orders: [QueueOrder] = [],
+        forms: [FormRequest] = [], receiverMs: Int64? = nil
     ) {
         self.rows = rows
         self.trackerState = trackerState
         self.sourceState = sourceState
         self.settlements = settlements
         self.states = states
+        self.orders = orders
         self.forms = forms
+        self.receiverMs = receiverMs
     }
 }
 
@@ -87,7 +151,8 @@ public struct Commit: Sendable {
 public struct CommitReply: Hashable, Sendable {
     /// The newest sequence number given so far; 0 in a new queue.
     public var lastSeq: Int64
-    /// One batch for each form request that found rows, and the one in flight where there was one already.
+    /// The batches that form requests, splits and partial acceptances made, and those in flight of an endpoint that asked
+    /// for another; oldest first for each endpoint.
     public var formed: [Batch]
     /// Of every configured endpoint, in the order of the configuration.
     public var depths: [EndpointDepth]
@@ -95,16 +160,19 @@ public struct CommitReply: Hashable, Sendable {
     public var dropped: DropCounts
     /// Rows in the queue, whoever waits for them.
     public var rows: Int
+    /// One for each order of the commit.
+    public var orders: [OrderResult]
 
     public init(
         lastSeq: Int64, formed: [Batch] = [], depths: [EndpointDepth] = [], dropped: DropCounts = DropCounts(),
-        rows: Int = 0
+        rows: Int = 0, orders: [OrderResult] = []
     ) {
         self.lastSeq = lastSeq
         self.formed = formed
         self.depths = depths
         self.dropped = dropped
         self.rows = rows
+        self.orders = orders
     }
 }
 
@@ -112,16 +180,28 @@ public struct CommitReply: Hashable, Sendable {
 public struct DropCounts: Hashable, Sendable {
     /// Plain fixes and heartbeats, oldest first, because the queue was full.
     public var oldest: Int
+    /// New plain fixes that a full queue did not take.
+    public var newest: Int
+    /// Plain fixes that a full queue gave up between others, within an error bound.
+    public var thinned: Int
+    /// Plain fixes that grew too old.
+    public var expired: Int
     /// Motion changes, crossings and the like, because nothing else was left to remove.
     public var events: Int
 
-    public init(oldest: Int = 0, events: Int = 0) {
+    public init(oldest: Int = 0, newest: Int = 0, thinned: Int = 0, expired: Int = 0, events: Int = 0) {
         self.oldest = oldest
+        self.newest = newest
+        self.thinned = thinned
+        self.expired = expired
         self.events = events
     }
 
     public static func += (total: inout DropCounts, more: DropCounts) {
         total.oldest += more.oldest
+        total.newest += more.newest
+        total.thinned += more.thinned
+        total.expired += more.expired
         total.events += more.events
     }
 }
@@ -139,10 +219,15 @@ public struct EndpointDepth: Hashable, Sendable {
     /// The oldest row that is not settled; nil when there is none.
     public var oldestSeq: Int64?
     public var oldestTime: UTCTime?
+    /// Rows in quarantine.
+    public var quarantined: Int
+    /// Rows settled without being sent since the queue was opened, by reason: `unfit`, `expired`, `superseded`, `skipped`,
+    /// `refused`, `dropped`.
+    public var settledUnsent: [String: Int]
 
     public init(
         endpoint: String, state: EndpointState, waiting: Int, inFlight: Int, acked: Int64, oldestSeq: Int64?,
-        oldestTime: UTCTime?
+        oldestTime: UTCTime?, quarantined: Int = 0, settledUnsent: [String: Int] = [:]
     ) {
         self.endpoint = endpoint
         self.state = state
@@ -151,5 +236,7 @@ public struct EndpointDepth: Hashable, Sendable {
         self.acked = acked
         self.oldestSeq = oldestSeq
         self.oldestTime = oldestTime
+        self.quarantined = quarantined
+        self.settledUnsent = settledUnsent
     }
 }

@@ -161,7 +161,7 @@ struct Transaction {
             ledger.endpoints[index].acked = batch.last
             ledger.endpoints[index].unsettled -= batch.rows
             ledger.endpoints[index].batch = nil
-        case .released:
+        case .released, .split, .refused, .partly:
             ledger.endpoints[index].release(batch)
         }
         ledger.endpoints[index].oldest = .unknown
