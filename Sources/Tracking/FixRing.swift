@@ -78,6 +78,19 @@ struct FixRing: Sendable {
         while entries.count > 1, at.seconds(since: entries[0].at) > span { entries.removeFirst() }
     }
 
+    /// Most fixes of the minute before this one lie within so many metres of a place. false with fewer than five fixes.
+    func lay(within radius: Double, of place: Coordinate, before index: Int) -> Bool {
+        let end = entries[index].at
+        var number = 0
+        var near = 0
+        for index in (0..<index).reversed() {
+            guard end.seconds(since: entries[index].at) <= 60 else { break }
+            number += 1
+            if entries[index].coordinate.distance(to: place) <= radius { near += 1 }
+        }
+        return number >= 5 && 2 * near > number
+    }
+
     /// The median of the last 30 s, fixes of poor accuracy left out; nil when there is none.
     func recentPlace(accuracyMax: Double) -> StoredState.Anchor? {
         guard let newest = entries.last else { return nil }

@@ -203,7 +203,10 @@ extension Tracker {
         if let recorded = lastRecordedTime, recorded >= time { time = recorded + .milliseconds(1) }
         let parked = motion.anchor.flatMap { anchor in
             let distance = anchor.coordinate.distance(to: from.coordinate)
-            return distance <= settings.motion.stationaryRadius + MotionDetector.gapMargin ? anchor : nil
+            let radius = settings.motion.stationaryRadius
+            // A fix far off in the midst of others that lie here is a reflection: the asset was seen to leave from here.
+            let left = index.map { ring.lay(within: radius, of: anchor.coordinate, before: $0) } ?? false
+            return left || distance <= radius + MotionDetector.gapMargin ? anchor : nil
         }
         let coordinate = parked?.coordinate ?? from.coordinate
         counters.trips += 1

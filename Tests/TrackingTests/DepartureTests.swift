@@ -166,6 +166,21 @@ import Tracking
         #expect(Course(script).story == ["-start"])
     }
 
+    @Test func aDepartureInTheMidstOfAReflectionStartsAtTheParkingPlace() throws {
+        var script = Script()
+        script.stand(300)
+        script.offset.east = 75
+        script.stand(10)
+        script.pullAway()
+        script.drive(3)
+        script.offset = .zero
+        script.drive(30)
+        let course = Course(script)
+        #expect(course.story == ["-start", "+speed"])
+        let record = try #require(course.records(.motionchange).last)
+        #expect(record.moving && record.coordinate == Script.origin)
+    }
+
     @Test func aWalkThatBeginsOutOfSightLeavesByTheFence() throws {
         var script = Script()
         script.stand(300)
