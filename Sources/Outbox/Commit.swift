@@ -224,6 +224,8 @@ public struct EndpointDepth: Hashable, Sendable {
     /// Rows settled without being sent since the queue was opened, by reason: `unfit`, `expired`, `superseded`, `skipped`,
     /// `refused`, `dropped`.
     public var settledUnsent: [String: Int]
+    /// `EndpointSettings.fingerprint` that its rows wait for; nil when it is the configured one.
+    public var boundTo: String?
 
     public init(
         endpoint: String, state: EndpointState, waiting: Int, inFlight: Int, acked: Int64, oldestSeq: Int64?,

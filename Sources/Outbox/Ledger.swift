@@ -111,6 +111,7 @@ struct Ledger {
                 endpoint: endpoint.settings.name, state: endpoint.state,
                 waiting: endpoint.unsettled - (endpoint.batch?.rows ?? 0), inFlight: endpoint.batch?.rows ?? 0,
                 acked: endpoint.acked, oldestSeq: nil, oldestTime: nil)
+            if endpoint.fingerprint != endpoint.settings.fingerprint { depth.boundTo = endpoint.fingerprint }
             if case .row(let seq, let time) = endpoint.oldest {
                 depth.oldestSeq = seq
                 depth.oldestTime = time
