@@ -174,6 +174,29 @@ import Testing
 
     // status
 
+    /// A number that nobody knows what to do about is noise.
+    @Test func everyMetricHasItsRowInTheManuals() throws {
+        try rig.startCollector()
+        try rig.configure(source: source, endpoint: "batch_window = \"100ms\"")
+        let daemon = try rig.startDaemon()
+        try waitUntilRead()
+        try rig.waitFor("queue", "commits") { $0 as? Int ?? 0 > 0 }
+        let report = try rig.status().report
+        let endpoint = try #require((report["endpoints"] as? [[String: Any]])?.first)
+        let words: Set = ["name", "state", "reason", "held", "interface", "problem", "advice", "disk_error"]
+        let metrics = Set(endpoint.keys).union((report["queue"] as? [String: Any] ?? [:]).keys).subtracting(words)
+        #expect(metrics.count > 25)
+        let folder = BuiltProducts.repository.appendingPathComponent("docs")
+        let table = try String(contentsOf: folder.appendingPathComponent("operations.md"), encoding: .utf8)
+        let manual = try String(contentsOf: folder.appendingPathComponent("waypost.8"), encoding: .utf8)
+        for metric in metrics {
+            let row = table.split(separator: "\n").first { $0.hasPrefix("| ") && $0.contains("`\(metric)`") }
+            #expect(row?.split(separator: "|").count == 4, "\(metric)")
+            #expect(manual.contains(metric), "\(metric)")
+        }
+        #expect(daemon.isRunning)
+    }
+
     @Test func aStatusOfManyTrackablesFitsIntoAFrame() throws {
         let trackables = (0..<900).map { "[[trackable]]\nid = \"parcel-of-a-long-name-\($0)\"\n" }.joined()
         try rig.configure(source: "kind = \"serial\"\npath = \"\(rig.path("no-receiver"))\"", more: trackables)
