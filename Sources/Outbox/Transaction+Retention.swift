@@ -28,7 +28,8 @@ extension Transaction {
             """
             DELETE FROM location WHERE seq IN (
                 SELECT seq FROM location WHERE \(condition) AND NOT EXISTS (
-                    SELECT 1 FROM batch WHERE seq BETWEEN first AND last AND (published = 1 OR feed = 1))
+                    SELECT 1 FROM batch WHERE origin = 0 AND (seq = newest_seq
+                        OR seq BETWEEN first AND last AND (published = 1 OR feed = 1)))
                 ORDER BY seq LIMIT \(count))
             RETURNING seq, published, flags
             """)
