@@ -105,7 +105,7 @@ final class EndpointDelivery {
             case .reform(let limit):
                 if let batch {
                     recorder.settle(
-                        Settlement(endpoint: settings.name, batchID: batch.id, how: .released), at: now)
+                        Settlement(endpoint: settings.name, batchID: batch.id, how: .split), at: now)
                 }
                 batch = nil
                 schedule.formRequested()
