@@ -55,11 +55,13 @@ struct OrderAnswer: Decodable {
         case lastSeq = "last_seq"
     }
 
+    /// `3 rows`
+    var count: String { "\(rows ?? 0) \(rows == 1 ? "row" : "rows")" }
+
     /// `3 rows (seq 7 to 9)`
     var words: String {
-        let count = rows ?? 0
         let range = firstSeq.flatMap { first in lastSeq.map { first == $0 ? " (seq \(first))" : " (seq \(first) to \($0))" } }
-        return "\(count) \(count == 1 ? "row" : "rows")\(range ?? "")"
+        return count + (range ?? "")
     }
 }
 
