@@ -3,6 +3,8 @@ import Delivery
 /// An endpoint with what its requests carry besides the rows.
 public struct EndpointConfig: Hashable, Sendable {
     public var settings: EndpointSettings
+    /// The profile with what it extends, as it was written: what it suggests for `auth` and `sign` stands there.
+    public var profileTree = ProfileNode(.table([]))
     /// To be added to every request, secrets filled in, `Authorization` among them. Not for logs: see ``shownHeaders``.
     public var headers: [UplinkRequest.Header] = []
     /// The same with every secret masked.
