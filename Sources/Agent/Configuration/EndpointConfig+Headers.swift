@@ -22,40 +22,39 @@ extension EndpointConfig {
                     entry.key, "found a header that waypost sets itself, expected another one", at: entry.keyPosition)
                 continue
             }
-            var usesSecret = false
-            let settings = settings
-            func fill(masked: Bool) -> ValueForm<String> {
-                .header { reference in
-                    switch reference {
-                    case "device": return .success(settings.device)
-                    case "base_url": return .success(settings.baseURL)
-                    case _ where reference.hasPrefix("secret."):
-                        usesSecret = true
-                        let name = String(reference.dropFirst(7))
-                        if let secret = secrets[name] { return .success(masked ? "***" : secret.value ?? "") }
-                        return .failure(
-                            Mistake(
-                                found: "${\(reference)}".shortened, expected: "a name of [endpoint.secrets]",
-                                suggestion: nearest(name, in: secrets.keys.sorted()).map { "${secret.\($0)}" }))
-                    case _ where reference.hasPrefix("env:"):
-                        usesSecret = true
-                        return masked ? .success("***") : nil
-                    default: return nil
-                    }
-                }
-            }
-            guard let value = table.evaluate(entry, fill(masked: false)),
-                let shown = table.evaluate(entry, fill(masked: true))
-            else { continue }
+            guard let marked = table.evaluate(entry, .header(filled(secrets))) else { continue }
+            let header = HeaderTemplate(entry.key, marked: marked)
+            let usesSecret = header.parts.contains { if case .text = $0 { false } else { true } }
             if !usesSecret, isSensitive(name) {
                 table.report(
                     entry.key,
                     "found a literal, expected a reference: \"${secret.NAME}\", with NAME in [endpoint.secrets]")
                 continue
             }
-            if usesSecret { carriesSecret = true }
-            addHeader(entry.key, value, shown: shown)
-            table.show(entry.key, shown.asTOML, entry.keyPosition)
+            for case .secret(let name) in header.parts where name.hasPrefix("env:") {
+                self.secrets[name] = .environment(String(name.dropFirst("env:".count)))
+            }
+            headers.append(header)
+            table.show(entry.key, header.shown.asTOML, entry.keyPosition)
+        }
+    }
+
+    /// Fills in what never changes, and marks what is secret.
+    private func filled(_ secrets: [String: NamedSecret]) -> (String) -> Result<String, Mistake>? {
+        { [settings] reference in
+            switch reference {
+            case "device": return .success(settings.device)
+            case "base_url": return .success(settings.baseURL)
+            case _ where reference.hasPrefix("secret."):
+                let name = String(reference.dropFirst(7))
+                if secrets[name] != nil { return .success(HeaderTemplate.marked(reference)) }
+                return .failure(
+                    Mistake(
+                        found: "${\(reference)}".shortened, expected: "a name of [endpoint.secrets]",
+                        suggestion: nearest(name, in: secrets.keys.sorted()).map { "${secret.\($0)}" }))
+            case _ where reference.hasPrefix("env:"): return .success(HeaderTemplate.marked("secret.\(reference)"))
+            default: return nil
+            }
         }
     }
 
@@ -66,7 +65,7 @@ extension EndpointConfig {
     }
 
     /// RFC 9110 §5.6.2.
-    private func isTokenByte(_ byte: UInt8) -> Bool {
+    func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
         default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
@@ -75,7 +74,7 @@ extension EndpointConfig {
 }
 
 extension ValueForm where Value == String {
-    fileprivate static func header(_ further: @escaping (String) -> Result<String, Mistake>?) -> ValueForm {
+    static func header(_ further: @escaping (String) -> Result<String, Mistake>?) -> ValueForm {
         ValueForm(
             expected: "a text in quotes",
             read: { node, environment in
