@@ -65,6 +65,7 @@ extension EndpointConfig {
         table.read("feed", into: &settings.feed, as: .word(EndpointSettings.Feed.allCases.map { ($0.rawValue, $0) }))
         table.read("required", into: &settings.required, as: .flag)
         table.read("backfill", into: &settings.backfill, as: .flag)
+        if table.has("sign") { settings.gzip = false }
         table.read("compress", into: &settings.gzip, as: .word([("gzip", true), ("none", false)]))
         settings.readMetered(table)
         var onCollision = "keep"
@@ -75,11 +76,10 @@ extension EndpointConfig {
         table.read("allow_plaintext", into: &allowsPlaintext, as: .flag)
         table.refuse([
             "delivery", "max_age", "vars", "backup_for", "fresh_head", "verbose",
-            "sign", "tls",
         ])
 
         self.init(settings: settings)
-        readRequest(table)
+        readRequest(table, allowsPlaintext: allowsPlaintext)
         guard let url, name != nil else { return nil }
         if !url.isEncrypted, !url.isLoopback {
             let holder = table.has("base_url") ? table : vendor
