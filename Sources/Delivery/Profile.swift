@@ -18,7 +18,7 @@ public struct Profile: Hashable, Sendable {
     public var usesNewest: Bool
 
     public init(
-        name: String = "waypost", rendering: String = BatchEncoder.rendering, response: ResponseRules = ResponseRules(),
+        name: String = "waypost", rendering: String = BatchEncoder.rendering, response: ResponseRules = .waypost,
         maxRecords: Int? = nil, maxBytes: Int = 1 << 20, gathersTrackables: Bool = false, usesNewest: Bool = false
     ) {
         self.name = name

@@ -87,7 +87,6 @@ public final class Agent {
                 bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID)
             inFlight = try outbox.inFlight()
         } catch { throw StartupError(error) }
-        let outboxName = outbox.name
         let current = outbox.current
         // A file that is read again is news to a tracker that has seen its end.
         let restored =
@@ -122,15 +121,15 @@ public final class Agent {
                 $0, environment: environment, stateDirectory: stateDirectory, uplink: uplink, log: log, loop: loop)
         }
         self.credentials = credentials
-        deliveries = zip(config.endpoints, credentials).map { endpoint, credentials in
-            let depth = current.depths.first { $0.endpoint == endpoint.settings.name }
-            let batch = inFlight.first { $0.endpoint == endpoint.settings.name }
+        let routes = zip(config.endpoints, credentials).map {
+            EndpointDelivery.Route(settings: $0.settings, credentials: $1)
+        }
+        deliveries = routes.filter { $0.settings.backupFor == nil }.map { primary in
+            let spares = routes.filter { $0.settings.backupFor == primary.settings.name }
             return EndpointDelivery(
-                schedule: DeliverySchedule(
-                    settings: endpoint.settings, state: depth?.state ?? .active, waiting: depth?.waiting ?? 0,
-                    inFlight: batch?.rows.count, acceptedBefore: (depth?.acked ?? 0) > 0, at: now),
-                batch: batch, credentials: credentials, outbox: outboxName, uplink: uplink, recorder: recorder,
-                log: log, loop: loop, jitter: { Double.random(in: 0..<1) })
+                routes: [primary] + spares, depth: current.depths.first { $0.endpoint == primary.settings.name },
+                batches: inFlight, uplink: uplink, recorder: recorder, log: log, loop: loop,
+                jitter: { Double.random(in: 0..<1) })
         }
         pipeline = Pipeline(
             source: config.source.makeSource(memory: memory), memory: memory,
