@@ -48,6 +48,8 @@ enum Record {
     /// Whether a row has a crossing or a trip in their own tables.
     static func hasDetails(flags: Int64) -> Bool { flags & (Flag.geofence | Flag.trip) != 0 }
 
+    static func withoutDetails(flags: Int64) -> Int64 { flags & ~(Flag.geofence | Flag.trip) }
+
     /// Binds `seq` as the first parameter and the columns after it.
     static func bind(_ row: NewRow, seq: Int64, trackable: Int64?, boot: Int64?, reason: Int64?, to insert: Statement) {
         let location = row.location

@@ -62,7 +62,7 @@ struct Transaction {
         for settlement in commit.settlements where try settle(settlement) { settled = true }
         for change in commit.states { try apply(change) }
         if settled { try removeDelivered() }
-        let dropped = try enforceLimits()
+        let dropped = try enforceLimits(commit)
         var formed: [Batch] = []
         for request in commit.forms {
             if let batch = try form(request) { formed.append(batch) }
