@@ -14,7 +14,7 @@ struct Endpoint: ParsableCommand {
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "State of each endpoint, and what to do about it.",
-            discussion: "Exit status: 0 all is well, 1 an endpoint needs a look, 2 no daemon answers.")
+            discussion: "Exit status: 0 all is well, 1 an endpoint needs a look. Without a daemon it tells what the queue knows.")
 
         @OptionGroup var daemon: DaemonOptions
 
@@ -23,7 +23,7 @@ struct Endpoint: ParsableCommand {
             var after: String?
             while true {
                 let page: EndpointPage = try DaemonReply.read(
-                    daemon.ask(OrderLine("endpoint", "list", [("after", after.map(OrderLine.Value.text))]).text))
+                    daemon.order(OrderLine("endpoint", "list", [("after", after.map(OrderLine.Value.text))])))
                 for endpoint in page.endpoints {
                     print(endpoint.lines.joined(separator: "\n"))
                     needsLook = needsLook || endpoint.state != "active" || endpoint.problem != nil
@@ -113,7 +113,8 @@ struct EndpointReply: Decodable {
     var reason: String?
     var held: String?
     var waiting: Int
-    var acked: Int
+    /// nil where no daemon runs.
+    var acked: Int?
     var quarantined: Int?
     var oldestAge: Double?
     var lastSuccessAge: Double?
@@ -133,7 +134,7 @@ struct EndpointReply: Decodable {
     var lines: [String] {
         var first = "\(name): \(state)\(reason.map { " (\($0))" } ?? ""), \(waiting) waiting"
         if waiting > 0, let oldestAge { first += " (oldest \(Self.span(oldestAge)))" }
-        first += ", \(acked) accepted"
+        if let acked { first += ", \(acked) accepted" }
         if let lastSuccessAge { first += ", last \(Self.span(lastSuccessAge)) ago" }
         if let quarantined, quarantined > 0 { first += ", \(quarantined) in quarantine" }
         if let nextAttempt, nextAttempt > 0 { first += ", next try in \(Self.span(nextAttempt))" }

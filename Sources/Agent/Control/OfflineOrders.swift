@@ -18,8 +18,9 @@ public enum OfflineOrders {
             return ControlFrame.failure(id: decoded.id, ControlError("system", error.description))
         }
         do throws(OutboxError) {
-            // Only to look whether there is one: opening it for orders would make one.
-            _ = try OutboxReader(path: config.outbox.settings.path)
+            // First only a look whether there is one: opening it for orders would make one.
+            let reader = try OutboxReader(path: config.outbox.settings.path)
+            if decoded.do == "endpoint", decoded.action == "list" { return list(try reader.depths()) }
             let outbox = try Outbox(
                 config.outbox.settings, endpoints: config.endpoints.map(\.settings),
                 bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID)
@@ -42,6 +43,23 @@ public enum OfflineOrders {
             }
         } catch {
             throw QueueReport.Failure(error)
+        }
+    }
+
+    private static func list(_ depths: [EndpointDepth]) -> [UInt8] {
+        ControlFrame.reply(to: nil) { writer in
+            writer.key("endpoints")
+            writer.beginArray()
+            for depth in depths where writer.bytes.count < ControlFrame.bytesFilled {
+                writer.beginObject()
+                writer.field("name", depth.endpoint)
+                writer.field("state", depth.state.word)
+                writer.field("reason", depth.state.reason)
+                writer.field("waiting", depth.waiting + depth.inFlight)
+                writer.field("quarantine_depth", depth.quarantined)
+                writer.endObject()
+            }
+            writer.endArray()
         }
     }
 }

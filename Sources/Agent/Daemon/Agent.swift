@@ -18,6 +18,8 @@ public final class Agent {
         public var fromStart = false
         /// After the end of a file, wait no longer than this for the queue to drain; nil waits as long as it takes.
         public var linger: Duration?
+        /// Between two lines that sum up.
+        public var summaryInterval = Duration.seconds(3600)
 
         public init() {}
     }
@@ -217,7 +219,7 @@ public final class Agent {
         let now = loop.now
         notifier.ready(status: "starting")
         beat(at: now)
-        summaryAlarm?.deadline = now + .seconds(3600)
+        summaryAlarm?.deadline = now + options.summaryInterval
         pipeline.start(at: now)
         watchLinks(at: now)
         for delivery in deliveries { delivery.step(at: now) }
@@ -365,7 +367,7 @@ extension Agent {
     }
 
     private func summarise(at now: EventTime) {
-        summaryAlarm?.deadline = now + .seconds(3600)
+        summaryAlarm?.deadline = now + options.summaryInterval
         let report = report(at: now)
         log.summary(report.summary, fields: report.fields)
     }
