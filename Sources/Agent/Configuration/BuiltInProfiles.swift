@@ -3,7 +3,7 @@ import Delivery
 /// The profiles that come with waypost: TOML files, parsed like those of a user, and only when somebody asks.
 enum BuiltInProfiles {
     /// In the order in which people look for them: our own, then receivers by name.
-    private static let files: [(name: String, text: () -> [UInt8])] = [
+    private static let files: [(name: String, text: @Sendable () -> [UInt8])] = [
         ("waypost", { PackageResources.waypost_toml }),
         ("waypost-verbose", { PackageResources.waypost_verbose_toml }),
         ("waypost-compact", { PackageResources.waypost_compact_toml }),

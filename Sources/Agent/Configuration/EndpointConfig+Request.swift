@@ -8,11 +8,11 @@ extension EndpointConfig {
         var value: String?
     }
 
-    /// What the requests carry: `[endpoint.secrets]`, `auth`, `headers`.
+    /// What the requests carry: `[endpoint.secrets]`, `auth`.
     mutating func readRequest(_ table: TableReader) {
         let secrets = Self.secrets(table.table("secrets"))
+        secretNames = Set(secrets.keys)
         readAuth(table.table("auth"), secrets)
-        readHeaders(table.table("headers"), secrets)
     }
 
     private static func secrets(_ table: TableReader) -> [String: NamedSecret] {

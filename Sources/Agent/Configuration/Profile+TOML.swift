@@ -63,6 +63,18 @@ struct ProfileShelf {
         }
     }
 
+    /// Literals in headers that bear secrets, in profiles of the file.
+    func judgeHeaders(_ headers: ProfileNode?, _ table: TableReader) {
+        guard case .table(let members) = headers?.value else { return }
+        for header in members where isSensitive(header.name) && !ProfileReferences(header.node).carriesSecret {
+            guard let position = header.node.position, let owner = owner(of: position) else { continue }
+            table.report(
+                ConfigurationProblem(
+                    "found a literal, expected a reference: \"${secret.NAME}\", with NAME in [endpoint.secrets]",
+                    at: SourcePosition(position), key: "profile.\(owner).headers.\(header.name)"))
+        }
+    }
+
     /// - Parameters:
     ///   - name: of the profile that is used.
     ///   - table: takes the report.
