@@ -47,7 +47,7 @@ extension AgentConfig {
             tracking.resolution.requireFences(tracking.geofences.fences, of: ruleTables)
         }
         outbox = OutboxConfig(reading: outboxTable, vendor: endpointTables.map(\.1))
-        let profiles = ProfileShelf(reading: profileTable)
+        profiles = ProfileShelf(reading: profileTable)
         endpoints = EndpointConfig.all(endpointTables, device: device, profiles: profiles)
         profiles.judgeUnused(Set(endpoints.map(\.settings.profile.name)), profileTable)
         tracking.keepEngineFixes = endpoints.contains { $0.settings.feed == .engine }

@@ -21,6 +21,7 @@ enum BuiltInProfiles {
         ("overland", { PackageResources.overland_toml }),
         ("overland-any", { PackageResources.overland_any_toml }),
         ("owntracks-http", { PackageResources.owntracks_http_toml }),
+        ("owntracks-open", { PackageResources.owntracks_open_toml }),
         ("thingsboard", { PackageResources.thingsboard_toml }),
         ("traccar", { PackageResources.traccar_toml }),
         ("traccar-json", { PackageResources.traccar_json_toml }),
