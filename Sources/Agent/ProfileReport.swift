@@ -81,6 +81,8 @@ public struct ProfileReport {
         var settings: EndpointSettings
         /// What is not the profile's: `Authorization`.
         var headers: [UplinkRequest.Header]
+        /// Constants that nobody filled in stand as `<name>`, also in the URL.
+        var isPlaceholder = false
     }
 
     private func subject(_ name: String?, _ endpoint: String?) throws(Failure) -> Subject {
@@ -115,7 +117,8 @@ public struct ProfileReport {
             settings.batchSize = min(100, profile.maxRecords ?? 100)
             settings.gzip = tree["compress"]?.node.text == "gzip"
             settings.delivery = tree["delivery"]?.node.text.flatMap { .init(rawValue: $0) } ?? .all
-            return Subject(settings: settings, headers: Self.authorization(tree["auth"]?.node))
+            return Subject(
+                settings: settings, headers: Self.authorization(tree["auth"]?.node), isPlaceholder: true)
         }
     }
 
@@ -172,14 +175,19 @@ extension ProfileReport {
             let request = settings.request(
                 for: batch, in: RenderContext(identify: RecordID.make, isMasked: true))
             if index > 0 { lines.append("###") }
-            lines += text(of: request, subject.headers)
+            lines += text(of: request, subject)
         }
         return lines
     }
 
-    private static func text(of request: UplinkRequest, _ further: [UplinkRequest.Header]) -> [String] {
-        var lines = ["\(request.method) \(request.url)"]
-        lines += (request.headers + further).map { "\($0.name): \($0.value)" }
+    private static func text(of request: UplinkRequest, _ subject: Subject) -> [String] {
+        var url = request.url
+        if subject.isPlaceholder {
+            url = url.split(separator: "%3C", omittingEmptySubsequences: false).joined(separator: "<")
+                .split(separator: "%3E", omittingEmptySubsequences: false).joined(separator: ">")
+        }
+        var lines = ["\(request.method) \(url)"]
+        lines += (request.headers + subject.headers).map { "\($0.name): \($0.value)" }
         if request.gzip { lines.append("Content-Encoding: gzip") }
         lines.append("")
         var body = String(decoding: request.body, as: UTF8.self)
