@@ -33,7 +33,7 @@ extension EndpointConfig {
             }
             var variables: [String: String] = [:]
             guard let template = table.evaluate(entry, Self.headerTemplate({ variables[$0] = $1 })) else { continue }
-            environmentSecrets.merge(variables) { old, _ in old }
+            for (alias, name) in variables { secrets[alias] = .environment(name) }
             let references = ProfileReferences(template)
             if !references.carriesSecret, isSensitive(name) {
                 table.report(
@@ -54,7 +54,7 @@ extension EndpointConfig {
 
     /// Names that the templates of a profile do not have: the host's are put in, the environment's become secrets.
     ///
-    /// - Parameter found: is told the name as a secret and the value of each variable.
+    /// - Parameter found: is told the name as a secret and the name of each variable.
     private static func headerTemplate(_ found: @escaping (String, String) -> Void) -> ValueForm<String> {
         ValueForm(
             expected: "a text in quotes",
@@ -99,15 +99,25 @@ extension EndpointConfig {
             }
             switch substituted(String(reference), environment) {
             case .failure(let mistake): return .failure(mistake)
-            case .success(let value) where name.hasPrefix("env:"):
+            case .success where name.hasPrefix("env:"):
                 // Under this name it is among the secrets.
                 let alias = "env_\(name.dropFirst(4))"
-                found(alias, value)
+                found(alias, String(name.dropFirst(4)))
                 text += "${secret.\(alias)}"
             case .success(let value): text += value.asTemplate
             }
         }
         return .success(text + rest)
+    }
+
+    /// RFC 9110 §5.6.2.
+    func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
     }
 
     /// Which of the endpoint's own headers a mistake is in.
@@ -122,14 +132,6 @@ extension EndpointConfig {
 func isSensitive(_ header: String) -> Bool {
     ["authorization", "cookie", "token", "secret", "password", "api-key", "apikey", "access-key"]
         .contains { header.lowercased().contains($0) }
-}
-
-/// RFC 9110 §5.6.2.
-private func isTokenByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
-    default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-    }
 }
 
 extension String {
@@ -154,5 +156,25 @@ extension ProfileNode {
         let node = ProfileNode(.table(headers), at: index.flatMap { members[$0].node.position })
         if let index { members[index].node = node } else { members.append(Member("headers", node)) }
         return ProfileNode(.table(members), at: position)
+    }
+}
+
+extension ValueForm where Value == String {
+    /// A text with references of its own beside those of every text.
+    static func header(_ further: @escaping (String) -> Result<String, Mistake>?) -> ValueForm {
+        ValueForm(
+            expected: "a text in quotes",
+            read: { node, environment in
+                guard case .string(let raw) = node.value else { return .mistake(Mistake()) }
+                switch substituted(raw, environment, further: further) {
+                case .failure(let mistake): return .mistake(mistake)
+                case .success(let text):
+                    if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+                        return .mistake(Mistake(found: "a text with control characters"))
+                    }
+                    return .value(text)
+                }
+            },
+            render: \.asTOML, isSecret: true)
     }
 }

@@ -32,39 +32,51 @@ extension ProfileSuggestions {
 }
 
 extension EndpointConfig {
-    /// `[endpoint.vars]`, and with all that the endpoint gives the profile made ready.
-    mutating func compile(
-        _ profile: ProfileSuggestions, _ own: [OwnHeader], _ table: TableReader, _ profiles: ProfileShelf
-    ) {
-        let varTable = table.table("vars")
+    /// `[endpoint.vars]`. What is missing is told, and has a stand-in, so that the rest can be judged.
+    mutating func readVars(
+        _ varTable: TableReader, _ profile: ProfileSuggestions, _ table: TableReader
+    ) -> [String: String] {
         var vars = Self.vars(varTable)
         settings.assetID = vars["asset_id"]
-        guard profile.isWhole else { return }
-        // What authorizes and signs is the endpoint's own where that says so.
-        var tree = profileTree
-        for key in ["auth", "sign"] where table.has(key) { tree = tree.leavingOut(key) }
-        let references = ProfileReferences(tree)
-        if references.carriesSecret { carriesSecret = true }
-        // Whatever is missing is told once, where it can be added; a stand-in then lets the rest be judged.
+        guard profile.isWhole else { return vars }
+        let references = references(table)
+        for name in vars.keys.sorted() where !references.vars.contains(name) && name != "asset_id" {
+            varTable.warn(name, "has no effect: the profile \(profile.name.asTOML) has no ${vars.\(name)}")
+        }
         for name in references.neededVars.sorted() where vars[name] == nil {
             missing("vars.\(name)", "a text", profile, table)
             vars[name] = "x"
         }
-        for name in vars.keys.sorted() where !references.vars.contains(name) && name != "asset_id" {
-            varTable.warn(name, "has no effect: the profile \(profile.name.asTOML) has no ${vars.\(name)}")
-        }
-        var secrets = secretNames
+        return vars
+    }
+
+    /// What authorizes and signs is the endpoint's own where that says so.
+    private func references(_ table: TableReader) -> ProfileReferences {
+        var tree = profileTree
+        for key in ["auth", "sign"] where table.has(key) { tree = tree.leavingOut(key) }
+        return ProfileReferences(tree)
+    }
+
+    /// With all that the endpoint gives the profile made ready.
+    mutating func compile(
+        _ profile: ProfileSuggestions, _ vars: [String: String], _ own: [OwnHeader], _ table: TableReader,
+        _ profiles: ProfileShelf
+    ) {
+        guard profile.isWhole else { return }
+        let references = references(table)
+        if references.carriesSecret { carriesSecret = true }
         judgeSecrets(of: own, table)
-        for name in own.flatMap(\.references.neededSecrets) { secrets.insert(name) }
-        profiles.judgeHeaders(tree["headers"]?.node, table)
-        for name in references.neededSecrets.sorted() where !secrets.contains(name) {
+        profiles.judgeHeaders(profileTree["headers"]?.node, table)
+        let ofHeaders = Set(own.flatMap(\.references.neededSecrets))
+        var names = Set(secrets.keys)
+        for name in references.neededSecrets.subtracting(ofHeaders).sorted() where !names.contains(name) {
             missing("secrets.\(name)", Secret.expectation, profile, table)
-            secrets.insert(name)
         }
+        names.formUnion(references.neededSecrets)
         if references.needsToken, !hasToken { missing("auth", "one of kind \"token_command\"", profile, table) }
         let constants = ProfileConstants(
             endpoint: settings.name, baseURL: settings.baseURL, device: settings.device,
-            agentVersion: AgentVersion.current, vars: vars, secrets: secrets,
+            agentVersion: AgentVersion.current, vars: vars, secrets: names,
             hasToken: hasToken || references.needsToken)
         switch Profile.compile(profile.name, tree: profileTree, constants: constants) {
         case .success(let compiled): settings.profile = compiled
@@ -92,8 +104,8 @@ extension EndpointConfig {
     private func judgeSecrets(of own: [OwnHeader], _ table: TableReader) {
         for header in own {
             for name in header.references.neededSecrets.sorted()
-            where !secretNames.contains(name) && !environmentSecrets.keys.contains(name) {
-                let hint = nearest(name, in: secretNames.sorted()).map { " (did you mean ${secret.\($0)}?)" } ?? ""
+            where secrets[name] == nil {
+                let hint = nearest(name, in: secrets.keys.sorted()).map { " (did you mean ${secret.\($0)}?)" } ?? ""
                 table.report(
                     "headers.\(header.entry.key)",
                     "found ${secret.\(name)}, expected a name of [endpoint.secrets]\(hint)",

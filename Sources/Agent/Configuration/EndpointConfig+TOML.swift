@@ -52,8 +52,9 @@ extension EndpointConfig {
         self.init(settings: settings)
         profileTree = profile.tree
         let own = readHeaders(table.table("headers"), hasAuth: table.has("auth"))
-        readRequest(table)
-        compile(profile, own, table, profiles)
+        let vars = readVars(table.table("vars"), profile, table)
+        readRequest(table, allowsPlaintext: allowsPlaintext, vars: vars)
+        compile(profile, vars, own, table, profiles)
         guard let url, name != nil else { return nil }
         if !url.isEncrypted, !url.isLoopback {
             let holder = table.has("base_url") ? table : vendor
@@ -131,15 +132,11 @@ extension EndpointSettings {
                 "found a min_batch of \(minBatch) above the batch_size of \(batchSize), expected at most that")
         }
         gzip = false
-        let sign = table.has("sign") ? "sign" : profile.tree["sign"] != nil ? "the sign of its profile" : nil
-        table.read("compress", into: &gzip, as: .compression, suggested: profile)
-        if gzip, let sign {
-            // What is signed are the bytes on the wire.
-            gzip = false
-            if table.writtenText("compress") == "gzip" {
-                table.report("compress", "found \"gzip\" together with \(sign), expected one of the two")
-            }
-        }
+        // What is signed are the bytes on the wire, so with a signature nothing is compressed that nobody asked for.
+        let isSigned = table.has("sign") || profile.tree["sign"] != nil
+        table.read(
+            "compress", into: &gzip, as: .compression,
+            suggested: isSigned ? ProfileSuggestions(name: profile.name, tree: ProfileNode(.table([]))) : profile)
     }
 
     fileprivate mutating func readDelivery(_ table: TableReader, vendor: TableReader, _ profile: ProfileSuggestions) {

@@ -188,6 +188,13 @@ final class TableReader {
         return reader.visit(empty)
     }
 
+    /// The same; where the file has none, what something else says for it.
+    func table(_ key: String, orElse other: TOMLTable?) -> TableReader {
+        guard take(key) == nil, let other else { return table(key) }
+        let inner = keyPath(key)
+        return reader.visit(child(inner, "[\(inner)]", other, position, isWritten: true))
+    }
+
     /// The tables of an array; where the file has none, one that is not written, so that its keys are known.
     func tables(_ key: String) -> [TableReader] {
         let inner = keyPath(key)
