@@ -160,24 +160,36 @@ extension ProfileReport {
     }
 
     private static func requests(of waiting: Waiting, _ subject: Subject) -> [String] {
-        let settings = subject.settings
-        let plan = settings.plan(
-            waiting.rows, limit: settings.batchSize, isEnd: waiting.isWhole, receiverMs: nil)
-        var lines: [String] = plan.settled.map { settled in
-            "# seq \(waiting.rows[settled.index].seq) is not sent: \(words(settled.why))"
-        }
-        for (index, indices) in plan.batches.prefix(waiting.isWhole ? .max : 1).enumerated() {
-            let rows = indices.map { waiting.rows[$0] }
-            guard let first = rows.first, let last = rows.last else { continue }
-            var batch = Batch(
-                endpoint: settings.name, id: "", rows: rows, sentMs: waiting.sentMs, outbox: waiting.outbox)
-            batch.id = "\(batch.outboxName)-\(settings.name)-\(first.seq)-\(last.seq)"
-            let request = settings.request(
-                for: batch, in: RenderContext(identify: RecordID.make, isMasked: true))
-            if index > 0 { lines.append("###") }
-            lines += text(of: request, subject)
-        }
+        var lines: [String] = []
+        var rest = waiting.rows[...]
+        var count = 0
+        repeat {
+            let plan = subject.settings.plan(
+                Array(rest), limit: subject.settings.batchSize, isEnd: waiting.isWhole, receiverMs: nil)
+            for settled in plan.settled {
+                let seq = rest[rest.startIndex + settled.index].seq
+                lines.append("# seq \(seq) is not sent: \(words(settled.why))")
+            }
+            for indices in plan.batches where waiting.isWhole || count == 0 {
+                if count > 0 { lines.append("###") }
+                count += 1
+                lines += request(for: indices.map { rest[rest.startIndex + $0] }, waiting, subject)
+            }
+            if plan.consumed == 0 { break }
+            rest = rest.dropFirst(plan.consumed)
+        } while !rest.isEmpty && waiting.isWhole
         return lines
+    }
+
+    private static func request(
+        for rows: [QueuedLocation], _ waiting: Waiting, _ subject: Subject
+    ) -> [String] {
+        guard let first = rows.first, let last = rows.last else { return [] }
+        var batch = Batch(
+            endpoint: subject.settings.name, id: "", rows: rows, sentMs: waiting.sentMs, outbox: waiting.outbox)
+        batch.id = "\(batch.outboxName)-\(subject.settings.name)-\(first.seq)-\(last.seq)"
+        return text(
+            of: subject.settings.request(for: batch, in: RenderContext(identify: RecordID.make, isMasked: true)), subject)
     }
 
     private static func text(of request: UplinkRequest, _ subject: Subject) -> [String] {

@@ -79,7 +79,7 @@ struct ProfileCommand: ParsableCommand {
             abstract: "Print the exact request, secrets masked.",
             discussion: """
                 Method and URL, the headers in order, an empty line, the body. A body that goes out compressed is shown \
-                as it is before.
+                as it is before. A line ### stands between two requests, and # begins a remark.
                 """)
 
         @OptionGroup var options: Options
