@@ -53,7 +53,9 @@ import Testing
         }
         let uplink = SilentUplink()
         let delivery = EndpointDelivery(
-            schedule: DeliverySchedule(settings: settings, at: loop.now), batch: nil, headers: [], outbox: "7f3a91c2",
+            schedule: DeliverySchedule(settings: settings, at: loop.now), batch: nil,
+            credentials: EndpointCredentials(
+                EndpointConfig(settings: settings), uplink: uplink, log: log, loop: loop), outbox: "7f3a91c2",
             uplink: uplink, recorder: recorder, log: log, loop: loop, jitter: { 0 })
         try body(loop, delivery, uplink)
     }
