@@ -6,16 +6,20 @@ import Testing
     @Test(arguments: [
         ("$lat", "52.5200066"), ("$lat_e7", "525200066"), ("$time_s_float", "1700000000.123"),
         ("$time_ns", "1700000000123000000"), ("$time_iso_s", #""2023-11-14T22:13:20Z""#), ("$speed_kmh", "44.28"),
-        ("$speed_knots", "23.91"), ("$speed_mph", "27.51"), ("$speed_mps:round1", "12.3"), ("$speed_mps:round0", "12.0"),
+        ("$speed_knots", "23.91"), ("$speed_mph", "27.51"), ("$speed_mps:round1", "12.3"),
+        ("$speed_mps:round0", "12.0"),
         ("$speed_mps:int", "12"), ("$speed_mps:ceil", "13"), ("$speed_mps:floor", "12"), ("$speed_kmh:int", "44"),
-        ("$accuracy:ceil", "5"), ("$bearing", "271.0"), ("$bearing:int:string", #""271""#), ("$bearing:string", #""271.0""#),
-        ("$moving:bool01", "1"), ("$moving:string", #""true""#), ("$fix_mode:upper", #""3D""#), ("$battery_frac", "0.87"),
+        ("$accuracy:ceil", "5"), ("$bearing", "271.0"), ("$bearing:int:string", #""271""#),
+        ("$bearing:string", #""271.0""#),
+        ("$moving:bool01", "1"), ("$moving:string", #""true""#), ("$fix_mode:upper", #""3D""#),
+        ("$battery_frac", "0.87"),
         ("$odometer_km", "15.23"), ("$odometer:int", "15230"), ("$battery_state", #""charging""#), ("$battery_bs", "2"),
         ("$motion_word", #""driving""#), ("$id", #""id-1041""#), ("$first_seq", "1041"), ("$sent_s", "1700000020"),
         ("$batch_count", "1"), ("$outbox", #""7f3a91c2""#), ("$event|\"none\"", #""none""#), ("$event|null", "null"),
         ("$simulated|false", "false"), ("$geofence_id|-1.50", "-1.5"), ("$vars.asset_id:upper", #""A-1""#),
         ("$secret.key", #""s3 cret""#), ("$agent_version", #""1.2.3""#), ("$endpoint", #""main""#),
-        ("$vars.none?|7", "7"), ("$$lat", #""$lat""#), ("$[?x]", #""[?x]""#), ("$[", #""[""#), ("a[0] $5", #""a[0] $5""#),
+        ("$vars.none?|7", "7"), ("$$lat", #""$lat""#), ("$[?x]", #""[?x]""#), ("$[", #""[""#),
+        ("a[0] $5", #""a[0] $5""#),
         ("seq ${seq}, $${seq}", #""seq 1041, ${seq}""#), ("waypost.${event|\"location\"}", #""waypost.location""#),
         ("${speed_mps:round0}/${bearing:int}", #""12.0/271""#), ("$reason:lptag", #""displacement""#),
     ]) func rendersAReference(template: String, expected: String) throws {
@@ -84,8 +88,10 @@ import Testing
         ]
         #expect(try Sample.url(tree) == "https://fleet.example/api/device")
         #expect(
-            try Sample.url(tree, Sample.crossing) == "https://fleet.example/api/device?event=ENTER&fenceId=Depot%20North")
-        let headers = try Sample.settings(tree).request(for: Sample.batch([Sample.crossing]), in: Sample.context).headers
+            try Sample.url(tree, Sample.crossing)
+                == "https://fleet.example/api/device?event=ENTER&fenceId=Depot%20North")
+        let headers = try Sample.settings(tree).request(for: Sample.batch([Sample.crossing]), in: Sample.context)
+            .headers
         #expect(headers.map(\.name) == ["Content-Type", "Idempotency-Key", "X-Fence", "X-Secret"])
         #expect(headers.map(\.value).suffix(2) == ["Depot North", "s3 cret"])
     }
@@ -107,8 +113,7 @@ import Testing
         let masked = settings.request(for: Sample.batch([Sample.row]), in: context)
         #expect(masked.url.hasSuffix("?key=***"))
         #expect(masked.headers.last?.value == "Bearer ***")
-        #expect(String(decoding: masked.body, as: UTF8.self) == #"[{"k":"***","u":"***"}]"# || !masked.body.isEmpty)
-        #expect(!String(decoding: masked.body, as: UTF8.self).contains("s3"))
+        #expect(String(decoding: masked.body, as: UTF8.self) == #"{"k":"***","u":"***"}"#)
     }
 
     @Test func neverLetsAHeaderBreakItsLine() throws {
@@ -118,7 +123,9 @@ import Testing
             "max_records": 1, "record": "$lat", "headers": ["X-Fence": "[?${geofence_name}]"],
         ])
         #expect(
-            settings.plan([row], limit: 1, isEnd: true, receiverMs: nil).settled.map(\.why) == [.refused(rule: "headers")])
+            settings.plan([row], limit: 1, isEnd: true, receiverMs: nil).settled.map(\.why) == [
+                .refused(rule: "headers")
+            ])
         let value = settings.request(for: Sample.batch([row]), in: Sample.context).headers.last?.value
         #expect(value == "a  X-Evil: 1")
     }
@@ -141,13 +148,16 @@ import Testing
         row.location.geofence?.name = "De,pot \"N\"=1"
         let line: Tree = [
             "encoding": "lines",
-            "line": "loc,device=${device:lptag}[?,fence=${geofence_name:lptag}] lat=${lat}[?,n=${geofence_name:lpstr}] ${time_ms}",
+            "line":
+                "loc,device=${device:lptag}[?,fence=${geofence_name:lptag}] lat=${lat}[?,n=${geofence_name:lpstr}] ${time_ms}",
         ]
         #expect(
             try Sample.body(line, [row, Sample.row])
                 == #"loc,device=van-7,fence=De\,pot\ "N"\=1 lat=52.5200066,n="De,pot \"N\"=1" 1700000000123"# + "\n"
                 + "loc,device=van-7 lat=52.5200066 1700000000123\n")
-        let table: Tree = ["encoding": "csv", "record": ["seq": "$seq", "fence, name": "$geofence_name", "v": "$speed_mps"]]
+        let table: Tree = [
+            "encoding": "csv", "record": ["seq": "$seq", "fence, name": "$geofence_name", "v": "$speed_mps"],
+        ]
         #expect(
             try Sample.body(table, [row, Sample.bare(seq: 2)])
                 == "seq,\"fence, name\",v\r\n1041,\"De,pot \"\"N\"\"=1\",12.3\r\n2,,\r\n")
@@ -244,7 +254,8 @@ import Testing
         let settings = try Sample.settings([
             "record": "$lat",
             "response": [
-                "ok_status": [200, 204], "ok_json": ["path": ["msg", "a.b"], "in": ["Ok", 1, true], "missing_ok": true],
+                "ok_status": [200, 204],
+                "ok_json": ["path": ["msg", "a.b"], "in": ["Ok", 1, true], "missing_ok": true],
                 "item_errors": [
                     "path": "errors", "match": ["id": "$id"], "code": "error.code", "reason": "text",
                     "retry_codes": ["busy", 2], "auth_codes": ["denied"],
