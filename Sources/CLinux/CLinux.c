@@ -1,12 +1,16 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/timex.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -60,4 +64,21 @@ int waypost_tty_shared(int fd) { return ioctl(fd, TIOCNXCL); }
 int64_t waypost_filesystem_magic(int fd) {
     struct statfs info;
     return fstatfs(fd, &info) == 0 ? (int64_t)info.f_type : -1;
+}
+
+int waypost_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC | O_NONBLOCK); }
+
+int waypost_pidfd(int pid) {
+#ifdef SYS_pidfd_open
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+int waypost_clock_synchronised(void) {
+    struct timex state = {0};
+    int answer = adjtimex(&state);
+    return answer < 0 ? -1 : answer != TIME_ERROR;
 }

@@ -32,6 +32,7 @@ public final class Agent {
     private let notifier: Notifier
     private let recorder: Recorder
     private let uplink: LoopedUplink
+    private let credentials: [EndpointCredentials]
     private let deliveries: [EndpointDelivery]
     private let pipeline: Pipeline
     private var control: ControlServer?
@@ -110,14 +111,20 @@ public final class Agent {
         } catch { throw StartupError(error.description, exitCode: 70) }
 
         let (recorder, uplink, log) = (self.recorder, self.uplink, self.log)
-        deliveries = config.endpoints.map { endpoint in
+        let stateDirectory = config.outbox.directory
+        let credentials = config.endpoints.map {
+            EndpointCredentials(
+                $0, environment: environment, stateDirectory: stateDirectory, uplink: uplink, log: log, loop: loop)
+        }
+        self.credentials = credentials
+        deliveries = zip(config.endpoints, credentials).map { endpoint, credentials in
             let depth = current.depths.first { $0.endpoint == endpoint.settings.name }
             let batch = inFlight.first { $0.endpoint == endpoint.settings.name }
             return EndpointDelivery(
                 schedule: DeliverySchedule(
                     settings: endpoint.settings, state: depth?.state ?? .active, waiting: depth?.waiting ?? 0,
                     inFlight: batch?.rows.count, acceptedBefore: (depth?.acked ?? 0) > 0, at: now),
-                batch: batch, headers: endpoint.headers, outbox: outboxName, uplink: uplink, recorder: recorder,
+                batch: batch, credentials: credentials, outbox: outboxName, uplink: uplink, recorder: recorder,
                 log: log, loop: loop, jitter: { Double.random(in: 0..<1) })
         }
         pipeline = Pipeline(
@@ -179,6 +186,9 @@ public final class Agent {
                 progress(at: loop.now)
             }
         }
+        for credentials in credentials {
+            credentials.receiverMs = { [unowned self] now in pipeline.receiverTime(at: now)?.milliseconds }
+        }
         pipeline.changed = { [unowned self] in statusChanged() }
         pipeline.ended = { [unowned self] now in drain(at: now) }
         watchdogAlarm = loop.alarm { [unowned self] now in beat(at: now) }
@@ -226,7 +236,9 @@ public final class Agent {
             switch waypost_signalfd_read(signals) {
             case SIGTERM: stop("SIGTERM", at: now)
             case SIGINT: stop("SIGINT", at: now)
-            case SIGHUP: log.warning("SIGHUP: a changed configuration takes effect at the next start")
+            case SIGHUP:
+                for credentials in credentials { credentials.reread() }
+                log.warning("SIGHUP: secrets in files were read anew; a changed configuration takes effect at the next start")
             default: break
             }
         }

@@ -18,8 +18,7 @@ final class EndpointDelivery {
 
     let settings: EndpointSettings
     private let encoder: BatchEncoder
-    /// The user's own, `Authorization` among them; never logged.
-    private let headers: [UplinkRequest.Header]
+    private let credentials: EndpointCredentials
     private let uplink: any Uplink
     private let recorder: Recorder
     private let log: AgentLog
@@ -37,11 +36,11 @@ final class EndpointDelivery {
     private let jitter: () -> Double
 
     init(
-        schedule: DeliverySchedule, batch: Batch?, headers: [UplinkRequest.Header], outbox: String,
+        schedule: DeliverySchedule, batch: Batch?, credentials: EndpointCredentials, outbox: String,
         uplink: any Uplink, recorder: Recorder, log: AgentLog, loop: EventLoop, jitter: @escaping () -> Double
     ) {
         self.schedule = schedule
-        self.headers = headers
+        self.credentials = credentials
         self.batch = batch
         self.uplink = uplink
         self.recorder = recorder
@@ -141,12 +140,32 @@ final class EndpointDelivery {
     }
 
     private func send(_ batch: Batch) {
-        counters.requests += 1
-        var request = encoder.request(for: batch, gzip: schedule.gzip)
-        request.headers += headers
-        uplink.send(request) { [unowned self] outcome in
-            finished(outcome, batch)
+        let now = loop.now
+        credentials.obtain(at: now) { [unowned self] result in
+            let now = loop.now
+            do throws(CredentialProblem) {
+                let secrets = try result.get()
+                var request = encoder.request(for: batch, gzip: schedule.gzip)
+                _ = secrets
+                try credentials.complete(&request, batchID: batch.id, at: now)
+                counters.requests += 1
+                uplink.send(request) { [unowned self] outcome in finished(outcome, batch) }
+            } catch {
+                withheld(error, at: now)
+            }
         }
+    }
+
+    /// The request could not be made, so nothing was sent.
+    private func withheld(_ problem: CredentialProblem, at now: EventTime) {
+        let failure: TransportFailure = problem.isClock ? .clock(problem.message) : .broken(problem.message)
+        let outcome = UplinkOutcome(.failed(failure))
+        let verdict: Verdict = problem.isClock ? .retry(.transport(failure), after: nil) : .authStop(status: 401)
+        counters.failed[verdict.word, default: 0] += 1
+        schedule.attemptFinished(verdict, jitter: jitter(), at: now)
+        complain(verdict, outcome, at: now)
+        changed()
+        step(at: now)
     }
 
     private func finished(_ outcome: UplinkOutcome, _ sent: Batch) {
