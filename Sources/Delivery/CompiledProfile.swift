@@ -87,10 +87,14 @@ final class CompiledProfile: Sendable {
     let parts: Parts
     /// Digest of the whole profile and the constants of the endpoint.
     let identity: String
+    let boundOfRow: SizeBound
+    let boundOfFrame: SizeBound
 
     init(_ parts: Parts, identity: String) {
         self.parts = parts
         self.identity = identity
+        boundOfRow = parts.boundOfRow
+        boundOfFrame = parts.boundOfFrame
     }
 
     /// What stands behind a profile that was made without templates: an array of canonical records.
