@@ -10,7 +10,7 @@ extension EndpointConfig {
         var value: String?
     }
 
-    /// What the requests carry: `secrets`, `auth`, `sign`, `tls`, `headers`.
+    /// What the requests carry: `secrets`, `auth`, `sign`, `tls`.
     ///
     /// - Parameters:
     ///   - allowsPlaintext: secrets may go over plain http to another machine.
@@ -24,7 +24,6 @@ extension EndpointConfig {
         readTLS(table.table("tls"))
         table.read(
             "signing_clock", into: &signingClock, as: .word(SigningClock.allCases.map { ($0.rawValue, $0) }))
-        readHeaders(table.table("headers"), named)
         if sign != nil {
             if settings.gzip, table.has("compress") {
                 table.report("compress", "found it together with sign, expected \"none\": the plain body is signed")

@@ -61,7 +61,7 @@ final class EndpointDelivery {
             settings: settings, state: depth?.state ?? .active, waiting: depth?.waiting ?? 0,
             inFlight: own.map { .init(id: $0.id, rows: $0.rows.count) }, routes: routes.count,
             route: own.first.flatMap { names.firstIndex(of: $0.endpoint) } ?? 0,
-            acceptedBefore: false, at: loop.now)
+            acceptedBefore: depth?.acceptedBefore ?? false, at: loop.now)
         for batch in own { histories[batch.id] = BatchHistory(mayBeStored: true) }
         link = EndpointLink(settings)
         alarm = loop.alarm { [unowned self] now in step(at: now) }
@@ -134,7 +134,7 @@ final class EndpointDelivery {
         recorder.form(
             FormRequest(
                 endpoint: settings.name, route: schedule.route > 0 ? routes[schedule.route].settings.name : nil,
-                limit: limit, sentMs: HostIdentity.wallClockMs()), at: now)
+                limit: limit, isProbe: !batches.isEmpty, sentMs: HostIdentity.wallClockMs()), at: now)
     }
 
     /// A commit succeeded: take over the batches in flight, and the truth about what waits.
