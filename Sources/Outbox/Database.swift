@@ -141,13 +141,16 @@ final class Database {
 }
 
 extension Database {
-    /// Bytes of pages in use.
-    func liveBytes() throws(OutboxError) -> Int64 {
+    /// Bytes of all pages, of the pages in use, and of the log.
+    func usage() throws(OutboxError) -> (file: Int64, live: Int64, log: Int64) {
         defer {
             pageCount.reset()
             freeCount.reset()
         }
-        guard try pageCount.step(), try freeCount.step() else { return 0 }
-        return ((pageCount.integer(0) ?? 0) - (freeCount.integer(0) ?? 0)) * pageSize
+        guard try pageCount.step(), try freeCount.step() else { return (0, 0, 0) }
+        let pages = pageCount.integer(0) ?? 0
+        var info = stat()
+        let log = stat(connection.path + "-wal", &info) == 0 ? Int64(info.st_size) : 0
+        return (pages * pageSize, (pages - (freeCount.integer(0) ?? 0)) * pageSize, log)
     }
 }

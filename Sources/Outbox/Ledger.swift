@@ -16,6 +16,7 @@ struct Ledger {
     /// Known endpoints: configured ones, and removed ones until they are forgotten.
     var endpoints: [Endpoint] = []
     var names = Record.Names()
+    var retention = Retention()
 
     /// Counts are written after so many appended rows, which bounds what is counted when the file is opened.
     static let countInterval: Int64 = 4096
@@ -68,6 +69,8 @@ struct Ledger {
     /// Counts a row that retention removed.
     mutating func dropped(seq: Int64, published: Bool) {
         rows -= 1
+        // What was counted up to the mark includes it, so that counts are due.
+        mark = min(mark, lastSeq - Self.countInterval)
         for index in endpoints.indices where endpoints[index].wants(seq: seq, published: published) {
             endpoints[index].waiting = max(0, endpoints[index].waiting - 1)
             endpoints[index].oldest = .unknown

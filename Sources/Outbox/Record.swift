@@ -17,7 +17,7 @@ enum Record {
     private static let events: [LocationEvent] = [
         .none, .heartbeat, .motionchange, .geofence, .power, .gap, .trip, .panic,
     ]
-    private static let actions: [GeofenceCrossing.Action] = [.enter, .exit, .dwell]
+    static let actions: [GeofenceCrossing.Action] = [.enter, .exit, .dwell]
     private static let sources: [GeofenceCrossing.Source] = [.device, .beacon]
 
     static func number(of event: LocationEvent) -> Int64 {
@@ -49,6 +49,8 @@ enum Record {
 
     /// Whether a row has a crossing or a trip in their own tables.
     static func hasDetails(flags: Int64) -> Bool { flags & (Flag.geofence | Flag.trip) != 0 }
+
+    static func withoutDetails(flags: Int64) -> Int64 { flags & ~(Flag.geofence | Flag.trip) }
 
     /// Binds `seq` as the first parameter and the columns after it.
     static func bind(_ row: NewRow, seq: Int64, trackable: Int64?, boot: Int64?, reason: Int64?, to insert: Statement) {

@@ -18,6 +18,8 @@ enum Schema {
         case file
         /// The highest generation of a batch of an endpoint that was forgotten; 0 before the first.
         case generation
+        /// See `Retention.stored`.
+        case thinned = 32
 
         var name: String { "\(self)" }
     }

@@ -2,7 +2,7 @@ import Delivery
 
 extension Transaction {
     /// So many rows at most are removed in one commit, which bounds what a commit writes to the log.
-    private static let removalLimit: Int64 = 5000
+    static let removalLimit: Int64 = 5000
 
     mutating func removeDelivered() throws(OutboxError) {
         var budget = Self.removalLimit

@@ -44,11 +44,13 @@ struct Transaction {
         let orders = try carryOut(commit.orders)
         try settleTaken()
         if needsCounts { try removeDelivered() }
-        let dropped = try enforceLimits()
+        let rows = ledger.rows
+        let dropped = try enforceLimits(commit)
+        if ledger.rows != rows { needsCounts = true }
         for request in commit.forms { try form(request, receiverMs: commit.receiverMs) }
         try refreshNewest(commit.forms)
         let formed = try formed(for: commit.forms)
-        if needsCounts || dropped != DropCounts() || ledger.lastSeq - ledger.mark >= Ledger.countInterval {
+        if needsCounts || ledger.lastSeq - ledger.mark >= Ledger.countInterval {
             try writeCounts()
         }
         try findOldest()

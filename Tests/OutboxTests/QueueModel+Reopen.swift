@@ -8,7 +8,9 @@ extension QueueModel {
             guard let index = known.firstIndex(where: { $0.settings.name == settings.name }) else {
                 let backfills = settings.backfill && settings.backupFor == nil
                 let formed = backfills ? (rows.first?.seq ?? lastSeq + 1) - 1 : lastSeq
-                endpoints.append(Endpoint(settings: settings, fingerprint: settings.fingerprint, formed: formed))
+                var new = Endpoint(settings: settings, fingerprint: settings.fingerprint, formed: formed)
+                if hasForgotten { new.takenBackThrough = lastSeq }
+                endpoints.append(new)
                 continue
             }
             endpoints.append(reconcile(known.remove(at: index), with: settings))

@@ -35,6 +35,8 @@ struct QueueModel {
         var formed: Int64
         var batches: [Batch] = []
         var quarantine: [Record] = []
+        /// Rows up to here may have been sent under a name that was forgotten.
+        var takenBackThrough: Int64 = 0
         /// Rows that it has had.
         var had: Set<Int64> = []
         var removedAt: Int64?
@@ -55,6 +57,7 @@ struct QueueModel {
     var endpoints: [Endpoint] = []
     var maxRecords: Int?
     var dropped = DropCounts()
+    private(set) var hasForgotten = false
 
     func index(of name: String) -> Int? {
         endpoints.firstIndex { $0.settings.name == name && $0.removedAt == nil }
@@ -208,6 +211,7 @@ struct QueueModel {
             guard let index = endpoints.firstIndex(where: { $0.settings.name == name && $0.removedAt != nil }) else {
                 return nil
             }
+            hasForgotten = true
             return unsent(endpoints.remove(at: index)).count
         }
     }
@@ -267,24 +271,12 @@ struct QueueModel {
         return min(through, (configured + required).compactMap { $0.firstInFlight.map { $0 - 1 } }.min() ?? lastSeq)
     }
 
-    private func isInFlight(_ row: Row) -> Bool {
+    func isInFlight(_ row: Row) -> Bool {
         endpoints.flatMap(\.batches).contains {
             !$0.isRetry
                 && ($0.newest == row.seq
                     || ($0.rows[0]...$0.rows.last!).contains(row.seq)
                         && (row.location.published || $0.feed == .engine))
-        }
-    }
-
-    mutating func enforceLimit() {
-        guard let maxRecords else { return }
-        for lasting in [false, true] {
-            for row in rows where rows.count > maxRecords && !isInFlight(row) {
-                let isLasting = row.location.event != .none && row.location.event != .heartbeat
-                guard isLasting == lasting else { continue }
-                rows.removeAll { $0.seq == row.seq }
-                if lasting { dropped.events += 1 } else { dropped.oldest += 1 }
-            }
         }
     }
 }
