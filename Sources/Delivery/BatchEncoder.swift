@@ -52,7 +52,8 @@ public struct BatchEncoder: Sendable {
 }
 
 extension JSONWriter {
-    fileprivate mutating func record(_ row: QueuedLocation, namesBoot: Bool, namesTrackable: Bool) {
+    /// A row as the profile `waypost` writes it, as one object.
+    public mutating func record(_ row: QueuedLocation, namesBoot: Bool, namesTrackable: Bool) {
         let location = row.location
         beginObject()
         key("location")

@@ -17,7 +17,7 @@ public final class OutboxReader {
         } else {
             let database = try Database(reading: connection)
             self.database = database
-            name = Outbox.hex((try database.blob(.uuid) ?? []).prefix(4))
+            name = String(hexOf: (try database.blob(.uuid) ?? []).prefix(4))
         }
     }
 
@@ -59,7 +59,20 @@ public final class OutboxReader {
         }
     }
 
-    private func snapshot<Value>(
+    /// Rows in quarantine in the order of their ids.
+    ///
+    /// - Parameters:
+    ///   - endpoint: nil = of all.
+    ///   - after: the id of the last one that was read; 0 = from the beginning.
+    public func quarantined(
+        endpoint: String? = nil, after id: Int64 = 0, limit: Int
+    ) throws(OutboxError) -> [QuarantinedLocation] {
+        try snapshot([]) { (database) throws(OutboxError) in
+            try database.quarantined(endpoint: endpoint, after: id, limit: limit)
+        }
+    }
+
+    func snapshot<Value>(
         _ blank: Value, _ read: (Database) throws(OutboxError) -> Value
     ) throws(OutboxError) -> Value {
         guard let database else { return blank }

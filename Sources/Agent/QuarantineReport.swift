@@ -1,0 +1,65 @@
+import Delivery
+import Outbox
+
+/// What stands in the quarantine of a queue. It changes nothing, and works beside a running daemon.
+public struct QuarantineReport {
+    private let reader: OutboxReader
+    private let endpoint: String?
+    /// The reader holds up the daemon's log for so many rows at a time, no longer.
+    private static let page = 100
+
+    /// - Parameter endpoint: whose rows; nil = of all endpoints.
+    public init(path: String, endpoint: String?) throws(QueueReport.Failure) {
+        self.endpoint = endpoint
+        do throws(OutboxError) { reader = try OutboxReader(path: path) } catch { throw QueueReport.Failure(error) }
+    }
+
+    /// One row a line for people, without the place: id, endpoint, seq, time, why, and how often it was sent.
+    public func list(_ take: (String) throws -> Void) throws {
+        try each { record in
+            let refusal = record.refusal
+            var line = "\(record.id)  \(record.endpoint)  seq \(record.row.seq)  \(record.row.location.time.iso8601)"
+            line += "  \(refusal.reason)"
+            if let status = refusal.status { line += ", status \(status)" }
+            line += ", sent \(refusal.attempts) \(refusal.attempts == 1 ? "time" : "times")"
+            if record.isRetried { line += ", to be sent again" }
+            try take(line)
+        }
+    }
+
+    /// One JSON object a line: the record as the profile `waypost` writes it, and why it is here.
+    public func export(only ids: Set<Int64> = [], _ take: ([UInt8]) throws -> Void) throws {
+        try each { record in
+            guard ids.isEmpty || ids.contains(record.id) else { return }
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.field("id", record.id)
+            writer.field("endpoint", record.endpoint)
+            writer.field("reason", record.refusal.reason)
+            writer.field("status", record.refusal.status)
+            writer.field("reply", String(decoding: record.refusal.reply, as: UTF8.self))
+            writer.field("attempts", record.refusal.attempts)
+            writer.field("asset_id", record.assetID)
+            writer.key("record")
+            writer.record(record.row, namesBoot: true, namesTrackable: true)
+            writer.endObject()
+            writer.newline()
+            try take(writer.bytes)
+        }
+    }
+
+    private func each(_ take: (QuarantinedLocation) throws -> Void) throws {
+        var after: Int64 = 0
+        while true {
+            let records: [QuarantinedLocation]
+            do throws(OutboxError) {
+                records = try reader.quarantined(endpoint: endpoint, after: after, limit: Self.page)
+            } catch {
+                throw QueueReport.Failure(error)
+            }
+            for record in records { try take(record) }
+            guard let last = records.last, records.count == Self.page else { return }
+            after = last.id
+        }
+    }
+}

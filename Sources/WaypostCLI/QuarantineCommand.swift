@@ -1,0 +1,142 @@
+import Agent
+import ArgumentParser
+import Glibc
+
+struct Quarantine: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Rows that a receiver refused: look at them, send them again, delete them.",
+        discussion: """
+            A row that a receiver will not take is set aside here with its reason, so that it stops no other.
+
+              waypost quarantine list                  id, endpoint, time and reason of each
+              waypost quarantine retry --id 7 --id 8   send these again, behind what waits
+              waypost quarantine export rows.jsonl     all of them, whole, as JSON Lines
+            """,
+        subcommands: [List.self, Retry.self, Export.self, Drop.self], defaultSubcommand: List.self)
+
+    /// Which rows are looked at.
+    struct Source: ParsableArguments {
+        @Option(help: "Only rows of this endpoint.")
+        var endpoint: String?
+
+        @Option(help: "The configuration that names the queue.", completion: .file(extensions: ["toml"]))
+        var config = ConfigurationFile.standardPath
+
+        @Option(help: "The queue itself, instead of the one in the configuration.", completion: .file())
+        var path: String?
+
+        func report(_ read: (QuarantineReport) throws -> Void) throws {
+            let path = try path ?? ConfigurationFile.load(config).config.outbox.settings.path
+            do {
+                try read(QuarantineReport(path: path, endpoint: endpoint))
+            } catch let error as QueueReport.Failure {
+                throw fail(error, exitCode: error.exitCode)
+            }
+        }
+    }
+
+    /// Which rows an order is about.
+    struct Rows: ParsableArguments {
+        @Option(help: "A row, by its id in the list; may be repeated.")
+        var id: [Int64] = []
+
+        @Flag(help: "Every row, of the endpoint where one is named.")
+        var all = false
+
+        @Option(help: "Only rows of this endpoint.")
+        var endpoint: String?
+
+        func validate() throws {
+            if id.isEmpty != all { throw ValidationError("Name rows with --id N, or all of them with --all.") }
+        }
+
+        func line(_ action: String) -> OrderLine {
+            OrderLine(
+                "quarantine", action,
+                [
+                    ("endpoint", endpoint.map(OrderLine.Value.text)), ("ids", id.isEmpty ? nil : .numbers(id)),
+                    ("all", all ? .flag(true) : nil),
+                ])
+        }
+    }
+
+    struct List: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Each row with its id, endpoint and reason, oldest first.",
+            discussion: "Reads the queue beside a running daemon, or without one.")
+
+        @OptionGroup var source: Source
+
+        func run() throws {
+            try source.report { try $0.list { print($0) } }
+            try finishOutput()
+        }
+    }
+
+    struct Retry: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Send rows again, behind what waits, to the endpoint that refused them alone.")
+
+        @OptionGroup var rows: Rows
+        @OptionGroup var daemon: DaemonOptions
+
+        func run() throws {
+            let answer: OrderAnswer = try DaemonReply.read(daemon.order(rows.line("retry")))
+            print("to be sent again: \(answer.count)")
+            try finishOutput()
+        }
+    }
+
+    struct Export: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Write rows whole, as JSON Lines.",
+            discussion: "A file is made with mode 0600, since it holds positions; one that exists is not overwritten.")
+
+        @Argument(help: "Where to; standard output unless named.", completion: .file())
+        var file: String?
+
+        @Option(help: "Only this row; may be repeated.")
+        var id: [Int64] = []
+
+        @OptionGroup var source: Source
+
+        func run() throws {
+            let output: Int32
+            if let file {
+                output = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+                guard output >= 0 else { throw fail(SystemError("create \(file)"), exitCode: 73) }  // EX_CANTCREAT
+            } else {
+                output = STDOUT_FILENO
+            }
+            let name = file ?? "standard output"
+            try source.report { report in
+                try report.export(only: Set(id)) { try Self.write($0, to: output, name) }
+            }
+            if file != nil, fsync(output) != 0 || close(output) != 0 { throw fail(SystemError("write \(name)")) }
+        }
+
+        private static func write(_ bytes: [UInt8], to output: Int32, _ name: String) throws {
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let count = rest.withUnsafeBytes { Glibc.write(output, $0.baseAddress, $0.count) }
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { throw fail(SystemError("write \(name)")) }
+                rest = rest.dropFirst(count)
+            }
+        }
+    }
+
+    struct Drop: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Delete rows for good; for root and the user of the daemon.")
+
+        @OptionGroup var rows: Rows
+        @OptionGroup var daemon: DaemonOptions
+
+        func run() throws {
+            let answer: OrderAnswer = try DaemonReply.read(daemon.order(rows.line("drop")))
+            print("deleted: \(answer.count)")
+            try finishOutput()
+        }
+    }
+}
