@@ -59,6 +59,8 @@ final class Connection {
     /// Rows changed by the last statement.
     var changes: Int { Int(sqlite3_changes64(handle)) }
 
+    var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
+
     /// Rows changed since the connection was opened.
     var totalChanges: Int64 { sqlite3_total_changes64(handle) }
 
@@ -123,14 +125,18 @@ final class Statement {
         }
     }
 
-    func bind(_ index: Int32, blob: [UInt8]) {
+    func bind(_ index: Int32, blob: [UInt8]?) {
+        guard let blob else { return _ = sqlite3_bind_null(handle, index) }
         guard !blob.isEmpty else { return _ = sqlite3_bind_zeroblob(handle, index, 0) }
         blob.withUnsafeBytes { _ = waypost_sqlite_bind_blob(handle, index, $0.baseAddress, Int32($0.count)) }
     }
 
+    private static let largest: Int64 = 1 << 60
+
     func integer(_ column: Int32) -> Int64? {
-        // NULL reads as 0, so only a 0 needs the second question.
-        let value = sqlite3_column_int64(handle, column)
+        // NULL reads as 0, so only a 0 needs the second question. Nothing stored is near the limits; what a damaged file
+        // holds must not overflow where it is counted with.
+        let value = max(-Self.largest, min(Self.largest, sqlite3_column_int64(handle, column)))
         return value == 0 && sqlite3_column_type(handle, column) == SQLITE_NULL ? nil : value
     }
 

@@ -17,7 +17,7 @@ public final class OutboxReader {
         } else {
             let database = try Database(reading: connection)
             self.database = database
-            name = Outbox.hex((try database.blob(.uuid) ?? []).prefix(4))
+            name = String(hexOf: (try database.blob(.uuid) ?? []).prefix(4))
         }
     }
 
@@ -56,6 +56,19 @@ public final class OutboxReader {
             guard let first else { return [] }
             return try database.rows(
                 from: first, through: .max, feed: .engine, limit: count, names: database.names())
+        }
+    }
+
+    /// Rows in quarantine in the order of their ids.
+    ///
+    /// - Parameters:
+    ///   - endpoint: nil = of all.
+    ///   - after: the id of the last one that was read; 0 = from the beginning.
+    public func quarantined(
+        endpoint: String? = nil, after id: Int64 = 0, limit: Int
+    ) throws(OutboxError) -> [QuarantinedLocation] {
+        try snapshot([]) { (database) throws(OutboxError) in
+            try database.quarantined(endpoint: endpoint, after: id, limit: limit)
         }
     }
 

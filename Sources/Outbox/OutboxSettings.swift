@@ -1,15 +1,42 @@
 /// Where the queue lives and how much it keeps.
 public struct OutboxSettings: Hashable, Sendable {
+    /// What gives way when the queue is full.
+    public enum OnFull: String, Hashable, Sendable, CaseIterable {
+        /// The oldest plain fixes.
+        case dropOldest = "drop_oldest"
+        /// The newest plain fixes: what is there stays.
+        case dropNewest = "drop_newest"
+        /// Detail before age: fixes between others, the oldest first, within a growing bound.
+        case thin
+    }
+
     /// The database file; `-wal`, `-shm` and `-lock` stand beside it. Its directory must exist.
     public var path: String
-    /// Most rows that are kept; more remove the oldest plain fixes first. The default is nil: no such limit.
+    /// Most rows that are kept. The default is nil: no such limit.
     public var maxRecords: Int?
-    /// Most bytes of live pages; more remove rows as above. The default is 256 MiB, nil is no limit.
+    /// Plain fixes older than this go, measured against `Commit.receiverMs`. The default is 30 days, nil is no limit.
+    public var maxAge: Duration?
+    /// Most bytes of live pages and log; what is above removes rows as `onFull` says. The default is 256 MiB, nil is no
+    /// limit.
     public var maxBytes: Int64?
+    /// While the file system has less free than this, and less than a quarter of its size, the file does not grow beyond
+    /// what it is, or 1 MiB. The default is 64 MiB, nil is no limit.
+    public var minFree: Int64?
+    /// The default is `dropOldest`.
+    public var onFull: OnFull
+    /// Metres by which the recorded track may be off as it is; `thin` doubles it again and again. The default is 5 m.
+    public var bound: Double
 
-    public init(path: String, maxRecords: Int? = nil, maxBytes: Int64? = 256 << 20) {
+    public init(
+        path: String, maxRecords: Int? = nil, maxAge: Duration? = .seconds(30 * 86_400), maxBytes: Int64? = 256 << 20,
+        minFree: Int64? = 64 << 20, onFull: OnFull = .dropOldest, bound: Double = 5
+    ) {
         self.path = path
         self.maxRecords = maxRecords
+        self.maxAge = maxAge
         self.maxBytes = maxBytes
+        self.minFree = minFree
+        self.onFull = onFull
+        self.bound = bound
     }
 }

@@ -45,6 +45,7 @@ extension EndpointConfig {
         table.read("feed", into: &settings.feed, as: .word(EndpointSettings.Feed.allCases.map { ($0.rawValue, $0) }))
         table.read("required", into: &settings.required, as: .flag)
         table.read("backfill", into: &settings.backfill, as: .flag)
+        settings.readMetered(table)
         table.read("backup_for", into: &settings.backupFor, as: .shortName)
         var allowsPlaintext = false
         table.read("allow_plaintext", into: &allowsPlaintext, as: .flag)

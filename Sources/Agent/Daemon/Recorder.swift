@@ -36,6 +36,7 @@ final class Recorder {
     private var settlements: [Settlement] = []
     private var states: [Commit.StateChange] = []
     private var forms: [FormRequest] = []
+    private var orders: [(order: QueueOrder, done: (OrderResult) -> Void)] = []
     private var windowEnds: EventTime?
     private var commitWanted = false
     private var waiters: [() -> Void] = []
@@ -44,6 +45,8 @@ final class Recorder {
     private(set) var ringDropped = 0
     private(set) var commits = 0
     private(set) var commitsFailed = 0
+    /// Seconds that the slowest commit took.
+    private(set) var slowestCommit = 0.0
     /// What retention removed since the start.
     private(set) var dropped = DropCounts()
     private(set) var latest: CommitReply
@@ -73,6 +76,9 @@ final class Recorder {
     /// Rows in memory, those under way included.
     var held: Int { rows.count + (underWay?.rows.count ?? 0) }
 
+    /// Bytes of the queue's files, the log beside it included.
+    var bytesOnDisk: Int { writer.bytesOnDisk }
+
     /// Takes a row; it reaches the disk with a later commit.
     func record(_ row: NewRow, at now: EventTime) {
         rows.append(row)
@@ -89,9 +95,10 @@ final class Recorder {
     }
 
     /// Takes along with the next commit; alone it waits.
-    func settle(_ settlement: Settlement, at now: EventTime) {
+    /// - Parameter soon: commits at the end of the loop's turn.
+    func settle(_ settlement: Settlement, soon: Bool = false, at now: EventTime) {
         settlements.append(settlement)
-        endWindow(by: now + Self.settlementPatience)
+        endWindow(by: soon ? now : now + Self.settlementPatience)
         arm()
     }
 
@@ -110,6 +117,14 @@ final class Recorder {
         arm()
     }
 
+    /// Carries out an order with the commit that the end of the loop's turn makes.
+    /// - Parameter done: what became of it; a disk that refuses refuses the order, which is not tried again.
+    func order(_ order: QueueOrder, at now: EventTime, done: @escaping (OrderResult) -> Void) {
+        orders.append((order, done))
+        endWindow(by: now)
+        arm()
+    }
+
     /// Commits what is held, or as soon as the commit under way has ended.
     /// - Parameter done: called once everything that is held now is on disk, or the disk has refused it.
     func commit(at now: EventTime, done: (() -> Void)? = nil) {
@@ -121,22 +136,30 @@ final class Recorder {
         let (trackerState, sourceState) = snapshot()
         let commit = Commit(
             rows: rows, trackerState: trackerState, sourceState: sourceState, settlements: settlements,
-            states: states, forms: forms)
+            states: states, orders: orders.map(\.order), forms: forms)
+        let answers = orders.map(\.done)
         underWay = commit
         rows = []
         settlements = []
         states = []
         forms = []
+        orders = []
         windowEnds = nil
         commitWanted = false
         alarm?.deadline = nil
         let waiters = self.waiters
         self.waiters = []
+        let submitted = loop.now
         writer.submit(commit) { [unowned self] result in
             underWay = nil
+            slowestCommit = max(slowestCommit, loop.now.seconds(since: submitted))
             switch result {
-            case .success(let reply): succeeded(reply, commit)
-            case .failure(let error): failed(error, commit)
+            case .success(let reply):
+                succeeded(reply, commit)
+                for (result, answer) in zip(reply.orders, answers) { answer(result) }
+            case .failure(let error):
+                failed(error, commit)
+                for answer in answers { answer(.refused(error.description)) }
             }
             for waiter in waiters { waiter() }
             // What was recorded while the commit was under way waits for an alarm that nobody has set yet.

@@ -1,0 +1,53 @@
+import CLinux
+import Glibc
+
+/// How far the queue has got with keeping within its limits.
+struct Retention {
+    /// Receiver time when ages were last looked at.
+    var agesLookedAtMs: Int64?
+    /// The file must not hold more live bytes than this while space is short; nil = enough space.
+    var spaceLimit: Int64?
+    /// Boot clock, nanoseconds.
+    private var spaceLookedAt: Int64?
+    /// Between reaching a limit and having a tenth of it free.
+    var isThinning = false
+    /// The pass that is under way, from 1; 0 = none yet.
+    var thinLevel = 0
+    /// Rows up to here were seen by it.
+    var thinnedThrough: Int64 = 0
+
+    private static let spacePatience: Int64 = 60_000_000_000
+    /// The queue may always be this large, and the log needs this much beside it.
+    private static let leastBytes: Int64 = 1 << 20
+    private static let headroom: Int64 = 128 << 10
+
+    /// Asks the file system at most once a minute.
+    mutating func lookAtSpace(of path: String, minFree: Int64?, fileBytes: Int64, freeBytes: Int64) {
+        guard let minFree else { return spaceLimit = nil }
+        let now = waypost_boottime_ns()
+        if let spaceLookedAt, now >= spaceLookedAt, now - spaceLookedAt < Self.spacePatience { return }
+        spaceLookedAt = now
+        var info = statvfs()
+        guard statvfs(path, &info) == 0 else { return }
+        let unit = Int64(clamping: info.f_frsize)
+        let available = Int64(clamping: info.f_bavail).multipliedReportingOverflow(by: unit)
+        let size = Int64(clamping: info.f_blocks).multipliedReportingOverflow(by: unit)
+        guard !available.overflow, !size.overflow else { return spaceLimit = nil }
+        if available.partialValue + freeBytes >= min(minFree, size.partialValue / 4) { return spaceLimit = nil }
+        if spaceLimit == nil { limitSpace(fileBytes: fileBytes) }
+    }
+
+    /// From now on the file does not grow, until there is space again.
+    mutating func limitSpace(fileBytes: Int64) {
+        spaceLimit = max(Self.leastBytes, fileBytes - Self.headroom)
+    }
+
+    /// What survives a restart.
+    var stored: Int64 { thinnedThrough << 5 | Int64(thinLevel) }
+
+    init(stored: Int64 = 0) {
+        guard stored > 0 else { return }
+        thinLevel = Int(stored & 31)
+        thinnedThrough = stored >> 5
+    }
+}

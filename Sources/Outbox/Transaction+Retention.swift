@@ -1,0 +1,271 @@
+import Delivery
+import Positioning
+
+/// Keeping within the limits: plain fixes and heartbeats go first, then events, never rows in flight.
+extension Transaction {
+    /// So many rows are looked at in one commit, so that it stays short whatever waits.
+    private static let windowRows = 8192
+    /// Ages are looked at again after so much receiver time.
+    private static let agePatience: Int64 = 60_000
+    /// Rows of a wrong time between old ones do not keep those behind them; more than this many end the search.
+    private static let youngRowsMax = 64
+
+    mutating func enforceLimits(_ commit: Commit) throws(OutboxError) -> DropCounts {
+        var dropped = DropCounts()
+        dropped.expired = try expire(receiverMs: commit.receiverMs)
+        let limit = try rowLimit()
+        if settings.onFull == .thin { dropped.thinned = try thin(to: limit) }
+        guard let limit, ledger.rows > limit else { return dropped }
+        dropped += try makeRoom(min(ledger.rows - limit, Int(Self.removalLimit) + commit.rows.count))
+        return dropped
+    }
+
+    /// Removes about so many rows for want of room.
+    mutating func makeRoom(_ count: Int) throws(OutboxError) -> DropCounts {
+        var dropped = DropCounts()
+        guard count > 0 else { return dropped }
+        var left = count
+        if settings.onFull == .dropNewest { dropped.newest = try drop(.plain, &left, newest: true) }
+        dropped.oldest = try drop(.plain, &left)
+        _ = try drop(.gaps, &left)
+        dropped.events = try drop(.events, &left)
+        dropped.events += try drop(.anything, &left)
+        return dropped
+    }
+
+    /// How many rows the limits leave room for; nil = any number. Free pages inside the file count as available.
+    private mutating func rowLimit() throws(OutboxError) -> Int? {
+        let bytes = try database.usage()
+        ledger.retention.lookAtSpace(
+            of: settings.path, minFree: settings.minFree, fileBytes: bytes.file, freeBytes: bytes.file - bytes.live)
+        var limit = ledger.retention.spaceLimit
+        if let maxBytes = settings.maxBytes {
+            limit = min(limit ?? .max, maxBytes - min(bytes.log, maxBytes / 4))
+        }
+        var rows = settings.maxRecords.map { max(0, $0) }
+        if let limit, bytes.live > limit {
+            let fitting = Double(ledger.rows) * Double(max(0, limit)) / Double(bytes.live)
+            rows = min(rows ?? .max, Int(fitting))
+        }
+        return rows
+    }
+}
+
+// Removing rows, and leaving a record of it.
+extension Transaction {
+    private mutating func expire(receiverMs: Int64?) throws(OutboxError) -> Int {
+        guard let receiverMs, let maxAge = settings.maxAge else { return 0 }
+        if let looked = ledger.retention.agesLookedAtMs, receiverMs >= looked,
+            receiverMs - looked < Self.agePatience
+        {
+            return 0
+        }
+        ledger.retention.agesLookedAtMs = receiverMs
+        let (oldest, overflow) = receiverMs.subtractingReportingOverflow(maxAge.milliseconds)
+        guard !overflow else { return 0 }
+        // Whatever the receiver says, one look never takes more than half.
+        var left = min(Int(Self.removalLimit), ledger.rows / 2)
+        var young = 0
+        return try drop(.plain, &left, windows: 1) { row in
+            guard young < Self.youngRowsMax else { return false }
+            if row.time < oldest { return true }
+            young += 1
+            return false
+        }
+    }
+
+    /// - Parameter left: rows that are to go; less those that went when it returns.
+    /// - Returns: rows whose content is lost. Some of them leave a gap record behind.
+    private mutating func drop(
+        _ kind: RetentionWindow.Kind, _ left: inout Int, newest: Bool = false, windows: Int = 3,
+        where isCandidate: (RetentionWindow.Row) -> Bool = { _ in true }
+    ) throws(OutboxError) -> Int {
+        var lost = 0
+        let endpoints = ledger.endpoints
+        let lookingForPlain = kind == .plain
+        var from = newest ? Int64.max : lookingForPlain ? ledger.droppableFrom : 0
+        for _ in 0..<windows where left > 0 {
+            let count = min(Self.windowRows, max(256, 2 * left))
+            var rows = try retentionRows(
+                newest ? "seq <= \(from) ORDER BY seq DESC" : "seq >= \(from) ORDER BY seq", count)
+            if rows.isEmpty { break }
+            let isLast = rows.count < count
+            if newest {
+                rows.reverse()
+            } else {
+                // What stands just before may be a gap record that grows.
+                rows = try retentionRows("seq < \(from) ORDER BY seq DESC", 8).reversed() + rows
+            }
+            if kind == .events { try readCrossings(of: &rows) }
+            var window = RetentionWindow(rows) { seq in
+                endpoints.contains { $0.mayHaveSent(seq: seq) }
+            }
+            window.drop(kind, &left, newest: newest, where: isCandidate)
+            try apply(window)
+            lost += window.lost
+            from = newest ? rows[0].seq - 1 : rows[rows.count - 1].seq + 1
+            // Rows in flight are looked at again once they are settled, which starts from the beginning.
+            if !newest, lookingForPlain, windows > 1, let seen = window.seenThrough {
+                ledger.droppableFrom = max(ledger.droppableFrom, seen)
+            }
+            if isLast {
+                if !newest, lookingForPlain, windows > 1, left > 0 { ledger.droppableFrom = ledger.lastSeq + 1 }
+                break
+            }
+        }
+        return lost
+    }
+
+    private func retentionRows(
+        _ range: String, _ count: Int
+    ) throws(OutboxError) -> [RetentionWindow.Row] {
+        let gap = ledger.names.reasons[RetentionWindow.reason] ?? -1
+        let select = try database.connection.prepare(
+            """
+            SELECT seq, trackable, time_ms, lat_e7, lon_e7, published, event, flags, reason, EXISTS (
+                SELECT 1 FROM batch WHERE origin = 0 AND (seq = newest_seq
+                    OR seq BETWEEN first AND last AND (published = 1 OR feed = 1)))
+            FROM location WHERE \(range) LIMIT \(count)
+            """)
+        var rows: [RetentionWindow.Row] = []
+        rows.reserveCapacity(min(count, 1024))
+        while try select.step() {
+            let event = select.integer(6) ?? 0
+            rows.append(
+                RetentionWindow.Row(
+                    seq: select.integer(0) ?? 0, trackable: select.integer(1), time: select.integer(2) ?? 0,
+                    coordinate: Coordinate(
+                        latitudeE7: Int32(clamping: select.integer(3) ?? 0),
+                        longitudeE7: Int32(clamping: select.integer(4) ?? 0)),
+                    published: select.integer(5) == 1, isLasting: event >= Record.firstLastingEvent,
+                    isGap: event == Record.number(of: .gap) && select.integer(8) == gap,
+                    hasDetails: Record.hasDetails(flags: select.integer(7) ?? 0), inFlight: select.integer(9) == 1))
+        }
+        return rows
+    }
+
+    private func readCrossings(of rows: inout [RetentionWindow.Row]) throws(OutboxError) {
+        let select = try database.connection.prepare("SELECT fence, action FROM geofence WHERE seq = ?")
+        for index in rows.indices where rows[index].hasDetails {
+            select.bind(1, rows[index].seq)
+            if try select.step(), let fence = select.text(0) {
+                let action = Int(clamping: select.integer(1) ?? 0)
+                if Record.actions.indices.contains(action), Record.actions[action] != .dwell {
+                    rows[index].crossing = (fence, Record.actions[action] == .enter)
+                }
+            }
+            select.reset()
+        }
+    }
+
+    private mutating func apply(_ window: RetentionWindow) throws(OutboxError) {
+        let connection = database.connection
+        let delete = try connection.prepare("DELETE FROM location WHERE seq = ?")
+        for row in window.removed {
+            try delete.run(row.seq)
+            ledger.dropped(seq: row.seq, published: row.published)
+            try removeDetails(row)
+        }
+        guard !window.gaps.isEmpty else { return }
+        let reason = try overflowReason()
+        let update = try connection.prepare(
+            "UPDATE location SET event = ?2, reason = ?3, flags = ?4 WHERE seq = ?1")
+        let flags = try connection.prepare("SELECT flags FROM location WHERE seq = ?")
+        for row in window.gaps {
+            flags.bind(1, row.seq)
+            let old = try flags.step() ? flags.integer(0) ?? 0 : 0
+            flags.reset()
+            try update.run(row.seq, Record.number(of: .gap), reason, Record.withoutDetails(flags: old))
+            try removeDetails(row)
+        }
+    }
+
+    private func removeDetails(_ row: RetentionWindow.Row) throws(OutboxError) {
+        guard row.hasDetails else { return }
+        try database.connection.execute("DELETE FROM geofence WHERE seq = \(row.seq)")
+        try database.connection.execute("DELETE FROM trip WHERE seq = \(row.seq)")
+    }
+
+    private mutating func overflowReason() throws(OutboxError) -> Int64 {
+        if let known = ledger.names.reasons[RetentionWindow.reason] { return known }
+        try database.connection.execute("INSERT INTO reason (name) VALUES ('\(RetentionWindow.reason)')")
+        let id = database.connection.lastInsertedRow
+        ledger.names.reasons[id] = RetentionWindow.reason
+        return id
+    }
+}
+
+// Thinning.
+extension Transaction {
+    /// Rows that are thinned in one commit.
+    private static let thinRows = 4096
+    /// At the coarsest bound it waits for so many new rows before it goes on.
+    private static let thinPatience: Int64 = 1000
+
+    /// Removes plain fixes between others until a tenth of what the limits leave is free, a stretch in each commit.
+    private mutating func thin(to limit: Int?) throws(OutboxError) -> Int {
+        guard let limit else {
+            if ledger.retention.isThinning || ledger.retention.thinLevel > 0, ledger.rows == 0 {
+                try beginThinning(at: 0)
+            }
+            return 0
+        }
+        if ledger.rows > limit { ledger.retention.isThinning = true }
+        if ledger.rows < limit / 2, ledger.retention.thinLevel > 0 { try beginThinning(at: 0) }
+        guard ledger.retention.isThinning else { return 0 }
+        var removed = 0
+        var looked = 0
+        while ledger.rows > limit - limit / 10 {
+            // The limit holds after each commit, so above it a whole pass may be needed; otherwise a stretch does.
+            guard looked < (ledger.rows > limit ? 4 : 1) * Self.thinRows else { return removed }
+            if ledger.retention.thinLevel == 0 { try beginThinning(at: 1) }
+            let level = ledger.retention.thinLevel
+            let coarsest = TrackThinning.isCoarsest(level: level, bound: settings.bound)
+            let from = ledger.retention.thinnedThrough + 1
+            if coarsest, ledger.lastSeq - from < Self.thinPatience { return removed }
+            let rows = try retentionRows("seq >= \(from) ORDER BY seq", Self.thinRows)
+            looked += max(1, rows.count)
+            removed += try thin(rows, tolerance: TrackThinning.tolerance(level: level, bound: settings.bound))
+            if rows.count < Self.thinRows, !coarsest {
+                try beginThinning(at: level + 1)
+            } else {
+                ledger.retention.thinnedThrough = rows.last?.seq ?? ledger.lastSeq
+                try database.store(.thinned, ledger.retention.stored)
+            }
+        }
+        ledger.retention.isThinning = false
+        return removed
+    }
+
+    private mutating func beginThinning(at level: Int) throws(OutboxError) {
+        if level == 0 { ledger.retention.isThinning = false }
+        ledger.retention.thinLevel = level
+        ledger.retention.thinnedThrough = 0
+        try database.store(.thinned, ledger.retention.stored)
+    }
+
+    private mutating func thin(_ rows: [RetentionWindow.Row], tolerance: Double) throws(OutboxError) -> Int {
+        var tracks: [Int64?: [Int]] = [:]
+        for index in rows.indices { tracks[rows[index].trackable, default: []].append(index) }
+        var removed: [Int] = []
+        for track in tracks.values {
+            let points = track.map { index in
+                TrackThinning.Point(
+                    time: Record.plausible(rows[index].time), coordinate: rows[index].coordinate,
+                    isFixed: rows[index].isLasting || rows[index].inFlight)
+            }
+            removed += TrackThinning.superfluous(points, tolerance: tolerance).map { track[$0] }
+        }
+        let delete = try database.connection.prepare("DELETE FROM location WHERE seq = ?")
+        for index in removed.sorted() {
+            try delete.run(rows[index].seq)
+            ledger.dropped(seq: rows[index].seq, published: rows[index].published)
+        }
+        return removed.count
+    }
+}
+
+extension Ledger.Endpoint {
+    /// Whether a row that waits was perhaps sent before, in a batch that was dissolved: it must not come back as another.
+    func mayHaveSent(seq: Int64) -> Bool { formed < seq && seq <= regeneratedThrough }
+}
