@@ -127,8 +127,8 @@ extension CompiledProfile {
         parts.choices[row.location.event] ?? .variant(0)
     }
 
-    func variant(for row: QueuedLocation?) -> Variant? {
-        guard let row, case .variant(let index) = choice(for: row) else { return parts.variants.first }
+    func variant(for row: QueuedLocation) -> Variant? {
+        guard case .variant(let index) = choice(for: row) else { return parts.variants.first }
         return parts.variants.indices.contains(index) ? parts.variants[index] : parts.variants.first
     }
 }

@@ -40,10 +40,10 @@ struct JSONTemplate: Sendable {
     /// Writes the value; nothing at all when everything in it is nil.
     ///
     /// - Parameters:
-    ///   - row: what record names mean; nil = nothing.
+    ///   - row: what record names mean.
     ///   - record: how each row of the batch is written where `$records` stands.
     func write(
-        _ row: QueuedLocation?, in scene: RenderScene, record: JSONTemplate? = nil, to writer: inout JSONWriter
+        _ row: QueuedLocation, in scene: RenderScene, record: JSONTemplate? = nil, to writer: inout JSONWriter
     ) {
         pieces.withUnsafeBufferPointer { pieces in
             func key(_ piece: Piece) -> UnsafeBufferPointer<UInt8> {
@@ -53,15 +53,15 @@ struct JSONTemplate: Sendable {
             for step in steps {
                 switch step {
                 case .number(let piece, let name, let places):
-                    guard let scaled = row?.scaled(name) else { continue }
+                    guard let scaled = row.scaled(name) else { continue }
                     writer.key(rendered: key(piece))
                     writer.value(scaled: scaled, places: places)
                 case .flag(let piece, let name):
-                    guard let flag = row?.flag(name) else { continue }
+                    guard let flag = row.flag(name) else { continue }
                     writer.key(rendered: key(piece))
                     writer.value(flag)
                 case .word(let piece, let name):
-                    guard let row, let word = scene.word(name, of: row) else { continue }
+                    guard let word = scene.word(name, of: row) else { continue }
                     writer.key(rendered: key(piece))
                     writer.value(word)
                 case .literal(let piece, let value):
@@ -101,12 +101,12 @@ struct JSONTemplate: Sendable {
     }
 
     private func write(
-        _ object: Object, _ row: QueuedLocation?, _ scene: RenderScene, _ record: JSONTemplate?,
+        _ object: Object, _ row: QueuedLocation, _ scene: RenderScene, _ record: JSONTemplate?,
         _ writer: inout JSONWriter
     ) -> Bool {
         switch object {
         case .location:
-            guard let row, let location else { return false }
+            guard let location else { return false }
             location.template.write(row, in: scene, to: &writer)
         case .record:
             guard let record, let first = scene.batch.rows.first else { return false }

@@ -1,3 +1,5 @@
+import Positioning
+
 extension EndpointSettings {
     /// Small bodies do not gain from compression.
     public static let gzipFrom = 1024
@@ -6,7 +8,7 @@ extension EndpointSettings {
     public func request(for batch: Batch, in context: RenderContext = RenderContext()) -> UplinkRequest {
         let compiled = profile.compiled
         let scene = scene(for: batch, in: context)
-        let first = scene.batch.rows.first
+        let first = scene.batch.rows.first ?? .placeholder
         let variant = compiled.variant(for: first)
         var url: [UInt8] = []
         if variant?.url.write(first, in: scene, escaping: .percent, to: &url) != true { url = Array(baseURL.utf8) }
@@ -28,10 +30,10 @@ extension EndpointSettings {
         guard let bind = profile.compiled.parts.bind else { return nil }
         let scene = RenderScene(self, context, Batch(endpoint: name, id: "", rows: [], sentMs: nil))
         var url: [UInt8] = []
-        if !bind.url.write(nil, in: scene, escaping: .percent, to: &url) { url = Array(baseURL.utf8) }
+        if !bind.url.write(.placeholder, in: scene, escaping: .percent, to: &url) { url = Array(baseURL.utf8) }
         var writer = JSONWriter(isASCII: profile.compiled.parts.isASCII)
-        bind.body?.write(nil, in: scene, to: &writer)
-        var headers = scene.headers(bind.headers, nil)
+        bind.body?.write(.placeholder, in: scene, to: &writer)
+        var headers = scene.headers(bind.headers, .placeholder)
         if !writer.bytes.isEmpty, !headers.contains(where: { $0.name.lowercased() == "content-type" }) {
             headers.insert(.init("Content-Type", "application/json"), at: 0)
         }
@@ -68,7 +70,7 @@ extension EndpointSettings {
     }
 
     private func headers(
-        _ parts: CompiledProfile.Parts, _ row: QueuedLocation?, _ scene: RenderScene
+        _ parts: CompiledProfile.Parts, _ row: QueuedLocation, _ scene: RenderScene
     ) -> [UplinkRequest.Header] {
         let own = scene.headers(parts.headers, row)
         guard let type = parts.contentType, !own.contains(where: { $0.name.lowercased() == "content-type" }) else {
@@ -80,7 +82,7 @@ extension EndpointSettings {
 
 extension RenderScene {
     /// Without those that are nil or empty.
-    fileprivate func headers(_ headers: [CompiledProfile.Header], _ row: QueuedLocation?) -> [UplinkRequest.Header] {
+    fileprivate func headers(_ headers: [CompiledProfile.Header], _ row: QueuedLocation) -> [UplinkRequest.Header] {
         headers.compactMap { header in
             var value: [UInt8] = []
             guard header.value.write(row, in: self, escaping: .oneLine, to: &value), !value.isEmpty else { return nil }
@@ -92,7 +94,7 @@ extension RenderScene {
         switch parts.encoding {
         case .json:
             var writer = JSONWriter(reserving: 256 + batch.rows.count * 320, isASCII: parts.isASCII)
-            variant?.body?.write(batch.rows.first, in: self, record: variant?.record, to: &writer)
+            variant?.body?.write(batch.rows.first ?? .placeholder, in: self, record: variant?.record, to: &writer)
             return writer.bytes
         case .ndjson:
             var writer = JSONWriter(reserving: 64 + batch.rows.count * 320, isASCII: parts.isASCII)
@@ -109,7 +111,7 @@ extension RenderScene {
         case .csv: return table(variant?.fields ?? [])
         case .form:
             var bytes: [UInt8] = []
-            writeFields(variant?.fields ?? [], of: batch.rows.first, to: &bytes)
+            writeFields(variant?.fields ?? [], of: batch.rows.first ?? .placeholder, to: &bytes)
             return bytes
         case .query: return []
         }
@@ -125,7 +127,7 @@ extension RenderScene {
     }
 
     /// `a=1&b=2`; nil fields are left out.
-    fileprivate func writeFields(_ fields: [CompiledProfile.Field], of row: QueuedLocation?, to bytes: inout [UInt8]) {
+    fileprivate func writeFields(_ fields: [CompiledProfile.Field], of row: QueuedLocation, to bytes: inout [UInt8]) {
         var isFirst = true
         for field in fields {
             let start = bytes.count
@@ -171,4 +173,13 @@ extension [UInt8] {
         removeLast(count - start)
         self += [quote] + cell + [quote]
     }
+}
+
+extension QueuedLocation {
+    /// Where a template names no row.
+    fileprivate static let placeholder = QueuedLocation(
+        seq: 0, bootID: nil, receivedMs: nil,
+        location: Location(
+            trackable: nil, time: UTCTime(milliseconds: 0), at: .zero,
+            coordinate: Coordinate(latitudeE7: 0, longitudeE7: 0), moving: false))
 }

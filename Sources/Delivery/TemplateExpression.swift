@@ -27,7 +27,7 @@ struct TemplateExpression: Hashable, Sendable {
         }
     }
 
-    func value(of row: QueuedLocation?, in scene: RenderScene) -> RenderedValue? {
+    func value(of row: QueuedLocation, in scene: RenderScene) -> RenderedValue? {
         guard var value = plainValue(of: row, in: scene) else { return fallback }
         if value == .masked { return value }
         if !casts.isEmpty {
@@ -37,9 +37,9 @@ struct TemplateExpression: Hashable, Sendable {
         return value
     }
 
-    private func plainValue(of row: QueuedLocation?, in scene: RenderScene) -> RenderedValue? {
+    private func plainValue(of row: QueuedLocation, in scene: RenderScene) -> RenderedValue? {
         switch source {
-        case .record(let name): row.flatMap { scene.value(name, of: $0) }
+        case .record(let name): scene.value(name, of: row)
         case .batch(let name): scene.value(name)
         case .endpoint(let name): scene.value(name)
         case .constant(let text): text.map { .text($0) }

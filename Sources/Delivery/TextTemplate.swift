@@ -23,7 +23,7 @@ struct TextTemplate: Hashable, Sendable {
 
     /// Appends the text; false when a reference outside of `[? ]` is nil, and then nothing is appended.
     func write(
-        _ row: QueuedLocation?, in scene: RenderScene, escaping escape: Escape, to bytes: inout [UInt8]
+        _ row: QueuedLocation, in scene: RenderScene, escaping escape: Escape, to bytes: inout [UInt8]
     ) -> Bool {
         let start = bytes.count
         let isWritten = Self.write(parts, row, scene, escape, &bytes)
@@ -32,7 +32,7 @@ struct TextTemplate: Hashable, Sendable {
     }
 
     private static func write(
-        _ parts: [Part], _ row: QueuedLocation?, _ scene: RenderScene, _ escape: Escape, _ bytes: inout [UInt8]
+        _ parts: [Part], _ row: QueuedLocation, _ scene: RenderScene, _ escape: Escape, _ bytes: inout [UInt8]
     ) -> Bool {
         for part in parts {
             switch part {
@@ -70,7 +70,7 @@ struct TextTemplate: Hashable, Sendable {
     private static let hexDigits = Array("0123456789ABCDEF".utf8)
 
     /// As a JSON string; false = nil, nothing is written.
-    func write(_ row: QueuedLocation?, in scene: RenderScene, to writer: inout JSONWriter) -> Bool {
+    func write(_ row: QueuedLocation, in scene: RenderScene, to writer: inout JSONWriter) -> Bool {
         let mark = writer.mark
         writer.beginText()
         for part in parts {

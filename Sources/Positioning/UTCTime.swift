@@ -85,7 +85,8 @@ extension UTCTime {
 
     /// Milliseconds since midnight, 0…86 399 999.
     public var timeOfDay: Int {
-        Int(milliseconds - Int64(daysSince1970) * Self.millisecondsPerDay)
+        let rest = milliseconds % Self.millisecondsPerDay
+        return Int(rest < 0 ? rest + Self.millisecondsPerDay : rest)
     }
 
     /// `2020-02-06T18:14:34.000Z` (ISO 8601, always with milliseconds).
