@@ -9,7 +9,8 @@ extension EndpointConfig {
         var endpoints: [EndpointConfig] = []
         for (table, vendor) in tables {
             let name = Self.name(table, isOnly: tables.count == 1)
-            let endpoint = EndpointConfig(reading: table, vendor: vendor, name: name, device: device, profiles: profiles)
+            let endpoint = EndpointConfig(
+                reading: table, vendor: vendor, name: name, device: device, profiles: profiles)
             if let name, endpoints.contains(where: { $0.settings.name == name }) {
                 table.report("name", "found \(name.asTOML) again, expected a name that no other endpoint has")
             }
@@ -120,7 +121,8 @@ extension EndpointSettings {
             let holder = table.has("batch_size") ? table : vendor
             holder.warn(
                 table.has("batch_size") ? "batch_size" : "dataUploadingBatchSize",
-                "found more than the \(most) locations that the profile \(profile.name) puts into a request: \(most) it is")
+                "found more than the \(most) locations that the profile \(profile.name) puts into a request: \(most) it is"
+            )
         }
         table.read(
             "batch_window", into: &batchWindow, as: .duration(.between(0, 86_400)),

