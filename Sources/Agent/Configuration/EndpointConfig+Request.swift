@@ -10,7 +10,7 @@ extension EndpointConfig {
         var value: String?
     }
 
-    /// What the requests carry: `secrets`, `auth`, `sign`, `tls`, `headers`.
+    /// What the requests carry: `secrets`, `auth`, `sign`, `tls`.
     ///
     /// - Parameters:
     ///   - allowsPlaintext: secrets may go over plain http to another machine.
@@ -24,7 +24,6 @@ extension EndpointConfig {
         if let auth = suggestion("auth", table, context) { readAuth(auth, context) }
         if let sign = suggestion("sign", table, context) { readSign(sign, context) }
         readTLS(table.table("tls"))
-        readHeaders(table.table("headers"), named)
         if sign != nil {
             if settings.gzip, table.has("compress") {
                 table.report("compress", "found it together with sign, expected \"none\": the plain body is signed")

@@ -5,8 +5,6 @@ public struct EndpointConfig: Hashable, Sendable {
     public var settings: EndpointSettings
     /// The profile with what it extends, as it was written: what it suggests for `auth` and `sign` stands there.
     public var profileTree = ProfileNode(.table([]))
-    /// To be added to every request, over those of the profile; secrets by name.
-    var headers: [HeaderTemplate] = []
     /// Where the secrets are that templates, `auth` and `sign` name. Values are read when they are needed.
     var secrets: [String: Secret.Reference] = [:]
     var auth: EndpointAuth?
@@ -19,9 +17,9 @@ public struct EndpointConfig: Hashable, Sendable {
 
     public init(settings: EndpointSettings) { self.settings = settings }
 
-    /// Headers that are added to each request, with `***` for what is secret or differs from attempt to attempt.
+    /// What is added to the headers of the profile, with `***` for what is secret or differs from attempt to attempt.
     public var shownHeaders: [UplinkRequest.Header] {
-        var shown = headers.map { UplinkRequest.Header($0.name, $0.shown) }
+        var shown: [UplinkRequest.Header] = []
         switch auth {
         case .bearer: shown.append(.init("Authorization", "Bearer ***"))
         case .basic: shown.append(.init("Authorization", "Basic ***"))

@@ -107,7 +107,6 @@ final class EndpointCredentials {
 
     /// Adds what differs between attempts: `Authorization`, signature and its time, TLS.
     func complete(_ request: inout UplinkRequest, batchID: String, at now: EventTime) throws(CredentialProblem) {
-        for header in config.headers { try set(header, of: &request) }
         switch config.auth {
         case .bearer(let token):
             try set(HeaderTemplate("Authorization", parts: [.text("Bearer "), .secret(token)]), of: &request)
