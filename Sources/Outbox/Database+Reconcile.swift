@@ -37,7 +37,11 @@ extension Database {
         endpoint.ahead = SequenceRanges()
         try connection.execute("DELETE FROM batch WHERE endpoint = \(endpoint.id)")
         try connection.execute("DELETE FROM ahead WHERE endpoint = \(endpoint.id)")
-        try connection.execute("UPDATE quarantine SET retry = 0 WHERE endpoint = \(endpoint.id)")
+        try connection.execute(
+            """
+            UPDATE quarantine SET retry = \(Quarantine.Retry.none.rawValue),
+            generation = max(generation, \(endpoint.generation)) WHERE endpoint = \(endpoint.id)
+            """)
         endpoint.quarantine.retrying = 0
     }
 
