@@ -23,7 +23,7 @@ def build_path():
 class Shim:
     """The preloaded library and the word that it obeys."""
 
-    HEALTHY, FULL, EIO_WRITES, EIO_FLUSHES, READ_ONLY = range(5)
+    HEALTHY, FULL, EIO_WRITES, EIO_FLUSHES, READ_ONLY, LYING = range(6)
 
     def __init__(self, folder, disk):
         self.library, self.control = folder / "shim.so", folder / "shim.control"
@@ -63,7 +63,8 @@ class Feeder:
         self.listener = socket.create_server(("127.0.0.1", port))
         self.listener.settimeout(0.1)
         self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.serving, daemon=True).start()
+        self.server = threading.Thread(target=self.serving, daemon=True)
+        self.server.start()
 
     @property
     def is_done(self):
@@ -71,6 +72,8 @@ class Feeder:
 
     def stop(self):
         self.stopped.set()
+        self.server.join()
+        self.listener.close()
 
     def serving(self):
         while not self.stopped.is_set():

@@ -33,13 +33,21 @@ class Arrivals:
 class Ledger:
     """Thread-safe. Times are monotonic seconds."""
 
-    def __init__(self, commit_window, slack=1.0, device=None):
+    def __init__(self, commit_window, slack=1.0):
+        """- slack: for what lies between a receiver and the daemon, in seconds."""
         self.lock = threading.RLock()
-        self.commit_window, self.slack, self.device = commit_window, slack, device
+        self.commit_window, self.slack = commit_window, slack
         self.lives, self.endpoints = [], {}
         self.faults = collections.Counter()
         self.findings = []  # a line each, of what must not be
         self.quarantinable = set()
+        self.newest_only = None  # where old records are dropped on purpose: so many of the newest must be there
+
+    def __getstate__(self):
+        return {**self.__dict__, "lock": None}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state, lock=threading.RLock())
 
     def endpoint(self, name):
         with self.lock:
@@ -154,7 +162,7 @@ class Ledger:
         """Counts of what is not among `fixes`, life by life.
 
         A kill may cost what was fed in the commit window before it (and since the disk went bad), and nothing else: what
-        survives of a life is a beginning of it. The first fix of a life may go to finding the line's rhythm.
+        survives of a life is a beginning of it.
         """
         counts = collections.Counter()
         for life in self.lives:
@@ -166,6 +174,8 @@ class Ledger:
             if not gone:
                 continue
             last = next((index for index in range(len(numbers) - 1, -1, -1) if numbers[index] in fixes), -1)
+            if self.newest_only:
+                gone = [index for index in gone if index > last - self.newest_only]
             horizon = float("inf")
             if life.killed_at is not None:
                 horizon = life.killed_at - self.commit_window - self.slack

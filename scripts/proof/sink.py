@@ -34,7 +34,8 @@ class Sink:
         self.connections = 0
         self.listener = self.listening(port)
         self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accepting, daemon=True).start()
+        self.acceptor = threading.Thread(target=self.accepting, daemon=True)
+        self.acceptor.start()
 
     @property
     def url(self):
@@ -42,6 +43,9 @@ class Sink:
 
     def stop(self):
         self.stopped.set()
+        self.acceptor.join()
+        if self.listener:
+            self.listener.close()
 
     def calm(self):
         """From now on nothing is refused but poison."""
