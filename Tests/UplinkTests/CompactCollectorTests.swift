@@ -72,7 +72,7 @@ import Testing
         (#"[1041,1,3]"#, "[1041,null,3]", "seq: must be known in all rows"),
         (#"[1041,1,3]"#, "[9007199254740992,9007199254740992,1]", "seq[1]: the sum"),
         (#""lat":[52520007,9,4],"#, "", "lat: is missing"),
-        (#"[52520007,9,4]"#, "[52520007,9,40000000]", "row 2.location.lat: 92.52002 is outside"),
+        (#"[52520007,9,4]"#, "[52520007,9,40000000]", "row 2.location.lat: 92.520016 is outside"),
         (#"[45,3,null]"#, "[45,3.5,null]", "accuracy[1]: must be a whole number"),
         (#"[45,3,null]"#, "[45,3]", "accuracy: must be an array of 3 cells"),
         (#""moving":[1,1,null]"#, #""moving":[1,2,null]"#, "moving: a flag is"),
