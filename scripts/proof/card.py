@@ -81,3 +81,72 @@ class Card:
                 return
             time.sleep(0.005)
         raise Unavailable("the device never rests")
+
+
+class ReorderingCard:
+    """A plain folder, and a journal of what the daemon wrote there, from which it is known what was flushed.
+
+    A copy holds that, and of what was written since, sector by sector, only some. Creation and removal of files count as
+    done at once: SQLite flushes the folder itself.
+    """
+
+    SECTOR = 512
+
+    def __init__(self, folder, random):
+        self.mount, self.journal, self.random = folder / "card", folder / "journal", random
+        self.mount.mkdir()
+        self.journal.touch()
+        self.read_to = 0
+        self.flushed, self.pending = {}, {}
+
+    def follow(self):
+        with open(self.journal, "rb") as file:
+            file.seek(self.read_to)
+            while len(head := file.read(21)) == 21:
+                what, length, offset, count = struct.unpack("<cIqq", head)
+                path = file.read(length).decode()
+                data = file.read(count) if what == b"w" else b""
+                if len(data) != count and what == b"w":
+                    return
+                self.read_to = file.tell()
+                self.replay(what, path, offset, data)
+
+    def replay(self, what, path, offset, data):
+        if what == b"u":
+            self.flushed.pop(path, None)
+            self.pending.pop(path, None)
+            return
+        content, pending = self.flushed.setdefault(path, bytearray()), self.pending.setdefault(path, [])
+        if what == b"w":
+            pending.append((offset, data))
+        elif what == b"t":
+            del content[offset:]
+            content.extend(bytes(max(0, offset - len(content))))
+            pending[:] = [(start, part[:max(0, offset - start)]) for start, part in pending if start < offset]
+        else:
+            for start, part in pending:
+                self.put(content, start, part)
+            pending.clear()
+
+    @staticmethod
+    def put(content, start, part):
+        if len(content) < start:
+            content.extend(bytes(start - len(content)))
+        content[start:start + len(part)] = part
+
+    def copy(self, path):
+        self.follow()
+        path.mkdir()
+        share = self.random.choice((0, 0.2, 0.5, 0.8))
+        for name, content in self.flushed.items():
+            if name.endswith("-shm"):
+                continue
+            content = bytearray(content)
+            for start, part in self.pending[name]:
+                at = 0
+                while at < len(part):
+                    end = min(len(part), at + self.SECTOR - (start + at) % self.SECTOR)
+                    if self.random.random() < share:
+                        self.put(content, start + at, part[at:end])
+                    at = end
+            (path / pathlib.Path(name).name).write_bytes(content)
