@@ -16,6 +16,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
 def build_path():
+    """Where the executables are; $WAYPOST_BIN names those of another build."""
+    if "WAYPOST_BIN" in os.environ:
+        return pathlib.Path(os.environ["WAYPOST_BIN"])
     out = subprocess.run([ROOT / "scripts/build", "--path"], check=True, capture_output=True, text=True, cwd=ROOT)
     return pathlib.Path(out.stdout.strip())
 
