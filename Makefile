@@ -70,6 +70,7 @@ storm: setup ## kill -9 under faults of network, endpoints, disk and clock; N=20
 powercut: setup ## N=30 power cuts, counted; needs root and a loop device
 	scripts/build waypost
 	scripts/powercut --images $(or $(N),30)
+	scripts/powercut --images $(or $(N),30) --reordered
 
 corpus: tests ## against the recorded logs in ../shared/corpus and the vectors in ../shared/vectors
 	@test -d ../shared/corpus/nmea || { echo "corpus: ../shared/corpus/nmea is not there" >&2; exit 1; }

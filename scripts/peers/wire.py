@@ -31,7 +31,7 @@ class Sink(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, context=None):
-        self.full, self.records, self.requests = [], 0, 0
+        self.full, self.records, self.requests, self.shape = [], 0, 0, None
         super().__init__(("127.0.0.1", 0), Handler)
         if context:
             self.socket = context.wrap_socket(self.socket, server_side=True)
@@ -51,6 +51,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         plain = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
         top = json.loads(plain)
         count = top["n"] if "n" in top else len(top["locations"])
+        self.server.shape = "waypost-compact" if "n" in top else "waypost" if "outbox" in top else "six"
         self.server.requests += 1
         self.server.records += count
         if count == BATCH:
@@ -127,6 +128,8 @@ def sent(waypost, log, profile, secure=False):
             relay.close()
             sink.shutdown()
             sink.server_close()
+        if sink.shape != profile or not sink.full:
+            raise Unavailable(f"asked for {profile}, the daemon sent {sink.shape}, {len(sink.full)} full bodies")
         return sink, relay
 
 

@@ -23,11 +23,12 @@ class Gone(Exception):
 class Sink:
     """Serves one endpoint on a port of its own.
 
-    - poison: fixes whose batches are refused with 400 for as long as they hold one of these.
+    - poison: times whose batches are refused with 400 for as long as they hold one of these.
+    - latency: most seconds between storing and the reply, drawn each time.
     """
 
-    def __init__(self, ledger, name, weather=None, port=0, poison=frozenset()):
-        self.ledger, self.name, self.weather, self.poison = ledger, name, weather, poison
+    def __init__(self, ledger, name, weather=None, port=0, poison=frozenset(), latency=0):
+        self.ledger, self.name, self.weather, self.poison, self.latency = ledger, name, weather, poison, latency
         self.random = random.Random(name)
         self.began, self.stopped = time.monotonic(), threading.Event()
         self.bytes_received = 0
@@ -154,6 +155,8 @@ class Sink:
             BROKEN[kind](self, connection)
             return False
         self.ledger.stored(self.name, life, batch_id, outbox, rows)
+        if self.latency:
+            self.stopped.wait(self.random.uniform(0, self.latency))
         if kind == "garbage":
             self.ledger.faults[kind] += 1
             connection.sendall(reply(200, body=bytes(self.random.randrange(256) for _ in range(300))))
