@@ -5,7 +5,7 @@ import collections
 import hashlib
 import threading
 
-from . import bodies, drive
+from . import drive
 
 
 class Life:
