@@ -13,7 +13,7 @@ DESTDIR ?=
 debug_build = swift build --build-tests --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo tests test check lint size units docs expected fixtures fuzz bench score corpus install clean
+.PHONY: help setup build demo tests test check lint size units docs expected fixtures fuzz bench score storm powercut corpus install clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
@@ -64,6 +64,15 @@ bench: setup ## speed, memory, flash and wake-ups; needs the corpus, parts need 
 score: setup ## starts, stops and odometer on simulated drives, against their targets
 	scripts/build waypost-score
 	scripts/score
+
+storm: setup ## kill -9 under faults of network, endpoints, disk and clock; N=20000 fixes
+	scripts/build waypost
+	scripts/storm --fixes $(or $(N),20000)
+
+powercut: setup ## N=30 power cuts, counted; needs root and a loop device
+	scripts/build waypost
+	scripts/powercut --images $(or $(N),30)
+	scripts/powercut --images $(or $(N),30) --reordered
 
 corpus: tests ## against the recorded logs in ../shared/corpus and the vectors in ../shared/vectors
 	@test -d ../shared/corpus/nmea || { echo "corpus: ../shared/corpus/nmea is not there" >&2; exit 1; }

@@ -46,7 +46,7 @@ actor Intake {
         let plain: [UInt8]
         do {
             plain = try decoded(body, headers[HTTPHeader("Content-Encoding")])
-            batch = try NativeBatch(plain)
+            batch = try Self.batch(plain, headers)
             key = try Self.idempotencyKey(headers[HTTPHeader("Idempotency-Key")], of: batch)
         } catch let problem as Refusal {
             return refuse(problem)
@@ -107,6 +107,17 @@ actor Intake {
             }
         case .some(let other): throw Refusal(status: 415, text: "Content-Encoding: \(other) is not understood")
         }
+    }
+
+    private static func batch(_ plain: [UInt8], _ headers: HTTPHeaders) throws -> NativeBatch {
+        let type = headers[.contentType]?.prefix { $0 != ";" && $0 != " " }.lowercased()
+        guard type == NativeBatch.compactType else { return try NativeBatch(plain) }
+        let id = headers[HTTPHeader("Idempotency-Key")]?.dropFirst().dropLast()
+        // It becomes part of a line of JSON as it is.
+        guard let id, !id.isEmpty, id.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }) else {
+            throw Refusal(status: 400, text: "Idempotency-Key: must be the batch id in double quotes")
+        }
+        return try NativeBatch(compact: plain, id: String(id))
     }
 
     /// A structured-field string: in double quotes.

@@ -24,11 +24,8 @@ struct NativeBatch {
             throw ShapeProblem(text: "not JSON: \(error.what) at byte \(error.offset)")
         }
         device = try Self.text(top, "device", "")
-        outbox = try Self.text(top, "outbox", "")
+        outbox = try Self.outbox(top)
         id = try Self.text(top, "batch_id", "")
-        guard outbox.utf8.count == 8, outbox.utf8.allSatisfy({ "0123456789abcdef".utf8.contains($0) }) else {
-            throw ShapeProblem(text: "outbox: must be 8 lower-case hexadecimal digits")
-        }
         for key in ["sent_at", "boot_id", "trackable"] where top[key] != nil { _ = try Self.text(top, key, "") }
         guard let list = top["locations"], case .array(let records) = list.value, !records.isEmpty else {
             throw ShapeProblem(text: "locations: must be an array with at least one record")
@@ -43,6 +40,14 @@ struct NativeBatch {
             }
             rows.append(Row(seq: seq, line: Self.line(record, shared, bytes)))
         }
+    }
+
+    static func outbox(_ top: JSONNode) throws(ShapeProblem) -> String {
+        let outbox = try text(top, "outbox", "")
+        guard outbox.utf8.count == 8, outbox.utf8.allSatisfy({ "0123456789abcdef".utf8.contains($0) }) else {
+            throw ShapeProblem(text: "outbox: must be 8 lower-case hexadecimal digits")
+        }
+        return outbox
     }
 
     static func text(_ node: JSONNode, _ key: String, _ path: String) throws(ShapeProblem) -> String {

@@ -280,7 +280,8 @@ import Testing
         #expect(try json(printed.output).count == 1)
         #expect(
             Set(report.keys) == [
-                "id", "ok", "version", "health", "line", "problems", "uptime_s", "wakeups", "motion", "source", "queue",
+                "id", "ok", "version", "health", "line", "problems", "uptime_s", "wakeups",
+                "repeated_on_fresh_connection", "motion", "source", "queue",
                 "endpoints",
             ])
         #expect(report["health"] as? String == "ok" && (report["problems"] as? [String])?.isEmpty == true)

@@ -103,6 +103,7 @@ struct StatusReport {
         writer.endArray()
         writer.field("uptime_s", seconds(startedAt), places: 1)
         writer.field("wakeups", wakeups)
+        writer.field("repeated_on_fresh_connection", uplink.counters.repeatedOnFreshConnection)
         motion(&writer)
         source(&writer)
         queue(&writer)

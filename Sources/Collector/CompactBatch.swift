@@ -1,0 +1,212 @@
+extension NativeBatch {
+    static let compactType = "application/vnd.waypost.compact+json"
+
+    /// A batch in columns, turned into records of the native shape. Columns that are not known are let through unread.
+    /// - Parameter id: of the batch, which a body of this shape does not tell.
+    init(compact bytes: [UInt8], id: String) throws(ShapeProblem) {
+        let top: JSONNode
+        do {
+            top = try JSONReader.read(bytes)
+        } catch {
+            throw ShapeProblem(text: "not JSON: \(error.what) at byte \(error.offset)")
+        }
+        guard let version = top["v"] else { throw ShapeProblem(text: "v: is missing") }
+        guard case .number(1) = version.value else { throw ShapeProblem(text: "v: only version 1 is understood") }
+        device = try Self.text(top, "device", "")
+        outbox = try Self.outbox(top)
+        self.id = id
+        if let sent = top["sent_ms"] { _ = try CompactColumns.whole(sent, "sent_ms") }
+        rows = try CompactColumns(top, bytes).rows(batch: id)
+    }
+}
+
+/// The columns of one body.
+///
+/// A number column holds integers: the first known cell itself, each later one the difference from the last known. A
+/// flag or text column with one value in all rows is that value alone.
+private struct CompactColumns {
+    private typealias ShapeProblem = NativeBatch.ShapeProblem
+
+    /// Decimals of each number column, and its name in a record.
+    private static let numbers: KeyValuePairs<String, (name: String, decimals: Int)> = [
+        "accuracy": ("accuracy", 1), "speed": ("speed", 1), "bearing": ("bearing", 0), "altitude": ("altitude", 0),
+        "odometer": ("odometer", 0), "battery_pct": ("battery", 0), "altitude_hae": ("altitude_hae", 0),
+        "satellites": ("satellites", 0),
+    ]
+    private static let flags = ["moving", "charging", "external_power", "simulated"]
+    private static let texts = ["event", "trackable", "reason", "quality", "fix_mode", "boot_id"]
+    private static let fence = ["id", "name", "action", "source"]
+    private static let rowsMax = 100_000
+    private static let largest = 9_007_199_254_740_992.0
+
+    private let top: JSONNode
+    private let bytes: [UInt8]
+    private let count: Int
+
+    init(_ top: JSONNode, _ bytes: [UInt8]) throws(NativeBatch.ShapeProblem) {
+        self.top = top
+        self.bytes = bytes
+        guard let node = top["n"] else { throw ShapeProblem(text: "n: is missing") }
+        let count = try Self.whole(node, "n")
+        guard (1...Int64(Self.rowsMax)).contains(count) else {
+            throw ShapeProblem(text: "n: must be 1 to \(Self.rowsMax)")
+        }
+        self.count = Int(count)
+    }
+
+    static func whole(_ node: JSONNode, _ path: String) throws(NativeBatch.ShapeProblem) -> Int64 {
+        guard case .number(let value) = node.value, value == value.rounded(), abs(value) <= Self.largest else {
+            throw ShapeProblem(text: "\(path): must be a whole number")
+        }
+        return Int64(value)
+    }
+
+    func rows(batch: String) throws(NativeBatch.ShapeProblem) -> [NativeBatch.Row] {
+        let (seqs, times) = (try known("seq"), try known("time"))
+        let (latitudes, longitudes) = (try known("lat"), try known("lon"))
+        let members = try recordMembers()
+        let head = shared(batch: batch)
+        var rows: [NativeBatch.Row] = []
+        for index in 0..<count {
+            let time = times[index]
+            let seconds = (time >= 0 ? time : time - 999) / 1000
+            let place =
+                "\"location\":{\"lat\":\(Self.decimal(latitudes[index], 6)),\"lon\":\(Self.decimal(longitudes[index], 6))}"
+            let text = "\(place),\"timeStamp\":\(seconds),\"time_ms\":\(time),\"seq\":\(seqs[index])\(members[index])}"
+            let path = "row \(index)"
+            let seq: Int64
+            do {
+                seq = try LocationShape.check(JSONReader.read(Array("{\(text)".utf8)), path)
+            } catch let problem as ShapeProblem {
+                throw problem
+            } catch {
+                throw ShapeProblem(text: "\(path): \(error)")
+            }
+            if let last = rows.last?.seq, seq <= last {
+                throw ShapeProblem(text: "\(path): seq \(seq) does not rise above \(last)")
+            }
+            rows.append(.init(seq: seq, line: Array("{\(head)\(text)".utf8)))
+        }
+        return rows
+    }
+
+    /// What follows the place and the time in each record.
+    private func recordMembers() throws(ShapeProblem) -> [String] {
+        var members = [String](repeating: "", count: count)
+        func add(_ name: String, _ values: [String?]) {
+            for (index, value) in values.enumerated() {
+                if let value { members[index] += ",\"\(name)\":\(value)" }
+            }
+        }
+        for (column, native) in Self.numbers {
+            add(native.name, try numbers(column).map { $0.map { Self.decimal($0, native.decimals) } })
+        }
+        for column in Self.flags { add(column, try flags(column)) }
+        for column in Self.texts { add(column, try texts(column)) }
+        var fences = [String](repeating: "", count: count)
+        for part in Self.fence {
+            for (index, value) in try texts("geofence_\(part)").enumerated() {
+                if let value { fences[index] += "\(fences[index].isEmpty ? "" : ",")\"\(part)\":\(value)" }
+            }
+        }
+        add("geofence", fences.map { $0.isEmpty ? nil : "{\($0)}" })
+        return members
+    }
+
+    /// What is the same for all rows. Without a column each row's trackable is the device.
+    private func shared(batch: String) -> String {
+        var fields = ["device", "outbox"].map { "\"\($0)\":\(top[$0].map(raw) ?? "null")" }
+        fields.append("\"batch_id\":\"\(batch)\"")
+        if top["trackable"] == nil, let device = top["device"] { fields.append("\"trackable\":\(raw(device))") }
+        return fields.map { $0 + "," }.joined()
+    }
+
+    // Columns
+
+    private func cells(_ name: String) throws(ShapeProblem) -> [JSONNode]? {
+        guard let node = top[name] else { return nil }
+        guard case .array(let cells) = node.value, cells.count == count else {
+            throw ShapeProblem(text: "\(name): must be an array of \(count) cells")
+        }
+        return cells
+    }
+
+    private func numbers(_ name: String) throws(ShapeProblem) -> [Int64?] {
+        guard let cells = try cells(name) else { return Array(repeating: nil, count: count) }
+        var base: Int64 = 0
+        var values: [Int64?] = []
+        for (index, cell) in cells.enumerated() {
+            if case .null = cell.value {
+                values.append(nil)
+                continue
+            }
+            let (sum, overflow) = base.addingReportingOverflow(try Self.whole(cell, "\(name)[\(index)]"))
+            guard !overflow, Double(abs(sum)) <= Self.largest else {
+                throw ShapeProblem(text: "\(name)[\(index)]: the sum of the differences is too large")
+            }
+            base = sum
+            values.append(sum)
+        }
+        return values
+    }
+
+    private func known(_ name: String) throws(ShapeProblem) -> [Int64] {
+        guard top[name] != nil else { throw ShapeProblem(text: "\(name): is missing") }
+        let values = try numbers(name).compactMap { $0 }
+        guard values.count == count else { throw ShapeProblem(text: "\(name): must be known in all rows") }
+        return values
+    }
+
+    private func flags(_ name: String) throws(ShapeProblem) -> [String?] {
+        func flag(_ node: JSONNode) throws(ShapeProblem) -> String? {
+            switch node.value {
+            case .null: return nil
+            case .number(0): return "false"
+            case .number(1): return "true"
+            default: throw ShapeProblem(text: "\(name): a flag is 0, 1 or null")
+            }
+        }
+        guard let node = top[name] else { return Array(repeating: nil, count: count) }
+        guard case .array = node.value else { return Array(repeating: try flag(node), count: count) }
+        var values: [String?] = []
+        for cell in try cells(name) ?? [] { values.append(try flag(cell)) }
+        return values
+    }
+
+    private func texts(_ name: String) throws(ShapeProblem) -> [String?] {
+        guard let node = top[name] else { return Array(repeating: nil, count: count) }
+        switch node.value {
+        case .null: return Array(repeating: nil, count: count)
+        case .string: return Array(repeating: raw(node), count: count)
+        case .array(let parts):
+            guard parts.count == 2, case .array(let words) = parts[0].value, case .array(let places) = parts[1].value,
+                places.count == count
+            else { throw ShapeProblem(text: "\(name): must be [[words], [\(count) indexes]]") }
+            var values: [String?] = []
+            for (index, place) in places.enumerated() {
+                if case .null = place.value {
+                    values.append(nil)
+                    continue
+                }
+                let word = try Self.whole(place, "\(name)[1][\(index)]")
+                guard words.indices.contains(Int(word)), case .string = words[Int(word)].value else {
+                    throw ShapeProblem(text: "\(name)[1][\(index)]: there is no word \(word)")
+                }
+                values.append(raw(words[Int(word)]))
+            }
+            return values
+        default: throw ShapeProblem(text: "\(name): must be a text or [[words], [indexes]]")
+        }
+    }
+
+    /// As it was sent, escapes included.
+    private func raw(_ node: JSONNode) -> String { String(decoding: bytes[node.range], as: UTF8.self) }
+
+    /// `value` with its last `decimals` digits behind the point: -5 with one is `-0.5`.
+    private static func decimal(_ value: Int64, _ decimals: Int) -> String {
+        guard decimals > 0 else { return String(value) }
+        let digits = String(value.magnitude)
+        let padded = String(repeating: "0", count: max(0, decimals + 1 - digits.count)) + digits
+        return "\(value < 0 ? "-" : "")\(padded.dropLast(decimals)).\(padded.suffix(decimals))"
+    }
+}

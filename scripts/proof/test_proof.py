@@ -1,0 +1,214 @@
+"""The oracle must see what it is there to see."""
+
+import gzip
+import http.client
+import json
+import socket
+import time
+import unittest
+
+from . import bodies, drive, weather
+from .ledger import Ledger, broken_limits
+from .sink import Sink
+
+
+def at(number):
+    return (drive.START_S + number) * 1000
+
+
+def rows(*pairs):
+    return [(seq, at(number)) for seq, number in pairs]
+
+
+class LedgerTests(unittest.TestCase):
+    def setUp(self):
+        self.ledger = Ledger(commit_window=1, slack=0.5)
+        self.live(range(10))
+
+    def live(self, numbers):
+        self.ledger.life_began()
+        for number in numbers:
+            self.ledger.fed(number, float(number))
+
+    def store(self, *pairs, life=None, batch="b", confirmed=True):
+        life = self.ledger.life if life is None else life
+        self.ledger.stored("e", life, batch, "0a", rows(*pairs))
+        if confirmed:
+            self.ledger.confirmed("e", life, "0a", rows(*pairs))
+
+    def counts(self):
+        return self.ledger.report()["e"]
+
+    def test_what_a_kill_may_cost_is_no_finding(self):
+        self.store(*((n + 1, n) for n in range(8)))
+        self.ledger.killed(9.4)
+        self.assertEqual(self.counts()["lost"], 2)
+        self.assertEqual(broken_limits(self.ledger.report()), [])
+
+    def test_sees_what_was_lost_beyond_the_window(self):
+        self.store(*((n + 1, n) for n in range(7)))
+        self.ledger.killed(9.4)
+        self.assertEqual(self.counts()["lost beyond the window"], 1)
+
+    def test_without_a_kill_nothing_may_be_lost(self):
+        self.store(*((n + 1, n) for n in range(9)))
+        self.assertEqual(self.counts()["lost beyond the window"], 1)
+
+    def test_a_bad_disk_moves_the_window(self):
+        self.store((1, 0), (2, 1))
+        self.ledger.killed(9.4, bad_disk_since=3.5)
+        self.assertEqual(self.counts()["lost beyond the window"], 0)
+
+    def test_sees_a_hole_within_the_window(self):
+        self.store(*((n + 1, n) for n in range(8)), (10, 9))
+        self.ledger.killed(9.4)
+        self.assertEqual((self.counts()["holes"], self.counts()["lost beyond the window"]), (1, 0))
+
+    def test_a_poison_record_is_not_missed(self):
+        self.ledger.quarantinable = {4}
+        self.store(*((n + 1, n) for n in range(10) if n != 4))
+        self.assertEqual(self.counts()["lost"], 0)
+
+    def test_where_old_records_are_dropped_the_newest_count(self):
+        self.ledger.newest_only = 3
+        self.store((8, 7), (9, 8), (10, 9))
+        self.assertEqual(self.counts()["lost beyond the window"], 0)
+        self.ledger.newest_only = 4
+        self.assertEqual(self.counts()["lost beyond the window"], 1)
+
+    def test_a_broken_reply_explains_a_repetition_and_a_whole_one_does_not(self):
+        self.store((1, 0), confirmed=False)
+        self.store((1, 0))
+        self.assertEqual((self.counts()["duplicates explained"], self.counts()["duplicates unexplained"]), (1, 0))
+        self.store((1, 0))
+        self.assertEqual(self.counts()["duplicates unexplained"], 1)
+
+    def test_a_kill_explains_one_repeated_batch(self):
+        self.store((1, 0), batch="b1")
+        self.store((2, 1), batch="b2")
+        self.live([10])
+        self.store((2, 1), batch="b2")
+        self.assertEqual(self.counts()["batches repeated after a kill, at most"], 1)
+        self.store((1, 0), batch="b1")
+        self.assertIn("e: batches repeated after a kill, at most 2, at most 1 allowed", broken_limits(self.ledger.report()))
+
+    def test_sees_an_inversion(self):
+        self.store((2, 1), (1, 0))
+        self.assertEqual((self.counts()["inversions"], self.counts()["inversions of time"]), (1, 1))
+
+    def test_sees_a_key_that_names_another_record(self):
+        self.store((1, 0))
+        self.live([10])
+        self.store((1, 5))
+        self.assertEqual(self.counts()["keys of another record"], 1)
+
+    def test_sees_other_bytes_under_an_id(self):
+        self.assertTrue(self.ledger.identified("e", "b", b"x"))
+        self.assertTrue(self.ledger.identified("e", "b", b"x"))
+        self.assertFalse(self.ledger.identified("e", "b", b"y"))
+        self.assertEqual(self.counts()["id mismatches"], 1)
+
+    def test_sees_a_record_that_was_never_fed(self):
+        self.store((1, 11))
+        self.ledger.stored("e", 0, "b", "0a", [(2, at(3) + 1)])
+        self.assertEqual(self.counts()["never fed"], 2)
+
+    def test_sees_a_request_before_its_time_but_not_after_a_kill(self):
+        self.ledger.asked_to_wait("e", 0, 2, at=10.0)
+        self.ledger.asked("e", 0, at=11.9)
+        self.assertEqual(self.counts()["early requests"], 1)
+        self.ledger.asked("e", 0, at=12.0)
+        self.ledger.asked_to_wait("e", 0, 2, at=20.0)
+        self.ledger.asked("e", 1, at=20.5)
+        self.assertEqual(self.counts()["early requests"], 1)
+
+
+class SinkTests(unittest.TestCase):
+    def setUp(self):
+        self.ledger = Ledger(commit_window=1)
+        self.ledger.life_began()
+        for number in range(100):
+            self.ledger.fed(number, 0.0)
+
+    def serve(self, kind):
+        sink = Sink(self.ledger, "e", weather.Weather(1, "e", {kind: 1}))
+        sink.weather.strikes = lambda second: kind
+        self.addCleanup(sink.stop)
+        return sink
+
+    def post(self, sink, count=2, compact=False):
+        if compact:
+            body = {"v": 1, "outbox": "0a", "n": 2, "seq": [1, 1], "time": [at(0), 1000], "lat": [1, 1], "lon": [1, 1]}
+        else:
+            body = {"outbox": "0a", "locations": [{"seq": n + 1, "time_ms": at(n)} for n in range(count)]}
+        kind = "application/vnd.waypost.compact+json" if compact else "application/json"
+        connection = http.client.HTTPConnection("127.0.0.1", sink.port, timeout=5)
+        self.addCleanup(connection.close)
+        connection.request("POST", "/locations", gzip.compress(json.dumps(body).encode()), {
+            "Content-Type": kind, "Content-Encoding": "gzip", "Idempotency-Key": f'"b{count}"'})
+        return connection.getresponse()
+
+    def records(self):
+        return self.ledger.endpoint("e").counts["records"]
+
+    def test_takes_both_shapes(self):
+        self.assertEqual(self.post(self.serve("clear")).status, 200)
+        self.assertEqual(self.post(self.serve("clear"), compact=True).status, 422)  # the id had other bytes
+        self.ledger.endpoint("e").batches.clear()
+        self.assertEqual(self.post(self.serve("clear"), compact=True).status, 200)
+        self.assertEqual(self.records(), 2)
+
+    def test_refuses(self):
+        for kind, status in (("500", 500), ("503", 503), ("409", 409), ("415", 415)):
+            self.assertEqual(self.post(self.serve(kind)).status, status)
+        self.assertEqual(self.post(self.serve("413"), count=41).status, 413)
+        self.assertEqual(self.records(), 0)
+
+    def test_tells_when_to_come_back(self):
+        for kind, status in (("429", 429), ("503-seconds", 503), ("503-date", 503)):
+            reply = self.post(self.serve(kind))
+            self.assertEqual(reply.status, status)
+            self.assertIsNotNone(reply.getheader("Retry-After"))
+        deadline = time.monotonic() + 5
+        while self.ledger.endpoint("e").not_before is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertIsNotNone(self.ledger.endpoint("e").not_before)
+
+    def test_breaks_replies(self):
+        stored = {"reset-stored", "close-stored", "half-head", "half-late"}
+        for kind in sorted(stored | {"reset", "close"}):
+            self.ledger.endpoints.clear()
+            with self.assertRaises((OSError, http.client.HTTPException), msg=kind):
+                self.post(self.serve(kind))
+            self.assertEqual(self.records(), 2 if kind in stored else 0, kind)
+            self.assertEqual(self.ledger.endpoint("e").confirmed_in, {})
+        with self.assertRaises(http.client.IncompleteRead):
+            self.post(self.serve("half-body")).read()
+
+    def test_is_down(self):
+        sink = self.serve("down")
+        time.sleep(0.3)
+        with self.assertRaises(OSError), socket.create_connection(("127.0.0.1", sink.port), timeout=1) as client:
+            client.recv(1)
+
+
+class DriveTests(unittest.TestCase):
+    def test_no_two_fixes_have_one_time(self):
+        self.assertEqual([drive.number_of(at(number)) for number in (0, 86_400, 5_000_000)], [0, 86_400, 5_000_000])
+        self.assertIsNone(drive.number_of(at(0) - 1))
+        self.assertTrue(drive.epoch(86_399).startswith(b"$GPRMC,235959.00,A,"))
+        self.assertIn(b",020326,", drive.epoch(86_399))
+        self.assertIn(b",010426,", drive.epoch(30 * 86_400))
+
+    def test_a_plan_comes_again_with_its_seed(self):
+        plans = [[weather.Weather(seed, "e").at(second)[0] for second in range(300)] for seed in (1, 1, 2)]
+        self.assertEqual(plans[0], plans[1])
+        self.assertNotEqual(plans[0], plans[2])
+
+    def test_a_body_of_another_version_is_refused(self):
+        with self.assertRaises(bodies.BadBody):
+            bodies.rows(b'{"v":2}', "application/vnd.waypost.compact+json")
+
+
+if __name__ == "__main__":
+    unittest.main()
