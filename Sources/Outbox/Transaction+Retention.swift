@@ -86,7 +86,8 @@ extension Transaction {
         var from = newest ? Int64.max : lookingForPlain ? ledger.droppableFrom : 0
         for _ in 0..<windows where left > 0 {
             let count = min(Self.windowRows, max(256, 2 * left))
-            var rows = try retentionRows(newest ? "seq <= \(from) ORDER BY seq DESC" : "seq >= \(from) ORDER BY seq", count)
+            var rows = try retentionRows(
+                newest ? "seq <= \(from) ORDER BY seq DESC" : "seq >= \(from) ORDER BY seq", count)
             if rows.isEmpty { break }
             let isLast = rows.count < count
             if newest {
@@ -203,7 +204,9 @@ extension Transaction {
     /// Removes plain fixes between others until a tenth of what the limits leave is free, a stretch in each commit.
     private mutating func thin(to limit: Int?) throws(OutboxError) -> Int {
         guard let limit else {
-            if ledger.retention.isThinning || ledger.retention.thinLevel > 0, ledger.rows == 0 { try beginThinning(at: 0) }
+            if ledger.retention.isThinning || ledger.retention.thinLevel > 0, ledger.rows == 0 {
+                try beginThinning(at: 0)
+            }
             return 0
         }
         if ledger.rows > limit { ledger.retention.isThinning = true }

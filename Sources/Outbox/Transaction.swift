@@ -6,7 +6,7 @@ struct Transaction {
     let database: Database
     var ledger: Ledger
     let outbox: String
-    let bootID: String?
+    var bootID: String?
     let settings: OutboxSettings
 
     /// So many rows at most are removed in one commit, which bounds what a commit writes to the log.
@@ -22,10 +22,13 @@ struct Transaction {
         self.settings = settings
     }
 
-    mutating func run(_ commit: Commit) throws(OutboxError) -> CommitReply {
+    /// - Parameter makingRoom: rows leave before others come, because the disk has no room for both.
+    mutating func run(_ commit: Commit, makingRoom: Bool = false) throws(OutboxError) -> CommitReply {
         try database.begin.run()
         do throws(OutboxError) {
-            let reply = try perform(commit)
+            let dropped = makingRoom ? try makeRoom(commit.rows.count) : DropCounts()
+            var reply = try perform(commit)
+            reply.dropped += dropped
             try database.commit.run()
             return reply
         } catch {
@@ -75,7 +78,7 @@ struct Transaction {
             lastSeq: ledger.lastSeq, formed: formed, depths: ledger.depths, dropped: dropped, rows: ledger.rows)
     }
 
-    private mutating func append(_ rows: [NewRow]) throws(OutboxError) {
+    mutating func append(_ rows: [NewRow]) throws(OutboxError) {
         let keepsUnpublished = ledger.endpoints.contains { $0.removedAt == nil && $0.settings.feed == .engine }
         // Rows that follow each other mostly bear the same names.
         var trackable: (name: String?, number: Int64?) = (nil, nil)
@@ -218,7 +221,7 @@ struct Transaction {
         }
     }
 
-    private mutating func findOldest() throws(OutboxError) {
+    mutating func findOldest() throws(OutboxError) {
         for index in ledger.endpoints.indices {
             guard case .unknown = ledger.endpoints[index].oldest else { continue }
             ledger.endpoints[index].oldest = try database.oldestRow(of: ledger.endpoints[index])
@@ -254,7 +257,7 @@ struct Transaction {
             sentMs: batch.sentMs, generation: batch.generation)
     }
 
-    private mutating func writeCounts() throws(OutboxError) {
+    mutating func writeCounts() throws(OutboxError) {
         try database.writeCounts(ledger)
         ledger.mark = ledger.lastSeq
     }

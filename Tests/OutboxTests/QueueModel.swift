@@ -104,13 +104,17 @@ struct QueueModel {
             drop(index, inFlight)
             dropped.oldest += 1
         }
-        while excess() > 0, let index = rows.firstIndex(where: { free($0) && Self.isGap($0) }) { rows.remove(at: index) }
+        while excess() > 0, let index = rows.firstIndex(where: { free($0) && Self.isGap($0) }) {
+            rows.remove(at: index)
+        }
         // An ENTER goes with its EXIT.
-        while excess() > 0, let index = rows.firstIndex(where: { row in
-            free(row) && !Self.isGap(row)
-                && (row.location.geofence == nil || row.location.geofence?.action == .dwell
-                    || exit(of: row, inFlight) != nil)
-        }) {
+        while excess() > 0,
+            let index = rows.firstIndex(where: { row in
+                free(row) && !Self.isGap(row)
+                    && (row.location.geofence == nil || row.location.geofence?.action == .dwell
+                        || exit(of: row, inFlight) != nil)
+            })
+        {
             if let exit = exit(of: rows[index], inFlight) {
                 rows.remove(at: exit)
                 dropped.events += 1
@@ -124,7 +128,9 @@ struct QueueModel {
         }
     }
 
-    private static func isLasting(_ row: Row) -> Bool { row.location.event != .none && row.location.event != .heartbeat }
+    private static func isLasting(_ row: Row) -> Bool {
+        row.location.event != .none && row.location.event != .heartbeat
+    }
     private static func isGap(_ row: Row) -> Bool { row.location.event == .gap && row.location.reason == "overflow" }
 
     private func exit(of enter: Row, _ inFlight: Set<Int64>) -> Int? {
@@ -133,7 +139,9 @@ struct QueueModel {
             $0.seq > enter.seq && $0.location.geofence?.id == crossing.id && $0.location.geofence?.action != .dwell
                 && $0.location.trackable == enter.location.trackable
         }
-        guard let next, rows[next].location.geofence?.action == .exit, !inFlight.contains(rows[next].seq) else { return nil }
+        guard let next, rows[next].location.geofence?.action == .exit, !inFlight.contains(rows[next].seq) else {
+            return nil
+        }
         return next
     }
 

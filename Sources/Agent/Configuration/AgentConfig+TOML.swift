@@ -46,6 +46,7 @@ extension AgentConfig {
             tracking.resolution.requireFences(tracking.geofences.fences, of: ruleTables)
         }
         outbox = OutboxConfig(reading: outboxTable, vendor: endpointTables.map(\.1))
+        outbox.settings.bound = tracking.sampling.bound
         endpoints = EndpointConfig.all(endpointTables, device: device)
         tracking.keepEngineFixes = endpoints.contains { $0.settings.feed == .engine }
         control = ControlConfig(reading: controlTable)

@@ -41,6 +41,8 @@ final class Pipeline {
     private(set) var sourceState = SourceState.opening
     private(set) var lastEpochAt: EventTime?
     private(set) var lastFixAt: EventTime?
+    /// What the age of rows is measured against.
+    private(set) var trustedTime = TrustedTime()
     /// Motion or receiver changed: the status line is out of date.
     var changed: () -> Void = {}
     /// A file was read to its end, and everything that it gave was handed to the recorder.
@@ -132,7 +134,10 @@ final class Pipeline {
             case .arrival(let time):
                 if case .following(let shift) = clock { at = time + .nanoseconds(shift) } else { at = time }
             }
-            if case .fix = epoch { lastFixAt = now }
+            if case .fix(let fix) = epoch {
+                lastFixAt = now
+                if let time = fix.time { trustedTime.fixReceived(time: time, at: at) }
+            }
             run.epochReceived(epoch, at: at) { effect, _ in perform(effect, now: now) }
             if let position { self.position = position }
         case .stateChanged(let state):
