@@ -4,6 +4,8 @@ prefix ?= /usr/local
 sysconfdir ?= /etc
 unitdir ?= $(prefix)/lib/systemd/system
 mandir ?= $(prefix)/share/man
+# systemd looks for it in /usr alone: a copy elsewhere is for a package to place.
+sleepdir ?= $(prefix)/lib/systemd/system-sleep
 udevdir ?= $(prefix)/lib/udev/rules.d
 sysusersdir ?= $(prefix)/lib/sysusers.d
 DESTDIR ?=
@@ -76,6 +78,9 @@ install: ## into $(DESTDIR)$(prefix); run make build first
 	install -d "$(DESTDIR)$(unitdir)"
 	sed 's#^ExecStart=/usr/bin/#ExecStart=$(prefix)/bin/#' systemd/waypost.service > "$(DESTDIR)$(unitdir)/waypost.service"
 	chmod 0644 "$(DESTDIR)$(unitdir)/waypost.service"
+	install -d "$(DESTDIR)$(sleepdir)"
+	sed 's#/usr/bin/waypost#$(prefix)/bin/waypost#' systemd/waypost-sleep > "$(DESTDIR)$(sleepdir)/waypost"
+	chmod 0755 "$(DESTDIR)$(sleepdir)/waypost"
 	install -D -m 0644 systemd/waypost.sysusers "$(DESTDIR)$(sysusersdir)/waypost.conf"
 	install -D -m 0644 udev/70-waypost.rules "$(DESTDIR)$(udevdir)/70-waypost.rules"
 	test -e "$(DESTDIR)$(sysconfdir)/waypost/waypost.toml" || \

@@ -1,6 +1,9 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
 
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -60,4 +63,34 @@ int waypost_tty_shared(int fd) { return ioctl(fd, TIOCNXCL); }
 int64_t waypost_filesystem_magic(int fd) {
     struct statfs info;
     return fstatfs(fd, &info) == 0 ? (int64_t)info.f_type : -1;
+}
+
+int waypost_rtnetlink(void) {
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (fd < 0) return -1;
+    struct sockaddr_nl address = {
+        .nl_family = AF_NETLINK,
+        .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE,
+    };
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
+    int code = errno;
+    close(fd);
+    errno = code;
+    return -1;
+}
+
+int waypost_rtnetlink_drain(int fd) {
+    char message[8192];
+    int count = 0;
+    // Bounded: a host that changes its routes without end must not keep the loop.
+    while (count < 1024) {
+        if (recv(fd, message, sizeof message, 0) >= 0) {
+            count++;
+        } else if (errno == ENOBUFS) {
+            return -1;
+        } else if (errno != EINTR) {
+            break;
+        }
+    }
+    return count;
 }

@@ -38,20 +38,3 @@ public struct BatchPlan: Hashable, Sendable {
         hasher.combine(consumed)
     }
 }
-
-extension EndpointSettings {
-    /// How many rows at most a plan looks at for so many rows in a batch: rows of several trackables may alternate.
-    public func planningDepth(limit: Int) -> Int { limit }
-
-    /// Decides about the oldest unsent rows. The same rows always give the same plan.
-    ///
-    /// - Parameters:
-    ///   - rows: oldest first, at most `planningDepth(limit:)`.
-    ///   - limit: most rows of a batch; the profile's own limits hold as well.
-    ///   - isEnd: no row waits behind these.
-    ///   - receiverMs: newest trusted time of the receiver, Unix milliseconds; nil = unknown, and nothing expires.
-    public func plan(_ rows: [QueuedLocation], limit: Int, isEnd: Bool, receiverMs: Int64?) -> BatchPlan {
-        let count = min(rows.count, max(1, limit))
-        return BatchPlan(batches: count > 0 ? [Array(0..<count)] : [], consumed: count)
-    }
-}

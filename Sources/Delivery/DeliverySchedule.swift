@@ -9,7 +9,7 @@ public struct DeliverySchedule: Sendable {
     public enum Step: Hashable, Sendable {
         /// Commit what is held in memory and form a batch of at most this many rows; then `formRequested()`.
         case form(limit: Int)
-        /// The same after dissolving the batch in flight (`Settlement.released`): it was too large for the server.
+        /// The same after splitting the batch in flight (`Settlement.split`): it was too large for the server.
         case reform(limit: Int)
         /// Send the batch in flight; then `attemptStarted(at:)`.
         case send

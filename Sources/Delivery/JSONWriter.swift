@@ -6,9 +6,53 @@ public struct JSONWriter: Sendable {
     /// What has been written.
     public private(set) var bytes: [UInt8] = []
     private var needsComma = false
+    /// Everything beyond ASCII in text is escaped too.
+    private let isASCII: Bool
 
-    public init(reserving capacity: Int = 0) {
+    public init(reserving capacity: Int = 0, isASCII: Bool = false) {
+        self.isASCII = isASCII
         bytes.reserveCapacity(capacity)
+    }
+
+    /// A place to which the writer can go back.
+    struct Mark {
+        fileprivate var count: Int
+        fileprivate var needsComma: Bool
+    }
+
+    var mark: Mark { Mark(count: bytes.count, needsComma: needsComma) }
+
+    /// Forgets what was written since.
+    mutating func goBack(to mark: Mark) {
+        bytes.removeLast(bytes.count - mark.count)
+        needsComma = mark.needsComma
+    }
+
+    /// The key of the next value as it was rendered before: a comma, the name in quotes and a colon; empty in arrays.
+    mutating func key(rendered: UnsafeBufferPointer<UInt8>) {
+        guard !rendered.isEmpty else { return }
+        bytes.append(contentsOf: needsComma ? rendered : UnsafeBufferPointer(rebasing: rendered[1...]))
+        needsComma = false
+    }
+
+    /// A complete value as it was rendered before.
+    mutating func value(rendered: UnsafeBufferPointer<UInt8>) {
+        separate()
+        bytes.append(contentsOf: rendered)
+        needsComma = true
+    }
+
+    /// A string made of pieces, between `beginText` and `endText`.
+    mutating func beginText() {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    mutating func append(text: String) { appendContent(text) }
+
+    mutating func endText() {
+        bytes.append(UInt8(ascii: "\""))
+        needsComma = true
     }
 
     /// Starts again and keeps the memory.
@@ -219,30 +263,43 @@ public struct JSONWriter: Sendable {
 
     private mutating func appendQuoted(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
-        let plain: Bool? = text.utf8.withContiguousStorageIfAvailable { buffer in
-            for byte in buffer where byte < 0x20 || byte == 0x22 || byte == 0x5C { return false }
-            bytes.append(contentsOf: buffer)
-            return true
-        }
-        if plain != true { appendEscaped(text) }
+        appendContent(text)
         bytes.append(UInt8(ascii: "\""))
     }
 
+    private mutating func appendContent(_ text: String) {
+        let limit: UInt8 = isASCII ? 0x7F : 0xFF
+        let plain: Bool? = text.utf8.withContiguousStorageIfAvailable { buffer in
+            for byte in buffer where byte < 0x20 || byte == 0x22 || byte == 0x5C || byte > limit { return false }
+            bytes.append(contentsOf: buffer)
+            return true
+        }
+        if plain == true { return }
+        guard isASCII else { return appendEscaped(text) }
+        for unit in text.utf16 {
+            if unit < 0x80 { appendEscaped(UInt8(unit)) } else { appendUnicodeEscape(unit) }
+        }
+    }
+
+    private mutating func appendUnicodeEscape(_ unit: UInt16) {
+        bytes.append(contentsOf: "\\u".utf8)
+        for shift in [12, 8, 4, 0] as [UInt16] { bytes.append(Self.hexDigits[Int(unit >> shift & 15)]) }
+    }
+
     private mutating func appendEscaped(_ text: String) {
-        for byte in text.utf8 {
-            switch byte {
-            case 0x22, 0x5C: escape(byte)
-            case 0x08: escape(UInt8(ascii: "b"))
-            case 0x09: escape(UInt8(ascii: "t"))
-            case 0x0A: escape(UInt8(ascii: "n"))
-            case 0x0C: escape(UInt8(ascii: "f"))
-            case 0x0D: escape(UInt8(ascii: "r"))
-            case 0..<0x20:
-                bytes.append(contentsOf: "\\u00".utf8)
-                bytes.append(Self.hexDigits[Int(byte >> 4)])
-                bytes.append(Self.hexDigits[Int(byte & 15)])
-            default: bytes.append(byte)
-            }
+        for byte in text.utf8 { appendEscaped(byte) }
+    }
+
+    private mutating func appendEscaped(_ byte: UInt8) {
+        switch byte {
+        case 0x22, 0x5C: escape(byte)
+        case 0x08: escape(UInt8(ascii: "b"))
+        case 0x09: escape(UInt8(ascii: "t"))
+        case 0x0A: escape(UInt8(ascii: "n"))
+        case 0x0C: escape(UInt8(ascii: "f"))
+        case 0x0D: escape(UInt8(ascii: "r"))
+        case 0..<0x20: appendUnicodeEscape(UInt16(byte))
+        default: bytes.append(byte)
         }
     }
 

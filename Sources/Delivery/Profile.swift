@@ -2,8 +2,9 @@ import Positioning
 
 /// A profile made ready for one endpoint: how its rows become requests, and what the replies mean.
 ///
-/// Whatever could go wrong with a template was found when it was made; rendering cannot fail.
-public struct Profile: Hashable, Sendable {
+/// Whatever could go wrong with a template was found when it was made; rendering cannot fail. A profile that was made
+/// without templates sends arrays of canonical records to the base URL.
+public struct Profile: Sendable {
     public var name: String
     /// Names whatever decides the bytes of a body: when it changes, a waiting batch goes out under a new id.
     public var rendering: String
@@ -16,10 +17,15 @@ public struct Profile: Hashable, Sendable {
     public var gathersTrackables: Bool
     /// Bodies bear the newest location beside the batch while more than one batch waits.
     public var usesNewest: Bool
+    /// A secret or a token stands in URL, headers or body.
+    public var usesSecrets: Bool
+
+    var compiled = CompiledProfile.plain
 
     public init(
-        name: String = "waypost", rendering: String = BatchEncoder.rendering, response: ResponseRules = ResponseRules(),
-        maxRecords: Int? = nil, maxBytes: Int = 1 << 20, gathersTrackables: Bool = false, usesNewest: Bool = false
+        name: String = "plain", rendering: String = "plain/1", response: ResponseRules = ResponseRules(),
+        maxRecords: Int? = nil, maxBytes: Int = 1 << 20, gathersTrackables: Bool = false, usesNewest: Bool = false,
+        usesSecrets: Bool = false
     ) {
         self.name = name
         self.rendering = rendering
@@ -28,6 +34,26 @@ public struct Profile: Hashable, Sendable {
         self.maxBytes = maxBytes
         self.gathersTrackables = gathersTrackables
         self.usesNewest = usesNewest
+        self.usesSecrets = usesSecrets
+    }
+
+    /// The request that binds an asset to this device exists.
+    public var canBind: Bool { compiled.parts.bind != nil }
+}
+
+extension Profile: Hashable {
+    /// Templates are equal when they were made from equal trees and constants.
+    public static func == (a: Profile, b: Profile) -> Bool {
+        a.compiled.identity == b.compiled.identity && a.name == b.name && a.rendering == b.rendering
+            && a.response == b.response && a.maxRecords == b.maxRecords && a.maxBytes == b.maxBytes
+            && a.gathersTrackables == b.gathersTrackables && a.usesNewest == b.usesNewest
+            && a.usesSecrets == b.usesSecrets
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(name)
+        hasher.combine(rendering)
+        hasher.combine(compiled.identity)
     }
 }
 
@@ -61,12 +87,5 @@ public struct RequestSecrets: Hashable, Sendable {
     public init(values: [String: String] = [:], token: String? = nil) {
         self.values = values
         self.token = token
-    }
-}
-
-extension EndpointSettings {
-    /// The request for a batch: the same batch gives the same body at every attempt.
-    public func request(for batch: Batch, in context: RenderContext = RenderContext()) -> UplinkRequest {
-        BatchEncoder(settings: self, outbox: batch.outboxName).request(for: batch, gzip: context.gzip)
     }
 }

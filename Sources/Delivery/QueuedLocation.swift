@@ -49,8 +49,13 @@ public struct Batch: Hashable, Sendable {
     }
 
     /// First 8 hex digits of the queue's uuid.
-    public var outboxName: String {
-        let digits = Array("0123456789abcdef")
-        return String(outbox.prefix(4).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+    public var outboxName: String { String(hexOf: outbox.prefix(4)) }
+}
+
+extension String {
+    /// Two lower case hex digits for each byte.
+    public init(hexOf bytes: some Sequence<UInt8>) {
+        let digits = Array("0123456789abcdef".utf8)
+        self.init(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 }

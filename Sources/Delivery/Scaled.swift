@@ -3,6 +3,9 @@ public enum Scaled {
     static let powersOfTen: [UInt64] = (0...18).map { (0..<$0).reduce(UInt64(1)) { power, _ in power * 10 } }
     private static let factors: [Double] = powersOfTen.map { Double($0) }
 
+    /// 10^`places`.
+    static func power(_ places: Int) -> UInt64 { powersOfTen[min(18, max(0, places))] }
+
     /// `value` · 10^`places`, rounded half away from zero; nil when not finite or beyond ±9·10^15.
     ///
     /// - Parameter places: 0…18.

@@ -123,12 +123,18 @@ public struct UplinkOutcome: Hashable, Sendable {
     public var bytesReceived: Int
     /// A new connection was opened for it.
     public var newConnection: Bool
+    /// Numeric address of the server; nil when none was reached.
+    public var peerAddress: String?
 
-    public init(_ result: Result, bytesSent: Int = 0, bytesReceived: Int = 0, newConnection: Bool = false) {
+    public init(
+        _ result: Result, bytesSent: Int = 0, bytesReceived: Int = 0, newConnection: Bool = false,
+        peerAddress: String? = nil
+    ) {
         self.result = result
         self.bytesSent = bytesSent
         self.bytesReceived = bytesReceived
         self.newConnection = newConnection
+        self.peerAddress = peerAddress
     }
 }
 

@@ -19,17 +19,16 @@ public struct NewRow: Hashable, Sendable {
 /// A batch that was answered.
 public struct Settlement: Hashable, Sendable {
     public enum How: Hashable, Sendable {
-        /// The server has it: the cursor moves past it.
+        /// The server has it.
         case accepted
-        /// It is dissolved: its rows wait again and are formed anew, under another id.
-        case released
-        /// It becomes two batches, the older ⌈n/2⌉ rows and the rest, each with an id of its own.
+        /// It becomes two batches, the older ⌈n/2⌉ rows and the rest, each with an id of its own. A single row stays as it is.
         case split
         /// All of it goes to quarantine.
         case refused(Refusal)
-        /// The server told of single rows: these go to quarantine, those are sent again, the others it has.
+        /// The server told of single rows: these go to quarantine, those become a batch of their own, the others it has.
         case partly(refused: [Int64: Refusal], again: Set<Int64>)
     }
+    /// The one that sent it: `Batch.endpoint`.
     public var endpoint: String
     public var batchID: String
     public var how: How
@@ -61,6 +60,8 @@ public struct Refusal: Hashable, Sendable {
 }
 
 /// What an operator, or the rule for a collision, wants done with the rows of an endpoint.
+///
+/// Once one of a commit is refused, those behind it for the same endpoint are refused as well.
 public enum QueueOrder: Hashable, Sendable {
     /// Takes the present address, device and asset for the rows that wait for the old ones.
     case bind(endpoint: String)
@@ -90,7 +91,8 @@ public enum OrderResult: Hashable, Sendable {
 public struct FormRequest: Hashable, Sendable {
     /// Whose cursor.
     public var endpoint: String
-    /// Who sends it: a spare of that endpoint; nil = the endpoint itself.
+    /// Who sends it: a spare of that endpoint; nil = the endpoint itself. Batches that another one was to send, and has
+    /// not brought home, are formed anew for this one, under other ids.
     public var route: String?
     /// Most rows.
     public var limit: Int
@@ -213,24 +215,29 @@ public struct DropCounts: Hashable, Sendable {
 public struct EndpointDepth: Hashable, Sendable {
     public var endpoint: String
     public var state: EndpointState
-    /// Rows that are in no batch.
+    /// Rows that are in no batch, those of the quarantine that are to be sent again included. None for a spare.
     public var waiting: Int
-    /// Rows of the batch in flight.
+    /// Rows of its batches, also of those that a spare sends. None for a spare.
     public var inFlight: Int
-    /// Everything up to this sequence number is settled.
+    /// Everything up to this sequence number is settled. That of a spare is its primary's.
     public var acked: Int64
     /// The oldest row that is not settled; nil when there is none.
     public var oldestSeq: Int64?
     public var oldestTime: UTCTime?
-    /// Rows in quarantine.
+    /// Rows in quarantine, those that are to be sent again included.
     public var quarantined: Int
     /// Rows settled without being sent since the queue was opened, by reason: `unfit`, `expired`, `superseded`, `skipped`,
-    /// `refused`, `dropped`.
+    /// `refused` (by a rule of the profile), `dropped` (by order), `overflow` (a full quarantine gave them up).
     public var settledUnsent: [String: Int]
+    /// It has accepted something since its address, device or asset was set.
+    public var acceptedBefore: Bool
+    /// `EndpointSettings.fingerprint` that its rows wait for; nil when it is the configured one.
+    public var boundTo: String?
 
     public init(
         endpoint: String, state: EndpointState, waiting: Int, inFlight: Int, acked: Int64, oldestSeq: Int64?,
-        oldestTime: UTCTime?, quarantined: Int = 0, settledUnsent: [String: Int] = [:]
+        oldestTime: UTCTime?, quarantined: Int = 0, settledUnsent: [String: Int] = [:], acceptedBefore: Bool = false,
+        boundTo: String? = nil
     ) {
         self.endpoint = endpoint
         self.state = state
@@ -241,5 +248,7 @@ public struct EndpointDepth: Hashable, Sendable {
         self.oldestTime = oldestTime
         self.quarantined = quarantined
         self.settledUnsent = settledUnsent
+        self.acceptedBefore = acceptedBefore
+        self.boundTo = boundTo
     }
 }

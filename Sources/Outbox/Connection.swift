@@ -128,7 +128,8 @@ final class Statement {
         }
     }
 
-    func bind(_ index: Int32, blob: [UInt8]) {
+    func bind(_ index: Int32, blob: [UInt8]?) {
+        guard let blob else { return _ = sqlite3_bind_null(handle, index) }
         guard !blob.isEmpty else { return _ = sqlite3_bind_zeroblob(handle, index, 0) }
         blob.withUnsafeBytes { _ = waypost_sqlite_bind_blob(handle, index, $0.baseAddress, Int32($0.count)) }
     }

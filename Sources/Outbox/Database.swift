@@ -9,10 +9,12 @@ final class Database {
     let begin, beginReading, commit, rollback: Statement
     let insert, insertGeofence, insertTrip: Statement
     let deleteThrough, deleteGeofencesThrough, deleteTripsThrough: Statement
-    let setState, setCursor, setCount: Statement
+    let setState, setEndpoint, setCount: Statement
     let insertBatch, deleteBatch: Statement
-    let range, geofence, trip, oldest: Statement
+    private let range, geofence, trip, oldest: Statement
     private let pageCount, freeCount: Statement
+    /// Prepared by the first row that goes there.
+    var insertQuarantine: Statement?
     private let pageSize: Int64
 
     /// Makes the file when there is none and brings it to the newest schema.
@@ -48,24 +50,25 @@ final class Database {
         deleteGeofencesThrough = try connection.prepare("DELETE FROM geofence WHERE seq <= ?")
         deleteTripsThrough = try connection.prepare("DELETE FROM trip WHERE seq <= ?")
         setState = try connection.prepare("INSERT OR REPLACE INTO state (id, name, value) VALUES (?, ?, ?)")
-        setCursor = try connection.prepare(
+        setEndpoint = try connection.prepare(
             """
-            UPDATE endpoint SET acked = ?2, state = ?3, reason = ?4, regenerated_through = ?5, generation = ?6 WHERE id = ?1
+            UPDATE endpoint SET state = ?2, reason = ?3, regenerated_through = ?4, generation = ?5, accepted = ?6,
+            fingerprint = ?7, wanted_fingerprint = ?8, bound_through = ?9 WHERE id = ?1
             """)
-        setCount = try connection.prepare("UPDATE endpoint SET unsettled = ?2 WHERE id = ?1")
-        insertBatch = try connection.prepare("INSERT INTO batch VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?, ?)")
-        deleteBatch = try connection.prepare("DELETE FROM batch WHERE endpoint = ?")
+        setCount = try connection.prepare("UPDATE endpoint SET formed = ?2, unsettled = ?3 WHERE id = ?1")
+        insertBatch = try connection.prepare(
+            """
+            INSERT OR REPLACE INTO batch (endpoint, first, last, rows, feed, origin, through, sent_ms, newest_seq,
+            generation, picked, broken, route, rendering) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        deleteBatch = try connection.prepare("DELETE FROM batch WHERE endpoint = ? AND first = ?")
         range = try connection.prepare(
             """
             SELECT seq, \(Record.columns) FROM location
             WHERE seq BETWEEN ? AND ? AND (published = 1 OR ?) ORDER BY seq LIMIT ?
             """)
-        geofence = try connection.prepare("SELECT fence, name, action, source FROM geofence WHERE seq = ?")
-        trip = try connection.prepare(
-            """
-            SELECT start_ms, start_lat_e7, start_lon_e7, end_ms, distance_dm, idle_ms, max_speed_cms FROM trip
-            WHERE seq = ?
-            """)
+        geofence = try connection.prepare("SELECT \(Record.crossingColumns) FROM geofence WHERE seq = ?")
+        trip = try connection.prepare("SELECT \(Record.tripColumns) FROM trip WHERE seq = ?")
         oldest = try connection.prepare(
             """
             SELECT seq, time_ms FROM location WHERE seq BETWEEN ? AND ? AND (published = 1 OR ?) ORDER BY seq LIMIT 1
@@ -109,15 +112,6 @@ final class Database {
         return rows
     }
 
-    func batch(
-        _ row: Ledger.BatchRow, of endpoint: Ledger.Endpoint, outbox: String, names: Record.Names
-    ) throws(OutboxError) -> Batch {
-        let rows = try rows(from: row.first, through: row.last, feed: row.feed, limit: row.rows, names: names)
-        return Batch(
-            endpoint: endpoint.settings.name, id: row.id(outbox: outbox, endpoint: endpoint.settings.name), rows: rows,
-            sentMs: row.sentMs, generation: row.generation)
-    }
-
     func store(_ key: Schema.Key, _ value: Int64) throws(OutboxError) {
         setState.bind(1, key.rawValue)
         setState.bind(2, text: key.name)
@@ -138,24 +132,14 @@ final class Database {
         geofence.bind(1, seq)
         defer { geofence.reset() }
         guard try geofence.step() else { return nil }
-        let action = Int(clamping: geofence.integer(2) ?? 0)
-        let source = Int(clamping: geofence.integer(3) ?? 0)
-        return GeofenceCrossing(
-            id: geofence.text(0) ?? "", name: geofence.text(1),
-            action: Record.actions.indices.contains(action) ? Record.actions[action] : .enter,
-            source: Record.sources.indices.contains(source) ? Record.sources[source] : .device)
+        return Record.crossing(geofence, from: 0)
     }
 
     private func summary(of seq: Int64) throws(OutboxError) -> TripSummary? {
         trip.bind(1, seq)
         defer { trip.reset() }
         guard try trip.step() else { return nil }
-        return TripSummary(
-            start: Record.plausible(trip.integer(0) ?? 0),
-            startCoordinate: Coordinate(
-                latitudeE7: Int32(clamping: trip.integer(1) ?? 0), longitudeE7: Int32(clamping: trip.integer(2) ?? 0)),
-            end: Record.plausible(trip.integer(3) ?? 0), distance: Double(trip.integer(4) ?? 0) / 10,
-            idle: Double(trip.integer(5) ?? 0) / 1000, maxSpeed: trip.integer(6).map { Double($0) / 100 })
+        return Record.trip(trip, from: 0)
     }
 }
 

@@ -21,26 +21,10 @@ struct Ledger {
     /// Counts are written after so many appended rows, which bounds what is counted when the file is opened.
     static let countInterval: Int64 = 4096
 
-    struct Endpoint {
-        var id: Int64
-        var settings: EndpointSettings
-        var fingerprint: String
-        var acked: Int64
-        /// Rows of its feed after `acked`, those of the batch in flight included.
-        var unsettled: Int
-        var state: EndpointState
-        var batch: BatchRow?
-        /// The last row that concerns an endpoint which is no longer configured; nil = configured.
-        var removedAt: Int64?
-        /// Batches that begin at or before this row get `generation`.
-        var regeneratedThrough: Int64
-        var generation: Int
-        var oldest: Oldest
+    /// Far from where adding to a number overflows: a damaged file may say anything.
+    static let highestSeq: Int64 = 1 << 62
 
-        func wants(seq: Int64, published: Bool) -> Bool {
-            seq > acked && (published || settings.feed == .engine) && seq <= removedAt ?? .max
-        }
-    }
+    static func clamped(_ seq: Int64?) -> Int64 { max(0, min(highestSeq, seq ?? 0)) }
 
     enum Oldest {
         case unknown
@@ -48,42 +32,27 @@ struct Ledger {
         case row(seq: Int64, time: UTCTime)
     }
 
-    struct BatchRow {
-        var first: Int64
-        var last: Int64
-        var rows: Int
-        var feed: EndpointSettings.Feed
-        var sentMs: Int64?
-        var newestSeq: Int64
-        var generation: Int
-        var rendering: String
-
-        /// Names these rows in these bytes for ever.
-        func id(outbox: String, endpoint: String) -> String {
-            "\(outbox)-\(endpoint)-\(first)-\(last)" + (generation > 1 ? "-g\(generation)" : "")
-        }
-    }
-
     /// Everything up to here has left for all who can hold it back; nil while nobody is configured.
     ///
     /// Rows that no required endpoint ever wants (`feed = "engine"` beside a required `network`) stay for the others.
     func removableThrough() -> Int64? {
-        let configured = endpoints.filter { $0.removedAt == nil }
+        let configured = endpoints.filter { $0.removedAt == nil && !$0.isSpare }
         guard !configured.isEmpty else { return nil }
-        let holding = endpoints.filter { $0.settings.required && ($0.removedAt == nil || $0.unsettled > 0) }
+        let holding = endpoints.filter { $0.settings.required && !$0.isSpare && ($0.removedAt == nil || $0.holdsRows) }
         let others = configured.filter { !$0.settings.required }
         let free = others.map(floor).min() ?? lastSeq
         let held = holding.map(floor).min() ?? free
-        let settled = holding.isEmpty ? free : max(holding.map(\.acked).max() ?? 0, free)
-        let inFlight = endpoints.compactMap { $0.batch.map { $0.first - 1 } }.min() ?? lastSeq
+        let settled = holding.isEmpty ? free : max(holding.map(\.formed).max() ?? 0, free)
+        let inFlight = (configured + holding).compactMap { $0.firstInFlight.map { $0 - 1 } }.min() ?? lastSeq
         return min(held, settled, inFlight)
     }
 
     private func floor(_ endpoint: Endpoint) -> Int64 {
-        switch endpoint.oldest {
+        if let first = endpoint.firstInFlight { return first - 1 }
+        return switch endpoint.oldest {
         case .row(let seq, _): seq - 1
         case .none: lastSeq
-        case .unknown: endpoint.acked
+        case .unknown: endpoint.formed
         }
     }
 
@@ -92,7 +61,7 @@ struct Ledger {
         lastSeq = seq
         rows += 1
         for index in endpoints.indices where endpoints[index].wants(seq: seq, published: published) {
-            endpoints[index].unsettled += 1
+            endpoints[index].waiting += 1
             if case .none = endpoints[index].oldest { endpoints[index].oldest = .row(seq: seq, time: time) }
         }
     }
@@ -103,22 +72,20 @@ struct Ledger {
         // What was counted up to the mark includes it, so that counts are due.
         mark = min(mark, lastSeq - Self.countInterval)
         for index in endpoints.indices where endpoints[index].wants(seq: seq, published: published) {
-            endpoints[index].unsettled -= 1
+            endpoints[index].waiting = max(0, endpoints[index].waiting - 1)
             endpoints[index].oldest = .unknown
         }
     }
 
+    /// The configured endpoint of this name.
+    func index(of name: String) -> Int? {
+        endpoints.firstIndex { $0.settings.name == name && $0.removedAt == nil }
+    }
+
     var depths: [EndpointDepth] {
         endpoints.filter { $0.removedAt == nil }.map { endpoint in
-            var depth = EndpointDepth(
-                endpoint: endpoint.settings.name, state: endpoint.state,
-                waiting: endpoint.unsettled - (endpoint.batch?.rows ?? 0), inFlight: endpoint.batch?.rows ?? 0,
-                acked: endpoint.acked, oldestSeq: nil, oldestTime: nil)
-            if case .row(let seq, let time) = endpoint.oldest {
-                depth.oldestSeq = seq
-                depth.oldestTime = time
-            }
-            return depth
+            let primary = endpoint.settings.backupFor.flatMap { name in index(of: name).map { endpoints[$0] } }
+            return endpoint.depth(acked: (primary ?? endpoint).acked)
         }
     }
 }

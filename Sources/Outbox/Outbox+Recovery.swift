@@ -96,7 +96,7 @@ private struct Remains {
     init(path: String) {
         guard let connection = try? Connection(path: path, access: .readWrite) else { return }
         for sql in [
-            "SELECT value FROM state WHERE id = \(Schema.Key.mark.rawValue)", "SELECT max(acked) FROM endpoint",
+            "SELECT value FROM state WHERE id = \(Schema.Key.mark.rawValue)", "SELECT max(formed) FROM endpoint",
             "SELECT max(seq) FROM location",
         ] {
             guard let seq = try? connection.integer(sql), (0...Ledger.seqMax / 2).contains(seq) else { continue }
@@ -130,8 +130,7 @@ extension Ledger {
         (0...Self.seqMax).contains(lastSeq) && firstSeq >= 0 && firstSeq <= lastSeq + 1
             && (0...Self.seqMax).contains(Int64(rows))
             && endpoints.allSatisfy {
-                $0.acked >= 0 && (0...Self.seqMax).contains(Int64($0.unsettled))
-                    && (0..<1 << 40).contains($0.generation)
+                (0...Self.seqMax).contains($0.formed) && $0.generation >= 0
             }
     }
 }
@@ -148,7 +147,7 @@ extension Outbox {
         var next = plan
         if let salvage, !salvage.isFinished { next.parts[0].next = salvage.next } else { next.parts.removeFirst() }
         var transaction = Transaction(
-            database: database, ledger: ledger, outbox: name, bootID: bootID, settings: settings)
+            database: database, ledger: ledger, outbox: uuid, bootID: bootID, settings: settings)
         var lastTime = lastTime
         let inversions = try transaction.bringBack(found, after: &lastTime, plan: next)
         ledger = transaction.ledger

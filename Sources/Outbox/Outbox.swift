@@ -65,7 +65,7 @@ public final class Outbox {
         self.lock = lock
         database = queue.database
         uuid = opened.uuid
-        name = Self.hex(opened.uuid.prefix(4))
+        name = String(hexOf: opened.uuid.prefix(4))
         ledger = opened.ledger
         trackerState = opened.trackerState
         sourceState = opened.sourceState
@@ -98,13 +98,14 @@ public final class Outbox {
         return reply
     }
 
-    /// Batches that were formed and not settled, to be sent first: the same rows under the same id.
+    /// Batches that were formed and not settled, to be sent first: the same rows under the same id, oldest first for each
+    /// endpoint whose cursor they are of.
     public func inFlight() throws(OutboxError) -> [Batch] {
         let database = try opened()
         var batches: [Batch] = []
         for endpoint in ledger.endpoints where endpoint.removedAt == nil && endpoint.state != .rebind {
-            if let row = endpoint.batch {
-                batches.append(try database.batch(row, of: endpoint, outbox: name, names: ledger.names))
+            for row in endpoint.batches {
+                batches.append(try database.batch(row, of: endpoint, outbox: uuid, names: ledger.names))
             }
         }
         return batches
@@ -144,7 +145,7 @@ public final class Outbox {
 
     private func perform(_ commit: Commit, in database: Database) throws(OutboxError) -> CommitReply {
         var transaction = Transaction(
-            database: database, ledger: ledger, outbox: name, bootID: bootID, settings: settings)
+            database: database, ledger: ledger, outbox: uuid, bootID: bootID, settings: settings)
         // When the supply has gone, what matters is that the rows are safe soon: the log is copied back later.
         let isUrgent = commit.rows.contains { $0.location.event == .power && $0.location.power.externalPower == false }
         if isUrgent { database.connection.checkpointsItself(after: 0) }
@@ -166,7 +167,7 @@ public final class Outbox {
         var crowded = ledger
         if let usage = try? database.usage() { crowded.retention.limitSpace(fileBytes: usage.live) }
         var transaction = Transaction(
-            database: database, ledger: crowded, outbox: name, bootID: bootID, settings: settings)
+            database: database, ledger: crowded, outbox: uuid, bootID: bootID, settings: settings)
         do throws(OutboxError) {
             let reply = try transaction.run(commit, makingRoom: true)
             ledger = transaction.ledger
@@ -179,24 +180,12 @@ public final class Outbox {
 
     /// Drops the cursor of an endpoint that is no longer configured, and with it its claim on rows.
     public func forget(endpoint name: String) throws(OutboxError) {
-        let database = try opened()
-        guard let index = ledger.endpoints.firstIndex(where: { $0.settings.name == name && $0.removedAt != nil }) else {
-            return
-        }
-        var transaction = Transaction(
-            database: database, ledger: ledger, outbox: self.name, bootID: bootID, settings: settings)
-        do {
-            try transaction.forget(index)
-            ledger = transaction.ledger
-        } catch {
-            failed(error, rows: [])
-            throw error
-        }
+        _ = try commit(Commit(orders: [.forget(endpoint: name)]))
     }
 
     /// Removed endpoints that still have a cursor here, with the rows that wait for them.
     public var removedEndpoints: [(name: String, rows: Int)] {
-        ledger.endpoints.filter { $0.removedAt != nil }.map { ($0.settings.name, $0.unsettled) }
+        ledger.endpoints.filter { $0.removedAt != nil }.map { ($0.settings.name, $0.unsent) }
     }
 
     /// Gives the file and its lock back. Everything committed is on the medium already; the log is kept as it is.
@@ -255,11 +244,6 @@ public final class Outbox {
         }
         storedUnseen = []
         return rows
-    }
-
-    static func hex(_ bytes: some Sequence<UInt8>) -> String {
-        let digits = Array("0123456789abcdef")
-        return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
     }
 }
 

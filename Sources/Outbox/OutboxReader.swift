@@ -17,7 +17,7 @@ public final class OutboxReader {
         } else {
             let database = try Database(reading: connection)
             self.database = database
-            name = Outbox.hex((try database.blob(.uuid) ?? []).prefix(4))
+            name = String(hexOf: (try database.blob(.uuid) ?? []).prefix(4))
         }
     }
 
@@ -77,13 +77,13 @@ public final class OutboxReader {
             let mark = try database.mark()
             compare("rows", Int64(try database.rowCount(mark: mark)), try count("SELECT count(*) FROM location"))
             for endpoint in try database.endpointRows(mark: mark) {
-                let found = try database.count(of: endpoint, after: endpoint.acked)
-                compare("rows for \(endpoint.settings.name)", Int64(endpoint.unsettled), Int64(found))
+                let found = try database.count(of: endpoint, after: endpoint.formed)
+                compare("rows for \(endpoint.settings.name)", Int64(endpoint.waiting), Int64(found))
             }
             let broken = try count(
                 """
                 SELECT count(*) FROM batch
-                WHERE rows > (SELECT count(*) FROM location WHERE seq BETWEEN batch.first AND batch.last)
+                WHERE origin = 0 AND rows > (SELECT count(*) FROM location WHERE seq BETWEEN batch.first AND batch.last)
                 """)
             if broken > 0 { problems.append("\(broken) batches in flight miss rows") }
             for table in ["geofence", "trip"] {
@@ -91,6 +91,19 @@ public final class OutboxReader {
                 if stray > 0 { problems.append("\(stray) rows of \(table) belong to no location") }
             }
             return problems
+        }
+    }
+
+    /// Rows in quarantine in the order of their ids.
+    ///
+    /// - Parameters:
+    ///   - endpoint: nil = of all.
+    ///   - after: the id of the last one that was read; 0 = from the beginning.
+    public func quarantined(
+        endpoint: String? = nil, after id: Int64 = 0, limit: Int
+    ) throws(OutboxError) -> [QuarantinedLocation] {
+        try snapshot([]) { (database) throws(OutboxError) in
+            try database.quarantined(endpoint: endpoint, after: id, limit: limit)
         }
     }
 

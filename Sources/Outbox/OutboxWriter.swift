@@ -38,6 +38,14 @@ public final class OutboxWriter {
     /// Readable when replies wait: then `drain()` is due.
     public var descriptor: Int32 { mailbox.ready }
 
+    /// Bytes of the database and of the log beside it, as the file system tells; 0 when it does not.
+    public var bytesOnDisk: Int {
+        [path, path + "-wal"].reduce(0) { total, file in
+            var status = stat()
+            return stat(file, &status) == 0 ? total + Int(status.st_size) : total
+        }
+    }
+
     /// Commits that have not been answered yet.
     public var pending: Int { completions.count }
 

@@ -9,6 +9,8 @@ enum Record {
         speed_cms, course_ddeg, hdop_c, satellites, battery, odometer_dm, reason, published, event, flags
         """
     static let columnCount = 19
+    static let crossingColumns = "fence, name, action, source"
+    static let tripColumns = "start_ms, start_lat_e7, start_lon_e7, end_ms, distance_dm, idle_ms, max_speed_cms"
 
     /// Events from this number on outlive plain fixes when the queue is full.
     static let firstLastingEvent: Int64 = 2
@@ -16,7 +18,7 @@ enum Record {
         .none, .heartbeat, .motionchange, .geofence, .power, .gap, .trip, .panic,
     ]
     static let actions: [GeofenceCrossing.Action] = [.enter, .exit, .dwell]
-    static let sources: [GeofenceCrossing.Source] = [.device, .beacon]
+    private static let sources: [GeofenceCrossing.Source] = [.device, .beacon]
 
     static func number(of event: LocationEvent) -> Int64 {
         Int64(events.firstIndex(of: event) ?? 0)
@@ -108,6 +110,32 @@ enum Record {
             seq: row.integer(0) ?? 0, bootID: row.integer(2).flatMap { names.boots[$0] },
             receivedMs: row.integer(4).map { $0 &+ time }, location: location)
         return (queued, flags & Flag.geofence != 0, flags & Flag.trip != 0)
+    }
+
+    static func number(of action: GeofenceCrossing.Action) -> Int64 { Int64(actions.firstIndex(of: action) ?? 0) }
+
+    static func number(of source: GeofenceCrossing.Source) -> Int64 { Int64(sources.firstIndex(of: source) ?? 0) }
+
+    /// From the columns fence, name, action and source.
+    static func crossing(_ row: Statement, from column: Int32) -> GeofenceCrossing {
+        let action = Int(clamping: row.integer(column + 2) ?? 0)
+        let source = Int(clamping: row.integer(column + 3) ?? 0)
+        return GeofenceCrossing(
+            id: row.text(column) ?? "", name: row.text(column + 1),
+            action: actions.indices.contains(action) ? actions[action] : .enter,
+            source: sources.indices.contains(source) ? sources[source] : .device)
+    }
+
+    /// From the columns `tripColumns`.
+    static func trip(_ row: Statement, from column: Int32) -> TripSummary {
+        TripSummary(
+            start: plausible(row.integer(column) ?? 0),
+            startCoordinate: Coordinate(
+                latitudeE7: Int32(clamping: row.integer(column + 1) ?? 0),
+                longitudeE7: Int32(clamping: row.integer(column + 2) ?? 0)),
+            end: plausible(row.integer(column + 3) ?? 0), distance: Double(row.integer(column + 4) ?? 0) / 10,
+            idle: Double(row.integer(column + 5) ?? 0) / 1000,
+            maxSpeed: row.integer(column + 6).map { Double($0) / 100 })
     }
 
     /// Within a hundred thousand years of 1970, whatever a damaged file says, so that nothing overflows later.

@@ -60,7 +60,12 @@ final class Salvage {
 
     private static func cursors(of database: Database) -> [String: Int64]? {
         do throws(OutboxError) {
-            let select = try database.connection.prepare("SELECT name, acked FROM endpoint WHERE removed_at IS NULL")
+            let select = try database.connection.prepare(
+                """
+                SELECT name, min(formed, coalesce(
+                    (SELECT min(first) - 1 FROM batch WHERE endpoint = endpoint.id AND origin = 0), formed))
+                FROM endpoint WHERE removed_at IS NULL AND spare = 0
+                """)
             var acked: [String: Int64] = [:]
             while try select.step() {
                 guard let seq = select.integer(1), (0...Ledger.seqMax).contains(seq) else { return nil }

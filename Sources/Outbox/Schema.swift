@@ -4,7 +4,7 @@ enum Schema {
     static let applicationID: Int64 = 0x5741_5950
 
     /// Step n leads from version n to n + 1; each runs in a transaction of its own.
-    static let migrations = [version1]
+    static let migrations = [version1, version2]
 
     /// Rows of `state`.
     enum Key: Int64 {
@@ -70,6 +70,38 @@ enum Schema {
 
     /// 256 KiB of log.
     static let checkpointPages: Int32 = 512
+
+    /// `formed` is the cursor as of `mark`; what the batches say goes beyond it. `unsettled` are rows after the cursor.
+    private static let version2 = """
+        ALTER TABLE endpoint RENAME COLUMN acked TO formed;
+        ALTER TABLE endpoint ADD COLUMN accepted INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE endpoint ADD COLUMN spare INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE endpoint ADD COLUMN wanted_fingerprint TEXT;
+        ALTER TABLE endpoint ADD COLUMN bound_through INTEGER;
+        UPDATE endpoint SET accepted = formed > 0;
+        ALTER TABLE batch RENAME TO old_batch;
+        CREATE TABLE batch (
+            endpoint INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, rows INTEGER NOT NULL,
+            feed INTEGER NOT NULL, origin INTEGER NOT NULL, through INTEGER NOT NULL, picked BLOB, broken BLOB,
+            route TEXT, sent_ms INTEGER, newest_seq INTEGER, generation INTEGER NOT NULL, rendering TEXT NOT NULL,
+            PRIMARY KEY (endpoint, first)) WITHOUT ROWID;
+        INSERT INTO batch SELECT endpoint, first, last, rows, feed, 0, last, NULL, NULL, NULL, sent_ms, NULL, generation,
+            rendering FROM old_batch;
+        DROP TABLE old_batch;
+        DROP TABLE cursor;
+        CREATE TABLE ahead (
+            endpoint INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+            PRIMARY KEY (endpoint, first)) WITHOUT ROWID;
+        DROP TABLE quarantine;
+        CREATE TABLE quarantine (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, endpoint INTEGER NOT NULL, seq INTEGER NOT NULL, \(record),
+            fence TEXT, fence_name TEXT, fence_action INTEGER, fence_source INTEGER,
+            start_ms INTEGER, start_lat_e7 INTEGER, start_lon_e7 INTEGER, end_ms INTEGER, distance_dm INTEGER,
+            idle_ms INTEGER, max_speed_cms INTEGER,
+            why TEXT NOT NULL, status INTEGER, reply BLOB, attempts INTEGER NOT NULL, asset TEXT,
+            generation INTEGER NOT NULL, retry INTEGER NOT NULL DEFAULT 0, partner INTEGER, size INTEGER NOT NULL,
+            UNIQUE (endpoint, seq));
+        """
 
     /// Brings an open database to the newest version, or refuses it without having touched it.
     static func migrate(_ connection: Connection, steps: [String] = migrations) throws(OutboxError) {

@@ -123,7 +123,8 @@ extension Transaction {
         let select = try database.connection.prepare(
             """
             SELECT seq, trackable, time_ms, lat_e7, lon_e7, published, event, flags, reason, EXISTS (
-                SELECT 1 FROM batch WHERE seq BETWEEN first AND last AND (published = 1 OR feed = 1))
+                SELECT 1 FROM batch WHERE origin = 0 AND (seq = newest_seq
+                    OR seq BETWEEN first AND last AND (published = 1 OR feed = 1)))
             FROM location WHERE \(range) LIMIT \(count)
             """)
         var rows: [RetentionWindow.Row] = []
@@ -273,5 +274,5 @@ extension Transaction {
 
 extension Ledger.Endpoint {
     /// Whether a row that waits was perhaps sent before, in a batch that was dissolved: it must not come back as another.
-    func mayHaveSent(seq: Int64) -> Bool { acked < seq && seq <= regeneratedThrough }
+    func mayHaveSent(seq: Int64) -> Bool { formed < seq && seq <= regeneratedThrough }
 }

@@ -5,16 +5,17 @@ import Positioning
 struct Transaction {
     let database: Database
     var ledger: Ledger
-    let outbox: String
+    /// Uuid of the queue.
+    let outbox: [UInt8]
     var bootID: String?
     let settings: OutboxSettings
 
-    /// So many rows at most are removed in one commit, which bounds what a commit writes to the log.
-    static let removalLimit: Int64 = 5000
-    /// A clock that lies this far behind the receiver is wrong.
-    private static let clockTolerance: Int64 = 300_000
+    /// Cursors or counts on disk are out of date in a way that counting from the mark does not mend.
+    var needsCounts = false
+    /// Ids of batches that came to be other than by a request to form.
+    var made: Set<String> = []
 
-    init(database: Database, ledger: Ledger, outbox: String, bootID: String?, settings: OutboxSettings) {
+    init(database: Database, ledger: Ledger, outbox: [UInt8], bootID: String?, settings: OutboxSettings) {
         self.database = database
         self.ledger = ledger
         self.outbox = outbox
@@ -37,53 +38,70 @@ struct Transaction {
         }
     }
 
-    mutating func forget(_ index: Int) throws(OutboxError) {
-        try database.begin.run()
-        do throws(OutboxError) {
-            let endpoint = ledger.endpoints.remove(at: index)
-            let generation = Int64(max(endpoint.generation, endpoint.batch?.generation ?? 1))
-            try database.store(.generation, max(generation, try database.forgottenGeneration()))
-            try database.deleteBatch.run(endpoint.id)
-            try database.connection.execute("DELETE FROM endpoint WHERE id = \(endpoint.id)")
-            try database.connection.execute("DELETE FROM cursor WHERE endpoint = \(endpoint.id)")
-            ledger.droppableFrom = 0
-            try removeDelivered()
-            try writeCounts()
-            try findOldest()
-            try database.commit.run()
-        } catch {
-            if database.connection.isInTransaction { try? database.rollback.run() }
-            throw error
-        }
-    }
-
     private mutating func perform(_ commit: Commit) throws(OutboxError) -> CommitReply {
         try append(commit.rows)
         if let state = commit.trackerState { try database.store(.tracker, state) }
         if let position = commit.sourceState { try database.store(.file, position) }
-        var settled = false
-        for settlement in commit.settlements where try settle(settlement) { settled = true }
+        for settlement in commit.settlements { try settle(settlement) }
         for change in commit.states { try apply(change) }
-        if settled { try removeDelivered() }
+        let orders = try carryOut(commit.orders)
+        try settleTaken()
+        if needsCounts { try removeDelivered() }
+        let rows = ledger.rows
         let dropped = try enforceLimits(commit)
-        var formed: [Batch] = []
-        for request in commit.forms {
-            if let batch = try form(request) { formed.append(batch) }
-        }
-        if settled || dropped != DropCounts() || ledger.lastSeq - ledger.mark >= Ledger.countInterval {
+        if ledger.rows != rows { needsCounts = true }
+        for request in commit.forms { try form(request, receiverMs: commit.receiverMs) }
+        try refreshNewest(commit.forms)
+        let formed = try formed(for: commit.forms)
+        if needsCounts || ledger.lastSeq - ledger.mark >= Ledger.countInterval {
             try writeCounts()
         }
         try findOldest()
         return CommitReply(
-            lastSeq: ledger.lastSeq, formed: formed, depths: ledger.depths, dropped: dropped, rows: ledger.rows)
+            lastSeq: ledger.lastSeq, formed: formed, depths: ledger.depths, dropped: dropped, rows: ledger.rows,
+            orders: orders)
+    }
+
+    /// A batch that is asked for again although the row that it bears as the newest one has left has other bytes, and so
+    /// another id.
+    private mutating func refreshNewest(_ requests: [FormRequest]) throws(OutboxError) {
+        for request in requests {
+            guard let index = ledger.index(of: request.endpoint) else { continue }
+            for place in ledger.endpoints[index].batches.indices {
+                var batch = ledger.endpoints[index].batches[place]
+                guard let newest = batch.newestSeq, newest < ledger.firstSeq else { continue }
+                batch.newestSeq = nil
+                batch.generation += 1
+                ledger.endpoints[index].batches[place] = batch
+                try database.write(batch, endpoint: ledger.endpoints[index].id)
+            }
+        }
+    }
+
+    private func formed(for requests: [FormRequest]) throws(OutboxError) -> [Batch] {
+        var formed: [Batch] = []
+        for endpoint in ledger.endpoints where endpoint.removedAt == nil && endpoint.state != .rebind {
+            let isAsked = requests.contains { $0.endpoint == endpoint.settings.name }
+            for batch in endpoint.batches where isAsked || made.contains(id(of: batch, endpoint)) {
+                formed.append(try database.batch(batch, of: endpoint, outbox: outbox, names: ledger.names))
+            }
+        }
+        return formed
+    }
+
+    func id(of batch: BatchRow, _ endpoint: Ledger.Endpoint) -> String {
+        batch.id(outbox: String(hexOf: outbox.prefix(4)), endpoint: endpoint.settings.name)
     }
 
     mutating func append(_ rows: [NewRow]) throws(OutboxError) {
-        let keepsUnpublished = ledger.endpoints.contains { $0.removedAt == nil && $0.settings.feed == .engine }
+        let keepsUnpublished = ledger.endpoints.contains {
+            $0.removedAt == nil && !$0.isSpare && $0.settings.feed == .engine
+        }
         // Rows that follow each other mostly bear the same names.
         var trackable: (name: String?, number: Int64?) = (nil, nil)
         var reason: (name: String?, number: Int64?) = (nil, nil)
         let boot = rows.isEmpty ? nil : try bootNumber()
+        let before = ledger.lastSeq
         for row in rows where row.location.published || keepsUnpublished {
             let seq = ledger.lastSeq + 1
             let location = row.location
@@ -98,7 +116,30 @@ struct Transaction {
             if let crossing = location.geofence { try append(crossing, seq: seq) }
             if let trip = location.trip { try append(trip, seq: seq) }
             if ledger.rows == 0 { ledger.firstSeq = seq }
+            if !row.settledFor.isEmpty { noteSettled(row.settledFor, seq: seq) }
             ledger.appended(seq: seq, published: location.published, time: Record.plausible(location.time.milliseconds))
+        }
+        if rows.contains(where: { !$0.settledFor.isEmpty }) { try writeAhead(from: before + 1) }
+    }
+
+    /// Endpoints that have a new row already.
+    private mutating func noteSettled(_ names: [String], seq: Int64) {
+        for name in names {
+            guard var index = ledger.index(of: name) else { continue }
+            if let primary = ledger.endpoints[index].settings.backupFor {
+                guard let owner = ledger.index(of: primary) else { continue }
+                index = owner
+            }
+            ledger.endpoints[index].ahead.append(seq)
+        }
+    }
+
+    private func writeAhead(from seq: Int64) throws(OutboxError) {
+        let insert = try database.connection.prepare("INSERT OR REPLACE INTO ahead VALUES (?, ?, ?)")
+        for endpoint in ledger.endpoints {
+            for range in endpoint.ahead.ranges.reversed().prefix(while: { $0.upperBound >= seq }) {
+                try insert.run(endpoint.id, range.lowerBound, range.upperBound)
+            }
         }
     }
 
@@ -107,8 +148,8 @@ struct Transaction {
         insert.bind(1, seq)
         insert.bind(2, text: crossing.id)
         insert.bind(3, text: crossing.name)
-        insert.bind(4, Int64(Record.actions.firstIndex(of: crossing.action) ?? 0))
-        insert.bind(5, Int64(Record.sources.firstIndex(of: crossing.source) ?? 0))
+        insert.bind(4, Record.number(of: crossing.action))
+        insert.bind(5, Record.number(of: crossing.source))
         _ = try insert.step()
         insert.reset()
     }
@@ -152,112 +193,22 @@ struct Transaction {
         return id
     }
 
-    /// - Returns: whether the batch was in flight; a settlement that was stored before is no news.
-    private mutating func settle(_ settlement: Settlement) throws(OutboxError) -> Bool {
-        guard let index = ledger.endpoints.firstIndex(where: { $0.settings.name == settlement.endpoint }),
-            let batch = ledger.endpoints[index].batch,
-            batch.id(outbox: outbox, endpoint: settlement.endpoint) == settlement.batchID
-        else { return false }
-        try database.deleteBatch.run(ledger.endpoints[index].id)
-        switch settlement.how {
-        case .accepted:
-            ledger.endpoints[index].acked = batch.last
-            ledger.endpoints[index].unsettled -= batch.rows
-            ledger.endpoints[index].batch = nil
-        case .released, .split, .refused, .partly:
-            ledger.endpoints[index].release(batch)
-        }
-        ledger.endpoints[index].oldest = .unknown
-        ledger.droppableFrom = 0
-        try writeCursor(index)
-        return true
-    }
-
     private mutating func apply(_ change: Commit.StateChange) throws(OutboxError) {
-        guard let index = ledger.endpoints.firstIndex(where: { $0.settings.name == change.endpoint }),
-            ledger.endpoints[index].state != .rebind, ledger.endpoints[index].state != change.state
+        guard let index = ledger.index(of: change.endpoint), ledger.endpoints[index].state != .rebind,
+            ledger.endpoints[index].state != change.state
         else { return }
         ledger.endpoints[index].state = change.state
-        try writeCursor(index)
-    }
-
-    private func writeCursor(_ index: Int) throws(OutboxError) {
-        let endpoint = ledger.endpoints[index]
-        let update = database.setCursor
-        update.bind(1, endpoint.id)
-        update.bind(2, endpoint.acked)
-        update.bind(3, text: endpoint.state.word)
-        update.bind(4, text: endpoint.state.reason)
-        update.bind(5, endpoint.regeneratedThrough)
-        update.bind(6, Int64(endpoint.generation))
-        _ = try update.step()
-        update.reset()
-    }
-
-    private mutating func removeDelivered() throws(OutboxError) {
-        var budget = Self.removalLimit
-        // Again after each step: what left may have been all that held the next rows back.
-        while budget > 0 {
-            try findOldest()
-            guard let removable = ledger.removableThrough(), removable >= ledger.firstSeq else { return }
-            let last = min(removable, ledger.firstSeq + budget - 1)
-            budget -= last - ledger.firstSeq + 1
-            try skip(through: last)
-            try database.deleteThrough.run(last)
-            ledger.rows -= database.connection.changes
-            try database.deleteGeofencesThrough.run(last)
-            try database.deleteTripsThrough.run(last)
-            ledger.firstSeq = last + 1
-        }
-    }
-
-    /// Takes rows that leave out of the counts of those who do not hold them back and have not had them yet.
-    private mutating func skip(through last: Int64) throws(OutboxError) {
-        for index in ledger.endpoints.indices {
-            guard case .row(let seq, _) = ledger.endpoints[index].oldest, seq <= last else { continue }
-            let endpoint = ledger.endpoints[index]
-            ledger.endpoints[index].unsettled -= try database.count(of: endpoint, after: endpoint.acked, through: last)
-            ledger.endpoints[index].oldest = .unknown
-        }
-    }
-
-    mutating func findOldest() throws(OutboxError) {
-        for index in ledger.endpoints.indices {
-            guard case .unknown = ledger.endpoints[index].oldest else { continue }
-            ledger.endpoints[index].oldest = try database.oldestRow(of: ledger.endpoints[index])
-        }
-    }
-
-    private mutating func form(_ request: FormRequest) throws(OutboxError) -> Batch? {
-        guard
-            let index = ledger.endpoints.firstIndex(where: {
-                $0.settings.name == request.endpoint && $0.removedAt == nil && $0.state != .rebind
-            })
-        else { return nil }
-        let endpoint = ledger.endpoints[index]
-        if let batch = endpoint.batch {
-            return try database.batch(batch, of: endpoint, outbox: outbox, names: ledger.names)
-        }
-        guard endpoint.unsettled > 0, request.limit > 0 else { return nil }
-        let rows = try database.rows(
-            from: endpoint.acked + 1, through: .max, feed: endpoint.settings.feed, limit: request.limit,
-            names: ledger.names)
-        guard let first = rows.first, let last = rows.last else { return nil }
-        let newestTime = rows.map(\.location.time).max()?.milliseconds ?? 0
-        let batch = Ledger.BatchRow(
-            first: first.seq, last: last.seq, rows: rows.count, feed: endpoint.settings.feed,
-            sentMs: request.sentMs.flatMap { $0 < newestTime - Self.clockTolerance ? nil : $0 },
-            newestSeq: ledger.lastSeq,
-            generation: first.seq <= endpoint.regeneratedThrough ? endpoint.generation : 1,
-            rendering: BatchEncoder.rendering)
-        try database.write(batch, endpoint: endpoint.id)
-        ledger.endpoints[index].batch = batch
-        return Batch(
-            endpoint: request.endpoint, id: batch.id(outbox: outbox, endpoint: request.endpoint), rows: rows,
-            sentMs: batch.sentMs, generation: batch.generation)
+        try database.writeState(ledger.endpoints[index])
     }
 
     mutating func writeCounts() throws(OutboxError) {
+        for index in ledger.endpoints.indices {
+            let through = max(ledger.endpoints[index].formed, ledger.firstSeq - 1)
+            guard let first = ledger.endpoints[index].ahead.ranges.first, first.upperBound <= through else { continue }
+            ledger.endpoints[index].ahead.removeThrough(through)
+            try database.connection.execute(
+                "DELETE FROM ahead WHERE endpoint = \(ledger.endpoints[index].id) AND last <= \(through)")
+        }
         try database.writeCounts(ledger)
         ledger.mark = ledger.lastSeq
     }

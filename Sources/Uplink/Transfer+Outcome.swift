@@ -14,7 +14,16 @@ extension Transfer {
 
     private func outcome(_ result: UplinkOutcome.Result) -> UplinkOutcome {
         UplinkOutcome(
-            result, bytesSent: bytesSent, bytesReceived: bytesReceived, newConnection: connectionsOpened > 0)
+            result, bytesSent: bytesSent, bytesReceived: bytesReceived, newConnection: connectionsOpened > 0,
+            peerAddress: peerAddress)
+    }
+
+    private var peerAddress: String? {
+        var text: UnsafeMutablePointer<CChar>?
+        guard let easy, waypost_curl_get_text(easy, CURLINFO_PRIMARY_IP, &text) == CURLE_OK, let text,
+            text.pointee != 0
+        else { return nil }
+        return String(cString: text)
     }
 
     private func result(_ code: CURLcode) -> UplinkOutcome.Result {

@@ -10,10 +10,10 @@ struct DaemonOptions: ParsableArguments {
     var socket: String?
 
     /// - Throws: `ExitCode` 2 when no daemon answers, which has been said.
-    func ask(_ request: String) throws -> [UInt8] {
+    func ask(_ request: String, timeoutSeconds: Int = 5) throws -> [UInt8] {
         let path = try socket ?? ConfigurationFile.load(config).config.control.socket
         do throws(SystemError) {
-            return try ControlClient(path: path).ask(request)
+            return try ControlClient(path: path, timeoutSeconds: timeoutSeconds).ask(request)
         } catch {
             printError("waypost: no daemon answers: \(error)")
             throw ExitCode(2)

@@ -33,13 +33,15 @@ private struct StatusSummary: Decodable {
         var trips: Int
         var stops: Int
         var engine: EngineReply
+        var trackables: Int
         var resolutions: [String: TrackableReply]
         var schedule: Schedule?
         var boost: Boost?
         var geofences: Geofences?
 
         enum CodingKeys: String, CodingKey {
-            case state, since, odometer, kept, trips, stops, schedule, boost, engine, resolutions, geofences
+            case state, since, odometer, kept, trips, stops, schedule, boost, engine, trackables, resolutions
+            case geofences
             case lastFix = "last_fix"
         }
     }
@@ -73,20 +75,13 @@ private struct StatusSummary: Decodable {
 
         enum CodingKeys: String, CodingKey { case depth = "queue_depth" }
     }
-    struct Endpoint: Decodable {
-        var name: String
-        var state: String
-        var waiting: Int
-        var acked: Int
-    }
-
     var version: String
     var health: String
     var problems: [String]
     var motion: Motion
     var source: Source
     var queue: Queue
-    var endpoints: [Endpoint]
+    var endpoints: [EndpointReply]
 
     /// More would push what is wrong off the page.
     private static let trackablesShown = 20
@@ -112,14 +107,12 @@ private struct StatusSummary: Decodable {
         for (trackable, entry) in shown {
             lines.append("trackable  \(trackable): \(entry.text)")
         }
-        let more = motion.resolutions.count - shown.count
+        let more = motion.trackables - shown.count
         if more > 0 { lines.append("           and \(more) trackables more: see --json") }
         if let geofences = motion.geofences, geofences.fences > 0 { lines.append("geofences  \(geofences.text)") }
         lines.append("queue      \(queue.depth) rows")
         for endpoint in endpoints {
-            lines.append(
-                "endpoint   \(endpoint.name): \(endpoint.state), \(endpoint.waiting) waiting, \(endpoint.acked) accepted"
-            )
+            lines += endpoint.lines.enumerated().map { ($0.offset == 0 ? "endpoint   " : "         ") + $0.element }
         }
         for problem in problems { lines.append("problem    \(problem)") }
         return lines.joined(separator: "\n")

@@ -100,24 +100,6 @@ import Testing
         #expect(try outbox.form(1, sentMs: sent)?.sentMs == (kept ? sent : nil))
     }
 
-    @Test func givesADissolvedBatchAnotherID() throws {
-        let outbox = try Outbox.open(scratch)
-        try outbox.append(0..<4)
-        let whole = try #require(try outbox.form(4))
-        let reply = try outbox.commit(
-            Commit(
-                settlements: [Settlement(endpoint: "main", batchID: whole.id, how: .released)],
-                forms: [FormRequest(endpoint: "main", limit: 2, sentMs: nil)]))
-        let half = try #require(reply.formed.first)
-        #expect(half.id == "7f3a91c2-main-1-2-g2")
-        try outbox.settle(half)
-        let rest = try #require(try outbox.form(2))
-        #expect(rest.id == "7f3a91c2-main-3-4-g2")
-        try outbox.settle(rest)
-        try outbox.append(4..<6)
-        #expect(try outbox.form(2)?.id == "7f3a91c2-main-5-6")
-    }
-
     @Test func neverRepeatsASequenceNumberOnceTheQueueWasEmpty() throws {
         let first = try Outbox.open(scratch)
         try first.append(0..<3)

@@ -9,19 +9,46 @@ struct QueueModel {
         var location: Location
     }
 
+    struct Batch: Equatable {
+        var rows: [Int64]
+        var feed: EndpointSettings.Feed
+        var route: String?
+        var isRetry = false
+        /// The newest row, which goes along.
+        var newest: Int64?
+    }
+
+    struct Record: Equatable {
+        var seq: Int64
+        var attempts: Int
+        var isRetried = false
+    }
+
     struct Endpoint: Equatable {
         var settings: EndpointSettings
         /// Address and device to which the waiting rows belong.
         var fingerprint: String
-        var acked: Int64
-        var batch: [Int64] = []
-        var removedAt: Int64?
-        /// The last row that was in a batch which was dissolved.
+        /// While they are others than the configured ones: those, and the last row recorded before.
+        var wanted: String?
+        var boundThrough: Int64 = 0
+        /// Everything up to here is settled or in a batch.
+        var formed: Int64
+        var batches: [Batch] = []
+        var quarantine: [Record] = []
+        /// Rows up to here may have been sent under a name that was forgotten.
         var takenBackThrough: Int64 = 0
+        /// Rows that it has had.
+        var had: Set<Int64> = []
+        var removedAt: Int64?
 
-        mutating func takeBack() {
-            takenBackThrough = max(takenBackThrough, batch.last ?? 0)
-            batch = []
+        var isSpare: Bool { settings.backupFor != nil }
+        var isHeld: Bool { fingerprint != settings.fingerprint }
+        var firstInFlight: Int64? { batches.filter { !$0.isRetry }.map { $0.rows[0] }.min() }
+        var acked: Int64 { min(formed, firstInFlight.map { $0 - 1 } ?? formed) }
+        /// To be sent again, and in no batch.
+        var retries: [Int64] {
+            let inFlight = batches.filter(\.isRetry).flatMap(\.rows)
+            return quarantine.filter { $0.isRetried && !inFlight.contains($0.seq) }.map(\.seq).sorted()
         }
     }
 
@@ -30,165 +57,226 @@ struct QueueModel {
     var endpoints: [Endpoint] = []
     var maxRecords: Int?
     var dropped = DropCounts()
-    var hasForgotten = false
+    private(set) var hasForgotten = false
 
-    func unsettled(_ endpoint: Endpoint) -> [Int64] {
-        rows.filter {
-            $0.seq > endpoint.acked && ($0.location.published || endpoint.settings.feed == .engine)
-                && $0.seq <= endpoint.removedAt ?? .max
+    func index(of name: String) -> Int? {
+        endpoints.firstIndex { $0.settings.name == name && $0.removedAt == nil }
+    }
+
+    /// In no batch.
+    func waiting(_ endpoint: Endpoint) -> [Int64] {
+        if endpoint.isSpare { return [] }
+        return rows.filter {
+            $0.seq > endpoint.formed && ($0.location.published || endpoint.settings.feed == .engine)
+                && $0.seq <= endpoint.removedAt ?? .max && !endpoint.had.contains($0.seq)
         }.map(\.seq)
     }
 
-    mutating func append(_ locations: [Location]) {
-        let keepsAll = endpoints.contains { $0.removedAt == nil && $0.settings.feed == .engine }
-        for location in locations where location.published || keepsAll {
+    func unsent(_ endpoint: Endpoint) -> [Int64] {
+        endpoint.batches.filter { !$0.isRetry }.flatMap(\.rows).sorted() + waiting(endpoint)
+    }
+
+    mutating func append(_ new: [NewRow]) {
+        let keepsAll = endpoints.contains { $0.removedAt == nil && !$0.isSpare && $0.settings.feed == .engine }
+        for row in new where row.location.published || keepsAll {
             lastSeq += 1
-            rows.append(Row(seq: lastSeq, location: location))
+            rows.append(Row(seq: lastSeq, location: row.location))
+            for name in row.settledFor {
+                guard let index = index(of: name) else { continue }
+                if let primary = endpoints[index].settings.backupFor {
+                    if let owner = self.index(of: primary) { endpoints[owner].had.insert(lastSeq) }
+                } else {
+                    endpoints[index].had.insert(lastSeq)
+                }
+            }
         }
     }
 
-    mutating func form(_ name: String, limit: Int) {
-        let index = endpoints.firstIndex { $0.settings.name == name && $0.removedAt == nil }
-        guard let index, endpoints[index].batch.isEmpty, !isHeld(endpoints[index]) else { return }
-        endpoints[index].batch = Array(unsettled(endpoints[index]).prefix(limit))
+    mutating func form(_ request: FormRequest) {
+        guard let index = index(of: request.endpoint), !endpoints[index].isHeld, !endpoints[index].isSpare else {
+            return
+        }
+        if let route = request.route {
+            guard let spare = self.index(of: route), endpoints[spare].settings.backupFor == request.endpoint else {
+                return
+            }
+        }
+        reroute(index, request)
+        guard endpoints[index].batches.isEmpty else { return }
+        let rows = Array(waiting(endpoints[index]).prefix(request.limit))
+        if let last = rows.last {
+            endpoints[index].formed = last
+            add(rows, to: index, request.route)
+        } else if request.route == nil {
+            let retries = Array(endpoints[index].retries.prefix(request.limit))
+            if !retries.isEmpty { add(retries, to: index, nil, isRetry: true) }
+        }
     }
 
-    func isHeld(_ endpoint: Endpoint) -> Bool {
-        endpoint.fingerprint != endpoint.settings.fingerprint
+    private mutating func reroute(_ index: Int, _ request: FormRequest) {
+        for batch in endpoints[index].batches where batch.route != request.route && !batch.isRetry {
+            endpoints[index].batches.removeAll { $0 == batch }
+            for start in stride(from: 0, to: batch.rows.count, by: request.limit) {
+                add(Array(batch.rows[start...].prefix(request.limit)), to: index, request.route)
+            }
+        }
     }
 
-    mutating func settle(_ name: String, accepted: Bool) {
-        guard let index = endpoints.firstIndex(where: { $0.settings.name == name }),
-            let last = endpoints[index].batch.last
-        else { return }
-        if accepted {
-            endpoints[index].acked = last
+    private mutating func add(_ rows: [Int64], to index: Int, _ route: String?, isRetry: Bool = false) {
+        guard !rows.isEmpty else { return }
+        let settings = endpoints[index].settings
+        let sender = route.flatMap { self.index(of: $0) }.map { endpoints[$0].settings } ?? settings
+        var batch = Batch(rows: rows, feed: settings.feed, route: route, isRetry: isRetry)
+        if sender.profile.usesNewest, !isRetry, !waiting(endpoints[index]).isEmpty {
+            batch.newest = self.rows.last { $0.location.published || settings.feed == .engine }?.seq
+        }
+        endpoints[index].batches.append(batch)
+        endpoints[index].batches.sort { ($0.isRetry ? 1 : 0, $0.rows[0]) < ($1.isRetry ? 1 : 0, $1.rows[0]) }
+    }
+
+    mutating func settle(_ index: Int, _ batch: Batch, _ how: Settlement.How) {
+        endpoints[index].batches.removeAll { $0 == batch }
+        var again: [[Int64]] = []
+        var refused: [Int64] = []
+        switch how {
+        case .accepted: break
+        case .split:
+            let middle = (batch.rows.count + 1) / 2
+            again = [Array(batch.rows[..<middle]), Array(batch.rows[middle...])]
+        case .refused: refused = batch.rows
+        case .partly(let these, let those):
+            refused = batch.rows.filter { these[$0] != nil }
+            again = [batch.rows.filter { those.contains($0) && these[$0] == nil }]
+        }
+        for rows in again where !rows.isEmpty {
+            endpoints[index].batches.append(
+                Batch(
+                    rows: rows, feed: batch.feed, route: batch.route, isRetry: batch.isRetry, newest: batch.newest))
+        }
+        endpoints[index].batches.sort { ($0.isRetry ? 1 : 0, $0.rows[0]) < ($1.isRetry ? 1 : 0, $1.rows[0]) }
+        if batch.isRetry {
+            let gone = Set(batch.rows).subtracting(refused).subtracting(again.flatMap { $0 })
+            endpoints[index].quarantine.removeAll { gone.contains($0.seq) }
+            for place in endpoints[index].quarantine.indices
+            where refused.contains(endpoints[index].quarantine[place].seq) {
+                endpoints[index].quarantine[place].isRetried = false
+                endpoints[index].quarantine[place].attempts += 1
+            }
         } else {
-            endpoints[index].takenBackThrough = max(endpoints[index].takenBackThrough, last)
+            quarantine(refused, of: index)
         }
-        endpoints[index].batch = []
-        removeDelivered()
     }
 
-    mutating func forget(_ name: String) {
-        hasForgotten = true
-        endpoints.removeAll { $0.settings.name == name && $0.removedAt != nil }
-        removeDelivered()
+    /// The records of the queue are capped at a thousand, which no random history reaches.
+    private mutating func quarantine(_ seqs: [Int64], of index: Int) {
+        endpoints[index].quarantine += seqs.map { Record(seq: $0, attempts: 1) }
     }
 
-    private func delivered(for endpoint: Endpoint) -> Int64 { (unsettled(endpoint).first ?? lastSeq + 1) - 1 }
+    /// - Returns: how many rows it is about; nil = refused.
+    mutating func carryOut(_ order: QueueOrder) -> Int? {
+        switch order {
+        case .bind(let name):
+            guard let index = owner(name) else { return nil }
+            takeBinding(index)
+            return unsent(endpoints[index]).count
+        case .drop(let name):
+            guard let index = owner(name), endpoints[index].isHeld else { return nil }
+            let through = endpoints[index].boundThrough
+            let rows = unsent(endpoints[index]).filter { $0 <= through }
+            pass(index, through: through)
+            takeBinding(index)
+            return rows.count
+        case .clear(let name):
+            guard let index = owner(name) else { return nil }
+            defer { pass(index, through: lastSeq) }
+            return unsent(endpoints[index]).count
+        case .quarantine(let name, _):
+            guard let index = owner(name) else { return nil }
+            let rows = unsent(endpoints[index])
+            quarantine(rows, of: index)
+            pass(index, through: lastSeq)
+            return rows.count
+        case .retryQuarantined(let name, _):
+            return change(name, isRetry: true, { $0.removedAt == nil && !$0.isSpare && !$1.isRetried }) {
+                $0?.isRetried = true
+            }
+        case .dropQuarantined(let name, _):
+            return change(
+                name,
+                { endpoint, record in
+                    !endpoint.batches.contains { $0.isRetry && $0.rows.contains(record.seq) }
+                }
+            ) { $0 = nil }
+        case .forget(let name):
+            guard let index = endpoints.firstIndex(where: { $0.settings.name == name && $0.removedAt != nil }) else {
+                return nil
+            }
+            hasForgotten = true
+            return unsent(endpoints.remove(at: index)).count
+        }
+    }
 
-    private mutating func removeDelivered() {
+    private func owner(_ name: String) -> Int? { index(of: name).flatMap { endpoints[$0].isSpare ? nil : $0 } }
+
+    private mutating func pass(_ index: Int, through last: Int64) {
+        endpoints[index].batches.removeAll { !$0.isRetry }
+        endpoints[index].formed = max(endpoints[index].formed, last)
+    }
+
+    private mutating func takeBinding(_ index: Int) {
+        endpoints[index].fingerprint = endpoints[index].settings.fingerprint
+        endpoints[index].wanted = nil
+    }
+
+    private mutating func change(
+        _ name: String?, isRetry: Bool = false, _ concerns: (Endpoint, Record) -> Bool,
+        _ change: (inout Record?) -> Void
+    ) -> Int? {
+        if let name {
+            let named = endpoints.first { $0.settings.name == name }
+            guard let named, !isRetry || (named.removedAt == nil && !named.isSpare) else { return nil }
+        }
+        var count = 0
+        for index in endpoints.indices where name == nil || endpoints[index].settings.name == name {
+            let endpoint = endpoints[index]
+            endpoints[index].quarantine = endpoint.quarantine.compactMap { record in
+                guard concerns(endpoint, record) else { return record }
+                count += 1
+                var changed: Record? = record
+                change(&changed)
+                return changed
+            }
+        }
+        return count
+    }
+
+    private func delivered(for endpoint: Endpoint) -> Int64 { (unsent(endpoint).first ?? lastSeq + 1) - 1 }
+
+    mutating func removeDelivered() {
         while let through = deliveredThrough, rows.contains(where: { $0.seq <= through }) {
             rows.removeAll { $0.seq <= through }
         }
     }
 
     private var deliveredThrough: Int64? {
-        let configured = endpoints.filter { $0.removedAt == nil }
-        let required = endpoints.filter { $0.settings.required && ($0.removedAt == nil || !unsettled($0).isEmpty) }
+        let configured = endpoints.filter { $0.removedAt == nil && !$0.isSpare }
+        let required = endpoints.filter {
+            $0.settings.required && !$0.isSpare && ($0.removedAt == nil || !unsent($0).isEmpty)
+        }
         let optional = configured.filter { !$0.settings.required }
         if configured.isEmpty { return nil }
         let free = optional.map(delivered).min() ?? lastSeq
         var through = required.map(delivered).min() ?? free
-        through = min(through, required.isEmpty ? free : max(free, required.map(\.acked).max()!))
-        return min(through, endpoints.compactMap { $0.batch.first.map { $0 - 1 } }.min() ?? lastSeq)
+        through = min(through, required.isEmpty ? free : max(free, required.map(\.formed).max()!))
+        return min(through, (configured + required).compactMap { $0.firstInFlight.map { $0 - 1 } }.min() ?? lastSeq)
     }
 
-    mutating func enforceLimit() {
-        guard let maxRecords else { return }
-        func excess() -> Int { rows.count - maxRecords }
-        let inFlight = Set(endpoints.flatMap(\.batch))
-        func free(_ row: Row) -> Bool { !inFlight.contains(row.seq) }
-        while excess() > 0, let index = rows.firstIndex(where: { free($0) && !Self.isLasting($0) }) {
-            drop(index, inFlight)
-            dropped.oldest += 1
-        }
-        while excess() > 0, let index = rows.firstIndex(where: { free($0) && Self.isGap($0) }) {
-            rows.remove(at: index)
-        }
-        // An ENTER goes with its EXIT.
-        while excess() > 0,
-            let index = rows.firstIndex(where: { row in
-                free(row) && !Self.isGap(row)
-                    && (row.location.geofence == nil || row.location.geofence?.action == .dwell
-                        || exit(of: row, inFlight) != nil)
-            })
-        {
-            if let exit = exit(of: rows[index], inFlight) {
-                rows.remove(at: exit)
-                dropped.events += 1
-            }
-            rows.remove(at: index)
-            dropped.events += 1
-        }
-        while excess() > 0, let index = rows.firstIndex(where: { free($0) && !Self.isGap($0) }) {
-            rows.remove(at: index)
-            dropped.events += 1
-        }
-    }
-
-    private static func isLasting(_ row: Row) -> Bool {
-        row.location.event != .none && row.location.event != .heartbeat
-    }
-    private static func isGap(_ row: Row) -> Bool { row.location.event == .gap && row.location.reason == "overflow" }
-
-    private func exit(of enter: Row, _ inFlight: Set<Int64>) -> Int? {
-        guard let crossing = enter.location.geofence, crossing.action == .enter else { return nil }
-        let next = rows.firstIndex {
-            $0.seq > enter.seq && $0.location.geofence?.id == crossing.id && $0.location.geofence?.action != .dwell
-                && $0.location.trackable == enter.location.trackable
-        }
-        guard let next, rows[next].location.geofence?.action == .exit, !inFlight.contains(rows[next].seq) else {
-            return nil
-        }
-        return next
-    }
-
-    /// The row goes, or becomes the gap record of where it stood.
-    private mutating func drop(_ index: Int, _ inFlight: Set<Int64>) {
-        let row = rows[index]
-        let following = rows[(index + 1)...].prefix(while: Self.isGap)
-        let preceding = rows[..<index].reversed().prefix(while: Self.isGap)
-        let merged = preceding.filter { $0.location.trackable == row.location.trackable && !inFlight.contains($0.seq) }
-        let wasSent = endpoints.contains { $0.acked < row.seq && row.seq <= $0.takenBackThrough }
-        if !row.location.published || wasSent
-            || following.contains(where: { $0.location.trackable == row.location.trackable })
-        {
-            rows.remove(at: index)
-        } else {
-            rows[index].location.event = .gap
-            rows[index].location.reason = "overflow"
-            rows[index].location.geofence = nil
-            rows[index].location.trip = nil
-        }
-        rows.removeAll { merged.map(\.seq).contains($0.seq) }
-    }
-
-    mutating func reopen(_ configured: [EndpointSettings]) {
-        var known = endpoints
-        endpoints = []
-        for settings in configured {
-            guard let index = known.firstIndex(where: { $0.settings.name == settings.name }) else {
-                let acked = settings.backfill ? (rows.first?.seq ?? lastSeq + 1) - 1 : lastSeq
-                var new = Endpoint(settings: settings, fingerprint: settings.fingerprint, acked: acked)
-                if hasForgotten { new.takenBackThrough = lastSeq }
-                endpoints.append(new)
-                continue
-            }
-            var endpoint = known.remove(at: index)
-            if endpoint.settings.feed != settings.feed { endpoint.takeBack() }
-            endpoint.settings = settings
-            endpoint.removedAt = nil
-            if unsettled(endpoint).isEmpty { endpoint.fingerprint = settings.fingerprint }
-            endpoints.append(endpoint)
-        }
-        for var endpoint in known {
-            if endpoint.removedAt == nil {
-                endpoint.removedAt = lastSeq
-                if !endpoint.settings.required { endpoint.takeBack() }
-            }
-            endpoints.append(endpoint)
+    func isInFlight(_ row: Row) -> Bool {
+        endpoints.flatMap(\.batches).contains {
+            !$0.isRetry
+                && ($0.newest == row.seq
+                    || ($0.rows[0]...$0.rows.last!).contains(row.seq)
+                        && (row.location.published || $0.feed == .engine))
         }
     }
 }

@@ -18,6 +18,13 @@ import Testing
 }
 
 private final class History {
+    /// What an id stands for: these rows for this device, in this rendering.
+    struct Named: Equatable {
+        var batch: Batch
+        var fingerprint: String
+        var rendering: String
+    }
+
     let seed: UInt64
     var generator: SeededGenerator
     let scratch: Scratch
@@ -27,7 +34,7 @@ private final class History {
     var maxRecords: Int?
     var recorded = 0
     /// Everything that each batch id ever named.
-    var batches: [String: Batch] = [:]
+    var batches: [String: Named] = [:]
 
     init(seed: UInt64) throws {
         self.seed = seed
@@ -46,42 +53,103 @@ private final class History {
     }
 
     private func perform() throws -> String {
-        switch Int.random(in: 0..<20, using: &generator) {
-        case 0..<11: return try commit()
-        case 11: return try settleUnknown()
-        case 12, 13: return try reopen([.test()] + randomEndpoints(), cut: false)
-        case 14...16: return try reopen(model.endpoints.filter { $0.removedAt == nil }.map(\.settings), cut: true)
-        case 17: return try reopen(randomEndpoints(), cut: Bool.random(using: &generator))
-        case 18: return try forget()
+        switch Int.random(in: 0..<24, using: &generator) {
+        case 0..<14: return try commit()
+        case 14: return try settleUnknown()
+        case 15, 16: return try reopen([.test()] + randomEndpoints(), cut: false)
+        case 17...19: return try reopen(configured, cut: true)
+        case 20: return try reopen(randomEndpoints(), cut: chance(2))
+        case 21, 22: return try order()
         default:
-            maxRecords = Bool.random(using: &generator) ? nil : Int.random(in: 20...60, using: &generator)
-            return try reopen(model.endpoints.filter { $0.removedAt == nil }.map(\.settings), cut: false)
+            maxRecords = chance(2) ? nil : Int.random(in: 20...60, using: &generator)
+            return try reopen(configured, cut: false)
         }
     }
+
+    /// One time in so many.
+    private func chance(_ many: Int) -> Bool { Int.random(in: 0..<many, using: &generator) == 0 }
+
+    private var configured: [EndpointSettings] { model.endpoints.filter { $0.removedAt == nil }.map(\.settings) }
 
     /// Rows, settlements and new batches in one commit.
     private func commit() throws -> String {
         var commit = Commit()
         commit.rows = randomRows()
-        model.append(commit.rows.map(\.location))
-        for endpoint in model.endpoints where !endpoint.batch.isEmpty && Int.random(in: 0..<3, using: &generator) == 0 {
-            let accepted = Int.random(in: 0..<5, using: &generator) > 0
-            let id = try #require(batchID(of: endpoint))
-            commit.settlements.append(
-                Settlement(endpoint: endpoint.settings.name, batchID: id, how: accepted ? .accepted : .released))
-            model.settle(endpoint.settings.name, accepted: accepted)
+        model.append(commit.rows)
+        for batch in try outbox.inFlight() where chance(3) {
+            let how = randomAnswer(to: batch)
+            commit.settlements.append(Settlement(endpoint: batch.endpoint, batchID: batch.id, how: how))
+            let owner = try #require(
+                model.endpoints.firstIndex { endpoint in
+                    endpoint.batches.contains {
+                        ($0.route ?? endpoint.settings.name) == batch.endpoint && $0.rows == batch.rows.map(\.seq)
+                    }
+                })
+            let found = model.endpoints[owner].batches.first { $0.rows == batch.rows.map(\.seq) }!
+            model.settle(owner, found, how)
+            if how != .split || found.rows.count > 1 { removes = true }
         }
-        for endpoint in model.endpoints where Bool.random(using: &generator) {
-            let limit = Int.random(in: 1...12, using: &generator)
-            commit.forms.append(FormRequest(endpoint: endpoint.settings.name, limit: limit, sentMs: 1_800_000_000_000))
+        if removes { model.removeDelivered() }
+        removes = false
+        for endpoint in model.endpoints where chance(2) {
+            let route = chance(3) ? model.endpoints.randomElement(using: &generator)?.settings.name : nil
+            commit.forms.append(
+                FormRequest(
+                    endpoint: endpoint.settings.name, route: route == endpoint.settings.name ? nil : route,
+                    limit: Int.random(in: 1...12, using: &generator), sentMs: 1_800_000_000_000))
         }
         // A commit of nothing is none.
         if !(commit.rows.isEmpty && commit.settlements.isEmpty && commit.forms.isEmpty) { model.enforceLimit() }
-        for form in commit.forms { model.form(form.endpoint, limit: form.limit) }
+        for form in commit.forms { model.form(form) }
         let reply = try outbox.commit(commit)
         note(reply.formed)
         #expect(reply.lastSeq == model.lastSeq)
-        return "commit of \(commit.rows.count) rows"
+        return "commit of \(commit.rows.count) rows, \(commit.settlements.map(\.how)), \(commit.forms)"
+    }
+
+    private var removes = false
+
+    private func randomAnswer(to batch: Batch) -> Settlement.How {
+        let refusal = Refusal(reason: "bad", status: 422, reply: [0x7B, 0x7D], attempts: 1)
+        switch Int.random(in: 0..<10, using: &generator) {
+        case 0: return .refused(refusal)
+        case 1, 2: return .split
+        case 3:
+            var refused: [Int64: Refusal] = [:]
+            var again: Set<Int64> = []
+            for row in batch.rows {
+                if chance(3) { refused[row.seq] = refusal }
+                if chance(2) { again.insert(row.seq) }
+            }
+            return .partly(refused: refused, again: again)
+        default: return .accepted
+        }
+    }
+
+    private func order() throws -> String {
+        let names = model.endpoints.map(\.settings.name) + ["nobody"]
+        let name = names.randomElement(using: &generator)!
+        let anybody = chance(2) ? nil : name
+        let orders: [QueueOrder] = [
+            .bind(endpoint: name), .drop(endpoint: name), .clear(endpoint: name), .forget(endpoint: name),
+            .quarantine(endpoint: name, Refusal(reason: "moved")), .retryQuarantined(endpoint: anybody, ids: []),
+            .retryQuarantined(endpoint: anybody, ids: []), .dropQuarantined(endpoint: anybody, ids: []),
+        ]
+        let order = orders.randomElement(using: &generator)!
+        let expected = model.carryOut(order)
+        switch order {
+        case .drop, .clear, .quarantine, .forget: if expected != nil { model.removeDelivered() }
+        case .bind, .retryQuarantined, .dropQuarantined: break
+        }
+        model.enforceLimit()
+        let result = try outbox.commit(Commit(orders: [order])).orders
+        if case .done(let rows, _, _) = result.first {
+            #expect(rows == expected, "seed \(seed) \(order)")
+        } else {
+            #expect(expected == nil, "seed \(seed) \(order) \(result)")
+        }
+        note(try outbox.inFlight())
+        return "\(order)"
     }
 
     /// A settlement of a batch that is not there changes nothing.
@@ -89,13 +157,6 @@ private final class History {
         _ = try outbox.commit(Commit(settlements: [Settlement(endpoint: "main", batchID: "7f3a91c2-main-0-0")]))
         model.enforceLimit()
         return "unknown settlement"
-    }
-
-    private func forget() throws -> String {
-        guard let name = model.endpoints.first(where: { $0.removedAt != nil })?.settings.name else { return "nothing" }
-        try outbox.forget(endpoint: name)
-        model.forget(name)
-        return "forget \(name)"
     }
 
     /// - Parameter cut: reopens a copy of the files as they stand now; the old process never closes anything.
@@ -117,11 +178,16 @@ private final class History {
     }
 
     private func randomEndpoints() -> [EndpointSettings] {
-        ["spare", "live"].filter { _ in Bool.random(using: &generator) }.map { name in
-            .test(
-                name, baseURL: Int.random(in: 0..<8, using: &generator) == 0 ? "http://other" : "http://one",
-                feed: Int.random(in: 0..<4, using: &generator) == 0 ? .engine : .network,
-                required: Bool.random(using: &generator), backfill: Bool.random(using: &generator))
+        ["spare", "live", "third"].filter { _ in chance(2) }.map { name in
+            var settings = EndpointSettings.test(
+                name, baseURL: chance(6) ? "http://other" : "http://one", feed: chance(4) ? .engine : .network,
+                required: chance(2), backfill: chance(2))
+            if name == "spare", !chance(3) { settings.backupFor = "main" }
+            if name == "live" {
+                settings.profile.usesNewest = chance(2)
+                settings.profile.rendering = settings.profile.usesNewest ? "newest/1" : chance(2) ? "live/1" : "live/2"
+            }
+            return settings
         }
     }
 
@@ -130,9 +196,8 @@ private final class History {
             recorded += 1
             var location = Location.sample(
                 recorded, trackable: ["van-7", "van-8"].randomElement(using: &generator),
-                event: Int.random(in: 0..<6, using: &generator) == 0
-                    ? LocationEvent.allCases.randomElement(using: &generator)! : .none,
-                published: Int.random(in: 0..<4, using: &generator) > 0)
+                event: chance(6) ? LocationEvent.allCases.randomElement(using: &generator)! : .none,
+                published: !chance(4))
             if !location.published { location.trackable = nil }
             if location.event == .geofence {
                 location.geofence = GeofenceCrossing(id: "f-\(recorded)", name: "Depot", action: .exit, source: .beacon)
@@ -142,24 +207,28 @@ private final class History {
                     start: UTCTime(milliseconds: 1), startCoordinate: location.coordinate,
                     end: UTCTime(milliseconds: 2), distance: 1234.5, idle: 0.125, maxSpeed: nil)
             }
-            return NewRow(location, receivedMs: 1_700_000_000_000 + Int64(recorded))
+            let settled = chance(5) ? ["main", "spare", "live", "nobody"].filter { _ in chance(2) } : []
+            return NewRow(location, receivedMs: 1_700_000_000_000 + Int64(recorded), settledFor: settled)
         }
-    }
-
-    private func batchID(of endpoint: QueueModel.Endpoint) -> String? {
-        batches.values.filter {
-            $0.endpoint == endpoint.settings.name && $0.rows.map(\.seq) == endpoint.batch
-        }.max { $0.generation < $1.generation }?.id
     }
 
     /// One id names the same rows and the same bytes for ever.
     private func note(_ formed: [Batch]) {
         for batch in formed {
-            if let known = batches[batch.id] { #expect(known == batch, "seed \(seed)") }
-            batches[batch.id] = batch
+            let settings = model.endpoints.first { $0.settings.name == batch.endpoint }?.settings
+            let named = Named(
+                batch: batch, fingerprint: settings?.fingerprint ?? "", rendering: settings?.profile.rendering ?? "")
+            if let known = batches[batch.id] { #expect(known == named, "seed \(seed)") }
+            batches[batch.id] = named
+            for other in batches.values where other.batch.id != batch.id && other.batch.endpoint == batch.endpoint {
+                guard other.batch.rows.first?.seq == batch.rows.first?.seq else { continue }
+                #expect((other.batch.rows.last, other.batch.generation) != (batch.rows.last, batch.generation))
+            }
         }
     }
+}
 
+extension History {
     private func compare(_ comment: String) throws {
         let note = Comment(rawValue: comment)
         let reader = try OutboxReader(path: scratch.path)
@@ -171,19 +240,23 @@ private final class History {
         let configured = model.endpoints.filter { $0.removedAt == nil }
         try #require(depths.map(\.endpoint) == configured.map(\.settings.name), note)
         for (depth, endpoint) in zip(depths, configured) {
-            let unsettled = model.unsettled(endpoint)
-            try #require(depth.waiting == unsettled.count - endpoint.batch.count, note)
-            try #require(depth.inFlight == endpoint.batch.count, note)
-            try #require(depth.oldestSeq == unsettled.first, note)
-            try #require(depth.acked == endpoint.acked, note)
-            try #require((depth.state == .rebind) == model.isHeld(endpoint), note)
+            let waiting = model.waiting(endpoint)
+            try #require(depth.waiting == waiting.count + endpoint.retries.count, note)
+            try #require(depth.inFlight == endpoint.batches.reduce(0) { $0 + $1.rows.count }, note)
+            try #require(depth.oldestSeq == model.unsent(endpoint).first, note)
+            if !endpoint.isSpare { try #require(depth.acked == endpoint.acked, note) }
+            try #require((depth.state == .rebind) == endpoint.isHeld, note)
+            try #require(depth.quarantined == endpoint.quarantine.count, note)
+            let records = try reader.quarantined(endpoint: endpoint.settings.name, limit: 10_000)
+            try #require(records.map(\.row.seq) == endpoint.quarantine.map(\.seq), note)
+            try #require(records.map(\.isRetried) == endpoint.quarantine.map(\.isRetried), note)
         }
-        let sendable = configured.filter { !model.isHeld($0) && !$0.batch.isEmpty }
-        try #require(try outbox.inFlight().map { $0.rows.map(\.seq) } == sendable.map(\.batch), note)
+        let sendable = configured.filter { !$0.isHeld }.flatMap(\.batches)
+        try #require(try outbox.inFlight().map { $0.rows.map(\.seq) } == sendable.map(\.rows), note)
         let removed = model.endpoints.filter { $0.removedAt != nil }
         try #require(
             Dictionary(uniqueKeysWithValues: outbox.removedEndpoints.map { ($0.name, $0.rows) })
-                == Dictionary(uniqueKeysWithValues: removed.map { ($0.settings.name, model.unsettled($0).count) }), note
+                == Dictionary(uniqueKeysWithValues: removed.map { ($0.settings.name, model.unsent($0).count) }), note
         )
         try #require(outbox.current.rows == model.rows.count, note)
     }

@@ -1,3 +1,5 @@
+import Delivery
+
 /// Where an endpoint is: `http` or `https`, a host, perhaps a port and a path.
 struct BaseURL: Equatable {
     var isEncrypted: Bool

@@ -1,3 +1,5 @@
+import Delivery
+
 /// Walks the tables of a configuration, collects every problem, and remembers which keys exist and what they became.
 ///
 /// Every table is visited whether or not the file has it: so the reader learns all keys, and can tell where one belongs

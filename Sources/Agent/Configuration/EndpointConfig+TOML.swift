@@ -66,6 +66,7 @@ extension EndpointConfig {
         table.read("required", into: &settings.required, as: .flag)
         table.read("backfill", into: &settings.backfill, as: .flag)
         table.read("compress", into: &settings.gzip, as: .word([("gzip", true), ("none", false)]))
+        settings.readMetered(table)
         var onCollision = "keep"
         table.read(
             "on_collision", into: &onCollision, as: .word([("keep", "keep")]),
@@ -73,7 +74,7 @@ extension EndpointConfig {
         var allowsPlaintext = false
         table.read("allow_plaintext", into: &allowsPlaintext, as: .flag)
         table.refuse([
-            "delivery", "max_age", "vars", "backup_for", "fresh_head", "metered_interfaces", "metered", "verbose",
+            "delivery", "max_age", "vars", "backup_for", "fresh_head", "verbose",
             "sign", "tls",
         ])
 

@@ -1,3 +1,4 @@
+import Delivery
 import NMEA
 import Positioning
 import Sensors

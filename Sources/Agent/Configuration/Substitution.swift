@@ -1,3 +1,5 @@
+import Delivery
+
 /// Replaces `${env:NAME}`, `${hostname}` and `${machine_id}`; `$$` is a plain `$`.
 ///
 /// `further` knows names that are good in this place alone, and gives nil for all others.

@@ -1,3 +1,4 @@
+import Delivery
 import Positioning
 
 /// How a key is written: what is accepted, how it is described when something else is found, how it is shown.

@@ -5,6 +5,9 @@ public struct ControlClient {
     private let path: String
     private let timeoutSeconds: Int
 
+    /// Enough for an answer that waits for a disk or a server.
+    public static let longestSeconds = 40
+
     public init(path: String, timeoutSeconds: Int = 5) {
         self.path = path
         self.timeoutSeconds = timeoutSeconds
@@ -43,7 +46,7 @@ public struct ControlClient {
                 throw SystemError("reply from \(path)", code: errno == EAGAIN ? ETIMEDOUT : errno)
             }
             reply += chunk[..<count]
-            guard reply.count <= 16 * ControlFrame.bytesMax else {
+            guard reply.count <= ControlFrame.bytesMax else {
                 throw SystemError("reply from \(path)", code: EMSGSIZE)
             }
         }

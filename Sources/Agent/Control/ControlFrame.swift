@@ -32,6 +32,22 @@ struct ControlRequest: Decodable {
     var trackable: String?
     /// `subscriber`: what it asks for; absent = nothing. `boost`: what is published and asked of the receiver meanwhile.
     var resolution: ControlResolution?
+    /// `endpoint`: `list`, `bind`, `resume` or `drop`. `quarantine`: `retry` or `drop`.
+    var action: String?
+    /// `endpoint`, `quarantine`: which endpoint; absent = all of them.
+    var endpoint: String?
+    /// `endpoint` `list`: only those behind this one in the order of the configuration.
+    var after: String?
+    /// `endpoint` `bind`: also where rows of another device or asset wait.
+    var force: Bool?
+    /// `quarantine`: sequence numbers of rows.
+    var ids: [Int64]?
+    /// `quarantine`: every row, of the endpoint where one is named.
+    var all: Bool?
+    /// `flush`: answer when the rows are on disk. Absent or false: when the uploads have been tried, too.
+    var commit: Bool?
+    /// `flush`: record a panic event first.
+    var panic: Bool?
 }
 
 /// A resolution as it stands in a request.
@@ -67,6 +83,8 @@ struct ControlError: Error, Hashable {
 enum ControlFrame {
     /// Longest line in either direction, the line feed included.
     static let bytesMax = 65_536
+    /// A list that has come so far ends: what is left of a frame is for what comes after it.
+    static let bytesFilled = 56_000
 
     static func decode(_ line: [UInt8]) throws(ControlError) -> ControlRequest {
         do {
@@ -89,7 +107,17 @@ extension ControlFrame {
         writer.field("ok", true)
         try members(&writer)
         writer.endObject()
+        guard writer.bytes.count < bytesMax else {
+            throw ControlError("too-large", "the reply would not fit into a frame of \(bytesMax) bytes")
+        }
         return writer.bytes
+    }
+
+    /// What `members` write, or the error that they throw.
+    static func reply(
+        to id: Int?, _ members: (inout JSONWriter) throws(ControlError) -> Void
+    ) -> [UInt8] {
+        do throws(ControlError) { return try success(id: id, members) } catch { return failure(id: id, error) }
     }
 
     /// `{"id":1,"error":{"code":"…","message":"…","hint":"…"}}`

@@ -8,17 +8,21 @@ import Positioning
 /// The socket is 0660, so that the group of the unit may ask. A client that floods, idles or sends long lines is closed;
 /// nothing it does holds the loop up.
 final class ControlServer {
-    typealias Answer = (ControlRequest, Int64, inout JSONWriter) throws(ControlError) -> Void
+    typealias Answer = (ControlRequest, ControlTicket, inout JSONWriter) throws(ControlError) -> Void
 
     private static let clientsMax = 16
     /// A client has this long to finish sending a command and to take the reply.
     private static let patience = Duration.seconds(5)
+    /// An answer that waits for a disk or a server is kept for so long.
+    private static let postponedPatience = ControlTicket.patience + .seconds(5)
 
     private final class Client {
         let descriptor: Int32
         var received: [UInt8] = []
         var unsent: [UInt8] = []
         var deadline: EventTime?
+        /// The request that is being answered: the lines after it wait.
+        var ticket: ControlTicket?
 
         init(descriptor: Int32) { self.descriptor = descriptor }
     }
@@ -34,7 +38,7 @@ final class ControlServer {
     /// Listens. A socket file that a dead daemon left behind is replaced; one that answers is not.
     /// - Parameters:
     ///   - group: group that may connect besides the owner; nil keeps the group of the process.
-    ///   - answer: writes the members of the reply to a request of a peer with this user id.
+    ///   - answer: writes the members of the reply to a request, or postpones its ticket and finishes that later.
     /// - Throws: `SystemError`; EADDRINUSE when another daemon listens there.
     init(
         path: String, group: gid_t?, loop: EventLoop,
@@ -137,25 +141,38 @@ final class ControlServer {
         client.received += chunk[..<count]
         // A line that comes in drops has no longer than one that does not come.
         if client.received.contains(0x0A) { client.deadline = now + Self.patience }
-        while let end = client.received.firstIndex(of: 0x0A) {
+        serve(client, at: now)
+    }
+
+    /// Answers the lines that have come, up to one whose answer takes longer.
+    private func serve(_ client: Client, at now: EventTime) {
+        while client.ticket == nil, let end = client.received.firstIndex(of: 0x0A) {
             let line = Array(client.received[..<end])
             client.received.removeSubrange(...end)
-            client.unsent += reply(to: line, from: waypost_peer_uid(client.descriptor)) + [0x0A]
+            do throws(ControlError) {
+                respond(to: try ControlFrame.decode(line), of: client, at: now)
+            } catch {
+                client.unsent += ControlFrame.failure(id: nil, error) + [0x0A]
+            }
         }
         flush(client)
         armPatience()
     }
 
-    private func reply(to line: [UInt8], from peer: Int64) -> [UInt8] {
-        var id: Int?
-        do throws(ControlError) {
-            let request = try ControlFrame.decode(line)
-            id = request.id
-            return try ControlFrame.success(id: id) { (writer) throws(ControlError) in
-                try answer(request, peer, &writer)
-            }
-        } catch {
-            return ControlFrame.failure(id: id, error)
+    private func respond(to request: ControlRequest, of client: Client, at now: EventTime) {
+        let ticket = ControlTicket(id: request.id, peer: waypost_peer_uid(client.descriptor))
+        let reply = ControlFrame.reply(to: request.id) { (writer) throws(ControlError) in
+            try answer(request, ticket, &writer)
+        }
+        guard ticket.isPostponed else { return client.unsent += reply + [0x0A] }
+        client.ticket = ticket
+        client.deadline = now + Self.postponedPatience
+        ticket.deliver = { [weak self, weak client] late in
+            guard let self, let client, client.ticket != nil, clients[client.descriptor] === client else { return }
+            client.ticket = nil
+            client.unsent += late + [0x0A]
+            client.deadline = loop.now + Self.patience
+            serve(client, at: loop.now)
         }
     }
 

@@ -18,12 +18,16 @@ public final class Agent {
         public var fromStart = false
         /// After the end of a file, wait no longer than this for the queue to drain; nil waits as long as it takes.
         public var linger: Duration?
+        /// Between two lines that sum up.
+        public var summaryInterval = Duration.seconds(3600)
 
         public init() {}
     }
 
     /// Longest time between SIGTERM and exit that is spent on the network; the unit's TimeoutStopSec is longer.
     private static let shutdownGrace = Duration.seconds(5)
+    /// A host that runs for less has just started.
+    private static let hostStart = Duration.seconds(300)
     /// Longest time after that for a disk that is busy with the last commit.
     private static let diskGrace = Duration.seconds(2)
 
@@ -34,7 +38,10 @@ public final class Agent {
     private let uplink: LoopedUplink
     private let deliveries: [EndpointDelivery]
     private let pipeline: Pipeline
+    private let orders: OperatorDesk
+    private let flushes: FlushDesk
     private var control: ControlServer?
+    private var links: LinkWatch?
     private var watchdogAlarm: EventLoop.Alarm?
     private var statusAlarm: EventLoop.Alarm?
     private var summaryAlarm: EventLoop.Alarm?
@@ -130,6 +137,9 @@ public final class Agent {
                 tracker: Tracker(settings: config.tracking, restored: restored), timetable: config.timetable),
             recorder: recorder, deliveries: deliveries, log: log, loop: loop)
 
+        orders = OperatorDesk(recorder: recorder, deliveries: deliveries)
+        flushes = FlushDesk(pipeline: pipeline, recorder: recorder, deliveries: deliveries, loop: loop)
+
         do throws(SystemError) {
             try listen(config.control)
             try watchSignals()
@@ -180,8 +190,14 @@ public final class Agent {
         }
         for delivery in deliveries {
             delivery.changed = { [unowned self] in
+                flushes.uploadEnded(at: loop.now)
                 statusChanged()
                 progress(at: loop.now)
+            }
+        }
+        for (index, delivery) in deliveries.enumerated() {
+            delivery.willForm = { [unowned self] now in
+                for (other, joining) in deliveries.enumerated() where other != index { joining.mayJoin(at: now) }
             }
         }
         pipeline.changed = { [unowned self] in statusChanged() }
@@ -199,11 +215,13 @@ public final class Agent {
         let now = loop.now
         notifier.ready(status: "starting")
         beat(at: now)
-        summaryAlarm?.deadline = now + .seconds(3600)
+        summaryAlarm?.deadline = now + options.summaryInterval
         pipeline.start(at: now)
+        watchLinks(at: now)
         for delivery in deliveries { delivery.step(at: now) }
         try loop.run()
         pipeline.close()
+        links?.stop()
         uplink.close()
         control?.close()
         recorder.close(patience: Self.diskGrace / 2)
@@ -220,7 +238,26 @@ public final class Agent {
             group = entry.pointee.gr_gid
         }
         control = try ControlServer(path: settings.socket, group: group, loop: loop) {
-            [unowned self] request, _, writer throws(ControlError) in try answer(request, &writer)
+            [unowned self] request, ticket, writer throws(ControlError) in
+            try answer(request, ticket, &writer)
+        }
+    }
+
+    /// Without word of the links an endpoint is retried by its timer alone.
+    private func watchLinks(at now: EventTime) {
+        do throws(SystemError) {
+            links = try LinkWatch(loop: loop) { [unowned self] now in
+                for delivery in deliveries { delivery.linksChanged(at: now) }
+            }
+        } catch {
+            log.warning("changes of the network are not seen: \(error)")
+        }
+        for delivery in deliveries {
+            // The boot clock counts from the start of the host: later starts are not those of a whole fleet.
+            if now < EventTime.zero + Self.hostStart {
+                delivery.startedWithHost(jitter: Double.random(in: 0..<1), at: now)
+            }
+            delivery.linksChanged(at: now)
         }
     }
 
@@ -287,7 +324,7 @@ extension Agent {
             let waiting = deliveries.contains { $0.waiting > 0 && !$0.awaitsOperator }
             if recorder.held == 0, !waiting { finish(at: now) }
         case .stopping:
-            if recorder.held == 0, deliveries.allSatisfy(\.schedule.isShutDown) { finish(at: now) }
+            if recorder.held == 0, deliveries.allSatisfy(\.isShutDown) { finish(at: now) }
         }
     }
 
@@ -324,13 +361,19 @@ extension Agent {
     }
 
     private func summarise(at now: EventTime) {
-        summaryAlarm?.deadline = now + .seconds(3600)
+        summaryAlarm?.deadline = now + options.summaryInterval
         let report = report(at: now)
         log.summary(report.summary, fields: report.fields)
     }
 
-    private func answer(_ request: ControlRequest, _ writer: inout JSONWriter) throws(ControlError) {
+    private func answer(
+        _ request: ControlRequest, _ ticket: ControlTicket, _ writer: inout JSONWriter
+    ) throws(ControlError) {
         switch request.do {
+        case "endpoint" where request.action == "list":
+            report(at: loop.now).writeEndpoints(after: request.after, to: &writer)
+        case "endpoint", "quarantine": try orders.carryOut(request, ticket, at: loop.now)
+        case "flush": try flushes.flush(request, ticket, at: loop.now)
         case "status": report(at: loop.now).write(to: &writer)
         case "pace":
             let pace: Pace = request.moving.map { $0 ? .moving : .stationary } ?? .auto
@@ -358,7 +401,8 @@ extension Agent {
         default:
             throw ControlError(
                 "unknown-verb", "unknown verb \"\(request.do)\"",
-                hint: "this version knows: status, pace, engine, subscriber, boost, refresh, movement, power, odometer")
+                hint: "this version knows: status, endpoint, quarantine, flush, pace, engine, subscriber, boost, refresh, "
+                    + "movement, power, odometer")
         }
     }
 

@@ -122,6 +122,14 @@ public struct AgentLog {
             ["endpoint": endpoint, "failures": String(failures), "state": "ok"])
     }
 
+    /// - Parameter reason: why it is held; nil = it is not any more.
+    func linkHeld(endpoint: String, _ reason: String?) {
+        say(
+            .notice, MessageID.upload,
+            "upload to \(endpoint): \(reason ?? "the way out is no longer metered")",
+            ["endpoint": endpoint, "state": reason == nil ? "ok" : "held"])
+    }
+
     func uploaded(endpoint: String, batch: String, count: Int) {
         logger.debug("batch \(batch) of \(count) accepted", metadata: ["endpoint": .string(endpoint)])
     }

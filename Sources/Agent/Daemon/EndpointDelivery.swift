@@ -21,18 +21,21 @@ final class EndpointDelivery {
     /// The user's own, `Authorization` among them; never logged.
     private let headers: [UplinkRequest.Header]
     private let uplink: any Uplink
-    private let recorder: Recorder
-    private let log: AgentLog
-    private let loop: EventLoop
+    let recorder: Recorder
+    let log: AgentLog
+    let loop: EventLoop
     private var alarm: EventLoop.Alarm?
-    private var batch: Batch?
+    var batch: Batch?
     private var problem = RepeatGate()
-    private(set) var schedule: DeliverySchedule
+    var schedule: DeliverySchedule
+    var link: EndpointLink
     private(set) var counters = Counters()
     private(set) var lastSuccess: EventTime?
-    private(set) var lastProblem: String?
+    var lastProblem: String?
     /// Something about this endpoint changed that the status line shows.
     var changed: () -> Void = {}
+    /// It is about to form a batch: others may join.
+    var willForm: (EventTime) -> Void = { _ in }
     /// 0 ≤ x < 1, from the system's random source.
     private let jitter: () -> Double
 
@@ -50,6 +53,7 @@ final class EndpointDelivery {
         self.jitter = jitter
         settings = schedule.settings
         encoder = BatchEncoder(settings: schedule.settings, outbox: outbox)
+        link = EndpointLink(schedule.settings)
         alarm = loop.alarm { [unowned self] now in step(at: now) }
     }
 
@@ -77,6 +81,7 @@ final class EndpointDelivery {
     }
 
     func flush(at now: EventTime) {
+        link.gate.flushRequested(waiting: waiting)
         schedule.flushRequested(at: now)
         step(at: now)
     }
@@ -89,6 +94,10 @@ final class EndpointDelivery {
     /// Does what is due, and arms the alarm for what is due later.
     func step(at now: EventTime) {
         while true {
+            if case .shut(let until) = link.gate.opening(at: now) {
+                alarm?.deadline = until
+                return
+            }
             switch schedule.next(at: now) {
             case .form(let limit):
                 schedule.formRequested()
@@ -96,7 +105,7 @@ final class EndpointDelivery {
             case .reform(let limit):
                 if let batch {
                     recorder.settle(
-                        Settlement(endpoint: settings.name, batchID: batch.id, how: .released), at: now)
+                        Settlement(endpoint: settings.name, batchID: batch.id, how: .split), at: now)
                 }
                 batch = nil
                 schedule.formRequested()
@@ -113,6 +122,7 @@ final class EndpointDelivery {
     }
 
     private func form(_ limit: Int, at now: EventTime) {
+        willForm(now)
         recorder.form(
             FormRequest(endpoint: settings.name, limit: limit, sentMs: HostIdentity.wallClockMs()), at: now)
     }
@@ -129,6 +139,7 @@ final class EndpointDelivery {
         if !schedule.isForming, let depth = reply.depths.first(where: { $0.endpoint == settings.name }) {
             let inMemory = recorder.rows.count { wants($0.location) }
             schedule.waitingCorrected(to: depth.waiting + inMemory)
+            link.gate.waitingCorrected(to: waiting)
         }
         step(at: now)
     }
@@ -154,12 +165,14 @@ final class EndpointDelivery {
         let verdict = Verdict(outcome)
         let stateBefore = schedule.state
         let failuresBefore = schedule.failures
+        link.reached(outcome.peerAddress)
         counters.bytesSent += outcome.bytesSent
         counters.bytesReceived += outcome.bytesReceived
         if outcome.newConnection { counters.connections += 1 }
         schedule.attemptFinished(verdict, jitter: jitter(), at: now)
         if verdict == .accepted {
             counters.accepted += sent.rows.count
+            link.gate.settled(sent.rows.count)
             counters.batchesAccepted += 1
             lastSuccess = now
             lastProblem = nil

@@ -52,6 +52,7 @@ final class Recorder {
     private var settlements: [Settlement] = []
     private var states: [Commit.StateChange] = []
     private var forms: [FormRequest] = []
+    private var orders: [(order: QueueOrder, done: (OrderResult) -> Void)] = []
     private var windowEnds: EventTime?
     private var commitWanted = false
     private var waiters: [() -> Void] = []
@@ -64,13 +65,11 @@ final class Recorder {
     var rows: [NewRow] { ring.rows }
     /// The disk has refused the last commit.
     var isDiskBad: Bool { problem.isOpen }
-    /// The longest time from the submission of a commit to its answer.
-    private(set) var commitLatencyMax = Duration.zero
-    /// Live bytes of database and log.
-    var queueBytes: Int64 { latest.bytes }
     var recovery: Recovery { latest.recovery }
     private(set) var commits = 0
     private(set) var commitsFailed = 0
+    /// Seconds that the slowest commit took.
+    private(set) var slowestCommit = 0.0
     /// What retention removed since the start.
     private(set) var dropped = DropCounts()
     private(set) var latest: CommitReply
@@ -101,6 +100,9 @@ final class Recorder {
     var rowsMax: Int { settings.rowsMax }
     /// Rows in memory, those under way included.
     var held: Int { ring.count + (underWay?.held.count ?? 0) }
+
+    /// Bytes of the queue's files, the log beside it included.
+    var bytesOnDisk: Int { writer.bytesOnDisk }
 
     /// Takes a row; it reaches the disk with a later commit.
     func record(_ row: NewRow, at now: EventTime) {
@@ -136,6 +138,14 @@ final class Recorder {
         arm()
     }
 
+    /// Carries out an order with the commit that the end of the loop's turn makes.
+    /// - Parameter done: what became of it; a disk that refuses refuses the order, which is not tried again.
+    func order(_ order: QueueOrder, at now: EventTime, done: @escaping (OrderResult) -> Void) {
+        orders.append((order, done))
+        endWindow(by: now)
+        arm()
+    }
+
     /// Commits what is held, or as soon as the commit under way has ended.
     ///
     /// What is being sent from memory is waited for, a minute at most, unless somebody waits for `done`.
@@ -157,22 +167,29 @@ final class Recorder {
         let taken = ring.takeAll()
         let commit = Commit(
             rows: taken.map(\.row), trackerState: trackerState, sourceState: sourceState, settlements: settlements,
-            states: states, forms: forms, receiverMs: receiverMs())
+            states: states, orders: orders.map(\.order), forms: forms, receiverMs: receiverMs())
+        let answers = orders.map(\.done)
         underWay = (commit, taken)
         settlements = []
         states = []
         forms = []
+        orders = []
         windowEnds = nil
         commitWanted = false
         alarm?.deadline = nil
         let waiters = self.waiters
         self.waiters = []
+        let submitted = loop.now
         writer.submit(commit) { [unowned self] result in
             underWay = nil
-            commitLatencyMax = max(commitLatencyMax, loop.now.duration(since: now))
+            slowestCommit = max(slowestCommit, loop.now.seconds(since: submitted))
             switch result {
-            case .success(let reply): succeeded(reply, commit)
-            case .failure(let error): failed(error, commit, taken)
+            case .success(let reply):
+                succeeded(reply, commit)
+                for (result, answer) in zip(reply.orders, answers) { answer(result) }
+            case .failure(let error):
+                failed(error, commit, taken)
+                for answer in answers { answer(.refused(error.description)) }
             }
             for waiter in waiters { waiter() }
             // What was recorded while the commit was under way waits for an alarm that nobody has set yet.

@@ -36,10 +36,8 @@ struct StatusReport {
         if let error = recorder.lastError { problems.append(error.description) }
         for delivery in deliveries {
             if let problem = delivery.lastProblem { problems.append("\(delivery.settings.name): \(problem)") }
-            if delivery.schedule.state == .rebind {
-                problems.append(
-                    "\(delivery.settings.name): base_url or device changed while locations waited for the old one; held until the old value is back"
-                )
+            if delivery.schedule.state != .active || delivery.lastProblem != nil, let advice = advice(delivery) {
+                problems.append("\(delivery.settings.name): \(delivery.schedule.state.word): \(advice)")
             }
         }
         return problems
@@ -101,18 +99,19 @@ struct StatusReport {
         writer.field("line", line)
         writer.key("problems")
         writer.beginArray()
-        for problem in problems { writer.value(problem) }
+        for problem in problems.prefix(Self.problemsMax) { writer.value(Self.shortened(problem)) }
         writer.endArray()
         writer.field("uptime_s", seconds(startedAt), places: 1)
         writer.field("wakeups", wakeups)
         motion(&writer)
         source(&writer)
         queue(&writer)
-        writer.key("endpoints")
-        writer.beginArray()
-        for delivery in deliveries { endpoint(delivery, &writer) }
-        writer.endArray()
+        writeEndpoints(to: &writer)
     }
+
+    private static let problemsMax = 20
+    /// Names of many trackables would fill the frame: they get what is left below so many bytes.
+    private static let trackablesBytesMax = 28_000
 
     private func motion(_ writer: inout JSONWriter) {
         let snapshot = pipeline.tracker.snapshot
@@ -140,9 +139,10 @@ struct StatusReport {
         writer.field("subscribers_refused", counters.subscribersRefused)
         snapshot.writeEngine(to: &writer)
         geofences(snapshot, counters, &writer)
+        writer.field("trackables", snapshot.trackables.count)
         writer.key("resolutions")
         writer.beginObject()
-        for trackable in snapshot.trackables {
+        for trackable in snapshot.trackables where writer.bytes.count < Self.trackablesBytesMax {
             writer.key(trackable.id)
             writer.beginObject()
             trackable.write(to: &writer)
@@ -226,10 +226,10 @@ struct StatusReport {
         writer.field("ram_ring_depth", recorder.held)
         writer.field("ram_ring_dropped", recorder.ringDropped)
         writer.field("sent_from_ram", recorder.sentFromRAM)
-        writer.field("queue_bytes", recorder.queueBytes)
+        writer.field("queue_bytes", recorder.bytesOnDisk)
         writer.field("commits", recorder.commits)
+        writer.field("commit_latency_s", recorder.slowestCommit, places: 3)
         writer.field("commit_failed", recorder.commitsFailed)
-        writer.field("commit_latency_s", recorder.commitLatencyMax.inSeconds, places: 3)
         writer.field("dropped_oldest", recorder.dropped.oldest)
         writer.field("dropped_newest", recorder.dropped.newest)
         writer.field("thinned", recorder.dropped.thinned)
@@ -240,33 +240,6 @@ struct StatusReport {
         writer.field("salvage_inversions", recorder.recovery.inversions)
         writer.field("last_seq", recorder.latest.lastSeq)
         writer.field("disk_error", recorder.lastError?.description)
-        writer.endObject()
-    }
-
-    private func endpoint(_ delivery: EndpointDelivery, _ writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.field("name", delivery.settings.name)
-        writer.field("state", delivery.schedule.state.word)
-        writer.field("reason", delivery.schedule.state.reason)
-        writer.field("waiting", delivery.waiting)
-        writer.field("requests", delivery.counters.requests)
-        writer.field("acked", delivery.counters.accepted)
-        writer.field("batches", delivery.counters.batchesAccepted)
-        writer.field("connections", delivery.counters.connections)
-        writer.field("bytes_sent", delivery.counters.bytesSent)
-        writer.field("bytes_received", delivery.counters.bytesReceived)
-        writer.field("consecutive_failures", delivery.schedule.failures)
-        writer.field("last_success_age_s", seconds(delivery.lastSuccess), places: 1)
-        writer.field(
-            "next_attempt_s", delivery.schedule.nextAttemptAt.map { max(0, $0.seconds(since: now)) }, places: 1)
-        writer.field("problem", delivery.lastProblem)
-        writer.key("failed")
-        writer.beginObject()
-        for (word, count) in delivery.counters.failed.sorted(by: { $0.key < $1.key }) {
-            writer.key(word)
-            writer.value(Int64(count))
-        }
-        writer.endObject()
         writer.endObject()
     }
 }

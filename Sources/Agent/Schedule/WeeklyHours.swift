@@ -1,3 +1,5 @@
+import Delivery
+
 /// Hours of a week by the clock on the wall: `mon-fri 08:00-18:00`.
 public struct WeeklyHours: Hashable, Sendable {
     /// As written; hours that any of them names.

@@ -16,6 +16,8 @@ CURLcode waypost_curl_set_debug_function(CURL *easy, curl_debug_callback functio
 CURLcode waypost_curl_set_opensocket_function(CURL *easy, curl_opensocket_callback function);
 
 CURLcode waypost_curl_get_long(CURL *easy, CURLINFO info, long *value);
+/// The text belongs to the handle.
+CURLcode waypost_curl_get_text(CURL *easy, CURLINFO info, char **value);
 CURLcode waypost_curl_get_offset(CURL *easy, CURLINFO info, curl_off_t *value);
 
 CURLMcode waypost_curl_multi_set_long(CURLM *multi, CURLMoption option, long value);

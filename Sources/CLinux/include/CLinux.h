@@ -27,5 +27,9 @@ int waypost_tty_exclusive(int fd);
 int waypost_tty_shared(int fd);
 /// f_type of fstatfs(2), the magic number of the file system that holds the file; -1 and errno on failure.
 int64_t waypost_filesystem_magic(int fd);
+/// A netlink socket (SOCK_NONBLOCK, SOCK_CLOEXEC) that hears of links, addresses and routes; -1 and errno on failure.
+int waypost_rtnetlink(void);
+/// Reads and throws away what waits; the number of messages, or -1 when some were lost.
+int waypost_rtnetlink_drain(int fd);
 
 #endif

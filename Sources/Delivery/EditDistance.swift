@@ -1,5 +1,5 @@
 /// Letters to add, drop, replace or swap with a neighbour (optimal string alignment) to turn one word into the other.
-func editDistance(_ a: some StringProtocol, _ b: some StringProtocol) -> Int {
+package func editDistance(_ a: some StringProtocol, _ b: some StringProtocol) -> Int {
     let a = Array(a.utf8), b = Array(b.utf8)
     var before = [Int](repeating: 0, count: b.count + 1)
     var above = Array(0...b.count)
@@ -18,7 +18,7 @@ func editDistance(_ a: some StringProtocol, _ b: some StringProtocol) -> Int {
 /// The word that was probably meant; nil when none is near. Of equally near words the first wins.
 ///
 /// Case, `_` and `-` cost nothing beside letters: `batch-size` is `batch_size`.
-func nearest<Words: Sequence>(_ word: String, in words: Words) -> String? where Words.Element == String {
+package func nearest<Words: Sequence>(_ word: String, in words: Words) -> String? where Words.Element == String {
     guard word.utf8.count <= 64 else { return nil }
     let bare = word.withoutSeparators
     var best: (word: String, distance: Int, bareDistance: Int)?

@@ -1,0 +1,98 @@
+import Delivery
+import Outbox
+import Positioning
+
+/// Takes `flush` in the running daemon: everything to disk, and out without waiting for a window.
+final class FlushDesk {
+    /// Somebody waits for the uploads of a flush.
+    private struct Waiter {
+        var ticket: ControlTicket
+        var until: EventTime
+        var goals: [Goal]
+    }
+
+    private struct Goal {
+        var delivery: EndpointDelivery
+        /// Rows that waited when the flush was asked for.
+        var wanted: Int
+        var acceptedBefore: Int
+
+        /// Nothing more will come of the flush by itself soon.
+        func isReached(at now: EventTime) -> Bool {
+            let schedule = delivery.schedule
+            if delivery.waiting == 0 || delivery.awaitsOperator || !delivery.maySend(at: now) { return true }
+            if delivery.counters.accepted - acceptedBefore >= wanted { return true }
+            return schedule.nextAttemptAt.map { $0 > now } ?? false
+        }
+    }
+
+    private let pipeline: Pipeline
+    private let recorder: Recorder
+    private let deliveries: [EndpointDelivery]
+    private let loop: EventLoop
+    private var waiters: [Waiter] = []
+    private var alarm: EventLoop.Alarm?
+
+    init(pipeline: Pipeline, recorder: Recorder, deliveries: [EndpointDelivery], loop: EventLoop) {
+        self.pipeline = pipeline
+        self.recorder = recorder
+        self.deliveries = deliveries
+        self.loop = loop
+        alarm = loop.alarm { [unowned self] now in uploadEnded(at: now) }
+    }
+
+    /// `{"do":"flush","commit":true,"panic":true}`.
+    func flush(_ request: ControlRequest, _ ticket: ControlTicket, at now: EventTime) throws(ControlError) {
+        if request.panic == true {
+            let refused = pipeline.tracker.counters.panicsRefused
+            pipeline.handle(.panicRequested, at: now)
+            if pipeline.tracker.counters.panicsRefused > refused {
+                throw ControlError(
+                    "no-position", "no position is known yet, so no panic can be recorded",
+                    hint: "`waypost status` tells what the receiver does")
+            }
+        }
+        let goals = deliveries.map {
+            Goal(delivery: $0, wanted: $0.waiting, acceptedBefore: $0.counters.accepted)
+        }
+        for delivery in deliveries { delivery.flush(at: now) }
+        ticket.postpone()
+        recorder.commit(at: now) { [unowned self] in
+            if let error = recorder.lastError {
+                return ticket.finish { (_) throws(ControlError) in
+                    throw ControlError("disk", error.description, hint: "the locations are held in memory")
+                }
+            }
+            if request.commit == true {
+                return ticket.finish { $0.field("waiting", recorder.latest.rows) }
+            }
+            waiters.append(Waiter(ticket: ticket, until: now + ControlTicket.patience, goals: goals))
+            uploadEnded(at: loop.now)
+        }
+    }
+
+    /// An attempt ended somewhere: whose flush is done now?
+    func uploadEnded(at now: EventTime) {
+        guard !waiters.isEmpty else { return }
+        let done = waiters.filter { waiter in
+            waiter.until <= now || waiter.goals.allSatisfy { $0.isReached(at: now) }
+        }
+        waiters.removeAll { waiter in done.contains { $0.ticket === waiter.ticket } }
+        alarm?.deadline = waiters.map(\.until).min()
+        for waiter in done { waiter.ticket.finish { Self.write(waiter.goals, to: &$0) } }
+    }
+
+    private static func write(_ goals: [Goal], to writer: inout JSONWriter) {
+        writer.key("endpoints")
+        writer.beginArray()
+        for goal in goals where writer.bytes.count < ControlFrame.bytesFilled {
+            writer.beginObject()
+            writer.field("name", goal.delivery.settings.name)
+            writer.field("accepted", goal.delivery.counters.accepted - goal.acceptedBefore)
+            writer.field("waiting", goal.delivery.waiting)
+            writer.field("problem", goal.delivery.lastProblem ?? goal.delivery.link.holdReason)
+            writer.endObject()
+        }
+        writer.endArray()
+    }
+}

@@ -1,0 +1,62 @@
+import Delivery
+import Glibc
+import Outbox
+import Positioning
+
+/// Takes the orders of operators in the running daemon: hands them to the recorder, and answers when the disk has.
+final class OperatorDesk {
+    private let recorder: Recorder
+    private let deliveries: [EndpointDelivery]
+
+    init(recorder: Recorder, deliveries: [EndpointDelivery]) {
+        self.recorder = recorder
+        self.deliveries = deliveries
+    }
+
+    /// `{"do":"endpoint","action":"bind","endpoint":"main","force":true}`,
+    /// `{"do":"quarantine","action":"retry","endpoint":"main","ids":[7,8]}`.
+    func carryOut(_ request: ControlRequest, _ ticket: ControlTicket, at now: EventTime) throws(ControlError) {
+        let orders = try OperatorOrders(
+            request, endpoints: deliveries.map(\.settings), depths: depths)
+        if orders.needsOwner { try requireOwner(ticket) }
+        if let name = orders.resumes {
+            deliveries.first { $0.settings.name == name }?.resumed(at: now)
+            return
+        }
+        ticket.postpone()
+        var results: [OrderResult] = []
+        for order in orders.queue {
+            recorder.order(order, at: now) { [unowned self] result in
+                results.append(result)
+                guard results.count == orders.queue.count else { return }
+                ended(orders, results)
+                ticket.finish { (writer) throws(ControlError) in try OperatorOrders.write(results, to: &writer) }
+            }
+        }
+    }
+
+    /// A state that has just changed reaches the disk a moment later.
+    private var depths: [EndpointDepth] {
+        recorder.latest.depths.map { depth in
+            var depth = depth
+            if let delivery = deliveries.first(where: { $0.settings.name == depth.endpoint }) {
+                depth.state = delivery.schedule.state
+            }
+            return depth
+        }
+    }
+
+    private func ended(_ orders: OperatorOrders, _ results: [OrderResult]) {
+        guard let name = orders.rebinds, case .done = results.last,
+            let depth = recorder.latest.depths.first(where: { $0.endpoint == name })
+        else { return }
+        deliveries.first { $0.settings.name == name }?.rebound(depth)
+    }
+
+    private func requireOwner(_ ticket: ControlTicket) throws(ControlError) {
+        guard ticket.peer == 0 || ticket.peer == Int64(geteuid()) else {
+            throw ControlError(
+                "not-permitted", "this is for root and for the user that the daemon runs as", hint: "try it with sudo")
+        }
+    }
+}

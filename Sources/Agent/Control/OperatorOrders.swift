@@ -1,0 +1,176 @@
+import Delivery
+import Outbox
+
+/// What an operator wants done with an endpoint or with the rows of the quarantine: judged by the same rules whether a
+/// daemon holds the queue or nobody does.
+struct OperatorOrders: Hashable {
+    /// In the order in which they are carried out, all in one commit.
+    var queue: [QueueOrder] = []
+    /// The endpoint whose pause or stop ends.
+    var resumes: String?
+    /// The endpoint whose rows get another binding, or none.
+    var rebinds: String?
+    /// Rows may be lost to somebody: for root and for the owner of the daemon alone.
+    var needsOwner = false
+
+    /// - Parameters:
+    ///   - endpoints: the configured ones.
+    ///   - depths: what the queue says of them.
+    /// - Throws: `ControlError` that says what to do instead.
+    init(
+        _ request: ControlRequest, endpoints: [EndpointSettings], depths: [EndpointDepth]
+    ) throws(ControlError) {
+        switch (request.do, request.action) {
+        case ("endpoint", "bind"): try bind(request, endpoints, depths)
+        case ("endpoint", "resume"): try resume(request, endpoints, depths)
+        case ("endpoint", "drop"): try drop(request, endpoints, depths)
+        case ("quarantine", "retry"):
+            let (endpoint, ids) = try Self.rows(request, endpoints)
+            queue = [.retryQuarantined(endpoint: endpoint, ids: ids)]
+        case ("quarantine", "drop"):
+            let (endpoint, ids) = try Self.rows(request, endpoints)
+            queue = [.dropQuarantined(endpoint: endpoint, ids: ids)]
+            needsOwner = true
+        default:
+            throw ControlError(
+                "bad-request", "unknown action \"\(request.action?.prefix(40) ?? "")\" of \(request.do)",
+                hint: request.do == "endpoint" ? "list, bind, resume, drop" : "retry, drop")
+        }
+    }
+
+    private mutating func bind(
+        _ request: ControlRequest, _ endpoints: [EndpointSettings], _ depths: [EndpointDepth]
+    ) throws(ControlError) {
+        let (settings, depth) = try Self.endpoint(request.endpoint, endpoints, depths)
+        let name = settings.name
+        switch depth.state {
+        case .taken: break
+        case .rebind:
+            let waiting = depth.waiting + depth.inFlight
+            guard waiting > 0, Self.anotherIdentity(depth.boundTo, than: settings) else { break }
+            guard request.force == true else {
+                throw ControlError(
+                    "unreported-data",
+                    "\(waiting) locations of another device or asset wait for endpoint \"\(name)\"",
+                    hint: "waypost endpoint drop \(name) gives them up; bind \(name) --force "
+                        + Self.fate(settings.onCollision) + "; or put the old device or asset_id back")
+            }
+            switch settings.onCollision {
+            case .keep: break
+            case .quarantine:
+                queue.append(.quarantine(endpoint: name, Refusal(reason: "rebound")))
+            case .clear: queue.append(.clear(endpoint: name))
+            }
+        case .active, .paused, .stopped:
+            throw ControlError(
+                "nothing-to-bind", "endpoint \"\(name)\" has its binding",
+                hint: depth.state == .active ? nil : "waypost endpoint resume \(name) ends a pause or a stop")
+        }
+        queue.append(.bind(endpoint: name))
+        rebinds = name
+        needsOwner = true
+    }
+
+    private mutating func resume(
+        _ request: ControlRequest, _ endpoints: [EndpointSettings], _ depths: [EndpointDepth]
+    ) throws(ControlError) {
+        let (settings, depth) = try Self.endpoint(request.endpoint, endpoints, depths)
+        switch depth.state {
+        case .active, .paused, .stopped: resumes = settings.name
+        case .taken, .rebind:
+            throw ControlError(
+                "refused", "endpoint \"\(settings.name)\" waits for a binding, not for a resume",
+                hint: "waypost endpoint bind \(settings.name), or drop \(settings.name)")
+        }
+    }
+
+    private mutating func drop(
+        _ request: ControlRequest, _ endpoints: [EndpointSettings], _ depths: [EndpointDepth]
+    ) throws(ControlError) {
+        let (settings, depth) = try Self.endpoint(request.endpoint, endpoints, depths)
+        guard depth.state == .rebind || depth.state == .taken else {
+            throw ControlError(
+                "refused", "no rows of an old binding wait for endpoint \"\(settings.name)\"",
+                hint: "drop gives up rows only while the endpoint is held as taken or rebind")
+        }
+        queue = [.drop(endpoint: settings.name)]
+        rebinds = settings.name
+        needsOwner = true
+    }
+}
+
+extension OperatorOrders {
+    private static func fate(_ rule: EndpointSettings.OnCollision) -> String {
+        switch rule {
+        case .keep: "sends them under the new name"
+        case .quarantine: "puts them into quarantine"
+        case .clear: "deletes them"
+        }
+    }
+
+    /// Where only the address changed, the rows are those of the same asset.
+    private static func anotherIdentity(_ fingerprint: String?, than settings: EndpointSettings) -> Bool {
+        func identity(_ fingerprint: String) -> Substring {
+            fingerprint.drop { $0 != "\n" }
+        }
+        guard let fingerprint else { return false }
+        return identity(fingerprint) != identity(settings.fingerprint)
+    }
+
+    private static func endpoint(
+        _ wanted: String?, _ endpoints: [EndpointSettings], _ depths: [EndpointDepth]
+    ) throws(ControlError) -> (EndpointSettings, EndpointDepth) {
+        let settings = try configured(wanted, endpoints)
+        guard let depth = depths.first(where: { $0.endpoint == settings.name }) else {
+            throw ControlError(
+                "refused", "endpoint \"\(settings.name)\" has no rows of its own",
+                hint: settings.backupFor.map { "it stands in for \"\($0)\": name that one" })
+        }
+        return (settings, depth)
+    }
+
+    private static func configured(
+        _ wanted: String?, _ endpoints: [EndpointSettings]
+    ) throws(ControlError) -> EndpointSettings {
+        let names = endpoints.prefix(20).map(\.name).joined(separator: ", ")
+        if let wanted {
+            if let found = endpoints.first(where: { $0.name == wanted }) { return found }
+            throw ControlError("unknown-endpoint", "no endpoint \"\(wanted.prefix(40))\"", hint: "there is: \(names)")
+        }
+        guard let only = endpoints.first, endpoints.count == 1 else {
+            throw ControlError("endpoint-missing", "no endpoint is named", hint: "there is: \(names)")
+        }
+        return only
+    }
+
+    /// All is an order of its own: a forgotten number is not to mean every row.
+    private static func rows(
+        _ request: ControlRequest, _ endpoints: [EndpointSettings]
+    ) throws(ControlError) -> (endpoint: String?, ids: [Int64]) {
+        let endpoint = request.endpoint
+        let ids = request.ids ?? []
+        guard ids.isEmpty == (request.all == true) else {
+            throw ControlError(
+                "bad-request", ids.isEmpty ? "no row is named" : "rows are named beside all",
+                hint: "--id N of `waypost quarantine list`, or --all")
+        }
+        return (endpoint, ids)
+    }
+
+    /// What became of `queue`; the last order is the one that was asked for.
+    static func write(_ results: [OrderResult], to writer: inout JSONWriter) throws(ControlError) {
+        for result in results {
+            if case .refused(let reason) = result { throw ControlError("refused", reason) }
+        }
+        var rows = 0
+        var (first, last): (Int64?, Int64?)
+        for case .done(let count, let from, let through) in results {
+            rows += count
+            first = [first, from].compactMap { $0 }.min()
+            last = [last, through].compactMap { $0 }.max()
+        }
+        writer.field("rows", rows)
+        writer.field("first_seq", first)
+        writer.field("last_seq", last)
+    }
+}

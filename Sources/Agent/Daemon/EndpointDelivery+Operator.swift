@@ -1,0 +1,61 @@
+import Delivery
+import Outbox
+import Positioning
+
+// The way out, the company of other endpoints, and what an operator did.
+extension EndpointDelivery {
+    /// Whether the link lets it send, whatever is due.
+    func maySend(at now: EventTime) -> Bool { link.gate.opening(at: now) == .open }
+
+    /// After `shutdown`: there is nothing left to do or to wait for.
+    var isShutDown: Bool { schedule.isShutDown || link.gate.isHeldByLink }
+
+    /// Links, addresses or routes of this host may have changed.
+    func linksChanged(at now: EventTime) {
+        let reason = link.holdReason
+        guard link.look() else { return }
+        if link.holdReason != reason { log.linkHeld(endpoint: settings.name, link.holdReason) }
+        // Another way than the one that failed.
+        if link.wayOut != nil { schedule.linkChanged(at: now) }
+        changed()
+        step(at: now)
+    }
+
+    /// This host has just started, perhaps together with a fleet: what waits from before goes out a moment later.
+    func startedWithHost(jitter: Double, at now: EventTime) {
+        guard waiting > 0 else { return }
+        link.gate.startedWithBacklog(window: settings.batchWindow, jitter: jitter, at: now)
+    }
+
+    /// Another endpoint forms a batch: forms one too when its own window ends soon.
+    func mayJoin(at now: EventTime) {
+        guard batch == nil, !schedule.isForming, schedule.state == .active, maySend(at: now),
+            case .wait(let ends) = schedule.next(at: now),
+            SendAlignment.joins(windowEnds: ends, window: settings.batchWindow, at: now)
+        else { return }
+        schedule.flushRequested(at: now)
+        step(at: now)
+    }
+
+    /// An operator ended a pause or a stop.
+    func resumed(at now: EventTime) {
+        schedule.resumed(at: now)
+        recorder.stateChanged(.init(endpoint: settings.name, state: schedule.state), at: now)
+        lastProblem = nil
+        changed()
+        step(at: now)
+    }
+
+    /// An operator gave its rows another binding, or none: from now on the queue's word counts.
+    func rebound(_ depth: EndpointDepth) {
+        let now = loop.now
+        let inMemory = recorder.rows.count { wants($0.location) }
+        batch = nil
+        // A batch that is still there is handed out again when one is asked for.
+        schedule = DeliverySchedule(
+            settings: settings, state: depth.state, waiting: depth.waiting + depth.inFlight + inMemory, at: now)
+        lastProblem = nil
+        changed()
+        step(at: now)
+    }
+}

@@ -1,0 +1,249 @@
+import Positioning
+
+extension EndpointSettings {
+    /// How many rows at most a plan looks at for so many rows in a batch: rows of several trackables may alternate, and of
+    /// superseded ones many go at once.
+    public func planningDepth(limit: Int) -> Int {
+        let depth = rowsPerRequest(limit)
+        if delivery == .latest { return max(depth, 256) }
+        return profile.gathersTrackables ? depth.multipliedReportingOverflow(by: 4).partialValue : depth
+    }
+
+    /// Decides about the oldest unsent rows. The same rows always give the same plan.
+    ///
+    /// - Parameters:
+    ///   - rows: oldest first, at most `planningDepth(limit:)`.
+    ///   - limit: most rows of a batch; the profile's own limits hold as well.
+    ///   - isEnd: no row waits behind these.
+    ///   - receiverMs: newest trusted time of the receiver, Unix milliseconds; nil = unknown, and nothing expires.
+    public func plan(_ rows: [QueuedLocation], limit: Int, isEnd: Bool, receiverMs: Int64?) -> BatchPlan {
+        let compiled = profile.compiled
+        let presented = compiled.parts.geofenceActions == nil ? rows : rows.map(compiled.presented)
+        var planner = BatchPlanner(settings: self, rows: presented, limit: rowsPerRequest(limit), isEnd: isEnd)
+        return planner.plan(oldestMs: oldestMs(receiverMs))
+    }
+
+    private func rowsPerRequest(_ limit: Int) -> Int {
+        min(max(1, limit), profile.maxRecords ?? .max, 1 << 20)
+    }
+
+    /// Plain fixes before that are too old.
+    private func oldestMs(_ receiverMs: Int64?) -> Int64? {
+        guard let receiverMs, let maxAge else { return nil }
+        let (oldest, overflow) = receiverMs.subtractingReportingOverflow(maxAge.milliseconds)
+        return overflow ? nil : oldest
+    }
+}
+
+private struct BatchPlanner {
+    let settings: EndpointSettings
+    /// As the receiver is told of them.
+    let rows: [QueuedLocation]
+    let limit: Int
+    let isEnd: Bool
+    private let compiled: CompiledProfile
+    /// For values of single rows only.
+    private let scene: RenderScene
+    private var plan = BatchPlan()
+
+    init(settings: EndpointSettings, rows: [QueuedLocation], limit: Int, isEnd: Bool) {
+        self.settings = settings
+        self.rows = rows
+        self.limit = limit
+        self.isEnd = isEnd
+        compiled = settings.profile.compiled
+        scene = RenderScene(settings, RenderContext(), Batch(endpoint: settings.name, id: "", rows: [], sentMs: nil))
+    }
+
+    mutating func plan(oldestMs: Int64?) -> BatchPlan {
+        var end = rows.count
+        var sendable: [Int] = []
+        for index in rows.indices {
+            if let why = unsendable(rows[index], oldestMs) {
+                plan.settled.append((index, why))
+            } else {
+                sendable.append(index)
+            }
+        }
+        if settings.delivery == .latest { end = supersede(&sendable) }
+        if settings.profile.gathersTrackables { end = cut(&sendable, end) }
+        var batches = settings.profile.gathersTrackables ? gathered(sendable) : runs(sendable)
+        // What could still grow waits for more, unless nothing else would go.
+        if !isEnd, !settings.profile.gathersTrackables, batches.count > 1, let last = batches.last, !isFull(last) {
+            end = min(end, last[0])
+            batches.removeLast()
+        }
+        plan.batches = batches
+        plan.settled.removeAll { $0.index >= end }
+        plan.settled.sort { $0.index < $1.index }
+        plan.consumed = end
+        return plan
+    }
+
+    private func unsendable(_ row: QueuedLocation, _ oldestMs: Int64?) -> BatchPlan.Settled? {
+        if compiled.choice(for: row) == .skip { return .skipped }
+        if let oldestMs, row.isPlain, row.location.time.milliseconds < oldestMs { return .expired }
+        for name in compiled.parts.require where scene.value(name, of: row) == nil { return .unfit(name.rawValue) }
+        // Known to be there but for rows that no trackable selected.
+        if settings.profile.gathersTrackables || compiled.parts.shared.contains(.trackable),
+            row.location.trackable == nil
+        {
+            return .unfit(RecordName.trackable.rawValue)
+        }
+        for limit in compiled.parts.limits {
+            guard let value = scene.value(limit.name, of: row), let key = limit.rule.broken(by: value) else { continue }
+            return .refused(rule: "limits.\(limit.name.rawValue).\(key)")
+        }
+        for name in compiled.parts.shared {
+            guard let word = row.word(name), word.utf8.contains(where: \.breaksHeader) else { continue }
+            return .refused(rule: "headers")
+        }
+        return nil
+    }
+
+    /// Plain fixes with a later row are superseded.
+    ///
+    /// - Returns: how many rows are dealt with: while more wait behind, the newest plain fixes are not known to be newest.
+    private mutating func supersede(_ sendable: inout [Int]) -> Int {
+        var hasLater: Set<String?> = []
+        var newest: Set<Int> = []
+        var kept: [Int] = []
+        for index in sendable.reversed() {
+            let row = rows[index]
+            let thing = compiled.parts.namesTrackable ? row.location.trackable : nil
+            let isNewest = hasLater.insert(thing).inserted
+            if isNewest || !row.isPlain {
+                kept.append(index)
+                if isNewest, row.isPlain { newest.insert(index) }
+            } else {
+                plan.settled.append((index, .superseded))
+            }
+        }
+        kept.reverse()
+        var end = rows.count
+        // What comes after a fix that waits, waits too; so a fix waits only where nothing that is decided comes after it.
+        while !isEnd, kept.count > 1, let last = kept.last, newest.contains(last) {
+            end = last
+            kept.removeLast()
+        }
+        if !isEnd, kept.count == 1, let last = kept.last, newest.contains(last), last > 0 {
+            end = last
+            kept.removeLast()
+        }
+        sendable = kept
+        return end
+    }
+
+    /// Neighbours with one template, as many as fit a request.
+    private mutating func runs(_ sendable: [Int]) -> [[Int]] {
+        var batches: [[Int]] = []
+        var run: [Int] = []
+        var choice: CompiledProfile.Choice?
+        for index in sendable {
+            let own = compiled.choice(for: rows[index])
+            if own != choice, !run.isEmpty {
+                batches += fitting(run)
+                run = []
+            }
+            choice = own
+            run.append(index)
+        }
+        return batches + fitting(run)
+    }
+
+    /// Takes no more than fills a batch of the trackable that has the oldest row.
+    private func cut(_ sendable: inout [Int], _ end: Int) -> Int {
+        guard let first = sendable.first else { return end }
+        var count = 0
+        for (position, index) in sendable.enumerated()
+        where rows[index].location.trackable == rows[first].location.trackable {
+            count += 1
+            guard count == limit else { continue }
+            sendable.removeSubrange((position + 1)...)
+            return index + 1
+        }
+        return end
+    }
+
+    /// One trackable to a batch, in the order of their oldest rows.
+    private mutating func gathered(_ sendable: [Int]) -> [[Int]] {
+        var order: [String?] = []
+        var indices: [String?: [Int]] = [:]
+        for index in sendable {
+            let trackable = rows[index].location.trackable
+            if indices[trackable] == nil { order.append(trackable) }
+            indices[trackable, default: []].append(index)
+        }
+        return order.flatMap { runs(indices[$0] ?? []) }.sorted { $0[0] < $1[0] }
+    }
+
+    /// Cuts a run into batches that keep the limits of rows and bytes.
+    private mutating func fitting(_ run: [Int]) -> [[Int]] {
+        var batches: [[Int]] = []
+        var rest = run[...]
+        while !rest.isEmpty {
+            let candidates = Array(rest.prefix(limit))
+            let count = fittingCount(candidates)
+            if count == 0 {
+                plan.settled.append((candidates[0], .refused(rule: "max_bytes")))
+                rest = rest.dropFirst()
+            } else {
+                batches.append(Array(candidates.prefix(count)))
+                rest = rest.dropFirst(count)
+            }
+        }
+        return batches
+    }
+
+    /// How many of the candidates fit `max_bytes`: no more than a rendering for each halving, and mostly none at all.
+    private func fittingCount(_ candidates: [Int]) -> Int {
+        guard !candidates.isEmpty else { return 0 }
+        let bound = settings.sizeBound(of: candidates.lazy.map { rows[$0] })
+        if bound <= settings.profile.maxBytes || fits(candidates, candidates.count) { return candidates.count }
+        // So many fit, and so many do not.
+        var good = 0
+        var bad = candidates.count
+        while bad - good > 1 {
+            let middle = good + (bad - good) / 2
+            if fits(candidates, middle) { good = middle } else { bad = middle }
+        }
+        return good
+    }
+
+    private func fits(_ candidates: [Int], _ count: Int) -> Bool {
+        settings.measuredSize(of: candidates.prefix(count).map { rows[$0] }) <= settings.profile.maxBytes
+    }
+
+    private func isFull(_ batch: [Int]) -> Bool { batch.count >= limit }
+}
+
+extension QueuedLocation {
+    /// A newer one can stand for it.
+    fileprivate var isPlain: Bool { location.event == .none || location.event == .heartbeat }
+}
+
+extension EndpointSettings {
+    /// Bytes of the body that these rows make. Ids are reckoned as long as they can be, since they are not made yet.
+    fileprivate func measuredSize(of rows: [QueuedLocation]) -> Int {
+        let id = "00000000-\(name)-\(rows.first?.seq ?? 0)-\(rows.last?.seq ?? 0)-g99"
+        let batch = Batch(
+            endpoint: name, id: id, rows: rows, sentMs: 1_700_000_000_000, outbox: [UInt8](repeating: 0, count: 16),
+            newest: profile.usesNewest ? rows.last : nil)
+        let context = RenderContext(
+            identify: { _, _ in "00000000-0000-8000-8000-000000000000" })
+        return request(for: batch, in: context).body.count
+    }
+
+    /// Surely not less than the body of these rows, without rendering it.
+    fileprivate func sizeBound(of rows: some Sequence<QueuedLocation>) -> Int {
+        let compiled = profile.compiled
+        // Texts of endpoint and batch: a batch id is made of the endpoint's name and two numbers.
+        let own = max(device.utf8.count, baseURL.utf8.count, name.utf8.count + 64)
+        var bound = compiled.boundOfFrame.bytes(longest: own)
+        for row in rows {
+            let more = compiled.boundOfRow.bytes(longest: max(own, row.longestText))
+            bound = bound.addingReportingOverflow(more).overflow ? .max : bound + more
+        }
+        return bound
+    }
+}

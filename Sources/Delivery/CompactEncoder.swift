@@ -1,0 +1,156 @@
+/// A column of the compact encoding.
+struct CompactColumn: Hashable, Sendable {
+    enum Kind: Hashable, Sendable {
+        /// Rounded to `decimals`, then differences.
+        case number(decimals: Int)
+        case flag
+        case text
+    }
+    /// Whose values it holds.
+    var name: RecordName
+    /// Its name on the wire.
+    var title: String
+    var kind: Kind
+    /// There even when all rows are nil or equal to what a reader would assume.
+    var isMandatory = false
+
+    init(_ name: RecordName, _ kind: Kind, title: String? = nil, isMandatory: Bool = false) {
+        self.name = name
+        self.kind = kind
+        self.title = title ?? name.rawValue
+        self.isMandatory = isMandatory
+    }
+
+    /// In every body, in this order.
+    static let standard = [
+        CompactColumn(.seq, .number(decimals: 0), isMandatory: true),
+        CompactColumn(.timeMs, .number(decimals: 0), title: "time", isMandatory: true),
+        CompactColumn(.lat, .number(decimals: 6), isMandatory: true),
+        CompactColumn(.lon, .number(decimals: 6), isMandatory: true),
+        CompactColumn(.accuracy, .number(decimals: 1)),
+        CompactColumn(.speedMPS, .number(decimals: 1), title: "speed"),
+        CompactColumn(.bearing, .number(decimals: 0)),
+        CompactColumn(.altitude, .number(decimals: 0)),
+        CompactColumn(.moving, .flag),
+        CompactColumn(.event, .text),
+        CompactColumn(.trackable, .text),
+        CompactColumn(.geofenceID, .text),
+        CompactColumn(.geofenceName, .text),
+        CompactColumn(.geofenceAction, .text),
+        CompactColumn(.geofenceSource, .text),
+    ]
+
+    /// Where `columns` asks for them, in the order in which it does.
+    static let further = [
+        CompactColumn(.odometer, .number(decimals: 0)),
+        CompactColumn(.batteryPct, .number(decimals: 0)),
+        CompactColumn(.altitudeHAE, .number(decimals: 0)),
+        CompactColumn(.satellites, .number(decimals: 0)),
+        CompactColumn(.charging, .flag),
+        CompactColumn(.externalPower, .flag),
+        CompactColumn(.simulated, .flag),
+        CompactColumn(.reason, .text),
+        CompactColumn(.quality, .text),
+        CompactColumn(.fixMode, .text),
+        CompactColumn(.bootID, .text),
+    ]
+}
+
+/// Writes a batch as columns: numbers as differences, text as indices into a list of the words that occur.
+struct CompactEncoder {
+    let columns: [CompactColumn]
+
+    func write(_ scene: RenderScene, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.field("v", 1)
+        writer.field("device", scene.settings.device)
+        writer.field("outbox", scene.batch.outboxName)
+        writer.field("sent_ms", scene.batch.sentMs)
+        writer.field("n", scene.batch.rows.count)
+        for column in columns {
+            switch column.kind {
+            case .number(let decimals): writeNumbers(column, decimals, scene, &writer)
+            case .flag: writeFlags(column, scene, &writer)
+            case .text: writeTexts(column, scene, &writer)
+            }
+        }
+        writer.endObject()
+    }
+
+    private func writeNumbers(
+        _ column: CompactColumn, _ decimals: Int, _ scene: RenderScene, _ writer: inout JSONWriter
+    ) {
+        let divisor = Scaled.power(max(0, (column.name.type == .float ? column.name.places : 0) - decimals))
+        func cell(_ row: QueuedLocation) -> Int64? {
+            guard let scaled = row.scaled(column.name) else { return nil }
+            let rounded = divisor == 1 ? scaled : scaled.dividedHalfAway(by: divisor)
+            return column.name == .bearing && rounded == 360 ? 0 : rounded
+        }
+        let rows = scene.batch.rows
+        guard column.isMandatory || rows.contains(where: { cell($0) != nil }) else { return }
+        writer.key(column.title)
+        writer.beginArray()
+        var last: Int64?
+        for row in rows {
+            guard let value = cell(row) else {
+                writer.null()
+                continue
+            }
+            // A difference beyond 64 bits wraps, and so does the sum of whoever decodes it in 64 bits.
+            writer.value(last.map { value &- $0 } ?? value)
+            last = value
+        }
+        writer.endArray()
+    }
+
+    private func writeFlags(_ column: CompactColumn, _ scene: RenderScene, _ writer: inout JSONWriter) {
+        let rows = scene.batch.rows
+        guard let first = rows.first else { return }
+        let common = first.flag(column.name)
+        if rows.allSatisfy({ $0.flag(column.name) == common }) {
+            guard let common else { return }
+            writer.key(column.title)
+            return writer.value(Int64(common ? 1 : 0))
+        }
+        writer.key(column.title)
+        writer.beginArray()
+        for row in rows {
+            if let flag = row.flag(column.name) { writer.value(Int64(flag ? 1 : 0)) } else { writer.null() }
+        }
+        writer.endArray()
+    }
+
+    private func writeTexts(_ column: CompactColumn, _ scene: RenderScene, _ writer: inout JSONWriter) {
+        let rows = scene.batch.rows
+        guard let first = rows.first else { return }
+        let common = first.word(column.name)
+        if rows.allSatisfy({ $0.word(column.name) == common }) {
+            // Without this column a row is the device's own, so nil has to be said.
+            let isAssumed = column.name == .trackable ? common == scene.settings.device : common == nil
+            guard !isAssumed else { return }
+            writer.key(column.title)
+            if let common { writer.value(common) } else { writer.null() }
+            return
+        }
+        var indices: [String: Int] = [:]
+        writer.key(column.title)
+        writer.beginArray()
+        writer.beginArray()
+        for row in rows {
+            guard let word = row.word(column.name), indices[word] == nil else { continue }
+            indices[word] = indices.count
+            writer.value(word)
+        }
+        writer.endArray()
+        writer.beginArray()
+        for row in rows {
+            if let index = row.word(column.name).flatMap({ indices[$0] }) {
+                writer.value(Int64(index))
+            } else {
+                writer.null()
+            }
+        }
+        writer.endArray()
+        writer.endArray()
+    }
+}

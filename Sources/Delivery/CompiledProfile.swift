@@ -1,0 +1,134 @@
+import Positioning
+
+/// What a profile became for one endpoint. Never changes, so that settings which bear it are cheap to copy.
+final class CompiledProfile: Sendable {
+    enum Encoding: String, CaseIterable, Sendable {
+        case json, ndjson, lines, csv, query, form, compact
+
+        /// One record is the whole request.
+        var isSingle: Bool { self == .query || self == .form }
+
+        var contentType: String? {
+            switch self {
+            case .json: "application/json"
+            case .ndjson: "application/x-ndjson"
+            case .lines: "text/plain; charset=utf-8"
+            case .csv: "text/csv; charset=utf-8"
+            case .query: nil
+            case .form: "application/x-www-form-urlencoded"
+            case .compact: "application/vnd.waypost.compact+json"
+            }
+        }
+    }
+
+    /// How rows of one kind are written: those without a template of their own, or those of one event.
+    struct Variant: Sendable {
+        var url = TextTemplate(parts: [])
+        var record: JSONTemplate?
+        var body: JSONTemplate?
+        var line: TextTemplate?
+        /// Cells and form fields.
+        var fields: [Field] = []
+    }
+
+    struct Field: Sendable {
+        var name: String
+        var value: TextTemplate
+    }
+
+    struct Header: Sendable {
+        var name: String
+        var value: TextTemplate
+    }
+
+    /// What a row has to keep to; it goes to quarantine otherwise.
+    struct Limit: Sendable {
+        /// `device`, or what a row tells.
+        var name: RecordName
+        var rule: LimitRule
+    }
+
+    /// A request without rows.
+    struct Plain: Sendable {
+        var method = "POST"
+        var url = TextTemplate(parts: [])
+        var headers: [Header] = []
+        var body: JSONTemplate?
+    }
+
+    enum Choice: Hashable, Sendable {
+        case variant(Int)
+        case skip
+    }
+
+    struct Parts: Sendable {
+        var encoding = Encoding.json
+        var isASCII = false
+        var method = "POST"
+        var contentType: String?
+        var headers: [Header] = []
+        /// The first is for rows without a template of their own.
+        var variants: [Variant] = []
+        var choices: [LocationEvent: Choice] = [:]
+        /// Other crossings are plain fixes to this receiver; nil = all are told.
+        var geofenceActions: Set<GeofenceCrossing.Action>?
+        var require: [RecordName] = []
+        var limits: [Limit] = []
+        var columns: [CompactColumn] = []
+        var bind: Plain?
+        /// Text of rows that URL and headers name: nil there is unfit, a line break in a header is refused.
+        var shared: Set<RecordName> = []
+        /// Of the endpoint.
+        var vars: [String: String] = [:]
+        /// Different trackables are different things to the receiver.
+        var namesTrackable = false
+    }
+
+    let parts: Parts
+    /// Digest of the whole profile and the constants of the endpoint.
+    let identity: String
+    let boundOfRow: SizeBound
+    let boundOfFrame: SizeBound
+
+    init(_ parts: Parts, identity: String) {
+        self.parts = parts
+        self.identity = identity
+        boundOfRow = parts.boundOfRow
+        boundOfFrame = parts.boundOfFrame
+    }
+
+    /// What stands behind a profile that was made without templates: an array of canonical records.
+    static let plain: CompiledProfile = {
+        var compiler = ProfileCompiler(constants: ProfileConstants(endpoint: "", baseURL: "", device: ""))
+        var variant = Variant()
+        variant.url = TextTemplate(parts: [.reference(TemplateExpression(source: .endpoint(.baseURL)))])
+        variant.record = compiler.json("$location", .record, "record")
+        variant.body = compiler.json("$records", .body, "body")
+        var parts = Parts()
+        parts.contentType = Encoding.json.contentType
+        parts.variants = [variant]
+        return CompiledProfile(parts, identity: "plain")
+    }()
+}
+
+extension CompiledProfile {
+    /// The row as this receiver is told of it.
+    func presented(_ row: QueuedLocation) -> QueuedLocation {
+        guard let actions = parts.geofenceActions, let crossing = row.location.geofence,
+            !actions.contains(crossing.action)
+        else { return row }
+        var plain = row
+        plain.location.event = row.location.event == .geofence ? .none : row.location.event
+        plain.location.geofence = nil
+        return plain
+    }
+
+    func choice(for row: QueuedLocation) -> Choice {
+        parts.choices[row.location.event] ?? .variant(0)
+    }
+
+    func variant(for row: QueuedLocation?) -> Variant? {
+        guard let row, case .variant(let index) = choice(for: row) else { return parts.variants.first }
+        return parts.variants.indices.contains(index) ? parts.variants[index] : parts.variants.first
+    }
+}

@@ -1,0 +1,167 @@
+/// A tree of JSON with references, as a flat list of steps: keys and literals were rendered when it was made.
+struct JSONTemplate: Sendable {
+    /// Where a rendered piece stands in `pieces`.
+    struct Piece: Sendable {
+        var start: Int32
+        var count: Int32
+    }
+
+    /// The first member of each is the key.
+    enum Step: Sendable {
+        case beginObject(Piece)
+        case endObject
+        case beginArray(Piece)
+        case endArray
+        /// A complete value.
+        case literal(Piece, Piece)
+        case number(Piece, RecordName, places: Int)
+        case flag(Piece, RecordName)
+        case word(Piece, RecordName)
+        case value(Piece, expression: Int)
+        case text(Piece, Int)
+        case object(Piece, Object)
+    }
+
+    enum Object: Sendable {
+        case location, records, record, newest
+    }
+
+    fileprivate(set) var steps: [Step] = []
+    fileprivate(set) var pieces: [UInt8] = []
+    fileprivate(set) var expressions: [TemplateExpression] = []
+    fileprivate(set) var texts: [TextTemplate] = []
+    /// The canonical record, where the template names it.
+    private let location: LocationTemplate?
+
+    init(location: LocationTemplate? = .shared) {
+        self.location = location
+    }
+
+    /// Writes the value; nothing at all when everything in it is nil.
+    ///
+    /// - Parameters:
+    ///   - row: what record names mean; nil = nothing.
+    ///   - record: how each row of the batch is written where `$records` stands.
+    func write(
+        _ row: QueuedLocation?, in scene: RenderScene, record: JSONTemplate? = nil, to writer: inout JSONWriter
+    ) {
+        pieces.withUnsafeBufferPointer { pieces in
+            func key(_ piece: Piece) -> UnsafeBufferPointer<UInt8> {
+                UnsafeBufferPointer(rebasing: pieces[Int(piece.start)..<Int(piece.start + piece.count)])
+            }
+            var open: [(before: JSONWriter.Mark, empty: Int)] = []
+            for step in steps {
+                switch step {
+                case .number(let piece, let name, let places):
+                    guard let scaled = row?.scaled(name) else { continue }
+                    writer.key(rendered: key(piece))
+                    writer.value(scaled: scaled, places: places)
+                case .flag(let piece, let name):
+                    guard let flag = row?.flag(name) else { continue }
+                    writer.key(rendered: key(piece))
+                    writer.value(flag)
+                case .word(let piece, let name):
+                    guard let row, let word = scene.word(name, of: row) else { continue }
+                    writer.key(rendered: key(piece))
+                    writer.value(word)
+                case .literal(let piece, let value):
+                    writer.key(rendered: key(piece))
+                    writer.value(rendered: key(value))
+                case .beginObject(let piece):
+                    let before = writer.mark
+                    writer.key(rendered: key(piece))
+                    writer.beginObject()
+                    open.append((before, writer.bytes.count))
+                case .beginArray(let piece):
+                    let before = writer.mark
+                    writer.key(rendered: key(piece))
+                    writer.beginArray()
+                    open.append((before, writer.bytes.count))
+                case .endObject:
+                    guard let start = open.popLast() else { continue }
+                    if writer.bytes.count == start.empty { writer.goBack(to: start.before) } else { writer.endObject() }
+                case .endArray:
+                    guard let start = open.popLast() else { continue }
+                    if writer.bytes.count == start.empty { writer.goBack(to: start.before) } else { writer.endArray() }
+                case .value(let piece, let index):
+                    guard let value = expressions[index].value(of: row, in: scene) else { continue }
+                    writer.key(rendered: key(piece))
+                    writer.value(value)
+                case .text(let piece, let index):
+                    let before = writer.mark
+                    writer.key(rendered: key(piece))
+                    if !texts[index].write(row, in: scene, to: &writer) { writer.goBack(to: before) }
+                case .object(let piece, let object):
+                    let before = writer.mark
+                    writer.key(rendered: key(piece))
+                    if !write(object, row, scene, record, &writer) { writer.goBack(to: before) }
+                }
+            }
+        }
+    }
+
+    private func write(
+        _ object: Object, _ row: QueuedLocation?, _ scene: RenderScene, _ record: JSONTemplate?,
+        _ writer: inout JSONWriter
+    ) -> Bool {
+        switch object {
+        case .location:
+            guard let row, let location else { return false }
+            location.template.write(row, in: scene, to: &writer)
+        case .record:
+            guard let record, let first = scene.batch.rows.first else { return false }
+            record.writeWhole(first, in: scene, to: &writer)
+        case .newest:
+            guard let record, let newest = scene.batch.newest else { return false }
+            record.writeWhole(newest, in: scene, to: &writer)
+        case .records:
+            guard let record else { return false }
+            writer.beginArray()
+            for row in scene.batch.rows { record.writeWhole(row, in: scene, to: &writer) }
+            writer.endArray()
+        }
+        return true
+    }
+
+    /// As `write`, with `{}` for a record of which nothing is known: each row has its place.
+    func writeWhole(_ row: QueuedLocation, in scene: RenderScene, to writer: inout JSONWriter) {
+        let before = writer.bytes.count
+        write(row, in: scene, to: &writer)
+        guard writer.bytes.count == before else { return }
+        writer.beginObject()
+        writer.endObject()
+    }
+}
+
+extension JSONTemplate {
+    mutating func append(_ step: Step) { steps.append(step) }
+
+    mutating func piece(_ bytes: [UInt8]) -> Piece {
+        let piece = Piece(start: Int32(clamping: pieces.count), count: Int32(clamping: bytes.count))
+        pieces += bytes
+        return piece
+    }
+
+    mutating func index(of expression: TemplateExpression) -> Int {
+        expressions.append(expression)
+        return expressions.count - 1
+    }
+
+    mutating func index(of text: TextTemplate) -> Int {
+        texts.append(text)
+        return texts.count - 1
+    }
+}
+
+extension JSONWriter {
+    mutating func value(_ value: RenderedValue) {
+        switch value {
+        case .int(let number): self.value(number)
+        case .decimal(let scaled, let places): self.value(scaled: scaled, places: places)
+        case .bool(let flag): self.value(flag)
+        case .text(let text): self.value(text)
+        case .masked: self.value("***")
+        case .null: null()
+        }
+    }
+}

@@ -1,0 +1,44 @@
+/// The canonical record, `$location`: it stands alone, so it names its id, trackable and boot itself.
+final class LocationTemplate: Sendable {
+    let template: JSONTemplate
+
+    static let shared = LocationTemplate()
+
+    private init() {
+        var compiler = ProfileCompiler(constants: ProfileConstants(endpoint: "", baseURL: "", device: ""))
+        template = compiler.json(Self.tree, .record, "", location: nil)
+        precondition(compiler.problems.isEmpty, "the canonical record is no good template")
+    }
+
+    /// The record of the native profile, then what only its verbose form bears.
+    private static let tree: ProfileNode = object([
+        ("location", object([("lat", "$lat"), ("lon", "$lon")])), ("timeStamp", "$time_s"), ("accuracy", "$accuracy"),
+        ("speed", "$speed_mps"), ("bearing", "$bearing"), ("altitude", "$altitude"), ("time_ms", "$time_ms"),
+        ("seq", "$seq"), ("trackable", "$trackable"), ("boot_id", "$boot_id"), ("altitude_hae", "$altitude_hae"),
+        ("satellites", "$satellites"), ("fix_mode", "$fix_mode"), ("quality", "$quality"), ("simulated", "$simulated"),
+        ("moving", "$moving"), ("event", "$event"),
+        (
+            "geofence",
+            object([
+                ("id", "$geofence_id"), ("name", "$geofence_name"), ("action", "$geofence_action"),
+                ("source", "$geofence_beacon"),
+            ])
+        ),
+        ("reason", "$reason"), ("odometer", "$odometer"), ("battery", "$battery_pct"), ("charging", "$charging"),
+        ("external_power", "$external_power"), ("trip_start_ms", "$trip_start_ms"),
+        ("trip_start_lat", "$trip_start_lat"), ("trip_start_lon", "$trip_start_lon"), ("trip_end_ms", "$trip_end_ms"),
+        ("trip_distance", "$trip_distance"), ("trip_duration", "$trip_duration"), ("trip_idle", "$trip_idle"),
+        ("trip_max_speed", "$trip_max_speed"), ("id", "$id"), ("hdop", "$hdop"), ("received_ms", "$received_ms"),
+        ("published", "$published"),
+    ])
+
+    private static func object(_ members: [(String, ProfileNode)]) -> ProfileNode {
+        ProfileNode(.table(members.map { ProfileNode.Member($0.0, $0.1) }))
+    }
+}
+
+extension ProfileNode: ExpressibleByStringLiteral {
+    public init(stringLiteral text: String) {
+        self.init(.string(text))
+    }
+}

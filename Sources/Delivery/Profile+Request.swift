@@ -1,0 +1,174 @@
+extension EndpointSettings {
+    /// Small bodies do not gain from compression.
+    public static let gzipFrom = 1024
+
+    /// The request for a batch: the same batch gives the same body at every attempt.
+    public func request(for batch: Batch, in context: RenderContext = RenderContext()) -> UplinkRequest {
+        let compiled = profile.compiled
+        let scene = scene(for: batch, in: context)
+        let first = scene.batch.rows.first
+        let variant = compiled.variant(for: first)
+        var url: [UInt8] = []
+        if variant?.url.write(first, in: scene, escaping: .percent, to: &url) != true { url = Array(baseURL.utf8) }
+        var body: [UInt8] = []
+        if compiled.parts.encoding == .query {
+            url.append(UInt8(ascii: url.contains(UInt8(ascii: "?")) ? "&" : "?"))
+            scene.writeFields(variant?.fields ?? [], of: first, to: &url)
+        } else {
+            body = scene.body(variant, compiled.parts)
+        }
+        return UplinkRequest(
+            method: compiled.parts.method, url: String(decoding: url, as: UTF8.self),
+            headers: headers(compiled.parts, first, scene), body: body,
+            gzip: context.gzip && gzip && body.count > Self.gzipFrom, timeout: timeout)
+    }
+
+    /// The request that binds the asset to this device (`bind`); nil when the profile has none.
+    public func bindRequest(in context: RenderContext = RenderContext()) -> UplinkRequest? {
+        guard let bind = profile.compiled.parts.bind else { return nil }
+        let scene = RenderScene(self, context, Batch(endpoint: name, id: "", rows: [], sentMs: nil))
+        var url: [UInt8] = []
+        if !bind.url.write(nil, in: scene, escaping: .percent, to: &url) { url = Array(baseURL.utf8) }
+        var writer = JSONWriter(isASCII: profile.compiled.parts.isASCII)
+        bind.body?.write(nil, in: scene, to: &writer)
+        var headers = scene.headers(bind.headers, nil)
+        if !writer.bytes.isEmpty, !headers.contains(where: { $0.name.lowercased() == "content-type" }) {
+            headers.insert(.init("Content-Type", "application/json"), at: 0)
+        }
+        return UplinkRequest(
+            method: bind.method, url: String(decoding: url, as: UTF8.self), headers: headers, body: writer.bytes,
+            timeout: timeout)
+    }
+
+    /// The value of a reference (`seq`, `accuracy:int`) for a row, as text on the wire; nil when it is nil or unknown.
+    ///
+    /// - Parameter outbox: uuid (16 bytes) of the queue that numbered the row.
+    public func text(
+        of reference: String, for row: QueuedLocation, outbox: [UInt8], in context: RenderContext = RenderContext()
+    ) -> String? {
+        var compiler = ProfileCompiler(
+            constants: ProfileConstants(
+                endpoint: name, baseURL: baseURL, device: device, vars: profile.compiled.parts.vars))
+        guard
+            case .success(.reference(let syntax)) = TemplateParser.parse("$" + reference, allowsSegments: false),
+            let expression = compiler.expression(syntax, .record, "", at: nil)
+        else { return nil }
+        let row = profile.compiled.presented(row)
+        let batch = Batch(endpoint: name, id: "", rows: [row], sentMs: nil, outbox: outbox)
+        return expression.value(of: row, in: RenderScene(self, context, batch))?.plain
+    }
+
+    /// - Returns: the scene of a batch, its rows as this receiver is told of them.
+    func scene(for batch: Batch, in context: RenderContext) -> RenderScene {
+        guard profile.compiled.parts.geofenceActions != nil else { return RenderScene(self, context, batch) }
+        var presented = batch
+        presented.rows = batch.rows.map(profile.compiled.presented)
+        presented.newest = batch.newest.map(profile.compiled.presented)
+        return RenderScene(self, context, presented)
+    }
+
+    private func headers(
+        _ parts: CompiledProfile.Parts, _ row: QueuedLocation?, _ scene: RenderScene
+    ) -> [UplinkRequest.Header] {
+        let own = scene.headers(parts.headers, row)
+        guard let type = parts.contentType, !own.contains(where: { $0.name.lowercased() == "content-type" }) else {
+            return own
+        }
+        return [.init("Content-Type", type)] + own
+    }
+}
+
+extension RenderScene {
+    /// Without those that are nil or empty.
+    fileprivate func headers(_ headers: [CompiledProfile.Header], _ row: QueuedLocation?) -> [UplinkRequest.Header] {
+        headers.compactMap { header in
+            var value: [UInt8] = []
+            guard header.value.write(row, in: self, escaping: .oneLine, to: &value), !value.isEmpty else { return nil }
+            return .init(header.name, String(decoding: value, as: UTF8.self))
+        }
+    }
+
+    func body(_ variant: CompiledProfile.Variant?, _ parts: CompiledProfile.Parts) -> [UInt8] {
+        switch parts.encoding {
+        case .json:
+            var writer = JSONWriter(reserving: 256 + batch.rows.count * 320, isASCII: parts.isASCII)
+            variant?.body?.write(batch.rows.first, in: self, record: variant?.record, to: &writer)
+            return writer.bytes
+        case .ndjson:
+            var writer = JSONWriter(reserving: 64 + batch.rows.count * 320, isASCII: parts.isASCII)
+            for row in batch.rows {
+                variant?.record?.writeWhole(row, in: self, to: &writer)
+                writer.newline()
+            }
+            return writer.bytes
+        case .compact:
+            var writer = JSONWriter(reserving: 256 + batch.rows.count * 48, isASCII: parts.isASCII)
+            CompactEncoder(columns: parts.columns).write(self, to: &writer)
+            return writer.bytes
+        case .lines: return lines(variant?.line)
+        case .csv: return table(variant?.fields ?? [])
+        case .form:
+            var bytes: [UInt8] = []
+            writeFields(variant?.fields ?? [], of: batch.rows.first, to: &bytes)
+            return bytes
+        case .query: return []
+        }
+    }
+
+    private func lines(_ line: TextTemplate?) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(batch.rows.count * 160)
+        for row in batch.rows where line?.write(row, in: self, escaping: .oneLine, to: &bytes) == true {
+            bytes.append(UInt8(ascii: "\n"))
+        }
+        return bytes
+    }
+
+    /// `a=1&b=2`; nil fields are left out.
+    fileprivate func writeFields(_ fields: [CompiledProfile.Field], of row: QueuedLocation?, to bytes: inout [UInt8]) {
+        var isFirst = true
+        for field in fields {
+            let start = bytes.count
+            if !isFirst { bytes.append(UInt8(ascii: "&")) }
+            TextTemplate.append(field.name, .percent, &bytes)
+            bytes.append(UInt8(ascii: "="))
+            if field.value.write(row, in: self, escaping: .percentAll, to: &bytes) {
+                isFirst = false
+            } else {
+                bytes.removeLast(bytes.count - start)
+            }
+        }
+    }
+
+    /// RFC 4180: a head, CRLF, quotes where a cell needs them; nil is empty.
+    private func table(_ fields: [CompiledProfile.Field]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity((batch.rows.count + 1) * 160)
+        for (index, field) in fields.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            bytes.append(contentsOf: field.name.utf8)
+            bytes.quoteCell(from: bytes.count - field.name.utf8.count)
+        }
+        bytes += [0x0D, 0x0A]
+        for row in batch.rows {
+            for (index, field) in fields.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                let start = bytes.count
+                if field.value.write(row, in: self, escaping: .none, to: &bytes) { bytes.quoteCell(from: start) }
+            }
+            bytes += [0x0D, 0x0A]
+        }
+        return bytes
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func quoteCell(from start: Int) {
+        let quote = UInt8(ascii: "\"")
+        guard self[start...].contains(where: { $0 == quote || $0 == UInt8(ascii: ",") || $0 == 0x0D || $0 == 0x0A })
+        else { return }
+        let cell = self[start...].flatMap { $0 == quote ? [quote, quote] : [$0] }
+        removeLast(count - start)
+        self += [quote] + cell + [quote]
+    }
+}

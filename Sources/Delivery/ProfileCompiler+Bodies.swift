@@ -1,0 +1,227 @@
+import Positioning
+
+extension ProfileCompiler {
+    /// The templates of rows; what stands in `tree` replaces what stands in `base`.
+    mutating func variant(
+        _ tree: ProfileNode, _ encoding: CompiledProfile.Encoding, _ path: String, over base: CompiledProfile.Variant?
+    ) -> CompiledProfile.Variant {
+        var variant = base ?? CompiledProfile.Variant()
+        switch encoding {
+        case .compact: break
+        case .lines:
+            if let member = tree.member("line") {
+                variant.line = string(member.node, path + "line").flatMap {
+                    text($0, .line, path + "line", at: member.node.position)
+                }
+            } else if base == nil {
+                report("line", "found no line, expected the text of a record", at: tree.position)
+            }
+        case .csv, .query, .form:
+            if let member = tree.member("record") {
+                variant.fields = fields(member.node, encoding, path + "record")
+            } else if base == nil {
+                report("record", "found no record, expected a table of fields", at: tree.position)
+            }
+        case .json, .ndjson:
+            if let member = tree.member("record") {
+                variant.record = json(member.node, .record, path + "record")
+            } else if base == nil {
+                report("record", "found no record, expected the template of a record", at: tree.position)
+            }
+            if encoding == .json { variant.body = body(tree, path, over: base) }
+        }
+        return variant
+    }
+
+    private mutating func body(_ tree: ProfileNode, _ path: String, over base: CompiledProfile.Variant?)
+        -> JSONTemplate?
+    {
+        let single = maxRecords == 1
+        guard let member = tree.member("body") else {
+            // An array of records, or the one record that there is.
+            return base?.body ?? json(single ? "$record" : "$records", .body, "body")
+        }
+        let before = named
+        named = NamedReferences()
+        let template = json(member.node, .body, path + "body")
+        bodyNamesTrackable = bodyNamesTrackable || named.records.contains(.trackable)
+        let bearsRows = named.batch.contains(.records) || (single && named.batch.contains(.record))
+        named = before + named
+        if !bearsRows {
+            let expected = single ? "$record or $records" : "$records"
+            report(
+                path + "body", "found a body without \(expected), expected the place of the rows",
+                at: member.node.position ?? member.position)
+        }
+        return template
+    }
+
+    private mutating func fields(
+        _ node: ProfileNode, _ encoding: CompiledProfile.Encoding, _ path: String
+    ) -> [CompiledProfile.Field] {
+        var fields: [CompiledProfile.Field] = []
+        for member in table(node, path, expected: "a table of fields") ?? [] {
+            let keyPath = "\(path).\(member.name)"
+            switch member.node.value {
+            case .table, .array:
+                report(member.node, keyPath, expected: "one value: encoding = \"\(encoding.rawValue)\" is flat")
+            case .string(let content):
+                if let value = text(content, .field, keyPath, at: member.node.position) {
+                    fields.append(.init(name: member.name, value: value))
+                }
+            case .integer, .float, .boolean:
+                fields.append(.init(name: member.name, value: TextTemplate(parts: [.literal(member.node.found)])))
+            }
+        }
+        return fields
+    }
+
+    /// `on.<event>`.
+    mutating func overrides(
+        _ tree: ProfileNode, _ encoding: CompiledProfile.Encoding, into parts: inout CompiledProfile.Parts
+    ) {
+        guard let base = parts.variants.first else { return }
+        for (event, member) in events(tree) {
+            let path = "on.\(event.rawValue)"
+            if case .string("skip") = member.node.value {
+                parts.choices[event] = .skip
+                continue
+            }
+            guard let members = table(member.node, path, expected: "a table, or \"skip\"") else { continue }
+            checkKeys(members, ["url", "record", "body", "line"], in: path)
+            parts.choices[event] = .variant(parts.variants.count)
+            parts.variants.append(variant(member.node, encoding, path + ".", over: base))
+        }
+    }
+
+    private mutating func events(_ tree: ProfileNode) -> [(LocationEvent, ProfileNode.Member)] {
+        guard let on = tree.member("on"), let members = table(on.node, "on") else { return [] }
+        let known = LocationEvent.allCases.filter { $0 != .none }
+        checkKeys(members, known.map(\.rawValue), in: "on")
+        return members.compactMap { member in
+            known.first { $0.rawValue == member.name }.map { ($0, member) }
+        }
+    }
+
+    /// The URLs of all variants, after their bodies.
+    mutating func urls(_ tree: ProfileNode, into parts: inout CompiledProfile.Parts) {
+        guard !parts.variants.isEmpty else { return }
+        let base = url(tree.member("url")?.node, .url, "url")
+        for index in parts.variants.indices { parts.variants[index].url = base }
+        // What is wrong with `on` itself was told with the bodies.
+        guard let on = tree.member("on"), case .table(let members) = on.node.value else { return }
+        for member in members {
+            guard let event = LocationEvent(rawValue: member.name), case .variant(let index)? = parts.choices[event],
+                let node = member.node.member("url")?.node
+            else { continue }
+            parts.variants[index].url = url(node, .url, "on.\(member.name).url")
+        }
+    }
+
+    mutating func url(_ node: ProfileNode?, _ use: TemplateUse, _ keyPath: String) -> TextTemplate {
+        let base = TextTemplate.Part.reference(TemplateExpression(source: .endpoint(.baseURL)))
+        guard let node, let content = string(node, keyPath) else { return TextTemplate(parts: [base]) }
+        guard let template = text(content, use, keyPath, at: node.position) else { return TextTemplate(parts: [base]) }
+        if template.parts.first != base {
+            report(node, keyPath, expected: "a URL that begins with ${base_url}")
+        } else if template.parts.contains(where: { $0.hasUnwritable }) {
+            report(node, keyPath, expected: "a URL without spaces, control characters and non-ASCII: write them as %XX")
+        }
+        return template
+    }
+
+    mutating func headers(_ tree: ProfileNode, _ encoding: CompiledProfile.Encoding) -> [CompiledProfile.Header] {
+        let (given, removed) = headerTable(tree.member("headers")?.node, .header, "headers")
+        var headers: [CompiledProfile.Header] = []
+        let isNamed = { (name: String) in
+            removed.contains(name) || given.contains { $0.name.lowercased() == name }
+        }
+        // Receivers of forms and queries work with single records and know no such header.
+        if !encoding.isSingle, !isNamed("idempotency-key") {
+            // A structured-field string, so with quotes (draft-ietf-httpapi-idempotency-key-header-07).
+            let id = TextTemplate.Part.reference(TemplateExpression(source: .batch(.id)))
+            headers.append(
+                .init(name: "Idempotency-Key", value: TextTemplate(parts: [.literal("\""), id, .literal("\"")])))
+        }
+        return headers + given
+    }
+
+    /// - Returns: the headers, and in lower case the names of those that are `false`.
+    mutating func headerTable(
+        _ node: ProfileNode?, _ use: TemplateUse, _ path: String
+    ) -> (given: [CompiledProfile.Header], removed: Set<String>) {
+        var given: [CompiledProfile.Header] = []
+        var removed: Set<String> = []
+        for member in table(node, path) ?? [] {
+            let keyPath = "\(path).\(member.name)"
+            if member.name.isEmpty || !member.name.utf8.allSatisfy(\.isHeaderName) {
+                report(
+                    keyPath, "found \"\(member.name)\", expected the name of a header",
+                    at: member.position ?? member.node.position)
+            }
+            if case .boolean(false) = member.node.value {
+                removed.insert(member.name.lowercased())
+                continue
+            }
+            guard let content = string(member.node, keyPath, expected: "a string, or false for no such header"),
+                let template = text(content, use, keyPath, at: member.node.position)
+            else { continue }
+            if breaksLine(template.parts) {
+                report(
+                    keyPath, "found a line break or a NUL in the value, expected neither in a header",
+                    at: member.node.position)
+            }
+            given.append(.init(name: member.name, value: template))
+        }
+        return (given, removed)
+    }
+
+    private func breaksLine(_ parts: [TextTemplate.Part]) -> Bool {
+        parts.contains { part in
+            switch part {
+            case .literal(let text): text.utf8.contains(where: \.breaksHeader)
+            case .reference(let expression):
+                value(of: expression.source)?.utf8.contains(where: \.breaksHeader) ?? false
+            case .optional(let inner): breaksLine(inner)
+            }
+        }
+    }
+
+    /// The request that binds an asset.
+    mutating func bind(_ tree: ProfileNode) -> CompiledProfile.Plain? {
+        guard let member = tree.member("bind"), let members = table(member.node, "bind") else { return nil }
+        checkKeys(members, ["method", "url", "headers", "body"], in: "bind")
+        var bind = CompiledProfile.Plain()
+        bind.method = method(member.node, "bind.method")
+        bind.url = url(member.node.member("url")?.node, .bindURL, "bind.url")
+        bind.headers = headerTable(member.node.member("headers")?.node, .bindHeader, "bind.headers").given
+        bind.body = member.node.member("body").map { json($0.node, .bindBody, "bind.body") }
+        return bind
+    }
+}
+
+extension TextTemplate.Part {
+    /// A literal that no URL can bear.
+    fileprivate var hasUnwritable: Bool {
+        switch self {
+        case .literal(let text):
+            text.utf8.contains { $0 <= 0x20 || $0 >= 0x7F || $0 == 0x22 || $0 == 0x3C || $0 == 0x3E }
+        case .reference: false
+        case .optional(let inner): inner.contains { $0.hasUnwritable }
+        }
+    }
+}
+
+extension UInt8 {
+    /// A token character (RFC 9110 §5.6.2).
+    fileprivate var isHeaderName: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(self)
+        }
+    }
+
+    var breaksHeader: Bool { self == 0x0D || self == 0x0A || self == 0 }
+}

@@ -1,0 +1,241 @@
+extension ProfileCompiler {
+    /// More would be a mistake, and would cost stack.
+    private static let depthMax = 32
+
+    /// A URL, a header, a line or a field; nil when something was reported.
+    mutating func text(_ text: String, _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?)
+        -> TextTemplate?
+    {
+        let syntax: TemplateSyntax
+        switch TemplateParser.parse(text, allowsSegments: use.needsValues) {
+        case .success(let parsed): syntax = parsed
+        case .failure(let flaw):
+            report(keyPath, flaw.message, suggestion: flaw.suggestion, at: position)
+            return nil
+        }
+        let parts: [TemplateSyntax.Part] =
+            switch syntax {
+            case .literal(let text): [.literal(text)]
+            case .reference(let reference): [.reference(reference)]
+            case .text(let parts): parts
+            }
+        return self.parts(parts, use, keyPath, at: position, inSegment: false).map(TextTemplate.init)
+    }
+
+    private mutating func parts(
+        _ parts: [TemplateSyntax.Part], _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?,
+        inSegment: Bool
+    ) -> [TextTemplate.Part]? {
+        var compiled: [TextTemplate.Part] = []
+        var isGood = true
+        for part in parts {
+            switch part {
+            case .literal(let text): compiled.append(.literal(text))
+            case .optional(let inner):
+                if let inner = self.parts(inner, use, keyPath, at: position, inSegment: true) {
+                    compiled.append(.optional(inner))
+                } else {
+                    isGood = false
+                }
+            case .reference(let reference):
+                if let expression = textExpression(reference, use, keyPath, at: position, inSegment: inSegment) {
+                    compiled.append(.reference(expression))
+                } else {
+                    isGood = false
+                }
+            }
+        }
+        return isGood ? compiled : nil
+    }
+
+    private mutating func textExpression(
+        _ reference: TemplateSyntax.Reference, _ use: TemplateUse, _ keyPath: String,
+        at position: ProfileNode.Position?, inSegment: Bool
+    ) -> TemplateExpression? {
+        guard let expression = expression(reference, use, keyPath, at: position) else { return nil }
+        if expression.isObject {
+            report(keyPath, "found $\(reference.name) as text, expected it as a value of its own in JSON", at: position)
+            return nil
+        }
+        if use.needsValues, !inSegment, expression.isNullable || (reference.isOptional && reference.fallback == nil) {
+            report(
+                keyPath, "found $\(reference.name), which may be nil, expected it inside [? … ] or with a default",
+                suggestion: "[?${\(reference.name)}]", at: position)
+            return nil
+        }
+        if use == .line, expression.casts.contains(.tag), let flaw = tagFlaw(expression) {
+            report(keyPath, "found \(flaw) in the tag $\(reference.name), expected none", at: position)
+            return nil
+        }
+        return expression
+    }
+
+    private func tagFlaw(_ expression: TemplateExpression) -> String? {
+        guard let text = value(of: expression.source) else { return nil }
+        if text.utf8.contains(where: { $0 == 0x0A || $0 == 0x0D }) { return "a line break" }
+        return text.hasSuffix("\\") ? "a \\ at the end" : nil
+    }
+
+    /// What is known of a source before there are rows.
+    func value(of source: TemplateExpression.Source) -> String? {
+        switch source {
+        case .constant(let text): text
+        case .endpoint(.baseURL): constants.baseURL
+        case .endpoint(.device): constants.device
+        case .endpoint(.endpoint): constants.endpoint
+        case .endpoint(.agentVersion): constants.agentVersion
+        case .record, .batch, .secret, .token: nil
+        }
+    }
+
+    /// A tree of JSON.
+    mutating func json(
+        _ node: ProfileNode, _ use: TemplateUse, _ keyPath: String, location: LocationTemplate? = .shared
+    )
+        -> JSONTemplate
+    {
+        var template = JSONTemplate(location: location)
+        _ = json(node, key: nil, use, keyPath, depth: 0, into: &template)
+        return template
+    }
+
+    /// - Returns: whether it may be left out.
+    private mutating func json(
+        _ node: ProfileNode, key: String?, _ use: TemplateUse, _ keyPath: String, depth: Int,
+        into template: inout JSONTemplate
+    ) -> Bool {
+        guard depth < Self.depthMax else {
+            report(node, keyPath, expected: "at most \(Self.depthMax) levels")
+            return false
+        }
+        let name = template.piece(key.map { rendered(key: $0) } ?? [])
+        switch node.value {
+        case .string(let text): return leaf(text, name, use, keyPath, at: node.position, into: &template)
+        case .integer(let number): template.append(.literal(name, template.piece(rendered(.int(number)))))
+        case .boolean(let flag): template.append(.literal(name, template.piece(rendered(.bool(flag)))))
+        case .float(let number):
+            guard let value = RenderedValue(number: String(number)) else {
+                report(node, keyPath, expected: "a number of at most 15 digits without exponent")
+                return false
+            }
+            template.append(.literal(name, template.piece(rendered(value))))
+        case .table(let members):
+            if members.isEmpty {
+                template.append(.literal(name, template.piece(Array("{}".utf8))))
+                return false
+            }
+            template.append(.beginObject(name))
+            var mayVanish = true
+            for member in members {
+                let path = keyPath.isEmpty ? member.name : "\(keyPath).\(member.name)"
+                let isNullable = json(member.node, key: member.name, use, path, depth: depth + 1, into: &template)
+                mayVanish = mayVanish && isNullable
+            }
+            template.append(.endObject)
+            return mayVanish
+        case .array(let items):
+            if items.isEmpty {
+                template.append(.literal(name, template.piece(Array("[]".utf8))))
+                return false
+            }
+            template.append(.beginArray(name))
+            var mayVanish = false
+            for (index, item) in items.enumerated() {
+                let path = "\(keyPath)[\(index)]"
+                mayVanish = json(item, key: nil, use, path, depth: depth + 1, into: &template)
+                if mayVanish, index < items.count - 1 {
+                    report(
+                        item, path, expected: "a value that is never nil, or a default: nil may stand only at the end")
+                }
+            }
+            template.append(.endArray)
+            return mayVanish && items.count == 1
+        }
+        return false
+    }
+
+    private mutating func leaf(
+        _ text: String, _ key: JSONTemplate.Piece, _ use: TemplateUse, _ keyPath: String,
+        at position: ProfileNode.Position?, into template: inout JSONTemplate
+    ) -> Bool {
+        switch TemplateParser.parse(text, allowsSegments: false) {
+        case .failure(let flaw):
+            report(keyPath, flaw.message, suggestion: flaw.suggestion, at: position)
+            return false
+        case .success(.literal(let text)):
+            template.append(.literal(key, template.piece(rendered(.text(text)))))
+            return false
+        case .success(.reference(let reference)):
+            guard let expression = expression(reference, use, keyPath, at: position) else { return false }
+            append(expression, key, reference, use, keyPath, at: position, into: &template)
+            return expression.isNullable
+        case .success(.text(let parts)):
+            guard let parts = self.parts(parts, use, keyPath, at: position, inSegment: false) else { return false }
+            template.append(.text(key, template.index(of: TextTemplate(parts: parts))))
+            return parts.contains { if case .reference(let expression) = $0 { expression.isNullable } else { false } }
+        }
+    }
+
+    /// The shortest step that writes it.
+    private mutating func append(
+        _ expression: TemplateExpression, _ key: JSONTemplate.Piece, _ reference: TemplateSyntax.Reference,
+        _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?, into template: inout JSONTemplate
+    ) {
+        switch expression.source {
+        case .constant(let text):
+            guard let value = text.map({ RenderedValue.text($0) }) ?? expression.fallback else { return }
+            let cast = text == nil ? value : expression.casts.reduce(value) { $1.applied(to: $0, of: nil) }
+            template.append(.literal(key, template.piece(rendered(cast))))
+        case .batch(.records), .batch(.record), .batch(.newest), .record(.location):
+            guard let object = object(expression, reference, use, keyPath, at: position) else { return }
+            template.append(.object(key, object))
+        case .record(let name) where expression.casts.isEmpty && expression.fallback == nil:
+            switch name.type {
+            case .int, .float: template.append(.number(key, name, places: name.places))
+            case .bool: template.append(.flag(key, name))
+            case .string, .object: template.append(.word(key, name))
+            }
+        default: template.append(.value(key, expression: template.index(of: expression)))
+        }
+    }
+
+    private mutating func object(
+        _ expression: TemplateExpression, _ reference: TemplateSyntax.Reference, _ use: TemplateUse, _ keyPath: String,
+        at position: ProfileNode.Position?
+    ) -> JSONTemplate.Object? {
+        let isInBody = use == .body
+        let object: JSONTemplate.Object? =
+            switch expression.source {
+            case .record(.location): .location
+            case .batch(.records) where isInBody: .records
+            case .batch(.record) where isInBody: .record
+            case .batch(.newest) where isInBody: .newest
+            default: nil
+            }
+        if object == nil {
+            report(keyPath, "found $\(reference.name), expected it only in body", at: position)
+        } else if reference.fallback != nil {
+            report(keyPath, "found a default of $\(reference.name), expected none for an object", at: position)
+        }
+        return object
+    }
+
+    private func rendered(_ value: RenderedValue) -> [UInt8] {
+        var writer = JSONWriter(isASCII: isASCII)
+        writer.value(value)
+        return writer.bytes
+    }
+
+    private func rendered(key: String) -> [UInt8] {
+        [UInt8(ascii: ",")] + rendered(.text(key)) + [UInt8(ascii: ":")]
+    }
+}
+
+extension TemplateExpression {
+    var isObject: Bool {
+        switch source {
+        case .record(.location), .batch(.records), .batch(.record), .batch(.newest): true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import Positioning
+
+/// Whether an endpoint may form and send at all, whatever waits and whatever is due: what the way out costs, and how a
+/// fleet that starts at once is spread out.
+public struct SendGate: Hashable, Sendable {
+    public enum Opening: Hashable, Sendable {
+        case open
+        /// Shut until this instant, or until something happens (nil).
+        case shut(until: EventTime?)
+    }
+
+    /// What to do while the way out is metered.
+    private let metered: EndpointSettings.Metered
+    private var isMetered = false
+    /// So many of the oldest unsent rows may go over a metered link, because an event is behind them.
+    private var passing = 0
+    private var startsAt: EventTime?
+
+    public init(metered: EndpointSettings.Metered) { self.metered = metered }
+
+    /// The way out leads over a metered interface, and what waits is not worth its price.
+    public var isHeldByLink: Bool {
+        isMetered && (metered == .hold || metered == .eventsOnly && passing == 0)
+    }
+
+    public func opening(at now: EventTime) -> Opening {
+        if isHeldByLink { return .shut(until: nil) }
+        if let startsAt, startsAt > now { return .shut(until: startsAt) }
+        return .open
+    }
+
+    /// Rows of an earlier run wait, and this host has just started, perhaps with a hundred others.
+    ///
+    /// - Parameter jitter: 0 ≤ jitter < 1, from the caller's random source.
+    public mutating func startedWithBacklog(window: Duration, jitter: Double, at now: EventTime) {
+        let longest = max(0, min(window.nanoseconds, Self.longestStart.nanoseconds))
+        let share = jitter > 0 ? min(jitter, 1) : 0
+        startsAt = now + .nanoseconds(Int64(Double(longest) * share))
+    }
+
+    public mutating func linkChanged(isMetered: Bool) { self.isMetered = isMetered }
+
+    /// An event was recorded, or somebody asks: all that waits now may go.
+    /// - Parameter waiting: rows that were not accepted yet, those in flight included.
+    public mutating func flushRequested(waiting: Int) {
+        startsAt = nil
+        passing = max(passing, waiting)
+    }
+
+    /// The oldest rows were accepted, quarantined or given up.
+    public mutating func settled(_ count: Int) { passing = max(0, passing - max(0, count)) }
+
+    /// The true number of rows that were not accepted yet.
+    public mutating func waitingCorrected(to count: Int) { passing = min(passing, max(0, count)) }
+
+    /// The longest wait of a backlog at the start.
+    public static let longestStart = Duration.seconds(30)
+}

@@ -1,0 +1,138 @@
+/// What follows a name behind a colon.
+enum TemplateCast: Hashable, Sendable {
+    case int, ceil, floor
+    case round(Int)
+    case string, upper, lower
+    /// 1 or 0.
+    case bool01
+    /// Escaped for the tags of line protocol.
+    case tag
+    /// Quoted for the fields of line protocol.
+    case quoted
+
+    static let words: [(String, TemplateCast)] =
+        [("int", .int), ("ceil", .ceil), ("floor", .floor)] + (0...7).map { ("round\($0)", .round($0)) }
+        + [
+            ("string", .string), ("upper", .upper), ("lower", .lower), ("bool01", .bool01), ("lptag", .tag),
+            ("lpstr", .quoted),
+        ]
+
+    init?(word: String) {
+        guard let match = Self.words.first(where: { $0.0 == word }) else { return nil }
+        self = match.1
+    }
+
+    /// The type behind the cast; nil where it does not fit.
+    func type(of type: ValueType) -> ValueType? {
+        switch (self, type) {
+        case (.int, .int), (.int, .float), (.ceil, .int), (.ceil, .float), (.floor, .int), (.floor, .float): .int
+        case (.round, .int), (.round, .float): type
+        case (.string, .int), (.string, .float), (.string, .bool), (.string, .string): .string
+        case (.upper, .string), (.lower, .string), (.tag, .string), (.quoted, .string): .string
+        case (.bool01, .bool): .int
+        default: nil
+        }
+    }
+
+    /// What it can be applied to, for messages.
+    var fits: String {
+        switch self {
+        case .int, .ceil, .floor, .round: "a number"
+        case .string: "a number, a truth value or text"
+        case .upper, .lower, .tag, .quoted: "text"
+        case .bool01: "a truth value"
+        }
+    }
+
+    /// - Parameter name: whose value it is: a bearing stays below 360, and an accuracy is never 0.
+    func applied(to value: RenderedValue, of name: RecordName?) -> RenderedValue {
+        switch (self, value) {
+        case (.int, .decimal(let scaled, let places)):
+            .int(scaled.dividedHalfAway(by: Scaled.power(places))).kept(for: name)
+        case (.ceil, .decimal(let scaled, let places)):
+            .int(scaled.ceiledDivision(by: Scaled.power(places))).kept(for: name)
+        case (.floor, .decimal(let scaled, let places)):
+            .int(scaled.flooredDivision(by: Scaled.power(places))).kept(for: name)
+        case (.round(let kept), .decimal(let scaled, let places)) where kept < places:
+            // One decimal stays in any case, so that a float never looks like an integer.
+            .decimal(
+                scaled.dividedHalfAway(by: Scaled.power(places - kept)).saturated(times: kept == 0 ? 10 : 1),
+                places: max(1, kept)
+            ).kept(for: name)
+        case (.string, _): .text(value.plain)
+        case (.upper, .text(let text)): .text(text.uppercased())
+        case (.lower, .text(let text)): .text(text.lowercased())
+        case (.bool01, .bool(let flag)): .int(flag ? 1 : 0)
+        case (.tag, .text(let text)): .text(text.lineProtocolTag)
+        case (.quoted, .text(let text)): .text(text.lineProtocolString)
+        default: value
+        }
+    }
+}
+
+extension RenderedValue {
+    fileprivate func kept(for name: RecordName?) -> RenderedValue {
+        switch (name, self) {
+        case (.bearing, .int(360)): .int(0)
+        case (.bearing, .decimal(let scaled, let places)) where scaled == 360 * Int64(Scaled.power(places)):
+            .decimal(0, places: places)
+        case (.accuracy, .int(0)): .int(1)
+        case (.accuracy, .decimal(0, let places)): .decimal(places == 1 ? 10 : 1, places: places)
+        default: self
+        }
+    }
+
+    /// As it stands on the wire outside of quotes.
+    var plain: String {
+        switch self {
+        case .text(let text): return text
+        case .bool(let flag): return flag ? "true" : "false"
+        case .masked: return "***"
+        case .null: return ""
+        case .int(let number): return String(number)
+        case .decimal(let scaled, let places):
+            var writer = JSONWriter(reserving: 24)
+            writer.value(scaled: scaled, places: places)
+            return String(decoding: writer.bytes, as: UTF8.self)
+        }
+    }
+}
+
+extension Int64 {
+    fileprivate func flooredDivision(by divisor: UInt64) -> Int64 {
+        let (quotient, rest) = magnitude.quotientAndRemainder(dividingBy: divisor)
+        guard self < 0 else { return Int64(clamping: quotient) }
+        return -Int64(clamping: rest > 0 ? quotient + 1 : quotient)
+    }
+
+    fileprivate func ceiledDivision(by divisor: UInt64) -> Int64 {
+        let (quotient, rest) = magnitude.quotientAndRemainder(dividingBy: divisor)
+        return self < 0 ? -Int64(clamping: quotient) : Int64(clamping: rest > 0 ? quotient + 1 : quotient)
+    }
+}
+
+extension String {
+    /// Comma, `=` and space escaped. A line feed would end the line and a `\` at the end would escape what follows.
+    fileprivate var lineProtocolTag: String {
+        var bytes: [UInt8] = []
+        for byte in utf8 {
+            switch byte {
+            case UInt8(ascii: ","), UInt8(ascii: "="), UInt8(ascii: " "): bytes += [UInt8(ascii: "\\"), byte]
+            case 0x0A, 0x0D: bytes += [UInt8(ascii: "\\"), UInt8(ascii: " ")]
+            default: bytes.append(byte)
+            }
+        }
+        while bytes.last == UInt8(ascii: "\\") { bytes.removeLast() }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    fileprivate var lineProtocolString: String {
+        var bytes = [UInt8(ascii: "\"")]
+        for byte in utf8 {
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { bytes.append(UInt8(ascii: "\\")) }
+            bytes.append(byte)
+        }
+        bytes.append(UInt8(ascii: "\""))
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,104 @@
+/// Text with references: a URL, a header, a line, a cell, a field of a form, a string of JSON.
+struct TextTemplate: Hashable, Sendable {
+    enum Part: Hashable, Sendable {
+        case literal(String)
+        case reference(TemplateExpression)
+        /// Left out whole when a reference in it is nil.
+        case optional([Part])
+    }
+
+    /// How values are written between the literals.
+    enum Escape {
+        /// As they stand.
+        case none
+        /// Control characters become spaces: a line feed would begin another header or another line.
+        case oneLine
+        /// RFC 3986: all but the unreserved characters. Literals and the base URL stand as they are.
+        case percent
+        /// The same with literals and base URL.
+        case percentAll
+    }
+
+    var parts: [Part]
+
+    /// Appends the text; false when a reference outside of `[? ]` is nil, and then nothing is appended.
+    func write(
+        _ row: QueuedLocation?, in scene: RenderScene, escaping escape: Escape, to bytes: inout [UInt8]
+    ) -> Bool {
+        let start = bytes.count
+        let isWritten = Self.write(parts, row, scene, escape, &bytes)
+        if !isWritten { bytes.removeLast(bytes.count - start) }
+        return isWritten
+    }
+
+    private static func write(
+        _ parts: [Part], _ row: QueuedLocation?, _ scene: RenderScene, _ escape: Escape, _ bytes: inout [UInt8]
+    ) -> Bool {
+        for part in parts {
+            switch part {
+            case .literal(let text): append(text, escape == .percentAll ? .percentAll : .none, &bytes)
+            case .reference(let expression):
+                guard let value = expression.value(of: row, in: scene), value != .null else { return false }
+                let standsAsIs =
+                    value == .masked || (escape == .percent && expression.source == .endpoint(.baseURL))
+                append(value.plain, standsAsIs ? .none : escape, &bytes)
+            case .optional(let inner):
+                let start = bytes.count
+                if !write(inner, row, scene, escape, &bytes) { bytes.removeLast(bytes.count - start) }
+            }
+        }
+        return true
+    }
+
+    static func append(_ text: String, _ escape: Escape, _ bytes: inout [UInt8]) {
+        switch escape {
+        case .none: bytes.append(contentsOf: text.utf8)
+        case .oneLine: for byte in text.utf8 { bytes.append(byte < 0x20 || byte == 0x7F ? 0x20 : byte) }
+        case .percent, .percentAll:
+            for byte in text.utf8 {
+                guard !byte.isUnreserved else {
+                    bytes.append(byte)
+                    continue
+                }
+                bytes.append(UInt8(ascii: "%"))
+                bytes.append(hexDigits[Int(byte >> 4)])
+                bytes.append(hexDigits[Int(byte & 15)])
+            }
+        }
+    }
+
+    private static let hexDigits = Array("0123456789ABCDEF".utf8)
+
+    /// As a JSON string; false = nil, nothing is written.
+    func write(_ row: QueuedLocation?, in scene: RenderScene, to writer: inout JSONWriter) -> Bool {
+        let mark = writer.mark
+        writer.beginText()
+        for part in parts {
+            switch part {
+            case .literal(let text): writer.append(text: text)
+            case .reference(let expression):
+                guard let value = expression.value(of: row, in: scene), value != .null else {
+                    writer.goBack(to: mark)
+                    return false
+                }
+                writer.append(text: value.plain)
+            case .optional: break
+            }
+        }
+        writer.endText()
+        return true
+    }
+}
+
+extension UInt8 {
+    /// RFC 3986 §2.3.
+    fileprivate var isUnreserved: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+}

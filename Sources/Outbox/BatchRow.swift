@@ -1,0 +1,54 @@
+import Delivery
+import Positioning
+
+/// A formed batch as it stands on disk: which rows, under which name, by whom.
+struct BatchRow: Hashable {
+    enum Origin: Int64 {
+        case queue, quarantine
+    }
+
+    /// No batch has more rows, whatever the settings or a damaged file say.
+    static let longest = 65_536
+
+    var first: Int64
+    var last: Int64
+    var rows: Int
+    var feed: EndpointSettings.Feed
+    var origin = Origin.queue
+    /// The rows, rising; nil = all of the feed from `first` to `last`.
+    var picked: [Int64]?
+    /// Those of its rows whose ENTER is in quarantine.
+    var broken: [Int64] = []
+    /// The endpoint that sends it in place of its own; nil = itself.
+    var route: String?
+    var sentMs: Int64?
+    /// The row that the body bears as the newest one; nil = none.
+    var newestSeq: Int64?
+    var generation: Int
+    var rendering: String
+    /// Everything up to here was settled or in a batch when it was formed.
+    var through: Int64
+    /// Time of the first row. Not on disk.
+    var firstTime = UTCTime(milliseconds: 0)
+
+    /// Names these rows in these bytes for ever: the rows that begin with `first` only ever become fewer within one
+    /// generation.
+    func id(outbox: String, endpoint: String) -> String {
+        "\(outbox)-\(route ?? endpoint)-\(first)-\(last)" + (generation > 1 ? "-g\(generation)" : "")
+    }
+
+    /// A batch of some of its rows under another name; nil without any.
+    ///
+    /// - Parameter isStretch: no row of this batch between them is left out.
+    func part(_ rows: [(seq: Int64, time: UTCTime)], isStretch: Bool) -> BatchRow? {
+        guard let head = rows.first, let tail = rows.last else { return nil }
+        var part = self
+        part.first = head.seq
+        part.last = tail.seq
+        part.rows = rows.count
+        part.firstTime = head.time
+        part.picked = isStretch && picked == nil ? nil : rows.map(\.seq)
+        part.broken = broken.filter { seq in rows.contains { $0.seq == seq } }
+        return part
+    }
+}

@@ -1,0 +1,97 @@
+import Delivery
+import Positioning
+
+extension Database {
+    /// A batch with its rows, as it goes out.
+    func batch(
+        _ row: BatchRow, of endpoint: Ledger.Endpoint, outbox: [UInt8], names: Record.Names
+    ) throws(OutboxError) -> Batch {
+        var rows = try rows(of: row, endpoint: endpoint.id, names: names)
+        for index in rows.indices where row.broken.contains(rows[index].seq) {
+            rows[index].location.reason = Quarantine.pairBroken
+        }
+        var newest: QueuedLocation?
+        if let seq = row.newestSeq {
+            newest = try self.rows(from: seq, through: seq, feed: .engine, limit: 1, names: names).first
+        }
+        return Batch(
+            endpoint: row.route ?? endpoint.settings.name,
+            id: row.id(outbox: String(hexOf: outbox.prefix(4)), endpoint: endpoint.settings.name), rows: rows,
+            sentMs: row.sentMs, generation: row.generation, outbox: outbox, newest: newest)
+    }
+
+    /// The rows of a batch as recorded, oldest first.
+    func rows(of batch: BatchRow, endpoint: Int64, names: Record.Names) throws(OutboxError) -> [QueuedLocation] {
+        guard let picked = batch.picked else {
+            return try rows(
+                from: batch.first, through: batch.last, feed: batch.feed, limit: batch.rows, names: names)
+        }
+        switch batch.origin {
+        case .queue:
+            var rows: [QueuedLocation] = []
+            for seq in picked {
+                rows += try self.rows(from: seq, through: seq, feed: .engine, limit: 1, names: names)
+            }
+            return rows
+        case .quarantine:
+            return try quarantinedRows(picked, endpoint: endpoint, names: names)
+        }
+    }
+
+    func write(_ batch: BatchRow, endpoint: Int64) throws(OutboxError) {
+        insertBatch.bind([
+            endpoint, batch.first, batch.last, Int64(batch.rows), batch.feed == .engine ? 1 : 0,
+            batch.origin.rawValue, batch.through, batch.sentMs, batch.newestSeq, Int64(batch.generation),
+        ])
+        insertBatch.bind(11, blob: batch.picked.map { SequenceList.encode($0, from: batch.first) })
+        insertBatch.bind(
+            12, blob: batch.broken.isEmpty ? nil : SequenceList.encode(batch.broken, from: batch.first))
+        insertBatch.bind(13, text: batch.route)
+        insertBatch.bind(14, text: batch.rendering)
+        _ = try insertBatch.step()
+        insertBatch.reset()
+    }
+
+    /// The batches of an endpoint in the order of the ledger; those that say what cannot be are left out, and nil stands
+    /// for them.
+    func batchRows(of endpoint: Int64) throws(OutboxError) -> [BatchRow?] {
+        let statement = try connection.prepare(
+            """
+            SELECT first, last, rows, feed, origin, through, sent_ms, newest_seq, generation, picked, broken, route,
+            rendering FROM batch WHERE endpoint = \(endpoint) ORDER BY origin, first LIMIT \(BatchRow.longest)
+            """)
+        var batches: [BatchRow?] = []
+        while try statement.step() { batches.append(Self.batchRow(statement)) }
+        return batches
+    }
+
+    private static func batchRow(_ row: Statement) -> BatchRow? {
+        let first = row.integer(0) ?? 0
+        let last = row.integer(1) ?? 0
+        let rows = Int(clamping: row.integer(2) ?? 0)
+        guard first > 0, first <= last, last <= Ledger.highestSeq, (1...BatchRow.longest).contains(rows) else {
+            return nil
+        }
+        let picked = row.blob(9).map { SequenceList.decode($0, from: first, through: last) }
+        if let picked, picked?.count != rows { return nil }
+        let origin = BatchRow.Origin(rawValue: row.integer(4) ?? 0)
+        guard let origin, origin == .queue || picked != nil else { return nil }
+        return BatchRow(
+            first: first, last: last, rows: rows, feed: row.integer(3) == 1 ? .engine : .network, origin: origin,
+            picked: picked ?? nil,
+            broken: row.blob(10).flatMap { SequenceList.decode($0, from: first, through: last) } ?? [],
+            route: row.text(11), sentMs: row.integer(6), newestSeq: row.integer(7),
+            generation: max(1, Int(Int32(clamping: row.integer(8) ?? 1))), rendering: row.text(12) ?? "",
+            through: Ledger.clamped(row.integer(5)))
+    }
+
+    /// The newest row of a feed, looked for among the last few thousand; nil when it is not there.
+    func newestSeq(of feed: EndpointSettings.Feed, through last: Int64) throws(OutboxError) -> Int64? {
+        let condition = feed == .engine ? "" : "AND published = 1"
+        return try connection.integer(
+            """
+            SELECT seq FROM location WHERE seq BETWEEN \(max(0, last - 4096)) AND \(last) \(condition)
+            ORDER BY seq DESC LIMIT 1
+            """)
+    }
+}

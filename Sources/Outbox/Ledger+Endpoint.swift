@@ -1,0 +1,123 @@
+import Delivery
+import Positioning
+
+extension Ledger {
+    struct Endpoint {
+        var id: Int64
+        var settings: EndpointSettings
+        /// Of the rows that wait for it.
+        var fingerprint: String
+        /// While it is another than the one of the rows: the configured one, and the last row that was recorded before.
+        var wanted: Wanted?
+        /// The cursor: every row up to here is settled, or in one of the batches.
+        var formed: Int64
+        /// Rows of its feed after `formed` that it has not had.
+        var waiting: Int
+        var state: EndpointState
+        /// Oldest first; those from the quarantine behind the others.
+        var batches: [BatchRow] = []
+        /// The last row that concerns an endpoint which is no longer configured; nil = configured.
+        var removedAt: Int64?
+        /// Batches that begin at or before this row get `generation`.
+        var regeneratedThrough: Int64
+        var generation: Int
+        var acceptedBefore = false
+        /// It stands in for another, and has neither cursor nor rows.
+        var isSpare = false
+        /// Rows that it has had although they lie behind the cursor.
+        var ahead = SequenceRanges()
+        /// The oldest row behind the cursor.
+        var oldest: Oldest = .unknown
+        var quarantine = QuarantineCount()
+        /// What the file says of its batches cannot be: it is to be put right.
+        var isDamaged = false
+        /// It has been bound to another address, device or asset: what it sends has other bytes.
+        var isRebound = false
+        /// Since the queue was opened.
+        var settledUnsent: [String: Int] = [:]
+
+        struct Wanted: Hashable {
+            var fingerprint: String
+            var boundThrough: Int64
+        }
+
+        func wants(seq: Int64, published: Bool) -> Bool {
+            seq > formed && (published || settings.feed == .engine) && seq <= removedAt ?? .max && !isSpare
+                && !ahead.contains(seq)
+        }
+    }
+
+    struct QuarantineCount: Hashable {
+        var records = 0
+        var bytes = 0
+        /// To be sent again, and in no batch yet.
+        var retrying = 0
+    }
+}
+
+extension Ledger.Endpoint {
+    /// The oldest row of the queue in a batch.
+    var firstInFlight: Int64? { batches.first { $0.origin == .queue }?.first }
+
+    /// Rows of the queue are kept for it.
+    var holdsRows: Bool { waiting > 0 || firstInFlight != nil }
+
+    var inFlight: Int { batches.reduce(0) { $0 + $1.rows } }
+
+    /// Rows of the queue that it has not accepted.
+    var unsent: Int { waiting + batches.reduce(0) { $0 + ($1.origin == .queue ? $1.rows : 0) } }
+
+    var firstUnsent: Int64? {
+        if let firstInFlight { return firstInFlight }
+        if case .row(let seq, _) = oldest { return seq }
+        return nil
+    }
+
+    /// Everything up to here is settled.
+    var acked: Int64 { min(firstInFlight.map { $0 - 1 } ?? formed, formed) }
+
+    /// The asset that the waiting rows belong to; nil where the receiver knows none.
+    var assetID: String? {
+        let lines = fingerprint.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
+        return lines.count == 3 ? String(lines[2]) : nil
+    }
+
+    /// Above that of all its batches.
+    var nextGeneration: Int { 1 + batches.reduce(max(1, generation)) { max($0, $1.generation) } }
+
+    mutating func insert(_ batch: BatchRow) {
+        let key = (batch.origin.rawValue, batch.first)
+        let index = batches.firstIndex { ($0.origin.rawValue, $0.first) > key } ?? batches.count
+        batches.insert(batch, at: index)
+    }
+
+    /// The rows belong to what is configured from now on.
+    mutating func takeBinding() {
+        if fingerprint != settings.fingerprint {
+            acceptedBefore = false
+            isRebound = true
+        }
+        fingerprint = settings.fingerprint
+        wanted = nil
+        if state == .rebind { state = .active }
+    }
+
+    mutating func count(unsent reason: String, _ rows: Int = 1) {
+        if rows > 0 { settledUnsent[reason, default: 0] += rows }
+    }
+
+    func depth(acked: Int64) -> EndpointDepth {
+        var depth = EndpointDepth(
+            endpoint: settings.name, state: state, waiting: waiting + quarantine.retrying, inFlight: inFlight,
+            acked: acked, oldestSeq: nil, oldestTime: nil, quarantined: quarantine.records,
+            settledUnsent: settledUnsent, acceptedBefore: acceptedBefore, boundTo: wanted == nil ? nil : fingerprint)
+        if let batch = batches.first(where: { $0.origin == .queue }) {
+            depth.oldestSeq = batch.first
+            depth.oldestTime = batch.firstTime
+        } else if case .row(let seq, let time) = oldest {
+            depth.oldestSeq = seq
+            depth.oldestTime = time
+        }
+        return depth
+    }
+}

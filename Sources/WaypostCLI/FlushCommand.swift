@@ -1,0 +1,52 @@
+import Agent
+import ArgumentParser
+
+struct Flush: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Write to disk and send now, without waiting for a window.",
+        discussion: """
+            Waits until each endpoint has taken what waited, or has failed to, 30 s at most. A server's Retry-After and a \
+            metered link that is to be spared are respected. Exit status: 0 all was taken, 1 something still waits, 2 no \
+            daemon answers.
+            """)
+
+    @Flag(help: "Return when everything is on disk, and do not wait for the uploads.")
+    var commit = false
+
+    @Flag(help: "Record a panic event at the present position first.")
+    var panic = false
+
+    @OptionGroup var daemon: DaemonOptions
+
+    func run() throws {
+        let line = OrderLine("flush", nil, [("commit", .flag(commit)), ("panic", .flag(panic))])
+        let answer: Answer = try DaemonReply.read(
+            daemon.ask(line.text, timeoutSeconds: ControlClient.longestSeconds))
+        if commit {
+            print("on disk, \(answer.waiting ?? 0) rows in the queue")
+            return try finishOutput()
+        }
+        let endpoints = answer.endpoints ?? []
+        for endpoint in endpoints {
+            print(
+                "\(endpoint.name): \(endpoint.accepted) accepted, \(endpoint.waiting) waiting"
+                    + (endpoint.problem.map { ": \($0)" } ?? ""))
+        }
+        try finishOutput()
+        if endpoints.contains(where: { $0.waiting > 0 }) { throw ExitCode(1) }
+    }
+
+    private struct Answer: Decodable {
+        var ok: Bool
+        /// Rows in the queue.
+        var waiting: Int?
+        var endpoints: [Endpoint]?
+
+        struct Endpoint: Decodable {
+            var name: String
+            var accepted: Int
+            var waiting: Int
+            var problem: String?
+        }
+    }
+}

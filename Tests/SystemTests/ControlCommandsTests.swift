@@ -1,0 +1,213 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What an operator sees of delivery and how it is steered, by the commands of the built program.
+@Suite struct ControlCommandsTests {
+    private let rig: Rig
+    private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
+
+    init() throws { rig = try Rig() }
+
+    /// The drive, followed at its end, so that the daemon stays.
+    private var source: String { "kind = \"file\"\npath = \"\(drive)\"\nfollow = true\nplayback = \"max\"" }
+
+    /// Exit status and all that was printed.
+    private func call(_ line: String) throws -> (status: Int32, text: String) {
+        let arguments = line.split(separator: " ").map(String.init)
+        let program = try rig.waypost(arguments + ["--config", rig.path("waypost.toml")])
+        let status = try program.exitStatus(within: 60)
+        return (status, program.text)
+    }
+
+    private func waitUntilRead(_ rows: Int = 724) throws {
+        try rig.waitFor("motion", "kept") { ($0 as? Int ?? 0) >= rows }
+    }
+
+    @Test func flushSendsWhatWaitsForItsWindowAndSaysWhatCameOfIt() throws {
+        try rig.startCollector()
+        try rig.configure(
+            source: source, outbox: "commit_window = \"1h\"", endpoint: "batch_window = \"1h\"\nbatch_size = 10000")
+        let daemon = try rig.startDaemon()
+        try waitUntilRead()
+        let flush = try call("flush")
+        #expect(flush.status == 0 && flush.text.hasSuffix(" accepted, 0 waiting\n"), "\(flush.text)")
+        #expect(try rig.received().count == 724)
+        #expect(daemon.isRunning)
+    }
+
+    @Test func flushCommitReturnsWhenTheRowsAreOnDisk() throws {
+        try rig.configure(source: source, outbox: "commit_window = \"1h\"", endpoint: "batch_window = \"1h\"")
+        let daemon = try rig.startDaemon()
+        try waitUntilRead()
+        let flush = try call("flush --commit")
+        #expect(flush.status == 0 && flush.text.hasPrefix("on disk, "), "\(flush.text)")
+        daemon.kill(SIGKILL)
+        #expect(try rig.newestRow()?.seq == 724)
+    }
+
+    @Test func flushSaysWhyNothingArrived() throws {
+        try rig.configure(source: source)
+        let daemon = try rig.startDaemon()
+        try waitUntilRead()
+        let flush = try call("flush")
+        #expect(flush.status == 1 && flush.text.contains("main: 0 accepted, 724 waiting: "), "\(flush.text)")
+        #expect(flush.text.contains("refused"))
+        #expect(daemon.isRunning)
+    }
+
+    @Test func aPanicIsRecordedAndSentAtOnce() throws {
+        try rig.startCollector()
+        try rig.configure(source: source, outbox: "commit_window = \"1h\"", endpoint: "batch_window = \"1h\"")
+        let daemon = try rig.startDaemon()
+        try waitUntilRead()
+        #expect(try call("flush --panic").status == 0)
+        #expect(try rig.received().last?.event == "panic")
+        #expect(daemon.isRunning)
+    }
+
+    @Test func aPanicWithoutAPositionIsRefused() throws {
+        try rig.configure(source: "kind = \"serial\"\npath = \"\(rig.path("no-receiver"))\"")
+        let daemon = try rig.startDaemon()
+        try daemon.waitFor("receiver serial")
+        let flush = try call("flush --panic --commit")
+        #expect(flush.status == 1 && flush.text.contains("no position is known yet"), "\(flush.text)")
+    }
+
+    @Test func withoutADaemonFlushSaysSo() throws {
+        try rig.configure(source: source)
+        #expect(try call("flush").status == 2)
+    }
+
+    // endpoint
+
+    @Test func anEndpointThatWasToldToStopGoesOnAfterResume() throws {
+        try rig.startCollector(["--answer", "410", "--first", "1"])
+        try rig.configure(source: source, endpoint: "batch_size = 10000\nbatch_window = \"100ms\"")
+        let daemon = try rig.startDaemon()
+        try daemon.waitFor("stopped (gone)")
+        let list = try call("endpoint list")
+        #expect(list.status == 1 && list.text.contains("main: stopped (gone)"), "\(list.text)")
+        #expect(list.text.contains("\n  do: ") && list.text.contains("waypost endpoint resume main"), "\(list.text)")
+        let status = try call("status")
+        #expect(status.status == 1 && status.text.contains("endpoint   main: stopped (gone), 724 waiting"))
+        #expect(try call("endpoint resume main").text == "main: resumed\n")
+        #expect(try call("flush").status == 0)
+        #expect(try rig.received().count == 724)
+        let well = try call("endpoint list")
+        #expect(well.status == 0 && well.text.hasPrefix("main: active, 0 waiting, 724 accepted, last "), "\(well.text)")
+    }
+
+    @Test func aStopEndsWithoutADaemonToo() throws {
+        try rig.startCollector(["--answer", "410", "--first", "1"])
+        try rig.configure(source: source, endpoint: "batch_size = 10000\nbatch_window = \"100ms\"")
+        let daemon = try rig.startDaemon()
+        try daemon.waitFor("stopped (gone)")
+        try waitUntilRead()
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+        let list = try call("endpoint list")
+        #expect(list.status == 1 && list.text.contains("main: stopped (gone), 72"), "\(list.text)")
+        #expect(try call("endpoint resume main").text == "main: resumed\n")
+        #expect(try call("endpoint list").text.contains("main: active, 72"))
+    }
+
+    @Test func ordersThatMeanNothingAreRefusedWithAHint() throws {
+        try rig.configure(source: source)
+        for line in ["with a daemon", "without one"] {
+            let daemon = line == "with a daemon" ? try rig.startDaemon() : nil
+            if daemon != nil { try waitUntilRead() }
+            for (order, words) in [
+                ("endpoint drop main", "only while the endpoint is held"), ("endpoint bind main", "has its binding"),
+                ("endpoint resume other", "there is: main"),
+            ] {
+                let refused = try call(order)
+                #expect(refused.status == 1 && refused.text.contains(words), "\(line): \(refused.text)")
+            }
+            daemon?.kill(SIGTERM)
+            _ = try daemon?.exitStatus(within: 20)
+        }
+    }
+
+    @Test func aQueueThatAnotherDaemonHoldsIsNotTouched() throws {
+        try rig.configure(source: source)
+        let daemon = try rig.startDaemon()
+        try waitUntilRead()
+        try rig.reconfigure("control.sock", to: "other.sock")
+        let refused = try call("endpoint resume main")
+        #expect(refused.status != 0 && refused.text.contains("--socket"), "\(refused.text)")
+        #expect(daemon.isRunning)
+    }
+
+    // What costs money
+
+    @Test func nothingIsSentOverAMeteredInterfaceThatIsToBeSpared() throws {
+        try rig.startCollector()
+        try rig.configure(
+            source: source,
+            endpoint: "batch_size = 10\nbatch_window = \"1s\"\nmetered = \"hold\"\nmetered_interfaces = [\"l*\"]")
+        let daemon = try rig.startDaemon()
+        try waitUntilRead()
+        let list = try call("endpoint list")
+        #expect(list.status == 0 && list.text.contains("the way out leads over lo, which is metered"), "\(list.text)")
+        let flush = try call("flush")
+        #expect(flush.status == 1 && flush.text.contains("724 waiting: held"), "\(flush.text)")
+        #expect(try rig.received().isEmpty)
+        #expect(daemon.isRunning)
+    }
+
+    @Test func eventsGoOverAMeteredInterfaceWithWhatWaitsBeforeThem() throws {
+        try rig.startCollector()
+        try rig.configure(
+            source: source,
+            endpoint: "batch_window = \"1s\"\nmetered = \"events-only\"\nmetered_interfaces = [\"lo\"]")
+        let daemon = try rig.startDaemon()
+        try waitUntilRead()
+        try rig.waitFor("queue", "ram_ring_depth") { $0 as? Int == 0 }
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+        let events = try rig.received()
+        let last = try #require(events.lastIndex { $0.event != nil && $0.event != "heartbeat" })
+        // Nothing but the rest of a batch goes along behind the last of them.
+        #expect(events.count - last < 100 && events.map(\.seq) == Array(1...events.count))
+    }
+
+    // status
+
+    /// A number that nobody knows what to do about is noise.
+    @Test func everyMetricHasItsRowInTheManuals() throws {
+        try rig.startCollector()
+        try rig.configure(source: source, endpoint: "batch_window = \"100ms\"")
+        let daemon = try rig.startDaemon()
+        try waitUntilRead()
+        try rig.waitFor("queue", "commits") { $0 as? Int ?? 0 > 0 }
+        let report = try rig.status().report
+        let endpoint = try #require((report["endpoints"] as? [[String: Any]])?.first)
+        let words: Set = ["name", "state", "reason", "held", "interface", "problem", "advice", "disk_error"]
+        let metrics = Set(endpoint.keys).union((report["queue"] as? [String: Any] ?? [:]).keys).subtracting(words)
+        #expect(metrics.count > 25)
+        let folder = BuiltProducts.repository.appendingPathComponent("docs")
+        let table = try String(contentsOf: folder.appendingPathComponent("operations.md"), encoding: .utf8)
+        let manual = try String(contentsOf: folder.appendingPathComponent("waypost.8"), encoding: .utf8)
+        for metric in metrics {
+            let row = table.split(separator: "\n").first { $0.hasPrefix("| ") && $0.contains("`\(metric)`") }
+            #expect(row?.split(separator: "|").count == 4, "\(metric)")
+            #expect(manual.contains(metric), "\(metric)")
+        }
+        #expect(daemon.isRunning)
+    }
+
+    @Test func aStatusOfManyTrackablesFitsIntoAFrame() throws {
+        let trackables = (0..<900).map { "[[trackable]]\nid = \"parcel-of-a-long-name-\($0)\"\n" }.joined()
+        try rig.configure(source: "kind = \"serial\"\npath = \"\(rig.path("no-receiver"))\"", more: trackables)
+        let daemon = try rig.startDaemon()
+        try daemon.waitFor("receiver serial")
+        let report = try rig.status().report
+        let motion = try #require(report["motion"] as? [String: Any])
+        #expect(motion["trackables"] as? Int == 900)
+        #expect((motion["resolutions"] as? [String: Any])?.count ?? 0 > 50)
+        #expect((report["endpoints"] as? [Any])?.count == 1)
+        let shown = try call("status")
+        #expect(shown.text.contains("and 880 trackables more"), "\(shown.text)")
+    }
+}
