@@ -8,8 +8,11 @@ let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
 /// A Swift target of the daemon. Arrows point one way: see "One way through the house" in docs/architecture.md.
-func room(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+///
+/// - Parameter embedded: files that become part of the binary.
+func room(_ name: String, _ dependencies: [Target.Dependency] = [], embedded: [String] = []) -> Target {
+    .target(
+        name: name, dependencies: dependencies, resources: embedded.map { .embedInCode($0) }, swiftSettings: strict)
 }
 
 /// - Parameter tables: files beside the tests that they read where they lie.
@@ -52,7 +55,8 @@ let package = Package(
             [
                 "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "Systemd", "CTOML",
                 "CLinux", logging,
-            ]),
+            ],
+            embedded: ["Profiles"]),
         room("WaypostCLI", ["Agent", argumentParser]),
         .executableTarget(name: "waypost", dependencies: ["WaypostCLI"], swiftSettings: strict),
 

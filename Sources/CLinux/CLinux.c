@@ -2,6 +2,7 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <signal.h>
@@ -9,7 +10,9 @@
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/timex.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -93,4 +96,21 @@ int waypost_rtnetlink_drain(int fd) {
         }
     }
     return count;
+}
+
+int waypost_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC | O_NONBLOCK); }
+
+int waypost_pidfd(int pid) {
+#ifdef SYS_pidfd_open
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+int waypost_clock_synchronised(void) {
+    struct timex state = {0};
+    int answer = adjtimex(&state);
+    return answer < 0 ? -1 : answer != TIME_ERROR;
 }

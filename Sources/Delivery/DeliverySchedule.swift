@@ -1,18 +1,55 @@
 import Positioning
 
-/// When one endpoint forms a batch and when it sends.
+/// When one endpoint forms batches, when it sends them, and what the answers settle.
 ///
 /// It counts rows and knows times, never the rows themselves. Its owner tells what happened, asks `next(at:)` and does
-/// what that says; one batch is in flight at most, and it is the same one until it is accepted or dissolved.
+/// what that says. Several batches may be in flight on disk, one request at a time; a batch is the same one until it is
+/// settled.
 public struct DeliverySchedule: Sendable {
+    /// A batch that stands on disk and is not settled.
+    public struct InFlight: Hashable, Sendable {
+        public var id: String
+        public var rows: Int
+
+        public init(id: String, rows: Int) {
+            self.id = id
+            self.rows = rows
+        }
+    }
+
+    /// What becomes of a batch, to be written with the next commit.
+    public struct Settled: Hashable, Sendable {
+        public enum How: Hashable, Sendable {
+            case accepted
+            /// It becomes two batches, the older ⌈n/2⌉ rows and the rest.
+            case split
+            /// To quarantine.
+            case refused
+            /// By the words of the server about single rows.
+            case partly(ItemVerdicts)
+        }
+        public var batch: String
+        public var how: How
+
+        public init(batch: String, how: How) {
+            self.batch = batch
+            self.how = how
+        }
+    }
+
     /// What to do now.
     public enum Step: Hashable, Sendable {
-        /// Commit what is held in memory and form a batch of at most this many rows; then `formRequested()`.
+        /// Commit what is held in memory and form batches of at most this many rows, 0 = none; then `formRequested(at:)`.
+        /// The reply to that commit lists what is in flight, for `batchesFormed`.
         case form(limit: Int)
-        /// The same after splitting the batch in flight (`Settlement.split`): it was too large for the server.
+        /// The same for another way, which also gets what is in flight, formed anew.
         case reform(limit: Int)
-        /// Send the batch in flight; then `attemptStarted(at:)`.
-        case send
+        /// Send this batch; then `attemptStarted`.
+        case send(batch: String)
+        /// Send the newest row alone, ahead of its turn; then `previewStarted(at:)`.
+        case preview
+        /// Look for a new credential; then `refreshStarted(at:)`.
+        case refreshCredentials
         /// Nothing until this instant, or until something happens (nil).
         case wait(until: EventTime?)
     }
@@ -20,146 +57,179 @@ public struct DeliverySchedule: Sendable {
     /// - Parameters:
     ///   - state: as kept from an earlier run.
     ///   - waiting: rows on disk that are in no batch; they come from an earlier run, so their window is over.
-    ///   - inFlight: rows of a batch that was formed in an earlier run and goes first; nil without one.
-    ///   - acceptedBefore: this endpoint has accepted something since its address was set.
+    ///   - inFlight: batches of an earlier run, which go first, in their order.
+    ///   - routes: ways to send: the endpoint itself and those that stand in for it.
+    ///   - route: the way that the batches in flight were formed for.
+    ///   - acceptedBefore: this endpoint has accepted something since the configuration changed.
+    ///   - startDelay: nothing of an earlier run is sent before, so that many devices do not start at once.
     public init(
-        settings: EndpointSettings, state: EndpointState = .active, waiting: Int = 0, inFlight: Int? = nil,
-        acceptedBefore: Bool = false, at now: EventTime
+        settings: EndpointSettings, state: EndpointState = .active, waiting: Int = 0, inFlight: [InFlight] = [],
+        routes: Int = 1, route: Int = 0, acceptedBefore: Bool = false, startDelay: Duration = .zero,
+        at now: EventTime
     ) {
         self.settings = settings
         self.state = state
         self.acceptedBefore = acceptedBefore
+        self.routes = RouteChoice(count: routes, route: route, at: now)
         limit = max(1, settings.batchSize)
         gzip = settings.gzip
-        if waiting > 0 {
-            self.waiting = waiting
-            arrivals = [Arrival(count: waiting, at: now - settings.batchWindow)]
-        }
-        if let inFlight {
-            batchCount = inFlight
-            phase = .formed
-            nextAttempt = now
-        }
+        queue = WaitingRows(depth: settings.batchSize)
+        if waiting > 0 { queue.recorded(waiting, at: now - settings.batchWindow + startDelay) }
+        // A backlog of many batches has a size that needs no window.
+        notFormingBefore = startDelay > .zero ? now + startDelay : .min
+        parts = inFlight.map(Part.init)
+        nextAttempt = now + startDelay
     }
 
     public let settings: EndpointSettings
-    public private(set) var state: EndpointState
-    /// Recorded rows that are in no batch, on disk and in memory.
-    public private(set) var waiting = 0
+    public internal(set) var state: EndpointState
     /// Failures in a row.
-    public private(set) var failures = 0
+    public internal(set) var failures = 0
     /// Whether to compress: off once the server has refused it.
-    public private(set) var gzip: Bool
+    public internal(set) var gzip: Bool
+    /// Times that a refused batch was taken apart.
+    public internal(set) var bisects = 0
+    /// Which way the next batches are formed for: 0 = the endpoint itself.
+    public var route: Int { routes.current }
 
-    /// When the batch in flight is sent next; nil without one, or while it is being sent.
-    public var nextAttemptAt: EventTime? { phase == .formed && !isHeld ? nextAttempt : nil }
-    /// A commit that forms a batch was asked for and has not been answered.
-    public var isForming: Bool { phase == .forming }
-    /// After `shutdownRequested`: there is nothing left to do or to wait for.
-    public var isShutDown: Bool {
-        guard shutdown != nil else { return false }
-        return phase != .sending && phase != .forming && shutdownStep(at: .max) == .wait(until: nil)
+    var queue: WaitingRows
+    var parts: [Part]
+    var phase = Phase.idle
+    var bisect: Bisect?
+    var routes: RouteChoice
+    /// Most rows of a batch that the server is known to take, never more than the setting.
+    var limit: Int
+    var nextAttempt: EventTime
+    /// No flush and no change of the link brings the next attempt before this.
+    var earliestAttempt = EventTime.zero
+    var askedUntil = EventTime.min
+    var notFormingBefore: EventTime
+    var broughtForward = false
+    var acceptedBefore: Bool
+    var streak = Streak()
+    var refresh = Refresh()
+    var pacing = Pacing()
+    /// A settlement makes batches that have not been told of yet.
+    var isUnlisted = false
+    /// All that is in flight is to be formed anew.
+    var dissolves = false
+    /// Whether the row behind a batch that fails alone is tried.
+    var triesSuccessor = false
+    /// The place in `parts` of what a pause tries next, and whether a row from behind them is tried instead.
+    var probe = (place: 0, fresh: false)
+    var refusals = RecentRefusals()
+    var previewedAt = EventTime.min
+    var sentAgain417 = false
+    var wasCompressed = true
+    var shutdown: Shutdown?
+
+    struct Part: Sendable {
+        let batch: InFlight
+        /// It was refused while nothing shows that the endpoint accepts anything.
+        var isRefused = false
+        /// Equal failures of this batch in a row.
+        var streak = Streak()
+        var attempts = 0
+
+        init(_ batch: InFlight) { self.batch = batch }
     }
 
-    private enum Phase: Hashable {
-        /// No batch. Leaves to `forming`.
+    enum Phase: Hashable {
+        /// Nothing is under way.
         case idle
-        /// A commit that forms a batch is under way. Leaves to `formed`, or to `idle` when it failed or gave no rows.
+        /// A commit that lists what is in flight is under way. Leaves to `idle`.
         case forming
-        /// A batch waits for `nextAttempt`. Leaves to `sending`.
-        case formed
-        /// Leaves to `idle` when accepted, to `formed` after a failure, to `tooLarge` when it has to be made smaller.
-        case sending
-        /// A batch waits to be dissolved and formed anew with the smaller `limit`. Leaves to `forming`.
-        case tooLarge
+        /// Leaves to `idle` with the answer.
+        case sending(batch: String)
+        case previewing
+        /// A new credential is looked for. Leaves to `idle`.
+        case refreshing
     }
 
-    private struct Arrival {
-        var count: Int
-        var at: EventTime
-    }
-
-    private struct Shutdown {
+    struct Shutdown: Sendable {
         var until: EventTime
         var attempted: Bool
     }
 
-    private var phase = Phase.idle
-    private var limit: Int
-    private var batchCount = 0
-    /// When rows were recorded, oldest first, for the newest `batchSize` rows at most: only those can wait for a window.
-    private var arrivals: [Arrival] = []
-    /// So many of the oldest waiting rows go out without waiting for size or window.
-    private var flushCount = 0
-    private var nextAttempt = EventTime.zero
-    /// No flush and no change of the link brings the next attempt before this.
-    private var earliestAttempt = EventTime.zero
-    private var askedUntil = EventTime(nanoseconds: .min)
-    private var notFormingBefore = EventTime(nanoseconds: .min)
-    private var broughtForward = false
-    private var acceptedBefore: Bool
-    private var streak: (word: String, count: Int) = ("", 0)
-    private var shutdown: Shutdown?
-
-    private static let probeInterval = Duration.seconds(900)
-    private static let streakLimit = 5
-    private static let formRetry = Duration.seconds(10)
+    static let probeInterval = Duration.seconds(900)
+    static let formRetry = Duration.seconds(10)
 }
 
 extension DeliverySchedule {
+    /// Recorded rows that are in no batch, on disk and in memory.
+    public var waiting: Int { queue.count }
+    /// Rows of batches that are not settled.
+    public var inFlight: Int { parts.reduce(0) { $0 + $1.batch.rows } }
+    /// When the next batch is sent; nil without one, or while one is being sent.
+    public var nextAttemptAt: EventTime? {
+        phase == .idle && !parts.isEmpty && state == .active ? nextAttempt : nil
+    }
+    /// A commit that lists what is in flight was asked for and has not been answered.
+    public var isForming: Bool { phase == .forming }
+    /// After `shutdownRequested`: there is nothing left to do or to wait for.
+    public var isShutDown: Bool {
+        guard shutdown != nil else { return false }
+        return phase == .idle && shutdownStep(at: .max) == .wait(until: nil)
+    }
+
     /// Rows of this endpoint's feed were recorded, on disk or still in memory.
     public mutating func rowsRecorded(_ count: Int, at now: EventTime) {
-        guard count > 0 else { return }
-        waiting += count
-        if arrivals.last?.at == now {
-            arrivals[arrivals.count - 1].count += count
-        } else {
-            arrivals.append(Arrival(count: count, at: now))
-        }
-        trimArrivals()
+        if count > 0 { queue.recorded(count, at: now) }
     }
 
     /// The true number of rows in no batch, on disk and in memory: retention may have removed some.
-    public mutating func waitingCorrected(to count: Int) {
-        if count < waiting {
-            removeOldest(waiting - max(0, count))
-        } else {
-            waiting = count
-        }
-    }
+    public mutating func waitingCorrected(to count: Int) { queue.corrected(to: count) }
 
     /// Something happened that should be known soon: motion change, geofence, power, panic, a command.
     public mutating func flushRequested(at now: EventTime) {
-        flushCount = waiting
-        guard phase == .formed, !isHeld, nextAttempt > now, !broughtForward else { return }
+        queue.flush()
+        guard phase == .idle, !parts.isEmpty, state == .active, nextAttempt > now, !broughtForward else { return }
         broughtForward = true
         nextAttempt = min(nextAttempt, max(now, earliestAttempt))
     }
 
     /// The commit of a `.form` or `.reform` step was handed to the outbox.
-    public mutating func formRequested() {
-        if phase == .tooLarge {
-            // The dissolved rows wait again, ahead of the others.
-            waiting += batchCount
-            flushCount += batchCount
-            batchCount = 0
+    public mutating func formRequested(at now: EventTime) {
+        if dissolves {
+            dissolves = false
+            bisect = nil
+            queue.returned(inFlight)
+            parts = []
         }
+        if parts.isEmpty { routes.batchBoundaryReached(at: now) }
         phase = .forming
     }
 
-    /// The batch is on disk.
+    /// The commit is on disk, and these batches are in flight, in the order in which they go out.
     ///
-    /// - Parameter count: its rows; 0 when there were none after all: then `waitingCorrected(to:)` follows.
-    public mutating func batchFormed(count: Int, at now: EventTime) {
-        guard count > 0 else {
-            flushCount = 0
-            return batchNotFormed(at: now)
+    /// None, although rows were thought to wait: `waitingCorrected(to:)` follows.
+    ///
+    /// - Parameter advanced: rows were settled without being sent, so that others may follow at once.
+    public mutating func batchesFormed(_ batches: [InFlight], advanced: Bool = false, at now: EventTime) {
+        phase = .idle
+        let known = Dictionary(parts.map { ($0.batch.id, $0) }, uniquingKeysWith: { first, _ in first })
+        let new = batches.filter { known[$0.id] == nil }.reduce(0) { $0 + $1.rows }
+        let rowsBefore = isUnlisted ? 0 : inFlight
+        let wasUnlisted = isUnlisted
+        isUnlisted = false
+        let isProbe = !parts.isEmpty && !wasUnlisted
+        parts = batches.map { known[$0.id] ?? Part($0) }
+        if new == 0, !wasUnlisted {
+            probe.fresh = false
+            if parts.isEmpty || rowsBefore > 0 { queue.endFlush() }
+            if queue.count > 0, !advanced { notFormingBefore = now + Self.formRetry }
+            if isProbe { bisect?.probes += 1 }
+            return
         }
-        removeOldest(count)
-        batchCount = count
-        phase = .formed
-        nextAttempt = now
-        earliestAttempt = now
+        if !wasUnlisted { queue.removeOldest(new) }
+        if isProbe, new > 0 {
+            probe = (parts.count - 1, false)
+            bisect?.probes += 1
+            nextAttempt = max(now, askedUntil)
+        } else if !isProbe, !wasUnlisted {
+            nextAttempt = max(now, pacing.nextBatch)
+            earliestAttempt = nextAttempt
+        }
     }
 
     /// The disk refused the commit; tried again after 10 s.
@@ -168,15 +238,19 @@ extension DeliverySchedule {
         notFormingBefore = now + Self.formRetry
     }
 
-    public mutating func attemptStarted(at now: EventTime) {
-        phase = .sending
+    public mutating func attemptStarted(_ batch: String, at now: EventTime) {
+        phase = .sending(batch: batch)
+        if let place = parts.firstIndex(where: { $0.batch.id == batch }) { parts[place].attempts += 1 }
         shutdown?.attempted = true
     }
+
+    /// Whether the body of the attempt was compressed.
+    public mutating func compressionUsed(_ wasCompressed: Bool) { self.wasCompressed = wasCompressed }
 
     /// The link came up or changed its address: the own backoff starts again, what the server asked for stays.
     public mutating func linkChanged(at now: EventTime) {
         failures = 0
-        guard phase == .formed, !isHeld else { return }
+        guard phase == .idle, !parts.isEmpty, state == .active else { return }
         nextAttempt = min(nextAttempt, max(now, earliestAttempt))
     }
 
@@ -185,176 +259,39 @@ extension DeliverySchedule {
         guard state != .rebind else { return }
         state = .active
         failures = 0
-        streak = ("", 0)
-        if phase == .formed { nextAttempt = max(now, askedUntil) }
+        streak = Streak()
+        refresh = Refresh()
+        refusals = RecentRefusals()
+        bisect = nil
+        for place in parts.indices { parts[place].isRefused = false }
+        nextAttempt = max(now, askedUntil)
+        earliestAttempt = nextAttempt
+    }
+
+    /// What waits and what is in flight was dropped, cleared or moved: the queue tells what is left.
+    public mutating func emptied() {
+        parts = []
+        bisect = nil
+        isUnlisted = true
+        if case .sending = phase { phase = .idle }
+    }
+
+    /// An operator bound it to its present address, or dropped what waited: what the queue says from now on counts.
+    public mutating func stateChanged(to state: EndpointState, at now: EventTime) {
+        self.state = state
+        if state == .active { resumed(at: now) }
     }
 
     /// The program ends: one more attempt at most, and no longer than this.
     public mutating func shutdownRequested(at now: EventTime, grace: Duration) {
-        shutdown = Shutdown(until: now + grace, attempted: phase == .sending)
-    }
-
-    /// What to do now. Asking changes nothing.
-    public func next(at now: EventTime) -> Step {
-        if shutdown != nil { return shutdownStep(at: now) }
-        switch state {
-        case .stopped, .taken, .rebind: return .wait(until: nil)
-        case .active, .paused: break
-        }
-        switch phase {
-        case .forming, .sending: return .wait(until: nil)
-        case .tooLarge: return later(notFormingBefore, at: now) ?? .reform(limit: limit)
-        case .formed: return later(nextAttempt, at: now) ?? .send
-        case .idle: return idleStep(at: now)
-        }
+        var attempted = false
+        if case .sending = phase { attempted = true }
+        shutdown = Shutdown(until: now + grace, attempted: attempted)
     }
 
     /// When `next(at:)` has something else to say by itself; in the past when it has already; nil = only after an event.
     public var nextDeadline: EventTime? {
         if case .wait(let until) = next(at: .min) { until } else { .min }
-    }
-
-    private func idleStep(at now: EventTime) -> Step {
-        guard waiting > 0 else { return .wait(until: nil) }
-        if let wait = later(notFormingBefore, at: now) { return wait }
-        if flushCount > 0 || waiting >= limit { return .form(limit: limit) }
-        guard waiting >= settings.minBatch else { return .wait(until: nil) }
-        // Rows that nobody announced were found when the count was corrected: their window is over.
-        guard let oldest = arrivals.first else { return .form(limit: limit) }
-        return later(oldest.at + settings.batchWindow, at: now) ?? .form(limit: limit)
-    }
-
-    private func shutdownStep(at now: EventTime) -> Step {
-        guard let shutdown else { return .wait(until: nil) }
-        if phase == .sending || phase == .forming { return .wait(until: shutdown.until) }
-        guard !shutdown.attempted, state == .active, now == .max || now < shutdown.until else {
-            return .wait(until: nil)
-        }
-        switch phase {
-        case .formed:
-            guard earliestAttempt < shutdown.until else { return .wait(until: nil) }
-            return later(earliestAttempt, at: now) ?? .send
-        case .idle where waiting > 0 && notFormingBefore < shutdown.until: return .form(limit: limit)
-        default: return .wait(until: nil)
-        }
-    }
-
-    private func later(_ instant: EventTime, at now: EventTime) -> Step? {
-        instant > now ? .wait(until: instant) : nil
-    }
-
-    private var isHeld: Bool { state != .active }
-
-    private mutating func removeOldest(_ count: Int) {
-        let known = arrivals.reduce(0) { $0 + $1.count }
-        var rest = count - max(0, waiting - known)
-        while rest > 0, let first = arrivals.first {
-            if first.count > rest {
-                arrivals[0].count -= rest
-                break
-            }
-            rest -= first.count
-            arrivals.removeFirst()
-        }
-        waiting = max(0, waiting - count)
-        flushCount = max(0, min(flushCount - count, waiting))
-    }
-
-    private mutating func trimArrivals() {
-        var known = arrivals.reduce(0) { $0 + $1.count }
-        while let first = arrivals.first, known - first.count >= max(1, settings.batchSize) {
-            known -= first.count
-            arrivals.removeFirst()
-        }
-    }
-}
-
-extension DeliverySchedule {
-    /// An attempt ended.
-    ///
-    /// - Parameter jitter: 0 ≤ jitter < 1, from the caller's random source.
-    public mutating func attemptFinished(_ verdict: Verdict, jitter: Double, at now: EventTime) {
-        guard phase == .sending else { return }
-        phase = .formed
-        count(verdict)
-        switch verdict {
-        case .accepted:
-            accepted()
-        case .retry(let cause, let after):
-            backOff(asked: after, jitter: jitter, at: now)
-            guard streak.count >= Self.streakLimit else { return }
-            switch cause {
-            case .redirected: pause("redirected", jitter: jitter, at: now)
-            case .conflict: pause("conflict", jitter: jitter, at: now)
-            case .transport(.closedWithoutReply): pause("no reply", jitter: jitter, at: now)
-            case .transport, .status: break
-            }
-        case .authStop:
-            pause("auth", jitter: jitter, at: now)
-        case .goneStop(410):
-            stop(.stopped(reason: "gone"))
-        case .goneStop:
-            backOff(asked: nil, jitter: jitter, at: now)
-            if !acceptedBefore || streak.count >= Self.streakLimit { pause("not found", jitter: jitter, at: now) }
-        case .misconfigured(let status):
-            let ours = status < 200 || [405, 406, 411, 426, 501, 505].contains(status)
-            pause(ours ? "configuration (status \(status))" : "refused \(status)", jitter: jitter, at: now)
-        case .encodingRefused where gzip:
-            gzip = false
-            nextAttempt = now
-            earliestAttempt = now
-        case .encodingRefused:
-            pause("configuration (status 415)", jitter: jitter, at: now)
-        case .split(let status):
-            pause("refused \(status)", jitter: jitter, at: now)
-        case .tooLarge(_, let after?):
-            backOff(asked: after, jitter: jitter, at: now)
-        case .tooLarge(let status, nil):
-            guard batchCount > 1 else { return pause("record too large (status \(status))", jitter: jitter, at: now) }
-            limit = batchCount / 2
-            phase = .tooLarge
-        case .collision:
-            stop(.taken)
-        }
-    }
-
-    private mutating func count(_ verdict: Verdict) {
-        let word = verdict.word
-        streak = streak.word == word ? (word, min(streak.count + 1, 1_000_000)) : (word, 1)
-    }
-
-    private mutating func accepted() {
-        // After an outage all that waits goes out at once.
-        if failures > 0 || state != .active { flushCount = waiting }
-        phase = .idle
-        state = .active
-        failures = 0
-        batchCount = 0
-        acceptedBefore = true
-        broughtForward = false
-        askedUntil = .min
-    }
-
-    private mutating func backOff(asked: Duration?, jitter: Double, at now: EventTime) {
-        failures = min(failures + 1, 1_000_000)
-        if case .paused(let reason) = state { return pause(reason, jitter: jitter, at: now) }
-        let backoff = settings.backoff
-        askedUntil = asked.map { now + min($0, backoff.longestAsked) } ?? .min
-        earliestAttempt = max(now + backoff.base, askedUntil)
-        nextAttempt = now + backoff.delay(failures: failures, jitter: jitter, asked: asked)
-    }
-
-    private mutating func pause(_ reason: String, jitter: Double, at now: EventTime) {
-        failures = max(1, failures)
-        state = .paused(reason: reason)
-        let share = jitter > 0 ? min(jitter, 1) : 0
-        nextAttempt = now + .nanoseconds(Int64(Double(Self.probeInterval.nanoseconds) * (0.9 + 0.2 * share)))
-        earliestAttempt = nextAttempt
-    }
-
-    private mutating func stop(_ state: EndpointState) {
-        self.state = state
-        failures = max(1, failures)
     }
 }
 

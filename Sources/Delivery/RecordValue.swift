@@ -76,6 +76,7 @@ extension QueuedLocation {
         case .geofenceName: location.geofence?.name
         case .geofenceAction: location.geofence?.action.rawValue
         case .geofenceSource: location.geofence.map { $0.source == .beacon ? "BEACON" : "DEVICE" }
+        case .geofenceTransition: location.geofence?.action.transition
         case .geofenceBeacon: location.geofence?.source == .beacon ? "BEACON" : nil
         default: nil
         }
@@ -136,5 +137,15 @@ extension Int64 {
         let (quotient, rest) = magnitude.quotientAndRemainder(dividingBy: divisor)
         let rounded = Int64(clamping: rest >= divisor - divisor / 2 ? quotient + 1 : quotient)
         return self < 0 ? -rounded : rounded
+    }
+}
+
+extension GeofenceCrossing.Action {
+    fileprivate var transition: String? {
+        switch self {
+        case .enter: "enter"
+        case .exit: "leave"
+        case .dwell: nil
+        }
     }
 }

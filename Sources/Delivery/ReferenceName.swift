@@ -54,6 +54,8 @@ enum RecordName: String, CaseIterable, Sendable {
     case geofenceSource = "geofence_source"
     /// `BEACON` when a beacon saw the crossing, nil when fixes did.
     case geofenceBeacon = "geofence_beacon"
+    /// `enter` or `leave`, as OwnTracks calls them; nil for a dwell.
+    case geofenceTransition = "geofence_transition"
     case published
     case rowTrackable = "row_trackable"
     case rowBootID = "row_boot_id"

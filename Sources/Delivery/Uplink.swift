@@ -12,6 +12,8 @@ public struct UplinkRequest: Hashable, Sendable {
     public var timeout: Duration
     /// nil = the system's authorities and no certificate of our own.
     public var tls: TLSSettings?
+    /// Its connection is closed after carrying nothing for this long; nil = as the uplink likes.
+    public var idleLimit: Duration?
 
     public struct Header: Hashable, Sendable {
         public var name: String
@@ -25,7 +27,7 @@ public struct UplinkRequest: Hashable, Sendable {
 
     public init(
         method: String = "POST", url: String, headers: [Header] = [], body: [UInt8], gzip: Bool = false,
-        timeout: Duration = .seconds(60), tls: TLSSettings? = nil
+        timeout: Duration = .seconds(60), tls: TLSSettings? = nil, idleLimit: Duration? = nil
     ) {
         self.method = method
         self.url = url
@@ -34,6 +36,7 @@ public struct UplinkRequest: Hashable, Sendable {
         self.gzip = gzip
         self.timeout = timeout
         self.tls = tls
+        self.idleLimit = idleLimit
     }
 }
 
@@ -85,6 +88,8 @@ public enum TransportFailure: Hashable, Sendable {
     case connect(String)
     /// Handshake, or a certificate that is refused by name, chain or clock.
     case tls(String)
+    /// A certificate is refused for its dates, by a device whose clock nobody vouches for.
+    case clock(String)
     case timeout(String)
     /// The request was written in full, then the connection was closed without a byte.
     case closedWithoutReply(String)
@@ -93,7 +98,8 @@ public enum TransportFailure: Hashable, Sendable {
     /// The words for people; no URL, no secret.
     public var message: String {
         switch self {
-        case .resolve(let m), .connect(let m), .tls(let m), .timeout(let m), .closedWithoutReply(let m), .broken(let m):
+        case .resolve(let m), .connect(let m), .tls(let m), .clock(let m), .timeout(let m), .closedWithoutReply(let m),
+            .broken(let m):
             m
         }
     }
@@ -104,6 +110,7 @@ public enum TransportFailure: Hashable, Sendable {
         case .resolve: "dns"
         case .connect: "connect"
         case .tls: "tls"
+        case .clock: "clock"
         case .timeout: "timeout"
         case .closedWithoutReply: "closed"
         case .broken: "reset"

@@ -1,9 +1,11 @@
 import Positioning
 
-/// What one attempt means for its batch. Only `accepted` ever lets rows go.
+/// What one attempt means for its batch. Only `accepted` and `partlyAccepted` ever let rows go.
 public enum Verdict: Hashable, Sendable {
     /// Stored, as far as the server says.
     case accepted
+    /// The server told of single rows that it did not take, and took at least one.
+    case partlyAccepted(ItemVerdicts)
     /// Not now: the same batch again later.
     case retry(RetryCause, after: Duration?)
     /// The credential, not the rows (401, 402, 403, 407).
@@ -25,48 +27,28 @@ public enum Verdict: Hashable, Sendable {
     public enum RetryCause: Hashable, Sendable {
         case transport(TransportFailure)
         /// 3xx and 511: moved, or a captive portal. Never followed.
-        case redirected(status: Int)
+        ///
+        /// - Parameter host: of `Location`; nil when it names none.
+        case redirected(status: Int, host: String?)
         /// 409 without the profile's sign of a collision: a conflict, or a twin request in progress.
         case conflict
+        /// 2xx, but not one of `ok_status`, or the body does not say what `ok_json` wants.
+        case notConfirmed(status: Int)
+        /// The server told of rows that were not in the batch.
+        case unclear
         case status(Int)
-    }
-
-    /// The verdict of the profile `waypost`, for any outcome whatsoever.
-    public init(_ outcome: UplinkOutcome) {
-        switch outcome.result {
-        case .failed(let failure): self = .retry(.transport(failure), after: nil)
-        case .reply(let reply): self.init(reply)
-        }
-    }
-
-    private init(_ reply: UplinkReply) {
-        let status = reply.status
-        let after = RetryAfter.parse(reply.headers)
-        switch status {
-        case 200...299: self = .accepted
-        case 100...199: self = .misconfigured(status: status)
-        case 300...399, 511: self = .retry(.redirected(status: status), after: after)
-        case 400, 422: self = .split(status: status)
-        case 401, 402, 403, 407: self = .authStop(status: status)
-        case 404, 410: self = .goneStop(status: status)
-        case 409:
-            self = reply.saysAssetTaken ? .collision : .retry(.conflict, after: after)
-        case 413, 414: self = .tooLarge(status: status, after: after)
-        case 415: self = .encodingRefused
-        case 408, 421, 423, 424, 425, 429: self = .retry(.status(status), after: after)
-        case 400...499: self = .misconfigured(status: status)
-        case 501, 505: self = .misconfigured(status: status)
-        default: self = .retry(.status(status), after: after)
-        }
     }
 
     /// One word or two for counters, logs and `status`.
     public var word: String {
         switch self {
         case .accepted: "accepted"
+        case .partlyAccepted: "partly accepted"
         case .retry(.transport(let failure), _): failure.word
         case .retry(.redirected, _): "redirected"
         case .retry(.conflict, _): "conflict"
+        case .retry(.notConfirmed, _): "not confirmed"
+        case .retry(.unclear, _): "unclear reply"
         case .retry(.status(let status), _), .misconfigured(let status), .split(let status): "status \(status)"
         case .authStop: "auth"
         case .goneStop(let status): status == 410 ? "gone" : "not found"
@@ -75,14 +57,33 @@ public enum Verdict: Hashable, Sendable {
         case .collision: "taken"
         }
     }
+
+    /// How long the server asked to wait; nil when it did not.
+    public var asked: Duration? {
+        switch self {
+        case .retry(_, let after), .tooLarge(_, let after): after
+        case .partlyAccepted(let items): items.after
+        default: nil
+        }
+    }
 }
 
-extension UplinkReply {
-    /// The body is the native sign of a collision, `{"error":"asset_taken"}`, whatever its white space.
-    fileprivate var saysAssetTaken: Bool {
-        let compact = body.filter { $0 > 0x20 }
-        let sign = Array("\"error\":\"asset_taken\"".utf8)
-        guard !bodyIncomplete, compact.count >= sign.count else { return false }
-        return (0...compact.count - sign.count).contains { compact[$0..<$0 + sign.count].elementsEqual(sign) }
+/// What a reply says about single rows, by their sequence numbers. Rows that it does not name are stored.
+public struct ItemVerdicts: Hashable, Sendable {
+    /// Never to be sent again, each with the words for people.
+    public var refused: [Int64: String]
+    /// To be sent again.
+    public var again: Set<Int64>
+    /// Some of those that are to be sent again wait for another credential.
+    public var needsCredential: Bool
+    public var after: Duration?
+
+    public init(
+        refused: [Int64: String] = [:], again: Set<Int64> = [], needsCredential: Bool = false, after: Duration? = nil
+    ) {
+        self.refused = refused
+        self.again = again
+        self.needsCredential = needsCredential
+        self.after = after
     }
 }

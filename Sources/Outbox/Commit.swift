@@ -94,15 +94,18 @@ public struct FormRequest: Hashable, Sendable {
     /// Who sends it: a spare of that endpoint; nil = the endpoint itself. Batches that another one was to send, and has
     /// not brought home, are formed anew for this one, under other ids.
     public var route: String?
-    /// Most rows.
+    /// Most rows; 0 = none, only the list of what is in flight.
     public var limit: Int
+    /// Also while others are in flight: the row behind them is to be tried.
+    public var isProbe: Bool
     /// Host wall clock, Unix milliseconds. It is not kept when it lies more than 5 min before the newest row.
     public var sentMs: Int64?
 
-    public init(endpoint: String, route: String? = nil, limit: Int, sentMs: Int64?) {
+    public init(endpoint: String, route: String? = nil, limit: Int, isProbe: Bool = false, sentMs: Int64?) {
         self.endpoint = endpoint
         self.route = route
         self.limit = limit
+        self.isProbe = isProbe
         self.sentMs = sentMs
     }
 }

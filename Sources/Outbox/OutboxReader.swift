@@ -72,7 +72,7 @@ public final class OutboxReader {
         }
     }
 
-    private func snapshot<Value>(
+    func snapshot<Value>(
         _ blank: Value, _ read: (Database) throws(OutboxError) -> Value
     ) throws(OutboxError) -> Value {
         guard let database else { return blank }

@@ -23,7 +23,7 @@ extension Transaction {
     mutating func form(_ request: FormRequest, receiverMs: Int64?) throws(OutboxError) {
         guard let forming = forming(request, receiverMs) else { return }
         try reroute(forming)
-        guard ledger.endpoints[forming.index].batches.isEmpty else { return }
+        guard ledger.endpoints[forming.index].batches.isEmpty || request.isProbe else { return }
         try formWaiting(forming)
         let endpoint = ledger.endpoints[forming.index]
         if endpoint.batches.isEmpty, endpoint.waiting == 0, forming.route == nil { try formRetries(forming) }
@@ -50,7 +50,8 @@ extension Transaction {
     private mutating func formWaiting(_ forming: Forming) throws(OutboxError) {
         let index = forming.index
         var budget = Self.planningLimit
-        while budget > 0, ledger.endpoints[index].waiting > 0, ledger.endpoints[index].batches.isEmpty {
+        let inFlight = ledger.endpoints[index].batches.count
+        while budget > 0, ledger.endpoints[index].waiting > 0, ledger.endpoints[index].batches.count == inFlight {
             var rows = try waitingRows(of: index, limit: forming.depth + 1)
             guard !rows.isEmpty else {
                 // A damaged file may hold fewer than it says.
@@ -188,7 +189,7 @@ extension Transaction {
         guard !batches.isEmpty else { return }
         let endpoint = ledger.endpoints[forming.index]
         var newest: Int64?
-        if forming.sender.profile.usesNewest, batches[0].origin == .queue, batches.count > 1 || endpoint.waiting > 0 {
+        if forming.sender.profile.usesNewest || forming.sender.freshHead, batches[0].origin == .queue, batches.count > 1 || endpoint.waiting > 0 {
             newest = try database.newestSeq(of: endpoint.settings.feed, through: ledger.lastSeq)
         }
         for var batch in batches {

@@ -29,6 +29,7 @@ final class CurlHandles {
         guard let easy = spare.popLast() ?? curl_easy_init() else { return nil }
         var setup = EasySetup(easy)
         setRules(&setup)
+        setTLS(&setup, transfer.request.tls)
         setRequest(&setup, transfer)
         setCallbacks(&setup, transfer)
         transfer.easy = easy
@@ -73,19 +74,32 @@ final class CurlHandles {
         setup.set(CURLOPT_USERAGENT, "waypost/\(settings.version)")
         setup.set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
         setup.set(CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, 250)
-        setup.set(CURLOPT_MAXAGE_CONN, max(Int(settings.idleLimit.inSeconds), 1))
         setup.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
         setup.set(CURLOPT_SSL_VERIFYPEER, 1)
         setup.set(CURLOPT_SSL_VERIFYHOST, 2)
-        if let file = settings.caFile {
+    }
+
+    /// libcurl compares all of this before it takes a kept connection or a TLS session for another request.
+    private func setTLS(_ setup: inout EasySetup, _ tls: TLSSettings?) {
+        if let file = tls?.authorities ?? settings.caFile {
             setup.set(CURLOPT_CAINFO, file)
             setup.set(CURLOPT_CAPATH, nil)
+        }
+        if let file = tls?.certificate {
+            setup.set(CURLOPT_SSLCERT, file)
+            setup.set(CURLOPT_SSLKEY, tls?.key ?? file)
+            // Without one OpenSSL would ask the terminal for the password of an encrypted key.
+            setup.set(CURLOPT_KEYPASSWD, "")
+        }
+        if let pins = tls?.pins, !pins.isEmpty {
+            setup.set(CURLOPT_PINNEDPUBLICKEY, pins.map { "sha256//\($0)" }.joined(separator: ";"))
         }
     }
 
     private func setRequest(_ setup: inout EasySetup, _ transfer: Transfer) {
         let request = transfer.request
         setup.set(CURLOPT_URL, request.url)
+        setup.set(CURLOPT_MAXAGE_CONN, max(Int((request.idleLimit ?? settings.idleLimit).inSeconds), 1))
         setup.set(CURLOPT_PATH_AS_IS, 1)
         if request.method == "GET" && request.body.isEmpty {
             setup.set(CURLOPT_HTTPGET, 1)

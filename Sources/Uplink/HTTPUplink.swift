@@ -19,6 +19,7 @@ public final class HTTPUplink: Uplink {
     public private(set) var counters = Counters()
 
     private let watch: (Int32, Interest?) -> Void
+    private let isClockTrusted: () -> Bool
     private let instant = CurrentInstant()
     private let handles: CurlHandles
     private var multi: UnsafeMutableRawPointer?
@@ -30,6 +31,8 @@ public final class HTTPUplink: Uplink {
     private var curlDeadline: EventTime?
     /// When the kept connections shall be closed; nil when there are none or something is in flight.
     private var idleDeadline: EventTime?
+    /// The latest of the idle limits of all connections that may be kept.
+    private var keptUntil = EventTime.zero
     private var isClosed = false
 
     private struct Arrival {
@@ -42,15 +45,21 @@ public final class HTTPUplink: Uplink {
         var completion: (UplinkOutcome) -> Void
     }
 
-    /// - Parameter watch: called with the wish for a descriptor, nil to forget it. It must not call back in here.
+    /// - Parameters:
+    ///   - isClockTrusted: whether the wall clock is known to be right: a certificate that is out of date is then the
+    ///     server's fault, else perhaps ours.
+    ///   - watch: called with the wish for a descriptor, nil to forget it. It must not call back in here.
     /// - Throws: `SetupError` when libcurl does not start or the file of authorities cannot be read.
-    public init(settings: Settings, watch: @escaping (Int32, Interest?) -> Void) throws(SetupError) {
+    public init(
+        settings: Settings, isClockTrusted: @escaping () -> Bool = { true }, watch: @escaping (Int32, Interest?) -> Void
+    ) throws(SetupError) {
         if let file = settings.caFile, access(file, R_OK) != 0 {
             let cause = String(cString: strerror(errno))
             throw SetupError(description: "\(file): \(cause); it shall hold the authorities to trust, in PEM")
         }
         self.settings = settings
         self.watch = watch
+        self.isClockTrusted = isClockTrusted
         handles = try CurlHandles(settings)
     }
 
@@ -141,7 +150,8 @@ extension HTTPUplink {
         let limits = ReplyReader.Limits(
             body: settings.replyBodyLimit, head: settings.replyHeadLimit, headers: settings.replyHeaderCountLimit)
         let transfer = Transfer(
-            request, peer: peer, limits: limits, instant: instant, completion: arrival.completion)
+            request, peer: peer, limits: limits, instant: instant, isClockTrusted: isClockTrusted,
+            completion: arrival.completion)
         guard let multi = openMulti(), let easy = handles.prepare(transfer) else {
             return .broken("\(peer): no memory for a request")
         }
@@ -205,6 +215,7 @@ extension HTTPUplink {
 
     private func end(_ easy: UnsafeMutableRawPointer, _ outcome: UplinkOutcome) {
         guard let transfer = release(easy) else { return }
+        keptUntil = max(keptUntil, instant.value + (transfer.request.idleLimit ?? settings.idleLimit))
         counters.requests += 1
         counters.connections += transfer.connectionsOpened
         counters.repeatedOnFreshConnection += transfer.repeats
@@ -226,7 +237,7 @@ extension HTTPUplink {
         if transfers.isEmpty {
             // What is left in libcurl's timer then concerns transfers that are gone.
             curlDeadline = nil
-            if multi != nil, idleDeadline == nil { idleDeadline = instant.value + settings.idleLimit }
+            if multi != nil, idleDeadline == nil { idleDeadline = max(keptUntil, instant.value) }
         } else {
             curlDeadline = curlTimer.map { instant.value + $0 }
         }

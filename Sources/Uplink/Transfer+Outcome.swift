@@ -46,7 +46,9 @@ extension Transfer {
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER,
             CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CRL_BADFILE,
             CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED:
-            return .tls("\(peer): \(detail(code))\(clockHint)")
+            return tlsFailure(detail(code))
+        case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+            return .tls("\(peer): the key of its certificate is none of the pins")
         case CURLE_GOT_NOTHING where isFullyWritten:
             return .closedWithoutReply("\(peer) took the request and closed the connection without an answer")
         case CURLE_GOT_NOTHING:
@@ -73,11 +75,14 @@ extension Transfer {
     }
 
     /// A box without a battery-backed clock meets every certificate in the wrong year.
-    private var clockHint: String {
+    private func tlsFailure(_ detail: String) -> TransportFailure {
         var verdict = 0
-        guard let easy, waypost_curl_get_long(easy, CURLINFO_SSL_VERIFYRESULT, &verdict) == CURLE_OK else { return "" }
         let notYetValid = 9
         let expired = 10
-        return verdict == notYetValid || verdict == expired ? "; is the clock of this device right?" : ""
+        guard let easy, waypost_curl_get_long(easy, CURLINFO_SSL_VERIFYRESULT, &verdict) == CURLE_OK,
+            verdict == notYetValid || verdict == expired
+        else { return .tls("\(peer): \(detail)") }
+        let text = "\(peer): \(detail); is the clock of this device right?"
+        return isClockTrusted() ? .tls(text) : .clock(text)
     }
 }

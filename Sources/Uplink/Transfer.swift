@@ -15,6 +15,7 @@ final class Transfer {
     let peer: Peer
     let completion: (UplinkOutcome) -> Void
     let instant: CurrentInstant
+    let isClockTrusted: () -> Bool
     /// libcurl's handle and header list while the transfer is in its hands.
     var easy: UnsafeMutableRawPointer?
     var headerList: UnsafeMutablePointer<curl_slist>?
@@ -37,12 +38,13 @@ final class Transfer {
 
     init(
         _ request: UplinkRequest, peer: Peer, limits: ReplyReader.Limits, instant: CurrentInstant,
-        completion: @escaping (UplinkOutcome) -> Void
+        isClockTrusted: @escaping () -> Bool, completion: @escaping (UplinkOutcome) -> Void
     ) {
         self.request = request
         self.peer = peer
         self.completion = completion
         self.instant = instant
+        self.isClockTrusted = isClockTrusted
         body = RequestBody(request)
         reply = ReplyReader(limits: limits)
         startedAt = instant.value

@@ -13,8 +13,8 @@ public struct Waypost: ParsableCommand {
             """,
         version: AgentVersion.current,
         subcommands: [
-            Run.self, Replay.self, Decode.self, Check.self, Queue.self, Endpoint.self, Flush.self, Status.self,
-            Pace.self, Engine.self, Subscriber.self, Odometer.self,
+            Run.self, Replay.self, Decode.self, Check.self, ProfileCommand.self, Queue.self, Endpoint.self, Flush.self,
+            Status.self, Pace.self, Engine.self, Subscriber.self, Odometer.self,
         ])
 
     public init() {}

@@ -1,22 +1,41 @@
 import Delivery
+import Positioning
 import Testing
 
 @Suite struct VerdictTests {
-    private func verdict(_ status: Int, body: String = "", retryAfter: String? = nil) -> Verdict {
-        var reply = UplinkReply(status: status, body: Array(body.utf8))
-        if let retryAfter { reply.headers = [.init("retry-after", retryAfter)] }
-        return Verdict(UplinkOutcome(.reply(reply)))
+    /// Ten rows, one each second, `seq` from 1.
+    static let batch = Batch(
+        endpoint: "main", id: "7f3a91c2-main-1-10",
+        rows: (1...10).map { seq in
+            QueuedLocation(
+                seq: seq, bootID: nil, receivedMs: nil,
+                location: Location(
+                    trackable: "van", time: UTCTime(milliseconds: 1_700_000_000_123 + seq * 1000), at: .zero,
+                    coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), moving: true))
+        }, sentMs: nil)
+
+    static func verdict(
+        _ status: Int, body: String = "", headers: [UplinkRequest.Header] = [], cut: Bool = false,
+        rules: ResponseRules = .waypost
+    ) -> Verdict {
+        let reply = UplinkReply(status: status, headers: headers, body: Array(body.utf8), bodyIncomplete: cut)
+        return rules.verdict(for: UplinkOutcome(.reply(reply)), of: batch, device: "d") { _, seq in "id-\(seq)" }
+    }
+
+    private func verdict(_ status: Int, body: String = "", retryAfter: String) -> Verdict {
+        Self.verdict(status, body: body, headers: [.init("retry-after", retryAfter)])
     }
 
     @Test(arguments: -10...700)
     func acceptsNothingButSuccess(status: Int) {
-        #expect((verdict(status) == .accepted) == (200...299).contains(status))
-        #expect(!verdict(status).word.isEmpty)
+        let verdict = Self.verdict(status)
+        #expect((verdict == .accepted) == (200...299).contains(status))
+        #expect(!verdict.word.isEmpty)
     }
 
     @Test(arguments: [
         (100, Verdict.misconfigured(status: 100)), (204, .accepted),
-        (302, .retry(.redirected(status: 302), after: nil)),
+        (302, .retry(.redirected(status: 302, host: nil), after: nil)),
         (400, .split(status: 400)), (401, .authStop(status: 401)), (402, .authStop(status: 402)),
         (403, .authStop(status: 403)), (404, .goneStop(status: 404)), (405, .misconfigured(status: 405)),
         (407, .authStop(status: 407)), (408, .retry(.status(408), after: nil)), (409, .retry(.conflict, after: nil)),
@@ -28,12 +47,12 @@ import Testing
         (429, .retry(.status(429), after: nil)), (431, .misconfigured(status: 431)), (451, .misconfigured(status: 451)),
         (499, .misconfigured(status: 499)), (500, .retry(.status(500), after: nil)), (501, .misconfigured(status: 501)),
         (503, .retry(.status(503), after: nil)), (505, .misconfigured(status: 505)),
-        (511, .retry(.redirected(status: 511), after: nil)), (529, .retry(.status(529), after: nil)),
+        (511, .retry(.redirected(status: 511, host: nil), after: nil)), (529, .retry(.status(529), after: nil)),
         (600, .retry(.status(600), after: nil)), (0, .retry(.status(0), after: nil)),
         (-1, .retry(.status(-1), after: nil)),
     ])
     func readsTheStatus(status: Int, expected: Verdict) {
-        #expect(verdict(status) == expected)
+        #expect(Self.verdict(status) == expected)
     }
 
     @Test func honoursRetryAfterWhereItMeansSomething() {
@@ -41,24 +60,110 @@ import Testing
         #expect(verdict(503, retryAfter: "30") == .retry(.status(503), after: .seconds(30)))
         #expect(verdict(413, retryAfter: "30") == .tooLarge(status: 413, after: .seconds(30)))
         #expect(verdict(200, retryAfter: "30") == .accepted)
+        #expect(verdict(503, retryAfter: "30").asked == .seconds(30))
     }
 
     @Test(arguments: [
         (#"{"error":"asset_taken"}"#, true), ("{ \"x\" : 1,\n \"error\" : \"asset_taken\" }", true),
-        (#"{"error":"in progress"}"#, false), ("", false), ("asset_taken", false),
+        (#"{"error":"in progress"}"#, false), ("", false), ("asset_taken", false), (#"{"error":"asset_taken""#, false),
     ])
     func knowsACollisionFromAConflict(body: String, taken: Bool) {
-        #expect(verdict(409, body: body) == (taken ? .collision : .retry(.conflict, after: nil)))
+        #expect(Self.verdict(409, body: body) == (taken ? .collision : .retry(.conflict, after: nil)))
     }
 
     @Test(arguments: [
         TransportFailure.resolve("x"), .connect("x"), .tls("x"), .timeout("x"), .closedWithoutReply("x"), .broken("x"),
     ])
     func retriesWhatDidNotReachTheServer(failure: TransportFailure) {
-        #expect(Verdict(UplinkOutcome(.failed(failure))) == .retry(.transport(failure), after: nil))
+        let verdict = ResponseRules().verdict(for: UplinkOutcome(.failed(failure)), of: Self.batch)
+        #expect(verdict == .retry(.transport(failure), after: nil))
     }
 
     @Test func countsABrokenReplyByItsStatus() {
-        #expect(Verdict(UplinkOutcome(.reply(UplinkReply(status: 200, bodyIncomplete: true)))) == .accepted)
+        #expect(Self.verdict(200, body: #"{"rejected":[{"se"#, cut: true) == .accepted)
+    }
+
+    @Test(arguments: [
+        ("https://portal.example/login?u=1", "portal.example"), ("http://u:p@h.example:8080/x", "h.example:8080"),
+        ("/elsewhere", nil), ("://x", nil), ("http://", nil), ("https://a\u{7F}b/", nil),
+    ])
+    func namesOnlyTheHostOfALocation(location: String, host: String?) {
+        let verdict = Self.verdict(307, headers: [.init("location", location)])
+        guard location != "://x" else { return }
+        #expect(verdict == .retry(.redirected(status: 307, host: host), after: nil))
+    }
+
+    // What a profile changes.
+
+    private static let profiles: [ResponseRules] = [
+        .waypost, ResponseRules(),
+        ResponseRules(classes: [.goneStop: [400, 404], .split: []]),
+        ResponseRules(okStatus: [200, 201, 204]),
+        ResponseRules(classes: [.retry: [202], .misconfigured: []]),
+        ResponseRules(okJSON: .init(paths: [["result"]], values: ["ok"])),
+        ResponseRules(collision: [.init(status: [409]), .init(paths: [["message"], ["msg"]], contains: "not bound")]),
+        ResponseRules(okStatus: [302, 409]),
+    ]
+
+    @Test(arguments: VerdictTests.profiles.indices, [100...599, -1...99, 600...700])
+    func givesEachCodeOneVerdictForEachProfile(index: Int, statuses: ClosedRange<Int>) {
+        for status in statuses {
+            let verdict = Self.verdict(status, rules: Self.profiles[index])
+            let isSuccess = (200...299).contains(status) || (index == 7 && status == 409)
+            if verdict == .accepted { #expect(isSuccess, "\(status)") }
+            if (300...399).contains(status) { #expect(verdict != .accepted) }
+        }
+    }
+
+    @Test func letsAProfileMoveAStatus() {
+        let traccar = Self.profiles[2]
+        #expect(Self.verdict(400, rules: traccar) == .goneStop(status: 400))
+        #expect(Self.verdict(422, rules: traccar) == .misconfigured(status: 422))
+        #expect(Self.verdict(410, rules: traccar) == .misconfigured(status: 410))
+        #expect(Self.verdict(202, rules: Self.profiles[3]) == .retry(.notConfirmed(status: 202), after: nil))
+        #expect(Self.verdict(202, rules: Self.profiles[4]) == .retry(.status(202), after: nil))
+        #expect(Self.verdict(418, rules: Self.profiles[4]) == .retry(.status(418), after: nil))
+        #expect(Self.verdict(409, rules: Self.profiles[7]) == .accepted)
+        #expect(Self.verdict(302, rules: Self.profiles[7]) == .retry(.redirected(status: 302, host: nil), after: nil))
+        let explicit = ResponseRules(classes: [.split: [503]])
+        #expect(Self.verdict(503, rules: explicit) == .split(status: 503))
+    }
+
+    @Test(arguments: [
+        (#"{"result":"ok"}"#, true, true), (#"{"result":"error"}"#, false, false), ("", false, true),
+        ("<html>", false, true), (#"{"result":null}"#, false, true), (#"{"result":["ok"]}"#, false, false),
+    ])
+    func looksForWhatOkJSONWants(body: String, strict: Bool, lenient: Bool) {
+        var rules = ResponseRules(okJSON: .init(paths: [["nothing"], ["result"]], values: ["ok"]))
+        let notConfirmed = Verdict.retry(.notConfirmed(status: 200), after: nil)
+        #expect(Self.verdict(200, body: body, rules: rules) == (strict ? .accepted : notConfirmed))
+        rules.okJSON?.missingIsOk = true
+        #expect(Self.verdict(200, body: body, rules: rules) == (lenient ? .accepted : notConfirmed))
+    }
+
+    @Test func comparesNumbersAndBoolsAsTheyAreWritten() {
+        let rules = ResponseRules(okJSON: .init(paths: [["a", "b"], ["c", "0"]], values: ["0", "true", "1.5"]))
+        for body in [#"{"a":{"b":0}}"#, #"{"a":{"b":true}}"#, #"{"a":{"b":1.5}}"#, #"{"c":[0]}"#] {
+            #expect(Self.verdict(200, body: body, rules: rules) == .accepted, "\(body)")
+        }
+    }
+
+    @Test(arguments: [
+        (["message": "device is not bound"], 400, true), (["msg": "not bound"], 200, true), (["x": "y"], 409, true),
+        (["message": "bound"], 400, false),
+    ])
+    func takesACollisionByAnyOfItsSigns(body: [String: String], status: Int, taken: Bool) {
+        let text = "{" + body.map { "\"\($0.key)\":\"\($0.value)\"" }.joined(separator: ",") + "}"
+        #expect((Self.verdict(status, body: text, rules: Self.profiles[6]) == .collision) == taken)
+    }
+
+    @Test func countsWhatWasReallyStored() {
+        let rules = ResponseRules(storedPath: ["saved"])
+        func stored(_ body: String) -> Int? {
+            rules.stored(UplinkOutcome(.reply(UplinkReply(status: 200, body: Array(body.utf8)))))
+        }
+        #expect(stored(#"{"saved":7}"#) == 7)
+        #expect(stored(#"{"saved":-1}"#) == nil)
+        #expect(stored("") == nil)
     }
 }

@@ -7,7 +7,7 @@ import Tracking
 extension AgentConfig {
     /// Tables of the manual that this build does not have.
     private static let absentTables = [
-        "battery", "profile", "remote",
+        "battery", "remote",
     ]
 
     /// nil when something without which there is no configuration is missing; problems are left with the reader.
@@ -24,6 +24,7 @@ extension AgentConfig {
         let geofencesTable = root.table("geofences")
         let outboxTable = root.table("outbox")
         let endpointTables = root.tables("endpoint").map { ($0, $0.table("data_tracking_config")) }
+        let profileTable = root.table("profile")
         let controlTable = root.table("control")
         let logTable = root.table("log")
         root.refuse(Self.absentTables)
@@ -46,7 +47,9 @@ extension AgentConfig {
             tracking.resolution.requireFences(tracking.geofences.fences, of: ruleTables)
         }
         outbox = OutboxConfig(reading: outboxTable, vendor: endpointTables.map(\.1))
-        endpoints = EndpointConfig.all(endpointTables, device: device)
+        profiles = ProfileShelf(reading: profileTable)
+        endpoints = EndpointConfig.all(endpointTables, device: device, profiles: profiles)
+        profiles.judgeUnused(Set(endpoints.map(\.settings.profile.name)), profileTable)
         tracking.keepEngineFixes = endpoints.contains { $0.settings.feed == .engine }
         control = ControlConfig(reading: controlTable)
         log = LogConfig(reading: logTable)

@@ -14,6 +14,8 @@ public struct AgentConfig: Sendable {
     public var outbox: OutboxConfig
     /// In the order of the file; none = record, and upload nothing.
     public var endpoints: [EndpointConfig]
+    /// Those of the file, and with them those of waypost.
+    var profiles = ProfileShelf()
     public var control: ControlConfig
     public var log: LogConfig
 

@@ -2,154 +2,127 @@ import Delivery
 
 extension EndpointConfig {
     /// A secret that the file names, looked up.
-    fileprivate struct NamedSecret {
+    struct NamedSecret {
+        /// In `[endpoint.secrets]`, or the reference itself.
+        var name: String
         var reference: Secret.Reference
         /// nil where it cannot be known outside of the unit.
         var value: String?
     }
 
-    /// Headers that are the uplink's or the encoder's own.
-    private static let reservedHeaders: Set<String> = [
-        "connection", "content-encoding", "content-length", "content-type", "expect", "host", "idempotency-key",
-        "transfer-encoding", "user-agent",
-    ]
-
-    /// What the requests carry: `[endpoint.secrets]`, `auth`, `headers`.
-    mutating func readRequest(_ table: TableReader) {
-        let secrets = Self.secrets(table.table("secrets"))
-        readAuth(table.table("auth"), secrets)
-        readHeaders(table.table("headers"), secrets)
+    /// What the requests carry: `secrets`, `auth`, `sign`, `tls`.
+    ///
+    /// - Parameters:
+    ///   - allowsPlaintext: secrets may go over plain http to another machine.
+    ///   - vars: `[endpoint.vars]`, which what a profile suggests for `auth` and `sign` may name.
+    mutating func readRequest(_ table: TableReader, allowsPlaintext: Bool, vars: [String: String] = [:]) {
+        let named = Self.secrets(table.table("secrets"))
+        for secret in named.values { secrets[secret.name] = secret.reference }
+        let context = CredentialContext(named: named, vars: vars, allowsPlaintext: allowsPlaintext)
+        if let auth = suggestion("auth", table, context) { readAuth(auth, context) }
+        if let sign = suggestion("sign", table, context) { readSign(sign, context) }
+        readTLS(table.table("tls"))
+        table.read(
+            "signing_clock", into: &signingClock, as: .word(SigningClock.allCases.map { ($0.rawValue, $0) }))
+        if sign != nil {
+            if settings.gzip, table.has("compress") {
+                table.report("compress", "found it together with sign, expected \"none\": the plain body is signed")
+            }
+            settings.gzip = false
+        }
+        carriesSecret = !secrets.isEmpty || auth != nil
     }
 
     private static func secrets(_ table: TableReader) -> [String: NamedSecret] {
         var secrets: [String: NamedSecret] = [:]
         for entry in table.takeAll() {
-            guard let secret = table.evaluate(entry, .secret([:])) else { continue }
+            guard var secret = table.evaluate(entry, .secret([:])) else { continue }
             if case .environment = secret.reference {
                 table.warn(
                     entry.key,
                     "found an environment variable, expected credential: or file:, which no other process "
                         + "of the user can read")
             }
+            secret.name = entry.key
             secrets[entry.key] = secret
             table.show(entry.key, secret.reference.asTOML, entry.keyPosition)
         }
         return secrets
     }
 
-    private enum AuthKind: String, CaseIterable { case bearer, basic }
-
-    private mutating func readAuth(_ table: TableReader, _ secrets: [String: NamedSecret]) {
-        let kind = table.require("kind", as: .word(AuthKind.allCases.map { ($0.rawValue, $0) }))
-        var token: NamedSecret?
-        var user: String?
-        var password: NamedSecret?
-        table.read("token", into: &token, as: .secret(secrets))
-        table.read("user", into: &user, as: .text("a user name without a colon") { $0.contains(":") ? Mistake() : nil })
-        table.read("password", into: &password, as: .secret(secrets))
-        table.refuse(["command", "header"])
-        guard let kind else { return }
-        carriesSecret = true
-        let needed = kind == .bearer ? ["token"] : ["user", "password"]
-        for key in needed where !table.has(key) {
-            table.report(key, "found nothing, expected it with kind = \"\(kind.rawValue)\"")
+    /// The endpoint's own table, else the profile's; nil where the profile's cannot be used.
+    private func suggestion(_ key: String, _ table: TableReader, _ context: CredentialContext) -> TableReader? {
+        guard case .table(let members) = profileTree.value, let node = members.first(where: { $0.name == key })?.node,
+            case .table(let suggested) = node.value, !table.has(key)
+        else { return table.table(key) }
+        let words = ["token", "password", "key", "secret", "access_key", "secret_key", "client_secret"]
+        let missing = suggested.compactMap { member -> String? in
+            guard words.contains(member.name), case .string(let name) = member.node.value,
+                context.named[name] == nil, Secret.reference(name) == nil
+            else { return nil }
+            return name
         }
-        for key in ["token", "user", "password"] where table.has(key) && !needed.contains(key) {
-            table.report(key, "found with kind = \"\(kind.rawValue)\", expected \(needed.joined(separator: " and "))")
+        for name in missing {
+            table.report(
+                "secrets",
+                "found none named \(name), expected it for what the profile suggests as \(key) "
+                    + "(or \(key) = { \(key == "auth" ? "kind" : "scheme") = \"none\" })")
         }
-        switch kind {
-        case .bearer:
-            addHeader("Authorization", token?.value.map { "Bearer \($0)" } ?? "", shown: "Bearer ***")
-        case .basic:
-            let pair = user.flatMap { user in password?.value.map { "\(user):\($0)" } }
-            addHeader("Authorization", pair.map { "Basic \(base64(Array($0.utf8)))" } ?? "", shown: "Basic ***")
-        }
-    }
-
-    private mutating func readHeaders(_ table: TableReader, _ secrets: [String: NamedSecret]) {
-        for entry in table.takeAll() {
-            let name = entry.key.lowercased()
-            guard !name.isEmpty, name.utf8.allSatisfy(isTokenByte) else {
-                table.report(
-                    entry.key, "found a name that no header can have, expected letters, digits and -",
-                    at: entry.keyPosition)
-                continue
-            }
-            if Self.reservedHeaders.contains(name) || headers.contains(where: { $0.name.lowercased() == name }) {
-                table.report(
-                    entry.key, "found a header that waypost sets itself, expected another one", at: entry.keyPosition)
-                continue
-            }
-            var usesSecret = false
-            let settings = settings
-            func fill(masked: Bool) -> ValueForm<String> {
-                .header { reference in
-                    switch reference {
-                    case "device": return .success(settings.device)
-                    case "base_url": return .success(settings.baseURL)
-                    case _ where reference.hasPrefix("secret."):
-                        usesSecret = true
-                        let name = String(reference.dropFirst(7))
-                        if let secret = secrets[name] { return .success(masked ? "***" : secret.value ?? "") }
-                        return .failure(
-                            Mistake(
-                                found: "${\(reference)}".shortened, expected: "a name of [endpoint.secrets]",
-                                suggestion: nearest(name, in: secrets.keys.sorted()).map { "${secret.\($0)}" }))
-                    case _ where reference.hasPrefix("env:"):
-                        usesSecret = true
-                        return masked ? .success("***") : nil
-                    default: return nil
-                    }
-                }
-            }
-            guard let value = table.evaluate(entry, fill(masked: false)),
-                let shown = table.evaluate(entry, fill(masked: true))
-            else { continue }
-            if !usesSecret, isSensitive(name) {
-                table.report(
-                    entry.key,
-                    "found a literal, expected a reference: \"${secret.NAME}\", with NAME in [endpoint.secrets]")
-                continue
-            }
-            if usesSecret { carriesSecret = true }
-            addHeader(entry.key, value, shown: shown)
-            table.show(entry.key, shown.asTOML, entry.keyPosition)
-        }
-    }
-
-    private mutating func addHeader(_ name: String, _ value: String, shown: String) {
-        headers.append(.init(name, value))
-        shownHeaders.append(.init(name, shown))
-    }
-
-    /// Names under which secrets travel.
-    private func isSensitive(_ name: String) -> Bool {
-        ["authorization", "cookie", "token", "secret", "password", "api-key", "apikey", "access-key"]
-            .contains { name.contains($0) }
-    }
-
-    /// RFC 9110 §5.6.2.
-    private func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
+        return missing.isEmpty ? table.table(key, orElse: node.asTable(table.position)) : nil
     }
 }
 
-extension Secret.Reference {
-    fileprivate var asTOML: String {
-        switch self {
-        case .credential(let name): "credential:\(name)".asTOML
-        case .file(let path): "file:\(path)".asTOML
-        case .environment(let name): "env:\(name)".asTOML
+/// What `auth` and `sign` may refer to.
+struct CredentialContext {
+    var named: [String: EndpointConfig.NamedSecret]
+    var vars: [String: String]
+    var allowsPlaintext: Bool
+
+    /// A text that may name `${vars.x}`.
+    func text(_ expected: String, _ judge: @escaping (String) -> Mistake? = { _ in nil }) -> ValueForm<String> {
+        let form = ValueForm<String>.header { [vars] reference in
+            guard reference.hasPrefix("vars.") else { return nil }
+            if let value = vars[String(reference.dropFirst(5))] { return .success(value) }
+            return .failure(Mistake(found: "${\(reference)}".shortened, expected: "a name of [endpoint.vars]"))
         }
+        return ValueForm(
+            expected: expected,
+            read: { node, environment in
+                let reading = form.read(node, environment)
+                guard case .value(let text) = reading else { return reading }
+                if text.isEmpty { return .mistake(Mistake(found: "an empty text")) }
+                return judge(text).map { .mistake($0) } ?? reading
+            },
+            render: \.asTOML)
+    }
+}
+
+extension ProfileNode {
+    fileprivate func asTable(_ place: SourcePosition) -> TOMLTable? {
+        if case .table(let table) = asTOML(place).value { table } else { nil }
+    }
+
+    private func asTOML(_ outer: SourcePosition) -> TOMLNode {
+        let place = position.map { SourcePosition(file: $0.file, line: $0.line, column: $0.column) } ?? outer
+        let value: TOMLValue =
+            switch self.value {
+            case .string(let text): .string(text)
+            case .integer(let number): .integer(number)
+            case .float(let number): .float(number)
+            case .boolean(let flag): .boolean(flag)
+            case .array(let nodes): .array(nodes.map { $0.asTOML(place) })
+            case .table(let members):
+                .table(
+                    TOMLTable(
+                        entries: members.map { TOMLEntry(key: $0.name, keyPosition: place, node: $0.node.asTOML(place)) }))
+            }
+        return TOMLNode(value: value, position: place)
     }
 }
 
 extension ValueForm where Value == EndpointConfig.NamedSecret {
     /// A reference to a secret, or the name of one that the endpoint has.
-    fileprivate static func secret(_ named: [String: Value]) -> ValueForm {
+    static func secret(_ named: [String: Value]) -> ValueForm {
         ValueForm(
             expected: named.isEmpty ? Secret.expectation : "a name of [endpoint.secrets], or \(Secret.expectation)",
             read: { node, environment in
@@ -160,44 +133,10 @@ extension ValueForm where Value == EndpointConfig.NamedSecret {
                     return .mistake(Mistake(suggestion: nearest(text, in: named.keys.sorted())?.asTOML))
                 }
                 switch Secret.value(of: reference, environment) {
-                case .success(let value): return .value(Value(reference: reference, value: value))
+                case .success(let value): return .value(Value(name: text, reference: reference, value: value))
                 case .failure(let mistake): return .mistake(mistake)
                 }
             },
             render: { $0.reference.asTOML }, isSecret: true)
     }
-}
-
-extension ValueForm where Value == String {
-    fileprivate static func header(_ further: @escaping (String) -> Result<String, Mistake>?) -> ValueForm {
-        ValueForm(
-            expected: "a text in quotes",
-            read: { node, environment in
-                guard case .string(let raw) = node.value else { return .mistake(Mistake()) }
-                switch substituted(raw, environment, further: further) {
-                case .failure(let mistake): return .mistake(mistake)
-                case .success(let text):
-                    if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-                        return .mistake(Mistake(found: "a text with control characters"))
-                    }
-                    return .value(text)
-                }
-            },
-            render: \.asTOML, isSecret: true)
-    }
-}
-
-/// RFC 4648 §4.
-func base64(_ bytes: [UInt8]) -> String {
-    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-    var text: [UInt8] = []
-    for start in stride(from: 0, to: bytes.count, by: 3) {
-        let group = bytes[start..<min(start + 3, bytes.count)]
-        let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
-        for index in 0..<4 {
-            let used = index <= group.count
-            text.append(used ? alphabet[Int(bits >> UInt32(18 - 6 * index) & 63)] : UInt8(ascii: "="))
-        }
-    }
-    return String(decoding: text, as: UTF8.self)
 }

@@ -3,83 +3,59 @@ import Positioning
 
 extension EndpointConfig {
     /// `data_tracking_config` holds the settings of an endpoint under NextBillion's names.
-    static func all(_ tables: [(own: TableReader, vendor: TableReader)], device: String) -> [EndpointConfig] {
+    static func all(
+        _ tables: [(own: TableReader, vendor: TableReader)], device: String, profiles: ProfileShelf
+    ) -> [EndpointConfig] {
         var endpoints: [EndpointConfig] = []
         for (table, vendor) in tables {
             let name = Self.name(table, isOnly: tables.count == 1)
-            let endpoint = EndpointConfig(reading: table, vendor: vendor, name: name, device: device)
+            let endpoint = EndpointConfig(reading: table, vendor: vendor, name: name, device: device, profiles: profiles)
             if let name, endpoints.contains(where: { $0.settings.name == name }) {
                 table.report("name", "found \(name.asTOML) again, expected a name that no other endpoint has")
             }
             if let endpoint { endpoints.append(endpoint) }
         }
+        judgeSpares(endpoints, tables.map(\.own))
         return endpoints
     }
 
     private static func name(_ table: TableReader, isOnly: Bool) -> String? {
-        let form = ValueForm<String>.text("a name of 1 to 32 characters a-z, 0-9 and -") { name in
-            let bare = name.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
-                    true
-                default: false
-                }
-            }
-            return bare && name.utf8.count <= 32 ? nil : Mistake()
-        }
-        guard isOnly else { return table.require("name", as: form) }
+        guard isOnly else { return table.require("name", as: .shortName) }
         var name = "main"
-        table.read("name", into: &name, as: form)
+        table.read("name", into: &name, as: .shortName)
         return name
     }
 
-    private init?(reading table: TableReader, vendor: TableReader, name: String?, device: String) {
+    private init?(
+        reading table: TableReader, vendor: TableReader, name: String?, device: String, profiles: ProfileShelf
+    ) {
         let urlForm = ValueForm<String>.text(BaseURL.expectation) { text in
             if case .failure(let mistake) = BaseURL.parse(text) { mistake } else { nil }
         }
         let url = table.require(
             "base_url", as: urlForm, alias: .init("baseUrl", .bareHost(urlForm), in: vendor)
         ).flatMap { try? BaseURL.parse($0).get() }
+        let profile = ProfileSuggestions(reading: table, profiles)
 
         var settings = EndpointSettings(name: name ?? "main", baseURL: url?.text ?? "", device: device)
-        var profile = "waypost"
-        table.read("profile", into: &profile, as: .word([("waypost", "waypost")]))
         table.read("device", into: &settings.device, as: .name)
-        let whole = 1...10_000
-        table.read(
-            "batch_size", into: &settings.batchSize, as: .integer(.between(whole.lowerBound, whole.upperBound)),
-            alias: .init(
-                "dataUploadingBatchSize", .integer("a number of points", .between(whole.lowerBound, whole.upperBound)),
-                in: vendor))
-        table.read(
-            "batch_window", into: &settings.batchWindow, as: .duration(.between(0, 86_400)),
-            alias: .init("dataUploadingBatchWindow", .bare("seconds", seconds: 1, .between(0, 86_400)), in: vendor))
-        table.read("min_batch", into: &settings.minBatch, as: .integer(.between(1, whole.upperBound)))
-        if settings.minBatch > settings.batchSize {
-            table.report(
-                table.has("min_batch") ? "min_batch" : "batch_size",
-                "found a min_batch of \(settings.minBatch) above the batch_size of \(settings.batchSize), "
-                    + "expected at most that")
-        }
+        settings.readBatches(table, vendor: vendor, profile)
+        settings.readDelivery(table, vendor: vendor, profile)
         table.read("timeout", into: &settings.timeout, as: .duration(.between(1, 3600)))
         table.read("feed", into: &settings.feed, as: .word(EndpointSettings.Feed.allCases.map { ($0.rawValue, $0) }))
         table.read("required", into: &settings.required, as: .flag)
         table.read("backfill", into: &settings.backfill, as: .flag)
-        table.read("compress", into: &settings.gzip, as: .word([("gzip", true), ("none", false)]))
         settings.readMetered(table)
-        var onCollision = "keep"
-        table.read(
-            "on_collision", into: &onCollision, as: .word([("keep", "keep")]),
-            alias: .init("shouldClearLocalDataWhenCollision", .keepOnCollision, in: vendor))
+        table.read("backup_for", into: &settings.backupFor, as: .shortName)
         var allowsPlaintext = false
         table.read("allow_plaintext", into: &allowsPlaintext, as: .flag)
-        table.refuse([
-            "delivery", "max_age", "vars", "backup_for", "fresh_head", "verbose",
-            "sign", "tls",
-        ])
 
         self.init(settings: settings)
-        readRequest(table)
+        profileTree = profile.tree
+        let own = readHeaders(table.table("headers"), hasAuth: table.has("auth"))
+        let vars = readVars(table.table("vars"), profile, table)
+        readRequest(table, allowsPlaintext: allowsPlaintext, vars: vars)
+        compile(profile, vars, own, table, profiles)
         guard let url, name != nil else { return nil }
         if !url.isEncrypted, !url.isLoopback {
             let holder = table.has("base_url") ? table : vendor
@@ -91,6 +67,127 @@ extension EndpointConfig {
                 holder.warn(key, "\(plain), expected https: anyone on the way can read and change the locations")
             }
         }
+    }
+
+    /// A spare stands in for an endpoint that has a cursor of its own.
+    private static func judgeSpares(_ endpoints: [EndpointConfig], _ tables: [TableReader]) {
+        for endpoint in endpoints {
+            guard let primary = endpoint.settings.backupFor,
+                let table = tables.first(where: { $0.holds(name: endpoint.settings.name) })
+            else { continue }
+            let others = endpoints.map(\.settings).filter { $0.name != endpoint.settings.name }
+            guard let found = others.first(where: { $0.name == primary }) else {
+                let hint =
+                    nearest(primary, in: others.map(\.name)).map { " (did you mean \($0.asTOML)?)" } ?? ""
+                let what = primary == endpoint.settings.name ? "its own name" : primary.asTOML
+                table.report("backup_for", "found \(what), expected the name of another endpoint\(hint)")
+                continue
+            }
+            if let further = found.backupFor {
+                table.report(
+                    "backup_for",
+                    "found \(primary.asTOML), which is itself the spare of \(further.asTOML), expected an endpoint that "
+                        + "is none")
+            }
+        }
+    }
+}
+
+extension TableReader {
+    fileprivate func holds(name: String) -> Bool { writtenText("name") == name }
+}
+
+extension EndpointSettings {
+    fileprivate mutating func readBatches(_ table: TableReader, vendor: TableReader, _ profile: ProfileSuggestions) {
+        let whole = 1...10_000
+        let mostRecords = profile.tree["max_records"]?.node.integer.flatMap { Int(exactly: $0) }
+        let most = min(max(mostRecords ?? whole.upperBound, 1), whole.upperBound)
+        var isClipped = false
+        func clipped(_ form: ValueForm<Int>) -> ValueForm<Int> {
+            form.map(
+                to: {
+                    isClipped = isClipped || $0 > most
+                    return min($0, most)
+                }, from: { $0 })
+        }
+        batchSize = min(batchSize, most)
+        let limits = Limits.between(whole.lowerBound, whole.upperBound)
+        table.read(
+            "batch_size", into: &batchSize, as: clipped(.integer(limits)),
+            alias: .init("dataUploadingBatchSize", clipped(.integer("a number of points", limits)), in: vendor),
+            suggested: profile, note: batchSize < 100 ? profile.note : nil)
+        if isClipped {
+            let holder = table.has("batch_size") ? table : vendor
+            holder.warn(
+                table.has("batch_size") ? "batch_size" : "dataUploadingBatchSize",
+                "found more than the \(most) locations that the profile \(profile.name) puts into a request: \(most) it is")
+        }
+        table.read(
+            "batch_window", into: &batchWindow, as: .duration(.between(0, 86_400)),
+            alias: .init("dataUploadingBatchWindow", .bare("seconds", seconds: 1, .between(0, 86_400)), in: vendor),
+            suggested: profile)
+        table.read("min_batch", into: &minBatch, as: .integer(.between(1, whole.upperBound)))
+        if minBatch > batchSize {
+            table.report(
+                table.has("min_batch") ? "min_batch" : "batch_size",
+                "found a min_batch of \(minBatch) above the batch_size of \(batchSize), expected at most that")
+        }
+        gzip = false
+        // What is signed are the bytes on the wire, so with a signature nothing is compressed that nobody asked for.
+        let isSigned = table.has("sign") || profile.tree["sign"] != nil
+        table.read(
+            "compress", into: &gzip, as: .compression,
+            suggested: isSigned ? ProfileSuggestions(name: profile.name, tree: ProfileNode(.table([]))) : profile)
+    }
+
+    fileprivate mutating func readDelivery(_ table: TableReader, vendor: TableReader, _ profile: ProfileSuggestions) {
+        table.read(
+            "delivery", into: &delivery, as: .word(Delivery.allCases.map { ($0.rawValue, $0) }), suggested: profile)
+        maxAge = delivery == .latest ? .seconds(600) : nil
+        table.read(
+            "max_age", into: &maxAge, as: ValueForm<Duration>.duration(.between(1, 30 * 86_400)).orNone("off"),
+            suggested: profile,
+            note: delivery == .latest ? "with delivery = \"latest\"" : nil)
+        table.read("fresh_head", into: &freshHead, as: .flag, suggested: profile)
+        table.read("metered_interfaces", into: &meteredInterfaces, as: .texts("names of interfaces such as \"wwan*\""))
+        table.read("metered", into: &metered, as: .word(Metered.allCases.map { ($0.rawValue, $0) }))
+        table.read(
+            "on_collision", into: &onCollision, as: .word(OnCollision.allCases.map { ($0.rawValue, $0) }),
+            alias: .init("shouldClearLocalDataWhenCollision", .clearsOnCollision, in: vendor))
+    }
+}
+
+extension ValueForm where Value == Bool {
+    fileprivate static var compression: ValueForm { .word([("gzip", true), ("none", false)]) }
+}
+
+extension ValueForm where Value == [String] {
+    /// - Parameter expected: of the whole list.
+    static func texts(_ expected: String) -> ValueForm {
+        let form = ValueForm<String>.text()
+        return ValueForm(
+            expected: expected,
+            read: { node, environment in
+                guard case .array(let elements) = node.value else { return .mistake(Mistake()) }
+                var texts: [String] = []
+                for element in elements {
+                    switch form.read(element, environment) {
+                    case .value(let text): texts.append(text)
+                    case .mistake(var mistake):
+                        mistake.found = mistake.found ?? element.description
+                        mistake.position = mistake.position ?? element.position
+                        return .mistake(mistake)
+                    }
+                }
+                return .value(texts)
+            },
+            render: { "[" + $0.map(form.render).joined(separator: ", ") + "]" })
+    }
+}
+
+extension ValueForm where Value == EndpointSettings.OnCollision {
+    fileprivate static var clearsOnCollision: ValueForm {
+        ValueForm<Bool>.flag.map(to: { $0 ? .clear : .keep }, from: { $0 == .clear })
     }
 }
 
@@ -106,14 +203,5 @@ extension ValueForm where Value == String {
             return form.read(node, environment)
         }
         return accepting
-    }
-
-    fileprivate static var keepOnCollision: ValueForm {
-        ValueForm(
-            expected: "false: this build always keeps the rows",
-            read: { node, _ in
-                if case .boolean(false) = node.value { .value("keep") } else { .mistake(Mistake()) }
-            },
-            render: \.asTOML)
     }
 }

@@ -7,6 +7,11 @@ public struct OutboxConfig: Hashable, Sendable {
     /// The longest time that a row waits in memory before it is on disk. The default is 10 s; 0 = commit each row.
     public var commitWindow = Duration.seconds(10)
 
+    /// Where the queue lies, and other state beside it.
+    var directory: String {
+        settings.path.lastIndex(of: "/").map { String(settings.path[..<$0]) } ?? "."
+    }
+
     init(reading table: TableReader, vendor: [TableReader]) {
         let directory = table.environment.directory("STATE_DIRECTORY", fallback: "/var/lib/waypost")
         settings = OutboxSettings(path: "\(directory)/outbox.db")

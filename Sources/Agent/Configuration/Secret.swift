@@ -2,7 +2,7 @@ import Glibc
 
 /// A secret that the configuration names but does not hold.
 struct Secret: Equatable {
-    enum Reference: Equatable {
+    enum Reference: Hashable, Sendable {
         /// A file of that name in `CREDENTIALS_DIRECTORY`, put there by `LoadCredential=`.
         case credential(String)
         case file(String)
@@ -11,7 +11,7 @@ struct Secret: Equatable {
 
     static let expectation = "\"credential:NAME\", \"file:PATH\" or \"env:NAME\" (the secret itself never stands here)"
     /// Longer ones are no secrets but mistakes.
-    private static let bytesMax = 64 * 1024
+    static let bytesMax = 64 * 1024
 
     /// nil = not a reference, perhaps the secret itself: it must not be shown.
     static func reference(_ text: String) -> Reference? {
@@ -34,21 +34,51 @@ struct Secret: Equatable {
                 return .failure(Mistake(found: "env:\(name), which is not set", expected: "a variable that is set"))
             }
             return checked(Array(value.utf8), "env:\(name)").map { $0 }
-        case .credential(let name):
-            guard let directory = environment.variables["CREDENTIALS_DIRECTORY"] else {
-                if !environment.requiresCredentials { return .success(nil) }
-                return .failure(
-                    Mistake(
-                        found: "credential:\(name) without CREDENTIALS_DIRECTORY",
-                        expected: "to be started by a unit with LoadCredential=\(name):PATH"))
+        case .credential, .file:
+            switch file(of: reference, environment, isPrivate: true) {
+            case .failure(let mistake): return .failure(mistake)
+            case .success(nil): return .success(nil)
+            case .success(let bytes?): return checked(bytes, reference.words).map { $0 }
             }
-            return contents("\(directory)/\(name)", "credential:\(name)", isPrivate: false).map { $0 }
-        case .file(let path):
-            return contents(path, "file:\(path)", isPrivate: true).map { $0 }
         }
     }
 
-    private static func contents(_ path: String, _ name: String, isPrivate: Bool) -> Result<String, Mistake> {
+    /// The file that a reference leads to, whatever it holds. nil = cannot be known here, and need not be.
+    ///
+    /// - Parameter isPrivate: nobody but its owner may read a `file:`.
+    static func file(
+        of reference: Reference, _ environment: ConfigurationEnvironment, isPrivate: Bool,
+        bytesMax: Int = bytesMax
+    ) -> Result<[UInt8]?, Mistake> {
+        guard let path = path(of: reference, environment.variables) else {
+            guard case .credential(let name) = reference, environment.requiresCredentials else { return .success(nil) }
+            return .failure(
+                Mistake(
+                    found: "credential:\(name) without CREDENTIALS_DIRECTORY",
+                    expected: "to be started by a unit with LoadCredential=\(name):PATH"))
+        }
+        // systemd shows a credential as 0440 with an ACL: its mode says nothing.
+        let isFile = if case .file = reference { true } else { false }
+        return contents(path, reference.words, isPrivate: isPrivate && isFile, bytesMax).map { $0 }
+    }
+
+    /// nil for what lies in no file, and for credentials outside of the unit.
+    static func path(of reference: Reference, _ variables: [String: String]) -> String? {
+        switch reference {
+        case .environment: nil
+        case .file(let path): path
+        case .credential(let name): variables["CREDENTIALS_DIRECTORY"].map { "\($0)/\(name)" }
+        }
+    }
+
+    /// nil when it cannot be read or is no file of reasonable size.
+    static func bytes(ofFile path: String) -> [UInt8]? {
+        try? contents(path, path, isPrivate: false, 4 << 20).get()
+    }
+
+    private static func contents(
+        _ path: String, _ name: String, isPrivate: Bool, _ bytesMax: Int
+    ) -> Result<[UInt8], Mistake> {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             return .failure(Mistake(found: "\(name): \(errorText(errno))", expected: "a file that can be read"))
@@ -65,9 +95,9 @@ struct Secret: Equatable {
                     expected: "a file that only its owner can read (chmod 600)"))
         }
         guard let bytes = readAll(descriptor, bytesMax: bytesMax) else {
-            return .failure(Mistake(found: "\(name), which cannot be read", expected: "a file of at most 64 KiB"))
+            return .failure(Mistake(found: "\(name), which cannot be read", expected: "a file of at most \(bytesMax / 1024) KiB"))
         }
-        return checked(bytes, name)
+        return .success(bytes)
     }
 
     private static func checked(_ bytes: [UInt8], _ name: String) -> Result<String, Mistake> {

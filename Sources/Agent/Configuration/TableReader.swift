@@ -106,6 +106,14 @@ final class TableReader {
         reader.report(ConfigurationProblem(message, at: place ?? self.place(of: key), key: keyPath(key)))
     }
 
+    /// About another place than a key of this table.
+    func report(_ problem: ConfigurationProblem) { reader.report(problem) }
+
+    /// A text as the file has it, also where it is wrong.
+    func writtenText(_ key: String) -> String? {
+        if case .string(let text) = table[key]?.node.value { text } else { nil }
+    }
+
     /// Whether anything is wrong with the values of a table, or those within it.
     func hasProblems(under path: String) -> Bool { reader.hasProblems(under: path) }
 
@@ -178,6 +186,13 @@ final class TableReader {
                     at: entry.node.position, key: inner))
         }
         return reader.visit(empty)
+    }
+
+    /// The same; where the file has none, what something else says for it.
+    func table(_ key: String, orElse other: TOMLTable?) -> TableReader {
+        guard take(key) == nil, let other else { return table(key) }
+        let inner = keyPath(key)
+        return reader.visit(child(inner, "[\(inner)]", other, position, isWritten: true))
     }
 
     /// The tables of an array; where the file has none, one that is not written, so that its keys are known.

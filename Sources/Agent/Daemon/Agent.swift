@@ -36,6 +36,7 @@ public final class Agent {
     private let notifier: Notifier
     private let recorder: Recorder
     private let uplink: LoopedUplink
+    private let credentials: [EndpointCredentials]
     private let deliveries: [EndpointDelivery]
     private let pipeline: Pipeline
     private let orders: OperatorDesk
@@ -88,7 +89,6 @@ public final class Agent {
                 bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID)
             inFlight = try outbox.inFlight()
         } catch { throw StartupError(error) }
-        let outboxName = outbox.name
         let current = outbox.current
         // A file that is read again is news to a tracker that has seen its end.
         let restored =
@@ -117,15 +117,21 @@ public final class Agent {
         } catch { throw StartupError(error.description, exitCode: 70) }
 
         let (recorder, uplink, log) = (self.recorder, self.uplink, self.log)
-        deliveries = config.endpoints.map { endpoint in
-            let depth = current.depths.first { $0.endpoint == endpoint.settings.name }
-            let batch = inFlight.first { $0.endpoint == endpoint.settings.name }
+        let stateDirectory = config.outbox.directory
+        let credentials = config.endpoints.map {
+            EndpointCredentials(
+                $0, environment: environment, stateDirectory: stateDirectory, uplink: uplink, log: log, loop: loop)
+        }
+        self.credentials = credentials
+        let routes = zip(config.endpoints, credentials).map {
+            EndpointDelivery.Route(settings: $0.settings, credentials: $1)
+        }
+        deliveries = routes.filter { $0.settings.backupFor == nil }.map { primary in
+            let spares = routes.filter { $0.settings.backupFor == primary.settings.name }
             return EndpointDelivery(
-                schedule: DeliverySchedule(
-                    settings: endpoint.settings, state: depth?.state ?? .active, waiting: depth?.waiting ?? 0,
-                    inFlight: batch?.rows.count, acceptedBefore: (depth?.acked ?? 0) > 0, at: now),
-                batch: batch, headers: endpoint.headers, outbox: outboxName, uplink: uplink, recorder: recorder,
-                log: log, loop: loop, jitter: { Double.random(in: 0..<1) })
+                routes: [primary] + spares, depth: current.depths.first { $0.endpoint == primary.settings.name },
+                batches: inFlight, uplink: uplink, recorder: recorder, log: log, loop: loop,
+                jitter: { Double.random(in: 0..<1) })
         }
         pipeline = Pipeline(
             source: config.source.makeSource(memory: memory), memory: memory,
@@ -195,6 +201,9 @@ public final class Agent {
                 for (other, joining) in deliveries.enumerated() where other != index { joining.mayJoin(at: now) }
             }
         }
+        for credentials in credentials {
+            credentials.receiverMs = { [unowned self] now in pipeline.receiverTime(at: now)?.milliseconds }
+        }
         pipeline.changed = { [unowned self] in statusChanged() }
         pipeline.ended = { [unowned self] now in drain(at: now) }
         watchdogAlarm = loop.alarm { [unowned self] now in beat(at: now) }
@@ -263,7 +272,9 @@ public final class Agent {
             switch waypost_signalfd_read(signals) {
             case SIGTERM: stop("SIGTERM", at: now)
             case SIGINT: stop("SIGINT", at: now)
-            case SIGHUP: log.warning("SIGHUP: a changed configuration takes effect at the next start")
+            case SIGHUP:
+                for credentials in credentials { credentials.reread() }
+                log.warning("SIGHUP: secrets in files were read anew; a changed configuration takes effect at the next start")
             default: break
             }
         }

@@ -109,9 +109,10 @@ public struct AgentLog {
         say(level, MessageID.source, "receiver \(name): \(words)", ["source": name, "state": word])
     }
 
-    func uploadProblem(endpoint: String, _ text: String, failures: Int) {
+    /// - Parameter isAlarm: somebody has to look at it: nothing is sent to a peer that may be the wrong one.
+    func uploadProblem(endpoint: String, _ text: String, failures: Int, isAlarm: Bool = false) {
         say(
-            .warning, MessageID.upload, "upload to \(endpoint): \(text)",
+            isAlarm ? .error : .warning, MessageID.upload, "upload to \(endpoint): \(text)",
             ["endpoint": endpoint, "failures": String(failures), "state": "failing"])
     }
 
@@ -127,6 +128,27 @@ public struct AgentLog {
             .notice, MessageID.upload,
             "upload to \(endpoint): \(reason ?? "the way out is no longer metered")",
             ["endpoint": endpoint, "state": reason == nil ? "ok" : "held"])
+    }
+
+    /// - Parameter row: nil for several.
+    func quarantined(endpoint: String, _ count: Int, row: Int64?, _ reason: String) {
+        let what = row.map { "location \($0)" } ?? "\(count) locations"
+        say(
+            .warning, MessageID.upload,
+            "upload to \(endpoint): \(what) set aside: \(reason); waypost quarantine list shows what is there",
+            ["endpoint": endpoint, "quarantined": String(count), "reason": reason])
+    }
+
+    func collision(endpoint: String, _ text: String) {
+        say(
+            .error, MessageID.upload, "upload to \(endpoint): asset id taken: \(text)",
+            ["endpoint": endpoint, "state": "taken"])
+    }
+
+    func routeChanged(endpoint: String, to route: String) {
+        say(
+            .notice, MessageID.upload, "upload to \(endpoint): goes to \(route) now",
+            ["endpoint": endpoint, "route": route])
     }
 
     func uploaded(endpoint: String, batch: String, count: Int) {

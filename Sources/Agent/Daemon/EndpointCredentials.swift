@@ -1,5 +1,6 @@
 import Delivery
 import Positioning
+import Uplink
 
 /// Why an attempt cannot be made now: a credential is missing, or a clock that a signature needs is wrong.
 struct CredentialProblem: Error, Hashable {
@@ -11,26 +12,211 @@ struct CredentialProblem: Error, Hashable {
 
 /// What the requests of one endpoint need beside rows: secrets, the token of a command, signatures.
 final class EndpointCredentials {
-    private let config: EndpointConfig
+    /// So long before a certificate of ours ends it is spoken of, once a day.
+    private static let expiryNotice: Int64 = 14 * 86_400
+    private static let expiryPause = Duration.seconds(86_400)
+    /// A connection is kept for two windows, and for half a minute where that is more.
+    private static let idleLeast = Duration.seconds(30)
 
-    init(_ config: EndpointConfig) {
+    /// What is asked about time. Tests have their own.
+    struct Clock {
+        /// Host wall clock, Unix milliseconds.
+        var hostMs: () -> Int64 = HostIdentity.wallClockMs
+        /// Somebody vouches for it.
+        var isSynchronised: () -> Bool = { HostClock.isSynchronised }
+    }
+
+    /// Newest time of the receiver plus what has passed since, Unix milliseconds; nil = unknown.
+    var receiverMs: (EventTime) -> Int64? = { _ in nil }
+
+    private let config: EndpointConfig
+    private let variables: [String: String]
+    private let log: AgentLog
+    private let clock: Clock
+    private let tls: TLSSettings?
+    private var values: [String: String] = [:]
+    private var source: TokenSource?
+    private var token: String?
+    private var expiryLookedAt: EventTime?
+    private var saidFixed = false
+
+    /// - Parameters:
+    ///   - environment: of the process.
+    ///   - stateDirectory: where a refresh token is kept that the issuer has changed.
+    init(
+        _ config: EndpointConfig, environment: [String: String] = [:], stateDirectory: String = "/var/lib/waypost",
+        uplink: any Uplink, log: AgentLog, loop: EventLoop, clock: Clock = Clock()
+    ) {
         self.config = config
+        self.log = log
+        self.clock = clock
+        variables = environment
+        tls = config.tls.map { tls in
+            func path(_ reference: Secret.Reference?) -> String? { reference.flatMap { Secret.path(of: $0, environment) } }
+            return TLSSettings(
+                authorities: path(tls.authorities), certificate: path(tls.certificate), key: path(tls.key),
+                pins: tls.pins)
+        }
+        readSecrets(all: true)
+        let name = config.settings.name
+        source = config.auth.flatMap { auth in
+            var configured: String?
+            if case .oauth2(let client, _) = auth { configured = client.refreshToken.flatMap { values[$0] } }
+            return TokenSource(
+                auth, endpoint: name, configuredRefreshToken: configured, tls: tls, environment: environment,
+                stateDirectory: stateDirectory, uplink: uplink, loop: loop,
+                warn: { log.warning("endpoint \(name): \($0)") })
+        }
     }
 
     /// Calls back at once, or when the token command has ended, with what the templates need.
     func obtain(at now: EventTime, _ done: @escaping (Result<RequestSecrets, CredentialProblem>) -> Void) {
-        done(.success(RequestSecrets()))
+        // A file that was missing a moment ago may be there now.
+        if values.count < config.secrets.count { readSecrets(all: true) }
+        if let missing = config.secrets.keys.sorted().first(where: { values[$0] == nil }) {
+            let reference = config.secrets[missing]?.words ?? missing
+            return done(.failure(CredentialProblem(message: "the secret \(reference) cannot be read")))
+        }
+        guard let source else { return done(.success(RequestSecrets(values: values))) }
+        source.obtain(at: now, values) { [unowned self] result in
+            token = try? result.get()
+            done(result.map { RequestSecrets(values: values, token: $0) })
+        }
     }
 
     /// After a 401 or its kin: reads files anew, runs the token command.
     ///
     /// - Parameter done: whether there is something new to try.
     func refresh(at now: EventTime, _ done: @escaping (Bool) -> Void) {
-        done(false)
+        let isNew = reread()
+        if !isNew { sayWhatIsFixed() }
+        guard let source else { return done(isNew) }
+        source.renew(at: now, values) { done($0 || isNew) }
+    }
+
+    /// Reads the `file:` secrets anew, as on a reload.
+    /// - Returns: whether one of them changed.
+    @discardableResult
+    func reread() -> Bool {
+        let before = values
+        readSecrets(all: false)
+        return values != before
     }
 
     /// Adds what differs between attempts: `Authorization`, signature and its time, TLS.
     func complete(_ request: inout UplinkRequest, batchID: String, at now: EventTime) throws(CredentialProblem) {
-        request.headers += config.headers
+        switch config.auth {
+        case .bearer(let token):
+            try set(HeaderTemplate("Authorization", parts: [.text("Bearer "), .secret(token)]), of: &request)
+        case .basic(let user, let password):
+            let pair = "\(user):\(values[password] ?? "")"
+            set("Authorization", "Basic \(Base64.encode(Array(pair.utf8)))", of: &request)
+        case .header(let name, let key): try set(HeaderTemplate(name, parts: [.secret(key)]), of: &request)
+        case .tokenCommand(_, let header), .oauth2(_, let header):
+            if let header { try set(header, of: &request) }
+        case nil: break
+        }
+        request.tls = tls
+        request.idleLimit = max(config.settings.batchWindow * 2, Self.idleLeast)
+        noticeExpiry(at: now)
+        guard let signer = try signer() else { return }
+        var milliseconds: Int64 = 0
+        if signer.needsTime {
+            guard let time = signingTime(at: now) else {
+                throw CredentialProblem(
+                    message: "the clock of this device is not synchronised, so nothing can be signed", isClock: true)
+            }
+            milliseconds = time
+        }
+        signer.sign(&request, id: batchID, time: milliseconds >= 0 ? milliseconds / 1000 : -1)
+    }
+}
+
+extension EndpointCredentials {
+    /// - Parameter all: else only files, since the rest was fixed when the process started.
+    private func readSecrets(all: Bool) {
+        let environment = ConfigurationEnvironment(variables: variables, hostname: { nil }, machineID: { nil })
+        for (name, reference) in config.secrets {
+            if case .file = reference {} else if !all { continue }
+            // What cannot be read for the moment leaves what was read before.
+            if case .success(let value?) = Secret.value(of: reference, environment) { values[name] = value }
+        }
+    }
+
+    private func sayWhatIsFixed() {
+        let fixed = config.secrets.values.filter { if case .credential = $0 { true } else { false } }.map(\.words)
+        guard !fixed.isEmpty, !saidFixed else { return }
+        saidFixed = true
+        log.warning(
+            "endpoint \(config.settings.name): the receiver refuses the credential; \(fixed.sorted().joined(separator: ", ")) "
+                + "was read when waypost started, so after a change restart it")
+    }
+
+    private func set(_ header: HeaderTemplate, of request: inout UplinkRequest) throws(CredentialProblem) {
+        guard let value = header.value(values, token: token) else {
+            throw CredentialProblem(message: "there is no secret for the header \(header.name)")
+        }
+        set(header.name, value, of: &request)
+    }
+
+    private func set(_ name: String, _ value: String, of request: inout UplinkRequest) {
+        request.headers.removeAll { $0.name.lowercased() == name.lowercased() }
+        request.headers.append(.init(name, value))
+    }
+
+    private func signer() throws(CredentialProblem) -> RequestSigner? {
+        func secret(_ name: String) throws(CredentialProblem) -> String {
+            guard let value = values[name] else {
+                throw CredentialProblem(message: "the secret \(name) for the signature cannot be read")
+            }
+            return value
+        }
+        switch config.sign {
+        case nil: return nil
+        case .gitHub(let name): return .gitHub(secret: Array(try secret(name).utf8))
+        case .standardWebhooks(let names):
+            var keys: [[UInt8]] = []
+            for name in names {
+                guard let key = StandardWebhooks.key(try secret(name)) else {
+                    throw CredentialProblem(message: "the secret \(name) is not whsec_ and the base64 of 24 to 64 bytes")
+                }
+                keys.append(key)
+            }
+            return .standardWebhooks(keys: keys)
+        case .aws(let region, let service, let accessKey, let secretKey, let sessionToken):
+            var session: String?
+            if let sessionToken { session = try secret(sessionToken) }
+            return .aws(
+                SigV4(
+                    region: region, service: service, accessKey: try secret(accessKey),
+                    secretKey: try secret(secretKey), sessionToken: session))
+        }
+    }
+
+    private func signingTime(at now: EventTime) -> Int64? {
+        config.signingClock.time(
+            hostMs: clock.hostMs(), isSynchronised: clock.isSynchronised(), receiverMs: receiverMs(now))
+    }
+
+    private func noticeExpiry(at now: EventTime) {
+        guard let path = tls?.certificate, expiryLookedAt.map({ now >= $0 + Self.expiryPause }) ?? true else { return }
+        let time = SigningClock.receiver.time(
+            hostMs: clock.hostMs(), isSynchronised: clock.isSynchronised(), receiverMs: receiverMs(now))
+        guard let time, let bytes = Secret.bytes(ofFile: path), let end = ClientCertificate.validUntil(bytes) else {
+            return
+        }
+        expiryLookedAt = now
+        let left = end - time / 1000
+        guard left < Self.expiryNotice else { return }
+        let date = UTCTime(milliseconds: end * 1000).iso8601
+        log.warning(
+            "endpoint \(config.settings.name): the client certificate \(left < 0 ? "ended" : "ends") on \(date)")
+    }
+}
+
+extension HeaderTemplate {
+    fileprivate init(_ name: String, parts: [Part]) {
+        self.name = name
+        self.parts = parts
     }
 }

@@ -29,7 +29,7 @@ extension EndpointDelivery {
 
     /// Another endpoint forms a batch: forms one too when its own window ends soon.
     func mayJoin(at now: EventTime) {
-        guard batch == nil, !schedule.isForming, schedule.state == .active, maySend(at: now),
+        guard batches.isEmpty, !schedule.isForming, schedule.state == .active, maySend(at: now),
             case .wait(let ends) = schedule.next(at: now),
             SendAlignment.joins(windowEnds: ends, window: settings.batchWindow, at: now)
         else { return }
@@ -50,10 +50,12 @@ extension EndpointDelivery {
     func rebound(_ depth: EndpointDepth) {
         let now = loop.now
         let inMemory = recorder.rows.count { wants($0.location) }
-        batch = nil
-        // A batch that is still there is handed out again when one is asked for.
-        schedule = DeliverySchedule(
-            settings: settings, state: depth.state, waiting: depth.waiting + depth.inFlight + inMemory, at: now)
+        batches = []
+        histories = [:]
+        collisionHandledAt = nil
+        schedule.emptied()
+        schedule.waitingCorrected(to: depth.waiting + inMemory)
+        schedule.stateChanged(to: depth.state, at: now)
         lastProblem = nil
         changed()
         step(at: now)

@@ -4,61 +4,71 @@ import Positioning
 import Systemd
 import Uplink
 
-/// Carries out what the schedule of one endpoint says: forms batches through the recorder, sends them, settles them.
+/// Carries out what the schedule of one cursor says: forms batches through the recorder, sends them, settles them.
 final class EndpointDelivery {
-    struct Counters: Hashable, Sendable {
-        var requests = 0
-        var accepted = 0
-        var batchesAccepted = 0
-        var failed: [String: Int] = [:]
-        var bytesSent = 0
-        var bytesReceived = 0
-        var connections = 0
+    /// A way to send what waits for this cursor.
+    struct Route {
+        var settings: EndpointSettings
+        var credentials: EndpointCredentials
     }
 
     let settings: EndpointSettings
-    private let encoder: BatchEncoder
-    /// The user's own, `Authorization` among them; never logged.
-    private let headers: [UplinkRequest.Header]
+    /// The endpoint itself, and those that stand in for it.
+    let routes: [Route]
     private let uplink: any Uplink
     let recorder: Recorder
     let log: AgentLog
     let loop: EventLoop
     private var alarm: EventLoop.Alarm?
-    var batch: Batch?
-    private var problem = RepeatGate()
+    /// In flight on disk, in the order in which they go out.
+    var batches: [Batch]
+    /// What was tried with a batch in flight.
+    var histories: [String: BatchHistory] = [:]
+    var problem = RepeatGate()
     var schedule: DeliverySchedule
     var link: EndpointLink
-    private(set) var counters = Counters()
-    private(set) var lastSuccess: EventTime?
+    var counters = Counters()
+    var lastSuccess: EventTime?
     var lastProblem: String?
+    /// When rows of a taken asset were last dealt with as `on_collision` says; nil = not since it was taken.
+    var collisionHandledAt: EventTime?
     /// Something about this endpoint changed that the status line shows.
     var changed: () -> Void = {}
     /// It is about to form a batch: others may join.
     var willForm: (EventTime) -> Void = { _ in }
     /// 0 ≤ x < 1, from the system's random source.
-    private let jitter: () -> Double
+    let jitter: () -> Double
 
+    /// - Parameters:
+    ///   - depth: of its cursor, as the outbox was opened; nil when it has none yet.
+    ///   - batches: those in flight of all endpoints.
     init(
-        schedule: DeliverySchedule, batch: Batch?, headers: [UplinkRequest.Header], outbox: String,
-        uplink: any Uplink, recorder: Recorder, log: AgentLog, loop: EventLoop, jitter: @escaping () -> Double
+        routes: [Route], depth: EndpointDepth?, batches: [Batch], uplink: any Uplink, recorder: Recorder,
+        log: AgentLog, loop: EventLoop, jitter: @escaping () -> Double
     ) {
-        self.schedule = schedule
-        self.headers = headers
-        self.batch = batch
+        let settings = routes[0].settings
+        let names = routes.map(\.settings.name)
+        let own = batches.filter { names.contains($0.endpoint) }
+        self.settings = settings
+        self.routes = routes
+        self.batches = own
         self.uplink = uplink
         self.recorder = recorder
         self.log = log
         self.loop = loop
         self.jitter = jitter
-        settings = schedule.settings
-        encoder = BatchEncoder(settings: schedule.settings, outbox: outbox)
-        link = EndpointLink(schedule.settings)
+        schedule = DeliverySchedule(
+            settings: settings, state: depth?.state ?? .active, waiting: depth?.waiting ?? 0,
+            inFlight: own.map { .init(id: $0.id, rows: $0.rows.count) }, routes: routes.count,
+            route: own.first.flatMap { names.firstIndex(of: $0.endpoint) } ?? 0,
+            acceptedBefore: depth?.acceptedBefore ?? false, at: loop.now)
+        for batch in own { histories[batch.id] = BatchHistory(mayBeStored: true) }
+        link = EndpointLink(settings)
         alarm = loop.alarm { [unowned self] now in step(at: now) }
     }
 
     /// Rows that this endpoint has not accepted, in memory, on disk and in flight.
-    var waiting: Int { schedule.waiting + (batch?.rows.count ?? 0) }
+    var waiting: Int { schedule.waiting + schedule.inFlight }
 
     /// Nothing is sent until somebody does something about it.
     var awaitsOperator: Bool {
@@ -99,21 +109,16 @@ final class EndpointDelivery {
                 return
             }
             switch schedule.next(at: now) {
-            case .form(let limit):
-                schedule.formRequested()
-                form(limit, at: now)
+            case .form(let limit): form(limit, at: now)
             case .reform(let limit):
-                if let batch {
-                    recorder.settle(
-                        Settlement(endpoint: settings.name, batchID: batch.id, how: .split), at: now)
-                }
-                batch = nil
-                schedule.formRequested()
+                batches = []
+                histories = [:]
                 form(limit, at: now)
-            case .send:
-                guard let batch else { return }
-                schedule.attemptStarted(at: now)
-                send(batch)
+            case .send(let id):
+                guard let batch = batches.first(where: { $0.id == id }) else { return }
+                send(batch, at: now)
+            case .preview: preview(at: now)
+            case .refreshCredentials: refreshCredentials(at: now)
             case .wait(let until):
                 alarm?.deadline = until
                 return
@@ -122,24 +127,36 @@ final class EndpointDelivery {
     }
 
     private func form(_ limit: Int, at now: EventTime) {
-        willForm(now)
+        let routeBefore = schedule.route
+        schedule.formRequested(at: now)
+        if schedule.route != routeBefore { routeChanged() }
+        if limit > 0 { willForm(now) }
         recorder.form(
-            FormRequest(endpoint: settings.name, limit: limit, sentMs: HostIdentity.wallClockMs()), at: now)
+            FormRequest(
+                endpoint: settings.name, route: schedule.route > 0 ? routes[schedule.route].settings.name : nil,
+                limit: limit, isProbe: !batches.isEmpty, sentMs: HostIdentity.wallClockMs()), at: now)
     }
 
-    /// A commit succeeded: take over the batch that it formed, and the truth about what waits.
+    /// A commit succeeded: take over the batches in flight, and the truth about what waits.
     func committed(_ reply: CommitReply, _ forms: [FormRequest], at now: EventTime) {
-        let asked = forms.contains { $0.endpoint == settings.name }
-        if asked {
-            batch = reply.formed.first { $0.endpoint == settings.name }
-            schedule.batchFormed(count: batch?.rows.count ?? 0, at: now)
+        let depth = reply.depths.first { $0.endpoint == settings.name }
+        let inMemory = recorder.rows.count { wants($0.location) }
+        if forms.contains(where: { $0.endpoint == settings.name }) {
+            let names = routes.map(\.settings.name)
+            let before = schedule.waiting
+            batches = reply.formed.filter { names.contains($0.endpoint) }
+            let known = Set(batches.map(\.id))
+            histories = histories.filter { known.contains($0.key) }
+            schedule.batchesFormed(
+                batches.map { .init(id: $0.id, rows: $0.rows.count) },
+                advanced: depth.map { $0.waiting + inMemory < before } ?? false, at: now)
         }
         // Retention removes rows, and a commit that was reported as failed may have formed a batch all the same. While
         // another request to form is on its way its batch is counted on neither side.
-        if !schedule.isForming, let depth = reply.depths.first(where: { $0.endpoint == settings.name }) {
-            let inMemory = recorder.rows.count { wants($0.location) }
+        if !schedule.isForming, let depth {
             schedule.waitingCorrected(to: depth.waiting + inMemory)
             link.gate.waitingCorrected(to: waiting)
+            if schedule.state == .taken, depth.waiting + depth.inFlight > 0 { handleCollision(at: now) }
         }
         step(at: now)
     }
@@ -151,63 +168,74 @@ final class EndpointDelivery {
         step(at: now)
     }
 
-    private func send(_ batch: Batch) {
-        counters.requests += 1
-        var request = encoder.request(for: batch, gzip: schedule.gzip)
-        request.headers += headers
-        uplink.send(request) { [unowned self] outcome in
-            finished(outcome, batch)
+    private func route(of batch: Batch) -> Route {
+        routes.first { $0.settings.name == batch.endpoint } ?? routes[0]
+    }
+
+    private func send(_ batch: Batch, at now: EventTime) {
+        schedule.attemptStarted(batch.id, at: now)
+        let repeats = histories[batch.id]?.attempts ?? 0
+        transmit(batch) { [unowned self] outcome, request in
+            counters.requests += 1
+            if repeats > 0 { counters.retries += 1 }
+            if histories[batch.id]?.mayBeStored ?? false { counters.batchesRepeated += 1 }
+            finished(outcome, batch, wasCompressed: request.gzip)
+        } withheld: { [unowned self] problem in
+            let failure: TransportFailure = problem.isClock ? .clock(problem.message) : .broken(problem.message)
+            answered(
+                problem.isClock ? .retry(.transport(failure), after: nil) : .authStop(status: 401),
+                UplinkOutcome(.failed(failure)), batch, at: loop.now)
         }
     }
 
-    private func finished(_ outcome: UplinkOutcome, _ sent: Batch) {
-        let now = loop.now
-        let verdict = Verdict(outcome)
-        let stateBefore = schedule.state
-        let failuresBefore = schedule.failures
-        link.reached(outcome.peerAddress)
-        counters.bytesSent += outcome.bytesSent
-        counters.bytesReceived += outcome.bytesReceived
-        if outcome.newConnection { counters.connections += 1 }
-        schedule.attemptFinished(verdict, jitter: jitter(), at: now)
-        if verdict == .accepted {
-            counters.accepted += sent.rows.count
-            link.gate.settled(sent.rows.count)
-            counters.batchesAccepted += 1
-            lastSuccess = now
-            lastProblem = nil
-            batch = nil
-            log.uploaded(endpoint: settings.name, batch: sent.id, count: sent.rows.count)
-            recorder.settle(Settlement(endpoint: settings.name, batchID: sent.id), at: now)
-            if problem.ended(at: now.nanoseconds) != nil {
-                log.uploadRecovered(endpoint: settings.name, failures: failuresBefore)
+    /// The newest row alone: what becomes of it settles nothing.
+    private func preview(at now: EventTime) {
+        schedule.previewStarted(at: now)
+        guard let head = batches.first, let newest = head.newest, newest.seq > (head.rows.last?.seq ?? .max) else {
+            return schedule.previewFinished(nil, jitter: 0, at: now)
+        }
+        let id = "\(head.outboxName)-\(head.endpoint)-\(newest.seq)-\(newest.seq)-preview"
+        let batch = Batch(
+            endpoint: head.endpoint, id: id, rows: [newest], sentMs: HostIdentity.wallClockMs(), outbox: head.outbox)
+        transmit(batch) { [unowned self] outcome, _ in
+            counters.requests += 1
+            counters.previewSent += 1
+            let verdict = verdict(of: outcome, batch)
+            counters.count(outcome, verdict)
+            schedule.previewFinished(verdict, jitter: jitter(), at: loop.now)
+            step(at: loop.now)
+        } withheld: { [unowned self] _ in
+            schedule.previewFinished(nil, jitter: 0, at: loop.now)
+            step(at: loop.now)
+        }
+    }
+
+    private func transmit(
+        _ batch: Batch, _ done: @escaping (UplinkOutcome, UplinkRequest) -> Void,
+        withheld: @escaping (CredentialProblem) -> Void
+    ) {
+        let route = route(of: batch)
+        route.credentials.obtain(at: loop.now) { [unowned self] result in
+            do throws(CredentialProblem) {
+                let context = RenderContext(
+                    identify: RecordID.make, secrets: try result.get(), gzip: schedule.gzip)
+                var request = route.settings.request(for: batch, in: context)
+                try route.credentials.complete(&request, batchID: batch.id, at: loop.now)
+                uplink.send(request) { done($0, request) }
+            } catch {
+                withheld(error)
             }
-        } else {
-            counters.failed[verdict.word, default: 0] += 1
-            complain(verdict, outcome, at: now)
         }
-        if schedule.state != stateBefore {
-            recorder.stateChanged(.init(endpoint: settings.name, state: schedule.state), at: now)
-        }
-        changed()
-        step(at: now)
     }
 
-    private func complain(_ verdict: Verdict, _ outcome: UplinkOutcome, at now: EventTime) {
-        var text = verdict.word
-        if case .failed(let failure) = outcome.result { text = failure.message }
-        switch schedule.state {
-        case .active: break
-        case .paused(let reason): text += "; paused (\(reason)), tried again every 15 min"
-        case .stopped(let reason): text += "; stopped (\(reason)) until the configuration changes"
-        case .taken: text += "; another device reports this asset, stopped"
-        case .rebind: text += "; held"
-        }
-        if let next = schedule.nextAttemptAt { text += "; next try in \(Int(next.seconds(since: now).rounded(.up))) s" }
-        lastProblem = text
-        switch problem.occurred(at: now.nanoseconds) {
-        case .suppressed: break
-        default: log.uploadProblem(endpoint: settings.name, text, failures: schedule.failures)
+    private func refreshCredentials(at now: EventTime) {
+        schedule.refreshStarted(at: now)
+        let route = batches.first.map(route(of:)) ?? routes[schedule.route]
+        route.credentials.refresh(at: now) { [unowned self] isNew in
+            let stateBefore = schedule.state
+            schedule.credentialsRefreshed(isNew: isNew, jitter: jitter(), at: loop.now)
+            stateMayHaveChanged(from: stateBefore, at: loop.now)
+            step(at: loop.now)
         }
     }
 }

@@ -41,6 +41,8 @@ final class Pipeline {
     private(set) var sourceState = SourceState.opening
     private(set) var lastEpochAt: EventTime?
     private(set) var lastFixAt: EventTime?
+    /// The newest time that the receiver told, and when it came.
+    private var told: (time: UTCTime, at: EventTime)?
     /// Motion or receiver changed: the status line is out of date.
     var changed: () -> Void = {}
     /// A file was read to its end, and everything that it gave was handed to the recorder.
@@ -110,6 +112,11 @@ final class Pipeline {
         source.close()
     }
 
+    /// What the receiver's clock shows now; nil before it told a date.
+    func receiverTime(at now: EventTime) -> UTCTime? {
+        told.map { $0.time + now.duration(since: $0.at) }
+    }
+
     private func trackingTime(_ now: EventTime) -> EventTime {
         switch clock {
         case .boot: now
@@ -132,7 +139,10 @@ final class Pipeline {
             case .arrival(let time):
                 if case .following(let shift) = clock { at = time + .nanoseconds(shift) } else { at = time }
             }
-            if case .fix = epoch { lastFixAt = now }
+            if case .fix(let fix) = epoch {
+                lastFixAt = now
+                if let time = fix.time { told = (time, now) }
+            }
             run.epochReceived(epoch, at: at) { effect, _ in perform(effect, now: now) }
             if let position { self.position = position }
         case .stateChanged(let state):

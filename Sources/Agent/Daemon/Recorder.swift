@@ -95,9 +95,10 @@ final class Recorder {
     }
 
     /// Takes along with the next commit; alone it waits.
-    func settle(_ settlement: Settlement, at now: EventTime) {
+    /// - Parameter soon: commits at the end of the loop's turn.
+    func settle(_ settlement: Settlement, soon: Bool = false, at now: EventTime) {
         settlements.append(settlement)
-        endWindow(by: now + Self.settlementPatience)
+        endWindow(by: soon ? now : now + Self.settlementPatience)
         arm()
     }
 

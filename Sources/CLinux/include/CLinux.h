@@ -31,5 +31,11 @@ int64_t waypost_filesystem_magic(int fd);
 int waypost_rtnetlink(void);
 /// Reads and throws away what waits; the number of messages, or -1 when some were lost.
 int waypost_rtnetlink_drain(int fd);
+/// pipe2(ends, O_CLOEXEC | O_NONBLOCK): 0, or -1 and errno.
+int waypost_pipe(int ends[2]);
+/// pidfd_open(pid, 0), readable when the process has ended; -1 and errno on failure, ENOSYS before Linux 5.3.
+int waypost_pidfd(int pid);
+/// 1 when adjtimex(2) says that the wall clock is synchronised, 0 when not, -1 and errno when it may not be asked.
+int waypost_clock_synchronised(void);
 
 #endif

@@ -13,7 +13,7 @@ import Testing
     }
 
     private func headers(_ text: String, _ environment: ConfigurationEnvironment) throws -> [String] {
-        try loaded(endpoint(text), environment).config.endpoints[0].headers.map { "\($0.name): \($0.value)" }
+        try Requests(of: loaded(endpoint(text), environment).config.endpoints[0], environment.variables).headers()
     }
 
     @Test func bearerTokenComesFromACredential() throws {
@@ -21,7 +21,10 @@ import Testing
         let environment = testEnvironment(["CREDENTIALS_DIRECTORY": directory.path])
         let text = "auth = { kind = \"bearer\", token = \"credential:fleet\" }"
         let loaded = try loaded(endpoint(text), environment)
-        #expect(loaded.config.endpoints[0].headers == [.init("Authorization", "Bearer t-123")])
+        #expect(
+            try Requests(of: loaded.config.endpoints[0], environment.variables).headers() == [
+                "Authorization: Bearer t-123"
+            ])
         #expect(loaded.config.endpoints[0].shownHeaders == [.init("Authorization", "Bearer ***")])
         #expect(!loaded.effective.description.contains("t-123"))
         #expect(loaded.effective.description.contains("token = \"credential:fleet\""))
@@ -100,7 +103,7 @@ import Testing
     @Test func environmentVariableIsAcceptedWithAWarning() throws {
         let text = endpoint("secrets = { key = \"env:KEY\" }\nheaders = { X-Api-Key = \"${secret.key}\" }")
         let loaded = try loaded(text, testEnvironment(["KEY": "k"]))
-        #expect(loaded.config.endpoints[0].headers == [.init("X-Api-Key", "k")])
+        #expect(try Requests(of: loaded.config.endpoints[0], ["KEY": "k"]).headers() == ["X-Api-Key: k"])
         #expect(loaded.warnings.count == 1)
     }
 

@@ -165,6 +165,13 @@ final class TemporaryDirectory: Sendable {
         remove(path)
     }
 
+    func read(_ name: String) throws -> String {
+        let descriptor = open("\(path)/\(name)", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0, let bytes = readAll(descriptor, bytesMax: 1 << 20) else { throw Failure(code: errno) }
+        defer { close(descriptor) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     func write(_ name: String, _ text: String, mode: mode_t = 0o600) throws {
         let descriptor = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         guard descriptor >= 0 else { throw Failure(code: errno) }

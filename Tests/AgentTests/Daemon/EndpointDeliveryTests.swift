@@ -9,15 +9,36 @@ import Testing
 @testable import Agent
 
 @Suite struct EndpointDeliveryTests {
-    /// Takes requests and never answers.
-    private final class SilentUplink: Uplink {
+    /// Takes requests, and answers when it is told to.
+    private final class ScriptedUplink: Uplink {
         private(set) var requests: [UplinkRequest] = []
+        private var completions: [(UplinkOutcome) -> Void] = []
 
-        func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) { requests.append(request) }
+        func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) {
+            requests.append(request)
+            completions.append(completion)
+        }
+
+        /// Answers the oldest open request.
+        func answer(_ status: Int, _ body: String = "") {
+            completions.removeFirst()(UplinkOutcome(.reply(UplinkReply(status: status, body: Array(body.utf8)))))
+        }
+
+        func redirect(to location: String) {
+            let reply = UplinkReply(status: 302, headers: [.init("location", location)])
+            completions.removeFirst()(UplinkOutcome(.reply(reply)))
+        }
+
+        func fail(_ failure: TransportFailure) { completions.removeFirst()(UplinkOutcome(.failed(failure))) }
+
+        /// The rows of the newest request.
+        var batchID: String? { requests.last?.headers.first { $0.name == "Idempotency-Key" }?.value }
+
         func close() {}
     }
 
-    private let settings = EndpointSettings(name: "main", baseURL: "http://127.0.0.1:9", device: "d", batchSize: 5)
+    private let settings = EndpointSettings(name: "main", baseURL: "http://127.0.0.1:9", device: "d", batchSize: 5,
+        profile: Profile(response: .waypost))
 
     private func location(_ number: Int, event: LocationEvent = .none) -> Location {
         Location(
@@ -25,9 +46,9 @@ import Testing
             coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), moving: true, event: event)
     }
 
-    private func batch(_ seqs: ClosedRange<Int64>) -> Batch {
+    private func batch(_ seqs: ClosedRange<Int64>, by endpoint: String = "main") -> Batch {
         Batch(
-            endpoint: "main", id: "7f3a91c2-main-\(seqs.lowerBound)-\(seqs.upperBound)",
+            endpoint: endpoint, id: "7f3a91c2-\(endpoint)-\(seqs.lowerBound)-\(seqs.upperBound)",
             rows: seqs.map {
                 QueuedLocation(seq: $0, bootID: nil, receivedMs: nil, location: location(Int($0)))
             }, sentMs: nil)
@@ -35,13 +56,15 @@ import Testing
 
     /// A delivery beside a recorder whose commits the test answers itself.
     private func bench(
-        _ body: (EventLoop, EndpointDelivery, SilentUplink) throws -> Void
+        _ settings: EndpointSettings? = nil, spares: [EndpointSettings] = [],
+        _ body: (EventLoop, EndpointDelivery, ScriptedUplink) throws -> Void
     ) throws {
+        let routes = [settings ?? self.settings] + spares
         let directory = try makeTemporaryDirectory()
         let loop = try EventLoop()
         let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
         let outbox = try Outbox(
-            OutboxSettings(path: directory + "/outbox.db"), endpoints: [settings], bootID: nil,
+            OutboxSettings(path: directory + "/outbox.db"), endpoints: [routes[0]], bootID: nil,
             newUUID: [UInt8](repeating: 7, count: 16))
         let current = outbox.current
         let recorder = try Recorder(
@@ -51,10 +74,14 @@ import Testing
             for name in ["", "-wal", "-shm", "-lock"] { unlink("\(directory)/outbox.db\(name)") }
             rmdir(directory)
         }
-        let uplink = SilentUplink()
+        let uplink = ScriptedUplink()
         let delivery = EndpointDelivery(
-            schedule: DeliverySchedule(settings: settings, at: loop.now), batch: nil, headers: [], outbox: "7f3a91c2",
-            uplink: uplink, recorder: recorder, log: log, loop: loop, jitter: { 0 })
+            routes: routes.map {
+                .init(
+                    settings: $0,
+                    credentials: EndpointCredentials(
+                        EndpointConfig(settings: $0), uplink: uplink, log: log, loop: loop))
+            }, depth: nil, batches: [], uplink: uplink, recorder: recorder, log: log, loop: loop, jitter: { 0 })
         try body(loop, delivery, uplink)
     }
 
@@ -116,6 +143,135 @@ import Testing
             unpublished.published = false
             delivery.recorded(unpublished, at: loop.now)
             #expect(delivery.waiting == 0)
+        }
+    }
+
+    /// Tells the delivery that these batches are in flight now, as the reply to its request.
+    private func form(_ batches: [Batch], waiting: Int = 0, _ delivery: EndpointDelivery, at now: EventTime) {
+        #expect(delivery.schedule.isForming)
+        delivery.committed(
+            CommitReply(
+                lastSeq: 99, formed: batches,
+                depths: [depth(waiting: waiting, inFlight: batches.reduce(0) { $0 + $1.rows.count })], rows: 99),
+            [FormRequest(endpoint: "main", limit: 5, sentMs: nil)], at: now)
+    }
+
+    @Test func takesARefusedBatchApartAndSetsTheRowAside() throws {
+        try bench { loop, delivery, uplink in
+            for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
+            delivery.step(at: loop.now)
+            form([batch(1...5)], delivery, at: loop.now)
+            uplink.answer(400, "no")
+            #expect(delivery.schedule.bisects == 1)
+            form([batch(1...3), batch(4...5)], delivery, at: loop.now)
+            #expect(uplink.batchID == "\"7f3a91c2-main-1-3\"")
+            uplink.answer(200)
+            #expect(uplink.batchID == "\"7f3a91c2-main-4-5\"")
+            uplink.answer(422)
+            form([batch(4...4), batch(5...5)], delivery, at: loop.now)
+            uplink.answer(400)
+            #expect(delivery.counters.quarantined == 1)
+            #expect(uplink.batchID == "\"7f3a91c2-main-5-5\"")
+            uplink.answer(200)
+            #expect(delivery.waiting == 0)
+            #expect(delivery.counters.accepted == 4)
+            #expect(delivery.lastProblem == nil)
+        }
+    }
+
+    @Test func believesWhatTheServerSaysOfSingleRows() throws {
+        try bench { loop, delivery, uplink in
+            for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
+            delivery.step(at: loop.now)
+            form([batch(1...5)], delivery, at: loop.now)
+            uplink.answer(200, #"{"rejected":[{"seq":2,"code":"bad"}]}"#)
+            #expect(delivery.counters.accepted == 4)
+            #expect(delivery.counters.quarantined == 1)
+            #expect(delivery.waiting == 0)
+        }
+    }
+
+    @Test func pausesWhenNoOtherCredentialIsToBeHad() throws {
+        try bench { loop, delivery, uplink in
+            for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
+            delivery.step(at: loop.now)
+            form([batch(1...5)], delivery, at: loop.now)
+            uplink.answer(401)
+            #expect(delivery.schedule.state == .paused(reason: "auth"))
+            #expect(uplink.requests.count == 1)
+            #expect(delivery.waiting == 5)
+        }
+    }
+
+    @Test func sendsByAnotherWayWhileTheEndpointCannotBeReached() throws {
+        var spare = settings
+        spare.name = "spare"
+        spare.baseURL = "http://127.0.0.2:9"
+        spare.backupFor = "main"
+        try bench(spares: [spare]) { loop, delivery, uplink in
+            for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
+            delivery.step(at: loop.now)
+            form([batch(1...5)], delivery, at: loop.now)
+            var now = loop.now
+            for failure in 1...5 {
+                uplink.fail(.connect("refused"))
+                now = now + .seconds(600)
+                if failure < 5 { delivery.step(at: now) }
+            }
+            #expect(delivery.schedule.route == 1)
+            form([batch(1...5, by: "spare")], delivery, at: now)
+            #expect(uplink.requests.count == 6)
+            #expect(uplink.requests.last?.url.hasPrefix("http://127.0.0.2:9/") ?? false)
+            uplink.answer(200)
+            #expect(delivery.waiting == 0)
+        }
+    }
+
+    @Test func sendsTheNewestRowAheadOfABacklog() throws {
+        var settings = settings
+        settings.freshHead = true
+        try bench(settings) { loop, delivery, uplink in
+            for number in 1...9 { delivery.recorded(location(number), at: loop.now) }
+            delivery.step(at: loop.now)
+            var first = batch(1...5)
+            first.outbox = [0x7F, 0x3A, 0x91, 0xC2]
+            first.newest = batch(9...9).rows[0]
+            form([first], waiting: 4, delivery, at: loop.now)
+            #expect(uplink.batchID == "\"7f3a91c2-main-9-9-preview\"")
+            uplink.answer(200)
+            #expect(uplink.batchID == "\"7f3a91c2-main-1-5\"")
+            #expect(delivery.waiting == 9)
+            #expect(delivery.counters.previewSent == 1)
+        }
+    }
+
+    @Test func stopsAtACollision() throws {
+        try bench { loop, delivery, uplink in
+            for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
+            delivery.step(at: loop.now)
+            form([batch(1...5)], delivery, at: loop.now)
+            uplink.answer(409, #"{"error":"asset_taken"}"#)
+            #expect(delivery.schedule.state == .taken)
+            #expect(delivery.waiting == 5)
+            delivery.step(at: loop.now + .seconds(86_400))
+            #expect(uplink.requests.count == 1)
+        }
+    }
+
+    @Test func namesTheHostThatARedirectPointsTo() throws {
+        try bench { loop, delivery, uplink in
+            for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
+            delivery.step(at: loop.now)
+            form([batch(1...5)], delivery, at: loop.now)
+            var now = loop.now
+            for time in 1...5 {
+                uplink.redirect(to: "https://portal.example/login?secret=1")
+                now = now + .seconds(600)
+                if time < 5 { delivery.step(at: now) }
+            }
+            #expect(delivery.schedule.state == .paused(reason: "redirected"))
+            #expect(delivery.lastProblem?.contains("portal.example") ?? false)
+            #expect(!(delivery.lastProblem?.contains("secret") ?? true))
         }
     }
 }

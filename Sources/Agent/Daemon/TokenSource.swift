@@ -1,0 +1,163 @@
+import Delivery
+import Positioning
+import Uplink
+
+/// The short-lived token of one endpoint: fetched when it is wanted and due, kept in memory only.
+final class TokenSource {
+    private enum Means {
+        case command(TokenCommand, name: String)
+        case issuer(OAuthClient, RefreshTokenFile?)
+    }
+
+    private let means: Means
+    private let uplink: any Uplink
+    private let tls: TLSSettings?
+    private let warn: (String) -> Void
+    private var lifetime = TokenLifetime()
+    private var token: String?
+    /// In place of the configured one, since the issuer gave it.
+    private var refreshToken: String?
+    private var problem: CredentialProblem?
+    private var waiters: [(EventTime) -> Void] = []
+    private let loop: EventLoop
+
+    /// - Parameter configuredRefreshToken: as the configuration names it; nil when it names none.
+    init?(
+        _ auth: EndpointAuth, endpoint: String, configuredRefreshToken: String?, tls: TLSSettings?,
+        environment: [String: String], stateDirectory: String, uplink: any Uplink, loop: EventLoop,
+        warn: @escaping (String) -> Void
+    ) {
+        switch auth {
+        case .bearer, .basic, .header: return nil
+        case .tokenCommand(let command, _):
+            means = .command(
+                TokenCommand(command, environment: environment, loop: loop), name: command.first ?? "")
+        case .oauth2(let client, _):
+            let file = configuredRefreshToken.map {
+                RefreshTokenFile(
+                    directory: stateDirectory, endpoint: endpoint, client: "\(client.tokenURL)\n\(client.id)",
+                    configured: $0)
+            }
+            refreshToken = file?.read() ?? configuredRefreshToken
+            means = .issuer(client, file)
+        }
+        // The pins are those of the endpoint; the issuer is another host as a rule.
+        self.tls = tls.map {
+            TLSSettings(authorities: $0.authorities, certificate: $0.certificate, key: $0.key)
+        }
+        self.uplink = uplink
+        self.loop = loop
+        self.warn = warn
+    }
+
+    /// Calls back at once, or when the token was fetched.
+    func obtain(
+        at now: EventTime, _ secrets: [String: String],
+        _ done: @escaping (Result<String, CredentialProblem>) -> Void
+    ) {
+        let answer = { [unowned self] (now: EventTime) in
+            if let token, lifetime.isUsable(at: now) { return done(.success(token)) }
+            done(.failure(problem ?? CredentialProblem(message: "there is no token")))
+        }
+        guard lifetime.isDue(at: now) || !waiters.isEmpty else { return answer(now) }
+        fetch(at: now, secrets, answer)
+    }
+
+    /// The token was refused.
+    /// - Parameter done: whether there is another one now.
+    func renew(at now: EventTime, _ secrets: [String: String], _ done: @escaping (Bool) -> Void) {
+        let refused = token
+        fetch(at: now, secrets) { [unowned self] _ in done(token != nil && token != refused) }
+    }
+
+    /// One fetch at a time, and none within the pause of the last.
+    private func fetch(at now: EventTime, _ secrets: [String: String], _ done: @escaping (EventTime) -> Void) {
+        if waiters.isEmpty, !lifetime.mayFetch(at: now) { return done(now) }
+        waiters.append(done)
+        guard waiters.count == 1 else { return }
+        lifetime.fetchStarted(at: now)
+        switch means {
+        case .command(let command, let name):
+            command.run(at: now) { [unowned self] result in
+                settle(result.flatMap { printed in Result { () throws(TokenReply.Problem) in try TokenReply(printed: printed) } }, name)
+            }
+        case .issuer(let client, _):
+            guard let request = request(client, secrets) else {
+                problem = CredentialProblem(message: "a secret that \(host(client)) wants cannot be read")
+                return tellWaiters()
+            }
+            uplink.send(request) { [unowned self] outcome in settle(Self.reply(outcome), host(client)) }
+        }
+    }
+
+    private func settle(_ result: Result<TokenReply, TokenReply.Problem>, _ name: String) {
+        switch result {
+        case .success(let reply):
+            token = reply.token
+            problem = nil
+            lifetime.fetched(lifetime: reply.lifetime, at: loop.now)
+            if let rotated = reply.refreshToken, rotated != refreshToken { keep(rotated) }
+        case .failure(let failure):
+            problem = CredentialProblem(message: "no token: \(name) \(failure.message)")
+        }
+        tellWaiters()
+    }
+
+    private func tellWaiters() {
+        let waiting = waiters
+        waiters = []
+        for done in waiting { done(loop.now) }
+    }
+
+    /// The old one may be dead by now: the new one is on disk before the access token is used.
+    private func keep(_ rotated: String) {
+        refreshToken = rotated
+        guard case .issuer(_, let file?) = means else { return }
+        do throws(SystemError) {
+            try file.write(rotated)
+        } catch {
+            warn("the new refresh token cannot be kept, and after a restart the old one may be refused: \(error)")
+        }
+    }
+
+    private func request(_ client: OAuthClient, _ secrets: [String: String]) -> UplinkRequest? {
+        var fields = [("grant_type", "client_credentials"), ("client_id", client.id)]
+        if client.refreshToken != nil {
+            guard let refreshToken else { return nil }
+            fields[0].1 = "refresh_token"
+            fields.append(("refresh_token", refreshToken))
+        }
+        if let name = client.secret {
+            guard let secret = secrets[name] else { return nil }
+            fields.append(("client_secret", secret))
+        }
+        if let scope = client.scope { fields.append(("scope", scope)) }
+        let body = fields.map { "\($0.0)=\(percentEncoded($0.1.utf8))" }.joined(separator: "&")
+        return UplinkRequest(
+            url: client.tokenURL,
+            headers: [
+                .init("Content-Type", "application/x-www-form-urlencoded"), .init("Accept", "application/json"),
+            ],
+            body: Array(body.utf8), timeout: .seconds(30), tls: tls)
+    }
+
+    private static func reply(_ outcome: UplinkOutcome) -> Result<TokenReply, TokenReply.Problem> {
+        switch outcome.result {
+        case .failed(let failure): return .failure(.init(message: "cannot be asked: \(failure.message)"))
+        case .reply(let reply):
+            do throws(TokenReply.Problem) {
+                let document = try TokenReply(json: reply.body)
+                guard (200...299).contains(reply.status) else {
+                    return .failure(.init(message: "answered with status \(reply.status)"))
+                }
+                return .success(document)
+            } catch {
+                return .failure(.init(message: "answered with status \(reply.status) and \(error.message)"))
+            }
+        }
+    }
+
+    private func host(_ client: OAuthClient) -> String {
+        if case .success(let url) = BaseURL.parse(client.tokenURL) { url.host } else { "the token URL" }
+    }
+}

@@ -1,0 +1,15 @@
+import CLinux
+import Glibc
+
+/// What there is to know about the wall clock without believing it.
+public enum HostClock {
+    /// systemd-timesyncd makes this file when it has set the clock for the first time since boot.
+    private static let timesyncdMark = "/run/systemd/timesync/synchronized"
+
+    /// Somebody vouches for the wall clock: the kernel, which a time service told, or that service itself.
+    ///
+    /// The unit's `ProtectClock=` forbids asking the kernel even without any wish to change it.
+    public static var isSynchronised: Bool {
+        waypost_clock_synchronised() == 1 || access(timesyncdMark, F_OK) == 0
+    }
+}

@@ -1,0 +1,84 @@
+import Positioning
+
+extension DeliverySchedule {
+    /// What to do now. Asking changes nothing.
+    public func next(at now: EventTime) -> Step {
+        if shutdown != nil { return shutdownStep(at: now) }
+        switch state {
+        case .stopped, .taken, .rebind: return .wait(until: nil)
+        case .active, .paused: break
+        }
+        guard phase == .idle else { return .wait(until: nil) }
+        if refresh.isWanted { return .refreshCredentials }
+        if isUnlisted { return later(notFormingBefore, at: now) ?? .form(limit: 0) }
+        if dissolves { return later(max(notFormingBefore, nextAttempt), at: now) ?? .reform(limit: limit) }
+        if parts.isEmpty { return idleStep(at: now) }
+        switch target {
+        case .following: return later(notFormingBefore, at: now) ?? .form(limit: 1)
+        case .probeFollowing: return later(max(notFormingBefore, nextAttempt), at: now) ?? .form(limit: 1)
+        case .part(let place):
+            if let wait = later(nextAttempt, at: now) { return wait }
+            return wantsPreview(at: now) ? .preview : .send(batch: parts[place].batch.id)
+        }
+    }
+
+    private enum Target {
+        case part(Int)
+        /// The row behind what is in flight, at once.
+        case following
+        /// The same at the next attempt of a pause.
+        case probeFollowing
+    }
+
+    /// Whose turn it is. Only asked while something is in flight.
+    private var target: Target {
+        if case .paused(let reason) = state {
+            guard Self.pausesOfRows.contains(reason) else { return .part(0) }
+            let tries = probe.fresh && queue.count > 0 && parts.count < Self.partsMax
+            return tries ? .probeFollowing : .part(min(probe.place, parts.count - 1))
+        }
+        if triesSuccessor {
+            if parts.count > 1 { return .part(1) }
+            if queue.count > 0 { return .following }
+        }
+        if let place = parts.firstIndex(where: { !$0.isRefused }) { return .part(place) }
+        if let bisect, bisect.probes < bisect.probesMax, queue.count > 0 { return .following }
+        return .part(0)
+    }
+
+    private func idleStep(at now: EventTime) -> Step {
+        guard queue.count > 0 else { return .wait(until: nil) }
+        if let wait = later(notFormingBefore, at: now) { return wait }
+        if state != .active { return later(nextAttempt, at: now) ?? .form(limit: limit) }
+        if queue.flushing > 0 { return later(pacing.nextBatch, at: now) ?? .form(limit: limit) }
+        if queue.count >= limit { return later(pacing.nextBatch, at: now) ?? .form(limit: limit) }
+        guard queue.count >= settings.minBatch else { return .wait(until: nil) }
+        // Rows that nobody announced were found when the count was corrected: their window is over.
+        guard let oldest = queue.oldest else { return .form(limit: limit) }
+        return later(oldest + pacing.stretched(settings.batchWindow), at: now) ?? .form(limit: limit)
+    }
+
+    func shutdownStep(at now: EventTime) -> Step {
+        guard let shutdown else { return .wait(until: nil) }
+        if phase != .idle { return .wait(until: shutdown.until) }
+        guard !shutdown.attempted, !isUnlisted, !dissolves, state == .active, now == .max || now < shutdown.until else {
+            return .wait(until: nil)
+        }
+        if let head = parts.first(where: { !$0.isRefused }) {
+            guard earliestAttempt < shutdown.until else { return .wait(until: nil) }
+            return later(earliestAttempt, at: now) ?? .send(batch: head.batch.id)
+        }
+        guard parts.isEmpty, queue.count > 0, notFormingBefore < shutdown.until else { return .wait(until: nil) }
+        return .form(limit: limit)
+    }
+
+    func later(_ instant: EventTime, at now: EventTime) -> Step? {
+        instant > now ? .wait(until: instant) : nil
+    }
+
+    private func wantsPreview(at now: EventTime) -> Bool {
+        settings.freshHead && !settings.profile.usesNewest && state == .active && failures == 0 && bisect == nil
+            && queue.count > 0
+            && inFlight + queue.count > limit && previewedAt + settings.batchWindow <= now
+    }
+}

@@ -1,0 +1,205 @@
+/// Reads JSON (RFC 8259) from a peer that nobody vouches for: strictly, and within bounds.
+public struct JSONReader {
+    /// Arrays and objects within each other.
+    public static let depthMax = 32
+    /// Bytes of a text.
+    public static let bytesMax = 65_536
+
+    /// The one value of a text; nil when it is no JSON, is cut short, is too long, or nests too deeply.
+    ///
+    /// A whole number that fits 64 bits is `.int`, any other `.double`. Names may repeat; the first one counts for `value(at:)`.
+    public static func read(_ bytes: [UInt8]) -> JSONValue? {
+        guard bytes.count <= bytesMax else { return nil }
+        var reader = JSONReader(bytes: bytes)
+        reader.skipSpace()
+        guard let value = reader.value(depth: 0) else { return nil }
+        reader.skipSpace()
+        return reader.position == bytes.count ? value : nil
+    }
+
+    private let bytes: [UInt8]
+    private var position = 0
+
+    private init(bytes: [UInt8]) { self.bytes = bytes }
+
+    private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    private mutating func take(_ byte: UInt8) -> Bool {
+        guard next == byte else { return false }
+        position += 1
+        return true
+    }
+
+    private mutating func take(_ word: StaticString) -> Bool {
+        let end = position + word.utf8CodeUnitCount
+        guard end <= bytes.count, word.withUTF8Buffer({ $0.elementsEqual(bytes[position..<end]) }) else { return false }
+        position = end
+        return true
+    }
+
+    private mutating func skipSpace() {
+        while let byte = next, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D { position += 1 }
+    }
+
+    private mutating func value(depth: Int) -> JSONValue? {
+        switch next {
+        case UInt8(ascii: "{"): object(depth: depth + 1)
+        case UInt8(ascii: "["): array(depth: depth + 1)
+        case UInt8(ascii: "\""): string().map(JSONValue.string)
+        case UInt8(ascii: "t"): take("true") ? .bool(true) : nil
+        case UInt8(ascii: "f"): take("false") ? .bool(false) : nil
+        case UInt8(ascii: "n"): take("null") ? .null : nil
+        default: number()
+        }
+    }
+
+    private mutating func object(depth: Int) -> JSONValue? {
+        guard depth <= Self.depthMax else { return nil }
+        position += 1
+        skipSpace()
+        var members: [JSONValue.Member] = []
+        if take(UInt8(ascii: "}")) { return .object(members) }
+        repeat {
+            skipSpace()
+            guard let name = string() else { return nil }
+            skipSpace()
+            guard take(UInt8(ascii: ":")) else { return nil }
+            skipSpace()
+            guard let value = value(depth: depth) else { return nil }
+            members.append(.init(name, value))
+            skipSpace()
+        } while take(UInt8(ascii: ","))
+        return take(UInt8(ascii: "}")) ? .object(members) : nil
+    }
+
+    private mutating func array(depth: Int) -> JSONValue? {
+        guard depth <= Self.depthMax else { return nil }
+        position += 1
+        skipSpace()
+        var items: [JSONValue] = []
+        if take(UInt8(ascii: "]")) { return .array(items) }
+        repeat {
+            skipSpace()
+            guard let item = value(depth: depth) else { return nil }
+            items.append(item)
+            skipSpace()
+        } while take(UInt8(ascii: ","))
+        return take(UInt8(ascii: "]")) ? .array(items) : nil
+    }
+
+    private mutating func string() -> String? {
+        guard take(UInt8(ascii: "\"")) else { return nil }
+        let start = position
+        while let byte = next, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 { position += 1 }
+        if next == UInt8(ascii: "\"") {
+            position += 1
+            return String(validating: bytes[start..<position - 1], as: UTF8.self)
+        }
+        var text = Array(bytes[start..<position])
+        while let byte = next {
+            position += 1
+            switch byte {
+            case UInt8(ascii: "\""): return String(validating: text, as: UTF8.self)
+            case UInt8(ascii: "\\"):
+                guard let scalar = escape() else { return nil }
+                text.append(contentsOf: UTF8.encode(scalar) ?? .init())
+            case 0..<0x20: return nil
+            default: text.append(byte)
+            }
+        }
+        return nil
+    }
+
+    private mutating func escape() -> Unicode.Scalar? {
+        guard let letter = next else { return nil }
+        position += 1
+        switch letter {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(letter)
+        case UInt8(ascii: "b"): return "\u{8}"
+        case UInt8(ascii: "f"): return "\u{C}"
+        case UInt8(ascii: "n"): return "\n"
+        case UInt8(ascii: "r"): return "\r"
+        case UInt8(ascii: "t"): return "\t"
+        case UInt8(ascii: "u"): break
+        default: return nil
+        }
+        guard let unit = codeUnit() else { return nil }
+        guard (0xD800..<0xDC00).contains(unit) else { return Unicode.Scalar(unit) }
+        // The second half of a character beyond the basic plane has to follow.
+        guard take("\\u"), let low = codeUnit(), (0xDC00..<0xE000).contains(low) else { return nil }
+        return Unicode.Scalar(0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00))
+    }
+
+    private mutating func codeUnit() -> UInt32? {
+        var unit: UInt32 = 0
+        for _ in 0..<4 {
+            guard let byte = next, let digit = Character(Unicode.Scalar(byte)).hexDigitValue, byte < 0x80 else {
+                return nil
+            }
+            unit = unit << 4 | UInt32(digit)
+            position += 1
+        }
+        return unit
+    }
+
+    private mutating func digits() -> Bool {
+        let start = position
+        while let byte = next, (0x30...0x39).contains(byte) { position += 1 }
+        return position > start
+    }
+
+    private mutating func number() -> JSONValue? {
+        let start = position
+        _ = take(UInt8(ascii: "-"))
+        guard take(UInt8(ascii: "0")) || digits() else { return nil }
+        var isWhole = true
+        if take(UInt8(ascii: ".")) {
+            isWhole = false
+            guard digits() else { return nil }
+        }
+        if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
+            isWhole = false
+            if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
+            guard digits() else { return nil }
+        }
+        let text = String(decoding: bytes[start..<position], as: UTF8.self)
+        if isWhole, let int = Int64(text) { return .int(int) }
+        return Double(text).map(JSONValue.double)
+    }
+}
+
+extension JSONValue {
+    /// What a way through members, and through places in arrays, leads to; nil when it leads nowhere or to null.
+    public func value(at path: [String]) -> JSONValue? {
+        var value = self
+        for step in path {
+            switch value {
+            case .object(let members):
+                guard let member = members.first(where: { $0.name == step }) else { return nil }
+                value = member.value
+            case .array(let items):
+                guard let index = Int(step), items.indices.contains(index) else { return nil }
+                value = items[index]
+            default: return nil
+            }
+        }
+        return value == .null ? nil : value
+    }
+
+    /// The first of several ways that leads somewhere.
+    public func value(atFirstOf paths: [[String]]) -> JSONValue? {
+        for path in paths { if let value = value(at: path) { return value } }
+        return nil
+    }
+
+    /// A string as it is, a number or bool as JSON writes it; nil for anything else.
+    public var text: String? {
+        switch self {
+        case .string(let string): string
+        case .bool(let bool): bool ? "true" : "false"
+        case .int(let int): String(int)
+        case .double, .decimal: isWritable ? String(decoding: bytes, as: UTF8.self) : nil
+        case .null, .array, .object: nil
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import Positioning
+
+extension ResponseRules {
+    /// The receiver contract of the profile `waypost`.
+    public static let waypost = ResponseRules(
+        itemErrors: ItemErrors(
+            path: ["rejected"], match: .fields(["seq": "seq"]), code: ["code"], reason: ["reason"],
+            retryCodes: ["busy"]),
+        collision: [CollisionSign(status: [409], paths: [["error"]], equals: "asset_taken")])
+
+    /// What an attempt means: exactly one verdict for any outcome whatsoever.
+    ///
+    /// - Parameters:
+    ///   - device: the name by which the receiver knows this device.
+    ///   - identify: the id of a record, from the uuid of its queue and its sequence number.
+    public func verdict(
+        for outcome: UplinkOutcome, of batch: Batch, device: String = "",
+        identify: @escaping ([UInt8], Int64) -> String = { _, seq in String(seq) }
+    ) -> Verdict {
+        let reply: UplinkReply
+        switch outcome.result {
+        case .failed(let failure): return .retry(.transport(failure), after: nil)
+        case .reply(let received): reply = received
+        }
+        if isCollision(reply) { return .collision }
+        let after = RetryAfter.parse(reply.headers)
+        switch meaning(of: reply.status) {
+        case .success:
+            guard okJSON?.holds(in: reply) ?? true else {
+                return .retry(.notConfirmed(status: reply.status), after: after)
+            }
+            let rows = RowNames(batch: batch, device: device, identify: identify)
+            return itemErrors?.verdict(in: reply, about: rows, after: after) ?? .accepted
+        case .notConfirmed: return .retry(.notConfirmed(status: reply.status), after: after)
+        case .of(let group): return Self.verdict(of: group, reply, after: after)
+        }
+    }
+
+    /// The number of rows that the receiver says it has really stored; nil when it does not tell.
+    public func stored(_ outcome: UplinkOutcome) -> Int? {
+        guard let storedPath, case .reply(let reply) = outcome.result,
+            case .int(let count) = reply.json?.value(at: storedPath), count >= 0
+        else { return nil }
+        return Int(clamping: count)
+    }
+
+    enum Meaning: Hashable {
+        case success
+        /// 2xx that `ok_status` leaves out.
+        case notConfirmed
+        case of(Class)
+    }
+
+    /// What the profile says about a status goes before what HTTP says; 3xx is never a success.
+    func meaning(of status: Int) -> Meaning {
+        for group in Class.allCases where classes[group]?.contains(status) ?? false { return .of(group) }
+        let isMoved = (300...399).contains(status)
+        if !isMoved, okStatus?.contains(status) ?? false { return .success }
+        if (200...299).contains(status) { return okStatus == nil ? .success : .notConfirmed }
+        let usual = Class(usualFor: status)
+        if classes[usual] == nil || isMoved { return .of(usual) }
+        // Its class was taken away and no other given.
+        return (400...499).contains(status) && classes[.misconfigured] == nil ? .of(.misconfigured) : .of(.retry)
+    }
+
+    private static func verdict(of group: Class, _ reply: UplinkReply, after: Duration?) -> Verdict {
+        let status = reply.status
+        switch (group, status) {
+        case (.authStop, _): return .authStop(status: status)
+        case (.goneStop, _): return .goneStop(status: status)
+        case (.retry, 300...399), (.retry, 511):
+            return .retry(.redirected(status: status, host: reply.locationHost), after: after)
+        case (.retry, 409): return .retry(.conflict, after: after)
+        case (.retry, _): return .retry(.status(status), after: after)
+        case (.split, 413), (.split, 414): return .tooLarge(status: status, after: after)
+        case (.split, _): return .split(status: status)
+        case (.misconfigured, 415): return .encodingRefused
+        case (.misconfigured, _): return .misconfigured(status: status)
+        }
+    }
+
+    private func isCollision(_ reply: UplinkReply) -> Bool {
+        collision.contains { sign in
+            guard sign.status.isEmpty || sign.status.contains(reply.status) else { return false }
+            guard !sign.paths.isEmpty else { return !sign.status.isEmpty }
+            guard let text = reply.json?.value(atFirstOf: sign.paths)?.text else { return false }
+            return (sign.equals.map { $0 == text } ?? true) && (sign.contains.map { text.has($0) } ?? true)
+        }
+    }
+}
+
+extension ResponseRules.Class {
+    /// The rule of HTTP for a status that is no success.
+    init(usualFor status: Int) {
+        switch status {
+        case 401, 402, 403, 407: self = .authStop
+        case 404, 410: self = .goneStop
+        case 400, 413, 414, 422: self = .split
+        case 408, 409, 421, 423, 424, 425, 429: self = .retry
+        case 100...199, 400...499, 501, 505: self = .misconfigured
+        default: self = .retry
+        }
+    }
+}
+
+extension ResponseRules.OkJSON {
+    func holds(in reply: UplinkReply) -> Bool {
+        guard let value = reply.json?.value(atFirstOf: paths) else { return missingIsOk }
+        return value.text.map(values.contains) ?? false
+    }
+}
+
+extension UplinkReply {
+    /// nil when the body is empty, no JSON, or not all of it is there.
+    var json: JSONValue? { bodyIncomplete || body.isEmpty ? nil : JSONReader.read(body) }
+
+    /// The host that `Location` names, without anything that could be a secret.
+    var locationHost: String? {
+        guard let text = header("location"), let scheme = text.firstRange(of: "://"),
+            text[..<scheme.lowerBound].allSatisfy({ $0.isASCII && $0.isLetter })
+        else { return nil }
+        let authority = text[scheme.upperBound...].prefix { !"/?#".contains($0) }
+        let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
+        let isPlain = host.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+        return (1...255).contains(host.utf8.count) && isPlain ? String(host) : nil
+    }
+}
+
+extension String {
+    fileprivate func has(_ part: String) -> Bool { part.isEmpty || firstRange(of: part) != nil }
+
+    /// Without Foundation and regular expressions.
+    fileprivate func firstRange(of part: String) -> Range<String.Index>? {
+        var start = utf8.startIndex
+        while start < utf8.endIndex {
+            if utf8[start...].starts(with: part.utf8) {
+                return start..<utf8.index(start, offsetBy: part.utf8.count)
+            }
+            utf8.formIndex(after: &start)
+        }
+        return nil
+    }
+}

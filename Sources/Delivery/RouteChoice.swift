@@ -1,0 +1,50 @@
+import Positioning
+
+/// Which of several ways the batches of one cursor take: the endpoint itself (0), or one that stands in for it.
+struct RouteChoice: Sendable {
+    let count: Int
+    private(set) var current: Int
+    /// Attempts in a row that did not reach the server.
+    private var misses = 0
+    /// When the endpoint itself is tried again.
+    private var tryFirstAt: EventTime
+    private var triesFirst = false
+    /// The one that stood in before the endpoint itself was tried.
+    private var previous = 0
+
+    private static let missesMax = 5
+
+    init(count: Int, route: Int, at now: EventTime) {
+        self.count = max(1, count)
+        current = (0..<self.count).contains(route) ? route : 0
+        tryFirstAt = now + DeliverySchedule.probeInterval
+    }
+
+    mutating func reached() {
+        misses = 0
+        triesFirst = false
+    }
+
+    /// - Returns: whether another way is to be taken, for which all that is in flight is formed anew.
+    mutating func missed(_ failure: TransportFailure, jitter: Double, at now: EventTime) -> Bool {
+        switch failure {
+        case .resolve, .connect, .timeout: misses += 1
+        default: reached()
+        }
+        guard count > 1, misses >= (triesFirst ? 1 : Self.missesMax) else { return false }
+        current = triesFirst ? previous : (current + 1) % count
+        if current != 0, triesFirst || current == 1 { tryFirstAt = now + DeliverySchedule.probeDelay(jitter) }
+        triesFirst = false
+        misses = 0
+        return true
+    }
+
+    /// Nothing is in flight: the endpoint itself may take over.
+    mutating func batchBoundaryReached(at now: EventTime) {
+        guard current != 0, now >= tryFirstAt else { return }
+        previous = current
+        current = 0
+        misses = 0
+        triesFirst = true
+    }
+}

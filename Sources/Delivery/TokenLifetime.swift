@@ -1,0 +1,40 @@
+import Positioning
+
+/// When a short-lived token is used, and when a new one is fetched. It knows times, never the token.
+public struct TokenLifetime: Hashable, Sendable {
+    /// Shortest time from one fetch to the next, whatever happens.
+    public static let pause = Duration.seconds(60)
+
+    private var obtainedAt: EventTime?
+    /// nil = until the server refuses it.
+    private var lifetime: Duration?
+    private var startedAt: EventTime?
+
+    public init() {}
+
+    public mutating func fetchStarted(at now: EventTime) { startedAt = now }
+
+    /// - Parameter lifetime: as the issuer told; nil when it did not.
+    public mutating func fetched(lifetime: Duration?, at now: EventTime) {
+        obtainedAt = now
+        self.lifetime = lifetime
+    }
+
+    /// There is a token that may work. One that lives shorter than the pause is used until the next may be fetched.
+    public func isUsable(at now: EventTime) -> Bool {
+        guard let obtainedAt else { return false }
+        guard let lifetime else { return true }
+        return now < obtainedAt + max(lifetime, Self.pause)
+    }
+
+    /// There is no token, or four fifths of its life are over.
+    public func isDue(at now: EventTime) -> Bool {
+        guard let obtainedAt else { return true }
+        guard let lifetime else { return false }
+        return now >= obtainedAt + lifetime / 5 * 4
+    }
+
+    public func mayFetch(at now: EventTime) -> Bool {
+        startedAt.map { now >= $0 + Self.pause } ?? true
+    }
+}

@@ -1,0 +1,61 @@
+import Positioning
+
+/// Counts the rows of one endpoint that are in no batch, and knows since when they wait.
+struct WaitingRows: Sendable {
+    /// On disk and in memory.
+    private(set) var count = 0
+    /// So many of the oldest go out without waiting for size or window.
+    private(set) var flushing = 0
+    /// When rows were recorded, oldest first, for the newest `depth` rows at most: only those can wait for a window.
+    private var arrivals: [(count: Int, at: EventTime)] = []
+    private let depth: Int
+
+    init(depth: Int) { self.depth = max(1, depth) }
+
+    /// When the oldest was recorded; nil for rows that nobody announced, whose window is over.
+    var oldest: EventTime? { arrivals.first?.at }
+
+    mutating func recorded(_ more: Int, at now: EventTime) {
+        count += more
+        if let last = arrivals.last, last.at == now {
+            arrivals[arrivals.count - 1].count += more
+        } else {
+            arrivals.append((more, now))
+        }
+        var known = arrivals.reduce(0) { $0 + $1.count }
+        while let first = arrivals.first, known - first.count >= depth {
+            known -= first.count
+            arrivals.removeFirst()
+        }
+    }
+
+    /// The true number.
+    mutating func corrected(to count: Int) {
+        if count < self.count { removeOldest(self.count - max(0, count)) } else { self.count = count }
+    }
+
+    /// Rows of a dissolved batch, ahead of the others.
+    mutating func returned(_ rows: Int) {
+        count += rows
+        flushing += rows
+    }
+
+    mutating func flush() { flushing = count }
+
+    mutating func endFlush() { flushing = 0 }
+
+    mutating func removeOldest(_ taken: Int) {
+        let known = arrivals.reduce(0) { $0 + $1.count }
+        var rest = taken - max(0, count - known)
+        while rest > 0, let first = arrivals.first {
+            if first.count > rest {
+                arrivals[0].count -= rest
+                break
+            }
+            rest -= first.count
+            arrivals.removeFirst()
+        }
+        count = max(0, count - taken)
+        flushing = max(0, min(flushing - taken, count))
+    }
+}

@@ -1,0 +1,28 @@
+import Delivery
+
+extension OutboxReader {
+    /// The oldest rows that an endpoint has not got yet.
+    public struct Waiting: Sendable {
+        /// Oldest first.
+        public var rows: [QueuedLocation]
+        /// No row waits behind these.
+        public var isAll: Bool
+        /// Uuid of the queue, 16 bytes; empty when nothing was ever stored.
+        public var outbox: [UInt8]
+    }
+
+    /// - Parameter limit: most rows.
+    public func waiting(
+        for endpoint: String, feed: EndpointSettings.Feed, limit: Int
+    ) throws(OutboxError) -> Waiting {
+        try snapshot(Waiting(rows: [], isAll: true, outbox: [])) { (database) throws(OutboxError) in
+            let known = try database.endpointRows(mark: try database.mark()).first { $0.settings.name == endpoint }
+            let limit = max(0, min(limit, 100_000))
+            var rows = try database.rows(
+                from: (known?.acked ?? 0) + 1, through: .max, feed: feed, limit: limit + 1, names: database.names())
+            let isAll = rows.count <= limit
+            if !isAll { rows.removeLast() }
+            return Waiting(rows: rows, isAll: isAll, outbox: try database.blob(.uuid) ?? [])
+        }
+    }
+}

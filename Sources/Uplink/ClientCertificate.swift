@@ -1,0 +1,55 @@
+import CCrypto
+
+/// What a PEM file says of a certificate of ours, read before it is needed.
+public enum ClientCertificate {
+    /// Why a certificate cannot be used.
+    public enum Problem: Error, Hashable, Sendable {
+        /// No certificate in PEM.
+        case noCertificate
+        /// No private key in PEM, or one that a password protects.
+        case noKey
+        /// A key, but that of another certificate.
+        case otherKey
+    }
+
+    /// Unix seconds after which the first certificate of the text is not valid any more; nil when there is none.
+    public static func validUntil(_ pem: [UInt8]) -> Int64? {
+        guard let certificate = read(pem, { PEM_read_bio_X509($0, nil, noPassword, nil) }) else { return nil }
+        defer { X509_free(certificate) }
+        var days: Int32 = 0
+        var seconds: Int32 = 0
+        guard let epoch = ASN1_TIME_set(nil, 0), let end = X509_get0_notAfter(certificate) else { return nil }
+        defer { ASN1_TIME_free(epoch) }
+        guard ASN1_TIME_diff(&days, &seconds, epoch, end) == 1 else { return nil }
+        return Int64(days) * 86_400 + Int64(seconds)
+    }
+
+    /// What is wrong with a certificate and its key; nil = they fit.
+    public static func problem(certificate: [UInt8], key: [UInt8]) -> Problem? {
+        guard let certificate = read(certificate, { PEM_read_bio_X509($0, nil, noPassword, nil) }) else {
+            return .noCertificate
+        }
+        defer { X509_free(certificate) }
+        guard let key = read(key, { PEM_read_bio_PrivateKey($0, nil, noPassword, nil) }) else { return .noKey }
+        defer { EVP_PKEY_free(key) }
+        return X509_check_private_key(certificate, key) == 1 ? nil : .otherKey
+    }
+
+    /// Whether there is a certificate in the text at all.
+    public static func holdsCertificate(_ pem: [UInt8]) -> Bool { validUntil(pem) != nil }
+
+    private static func read<Value>(_ pem: [UInt8], _ body: (OpaquePointer) -> Value?) -> Value? {
+        guard pem.count <= Int(Int32.max), let memory = BIO_new_mem_buf(pem, Int32(pem.count)) else { return nil }
+        defer {
+            BIO_free(memory)
+            // What went wrong here is told by nil; left in the queue it would be taken for a failure of a connection.
+            ERR_clear_error()
+        }
+        return body(memory)
+    }
+}
+
+/// OpenSSL would ask the terminal.
+private func noPassword(
+    _: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?
+) -> Int32 { 0 }

@@ -1,0 +1,181 @@
+import Delivery
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Agent
+
+@Suite struct EndpointCredentialsTests {
+    private let directory: TemporaryDirectory
+    private static let webhook = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func requests(_ text: String, _ variables: [String: String] = [:]) throws -> Requests {
+        let text = "\(smallest)[[endpoint]]\nbase_url = \"https://f.example\"\n"
+            + text.replacing("DIR", with: directory.path)
+        return try Requests(
+            of: try loaded(text, testEnvironment(variables)).config.endpoints[0], variables,
+            stateDirectory: directory.path)
+    }
+
+    @Test func aKeyGoesIntoAHeaderOfItsOwn() throws {
+        try directory.write("key", "k-9\n")
+        let requests = try requests(#"auth = { kind = "header", name = "X-Api-Key", key = "file:DIR/key" }"#)
+        #expect(try requests.headers() == ["X-Api-Key: k-9"])
+    }
+
+    @Test func aFileIsReadAnewAfterARefusal() throws {
+        try directory.write("key", "old")
+        let requests = try requests(
+            """
+            auth = { kind = "bearer", token = "key" }
+            headers = { X-Key = "a ${secret.key} b" }
+            secrets = { key = "file:DIR/key" }
+            """)
+        #expect(try requests.headers() == ["X-Key: a old b", "Authorization: Bearer old"])
+        #expect(try !requests.refresh())
+        try directory.write("key", "new")
+        #expect(try requests.headers() == ["X-Key: a old b", "Authorization: Bearer old"])
+        #expect(try requests.refresh())
+        #expect(try requests.headers() == ["X-Key: a new b", "Authorization: Bearer new"])
+        // For the moment it is not there, as while somebody replaces it.
+        unlink("\(directory.path)/key")
+        #expect(try !requests.refresh())
+        #expect(try requests.headers() == ["X-Key: a new b", "Authorization: Bearer new"])
+    }
+
+    @Test func aCredentialIsFixedAndThatIsSaidOnce() throws {
+        try directory.write("fleet", "old", mode: 0o440)
+        let requests = try requests(
+            #"auth = { kind = "bearer", token = "credential:fleet" }"#, ["CREDENTIALS_DIRECTORY": directory.path])
+        try directory.write("fleet", "new", mode: 0o440)
+        #expect(try !requests.refresh())
+        #expect(try !requests.refresh())
+        #expect(try requests.headers() == ["Authorization: Bearer old"])
+        #expect(requests.lines.text.count == 1)
+        #expect(requests.lines.text[0].contains("credential:fleet was read when waypost started"))
+    }
+
+    @Test func signsWithEverySecretOfTheExchange() throws {
+        try directory.write("old", Self.webhook)
+        try directory.write("new", "whsec_bmV3IHNlY3JldCBvZiAyNCBieXRlcyE=")
+        let requests = try requests(
+            """
+            secrets = { new = "file:DIR/new", old = "file:DIR/old" }
+            sign = { scheme = "standard-webhooks", secret = ["new", "old"] }
+            """)
+        let request = try requests.request(#"{"a":1}"#, batchID: "msg_1")
+        #expect(!request.gzip)
+        let headers = Dictionary(request.headers.map { ($0.name, $0.value) }) { first, _ in first }
+        #expect(headers["webhook-id"] == "msg_1")
+        #expect(headers["webhook-timestamp"] == "1700000000")
+        let signatures = headers["webhook-signature"]?.split(separator: " ") ?? []
+        #expect(signatures.count == 2)
+        #expect(signatures.last == "v1,WUgAXU8H0NQ1/7M+TtMwKma2b74a3/TCgekiM3YUdN8=")
+    }
+
+    @Test func waitsForATimeThatCanBeSigned() throws {
+        try directory.write("hook", Self.webhook)
+        func times(_ clock: String) throws -> [String] {
+            let requests = try requests(
+                "sign = { scheme = \"standard-webhooks\", secret = \"file:DIR/hook\" }\n\(clock)")
+            requests.clock.isSynchronised = false
+            requests.clock.ms = 5_000
+            return try [nil, 1_700_000_000_999].map { (receiver: Int64?) in
+                requests.credentials.receiverMs = { _ in receiver }
+                do {
+                    return try requests.request().headers.first { $0.name == "webhook-timestamp" }?.value ?? ""
+                } catch let problem as CredentialProblem {
+                    return problem.isClock ? "clock" : "credential"
+                }
+            }
+        }
+        #expect(try times("") == ["clock", "clock"])
+        #expect(try times("signing_clock = \"receiver\"") == ["clock", "1700000000"])
+    }
+
+    @Test func gitHubNeedsNoClock() throws {
+        try directory.write("hub", "It's a Secret to Everybody")
+        let requests = try requests(#"sign = { scheme = "github-hmac", secret = "file:DIR/hub" }"#)
+        requests.clock.isSynchronised = false
+        #expect(
+            try requests.request("Hello, World!").headers == [
+                .init(
+                    "X-Hub-Signature-256", "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17")
+            ])
+    }
+
+    @Test func keepsAConnectionForTwoWindows() throws {
+        #expect(try requests("batch_window = \"5m\"").request().idleLimit == .seconds(600))
+        #expect(try requests("batch_window = \"0s\"").request().idleLimit == .seconds(30))
+    }
+
+    private func answer(_ status: Int, _ body: String) -> (UplinkRequest) -> UplinkOutcome {
+        { _ in UplinkOutcome(.reply(UplinkReply(status: status, body: Array(body.utf8)))) }
+    }
+
+    @Test func asksAnIssuerForATokenWithTheCredentialsOfTheClient() throws {
+        try directory.write("cs", "s&cret")
+        let requests = try requests(
+            """
+            secrets = { cs = "file:DIR/cs" }
+            auth = { kind = "oauth2", token_url = "https://login.example/t/", client_id = "c 1", client_secret = "cs", \
+            scope = "a b" }
+            """)
+        requests.uplink.answer = answer(200, #"{"access_token":"t-1","token_type":"bearer","expires_in":3600}"#)
+        #expect(try requests.headers() == ["Authorization: Bearer t-1"])
+        #expect(try requests.headers() == ["Authorization: Bearer t-1"])
+        #expect(requests.uplink.requests.count == 1)
+        let asked = try #require(requests.uplink.requests.first)
+        #expect(asked.url == "https://login.example/t/")
+        #expect(
+            String(decoding: asked.body, as: UTF8.self)
+                == "grant_type=client_credentials&client_id=c%201&client_secret=s%26cret&scope=a%20b")
+        #expect(asked.headers.first == .init("Content-Type", "application/x-www-form-urlencoded"))
+        requests.uplink.answer = answer(200, #"{"access_token":"t-2","expires_in":3600}"#)
+        #expect(try requests.refresh(later: .seconds(61)))
+        #expect(try requests.headers(later: .seconds(62)) == ["Authorization: Bearer t-2"])
+    }
+
+    @Test(
+        arguments: [
+            (401, #"{"error":"invalid_client"}"#, "answered with status 401 and gave the error invalid_client"),
+            (500, "<html>", "answered with status 500 and gave no JSON of the usual shape"),
+            (200, #"{"access_token":"a\nb"}"#, "answered with status 200 and gave no access_token that a header can hold"),
+            (503, #"{"access_token":"t"}"#, "answered with status 503"),
+        ])
+    func saysWhatTheIssuerSaid(status: Int, body: String, words: String) throws {
+        try directory.write("cs", "s")
+        let requests = try requests(
+            #"auth = { kind = "oauth2", token_url = "https://login.example/t", client_id = "c", client_secret = "file:DIR/cs" }"#)
+        requests.uplink.answer = answer(status, body)
+        #expect(throws: CredentialProblem(message: "no token: login.example \(words)")) { try requests.headers() }
+    }
+
+    @Test func keepsARefreshTokenThatTheIssuerChangedOverARestart() throws {
+        try directory.write("rt", "first")
+        let text = """
+            auth = { kind = "oauth2", token_url = "https://login.example/t", client_id = "c", \
+            refresh_token = "file:DIR/rt" }
+            """
+        func run(_ reply: String) throws -> String {
+            let requests = try requests(text)
+            requests.uplink.answer = answer(200, reply)
+            _ = try requests.headers()
+            return String(decoding: requests.uplink.requests[0].body, as: UTF8.self)
+        }
+        func asked(_ token: String) -> String { "grant_type=refresh_token&client_id=c&refresh_token=\(token)" }
+        #expect(try run(#"{"access_token":"a","refresh_token":"second"}"#) == asked("first"))
+        var status = stat()
+        #expect(stat("\(directory.path)/main.refresh-token", &status) == 0 && status.st_mode & 0o777 == 0o600)
+        #expect(try run(#"{"access_token":"a"}"#) == asked("second"))
+        // A new one in the configuration wins over what came from the old one.
+        try directory.write("rt", "other")
+        #expect(try run(#"{"access_token":"a"}"#) == asked("other"))
+        // So does a file that was cut short.
+        try directory.write("main.refresh-token", String(try directory.read("main.refresh-token").dropLast(3)))
+        try directory.write("rt", "first")
+        #expect(try run(#"{"access_token":"a"}"#) == asked("first"))
+    }
+}

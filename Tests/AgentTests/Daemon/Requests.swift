@@ -1,0 +1,115 @@
+import Delivery
+import Logging
+import Positioning
+
+@testable import Agent
+
+/// What an endpoint's credentials make of a request, on a loop that turns only as long as they need it.
+final class Requests {
+    /// Answers by itself, from the loop.
+    final class ScriptedUplink: Uplink {
+        var requests: [UplinkRequest] = []
+        var answer: (UplinkRequest) -> UplinkOutcome = { _ in UplinkOutcome(.reply(UplinkReply(status: 200))) }
+        private let loop: EventLoop
+        private var alarm: EventLoop.Alarm?
+        private var waiting: [(UplinkRequest, (UplinkOutcome) -> Void)] = []
+
+        init(_ loop: EventLoop) {
+            self.loop = loop
+            alarm = loop.alarm { [unowned self] _ in
+                let ready = waiting
+                waiting = []
+                for (request, completion) in ready { completion(answer(request)) }
+            }
+        }
+
+        func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) {
+            requests.append(request)
+            waiting.append((request, completion))
+            alarm?.deadline = .zero
+        }
+
+        func close() {}
+    }
+
+    let loop: EventLoop
+    let uplink: ScriptedUplink
+    let credentials: EndpointCredentials
+    let lines: LogLines
+    /// What the wall clock shows and whether somebody vouches for it.
+    let clock = WallClock()
+    private var limit: EventLoop.Alarm?
+
+    final class WallClock {
+        var ms: Int64 = 1_700_000_000_000
+        var isSynchronised = true
+    }
+
+    init(
+        of config: EndpointConfig, _ environment: [String: String] = [:], stateDirectory: String = "/nonexistent"
+    ) throws {
+        loop = try EventLoop()
+        uplink = ScriptedUplink(loop)
+        let lines = LogLines()
+        self.lines = lines
+        var logger = Logger(label: "") { _ in lines }
+        logger.logLevel = .trace
+        let clock = clock
+        credentials = EndpointCredentials(
+            config, environment: environment, stateDirectory: stateDirectory, uplink: uplink,
+            log: AgentLog(logger: logger, positions: true), loop: loop,
+            clock: .init(hostMs: { clock.ms }, isSynchronised: { clock.isSynchronised }))
+    }
+
+    /// The request of one attempt, made `later` after now.
+    func request(
+        _ body: String = "{}", later: Duration = .zero, batchID: String = "b-1"
+    ) throws -> UplinkRequest {
+        let now = loop.now + later
+        let secrets = try wait { done in credentials.obtain(at: now, done) }.get()
+        var request = UplinkRequest(url: "https://f.example/\(secrets.token ?? "")", body: Array(body.utf8), gzip: true)
+        try credentials.complete(&request, batchID: batchID, at: now)
+        return request
+    }
+
+    func headers(later: Duration = .zero) throws -> [String] {
+        try request(later: later).headers.map { "\($0.name): \($0.value)" }
+    }
+
+    func refresh(later: Duration = .zero) throws -> Bool {
+        try wait { done in credentials.refresh(at: loop.now + later, done) }
+    }
+
+    struct Unanswered: Error {}
+
+    private func wait<Value>(_ begin: (@escaping (Value) -> Void) -> Void) throws -> Value {
+        var value: Value?
+        var isTurning = false
+        begin { [loop] in
+            value = $0
+            if isTurning { loop.stop() }
+        }
+        if let value { return value }
+        isTurning = true
+        limit = limit ?? loop.alarm { [unowned self] _ in loop.stop() }
+        limit?.deadline = loop.now + .seconds(30)
+        try loop.run()
+        limit?.deadline = nil
+        guard let value else { throw Unanswered() }
+        return value
+    }
+}
+
+/// Keeps what is logged, at every level.
+final class LogLines: LogHandler, @unchecked Sendable {
+    var text: [String] = []
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) { text.append("\(event.message) \(event.metadata ?? [:])") }
+}

@@ -1,0 +1,152 @@
+import Glibc
+import Testing
+
+@testable import Agent
+
+@Suite struct TokenCommandTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func requests(
+        _ script: String, header: String = "", environment: [String: String] = ["PATH": "/usr/bin:/bin"]
+    ) throws -> Requests {
+        // Read by the shell instead of run: a file that was just written may still be open in a child of another test.
+        try directory.write("token", "\(script)\n")
+        let text = """
+            \(smallest)[[endpoint]]
+            base_url = "https://f.example"
+            auth = { kind = "token_command", command = ["/bin/sh", "\(directory.path)/token", "two words"]\(header) }
+            """
+        return try Requests(of: try loaded(text).config.endpoints[0], environment)
+    }
+
+    private func problem(_ script: String) throws -> String {
+        let requests = try requests(script)
+        do {
+            _ = try requests.request()
+        } catch let problem as CredentialProblem {
+            #expect(!problem.isClock)
+            return problem.message
+        }
+        return "no problem"
+    }
+
+    @Test func takesALineForTheToken() throws {
+        #expect(try requests("echo line-token").headers() == ["Authorization: Bearer line-token"])
+    }
+
+    @Test func takesJSON() throws {
+        let script = #"printf '{"access_token":"json-token","token_type":"Bearer","expires_in":"3600"}\n'"#
+        let requests = try requests(script, header: #", header = "X-Token: t=${auth.token}""#)
+        #expect(try requests.headers() == ["X-Token: t=json-token"])
+        #expect(try requests.request().url == "https://f.example/json-token")
+    }
+
+    @Test func givesTheCommandNothingOfTheEnvironmentButTwoNames() throws {
+        // The shell itself sets PWD and its kin, so the kernel is asked; $1 shows that nothing splits the argument.
+        let requests = try requests(
+            "echo $(tr '\\0' ' ' < /proc/$$/environ | tr ' ' '\\n' | sort | tr '\\n' ' ')$1",
+            environment: ["PATH": "/usr/bin:/bin", "CREDENTIALS_DIRECTORY": "/c", "HOME": "/root", "KEY": "k"])
+        #expect(
+            try requests.headers() == ["Authorization: Bearer CREDENTIALS_DIRECTORY=/c PATH=/usr/bin:/bintwo words"])
+    }
+
+    @Test(
+        arguments: [
+            ("exit 3", "no token: /bin/sh failed with exit status 3"),
+            ("echo secret-word >&2; kill -9 $$", "no token: /bin/sh was ended by signal 9"),
+            ("true", "no token: /bin/sh printed nothing"),
+            ("echo; echo secret-word", "no token: /bin/sh printed more than one line, or what no header can hold"),
+            ("head -c 1000000 /dev/zero | tr '\\0' x", "no token: /bin/sh printed more than 64 KiB"),
+            ("echo '{\"access_token\":5}'", "no token: /bin/sh gave no JSON of the usual shape"),
+            ("echo '{\"error\":\"invalid_grant\"}'", "no token: /bin/sh gave the error invalid_grant"),
+            ("echo '{\"error\":\"secret word\"}'", "no token: /bin/sh gave the error (unreadable)"),
+        ])
+    func saysWhyThereIsNoToken(script: String, message: String) throws {
+        #expect(try problem(script) == message)
+    }
+
+    @Test func killsACommandThatHangsTogetherWithItsChildren() throws {
+        let pids = "\(directory.path)/pids"
+        let begin = waypostNow()
+        #expect(try problem("sleep 600 & echo $$ $! > \(pids); wait") == "no token: /bin/sh did not end within 10 s")
+        #expect((9.9...20).contains(waypostNow() - begin))
+        let processes = try directory.read("pids").split(whereSeparator: \.isWhitespace).compactMap { Int32($0) }
+        #expect(processes.count == 2)
+        for process in processes { #expect(isGone(process), "\(process) lives") }
+    }
+
+    @Test func doesNotWaitForAChildThatKeepsThePipe() throws {
+        let begin = waypostNow()
+        let requests = try requests("sleep 20 & echo token")
+        #expect(try requests.headers() == ["Authorization: Bearer token"])
+        #expect(waypostNow() - begin < 9)
+    }
+
+    @Test func runsAtFourFifthsOfTheLifeOfATokenAndAfterARefusalOnceAMinute() throws {
+        let script = """
+            echo x >> \(directory.path)/runs
+            printf '{"access_token":"t%s","expires_in":1000}' $(wc -l < \(directory.path)/runs)
+            """
+        let requests = try requests(script)
+        func token(_ seconds: Int) throws -> String { try requests.request(later: .seconds(seconds)).url }
+        #expect(try token(0).hasSuffix("/t1"))
+        #expect(try token(799).hasSuffix("/t1"))
+        #expect(try token(802).hasSuffix("/t2"))
+        // Refused at once: the command ran a moment ago.
+        #expect(try !requests.refresh(later: .seconds(803)))
+        #expect(try requests.refresh(later: .seconds(870)))
+        #expect(try token(871).hasSuffix("/t3"))
+        #expect(try !requests.refresh(later: .seconds(872)))
+        #expect(try directory.read("runs") == "x\nx\nx\n")
+    }
+
+    @Test func keepsATokenThatStillLivesWhenTheCommandFails() throws {
+        let script = """
+            test -e \(directory.path)/ran && exit 1
+            touch \(directory.path)/ran
+            echo '{"access_token":"good","expires_in":1000}'
+            """
+        let requests = try requests(script)
+        #expect(try requests.headers() == ["Authorization: Bearer good"])
+        #expect(try requests.headers(later: .seconds(900)) == ["Authorization: Bearer good"])
+        #expect(throws: CredentialProblem.self) { try requests.headers(later: .seconds(1010)) }
+    }
+
+    @Test func aCommandThatIsGoneIsAProblemOfTheCredential() throws {
+        let loop = try EventLoop()
+        let command = TokenCommand(["\(directory.path)/none"], environment: [:], loop: loop)
+        var answer: Result<[UInt8], TokenReply.Problem>?
+        command.run(at: loop.now) {
+            answer = $0
+            loop.stop()
+        }
+        #expect(answer == nil)
+        try loop.run()
+        #expect(
+            answer == .failure(.init(message: "\(directory.path)/none does not start: No such file or directory")))
+    }
+
+    private func isGone(_ process: Int32) -> Bool {
+        // Reaped or, where its parent was not us, on its way: a zombie has no command line.
+        for _ in 0..<100 {
+            guard kill(process, 0) == 0, let line = try? commandLine(process), !line.isEmpty else { return true }
+            usleep(10_000)
+        }
+        return false
+    }
+
+    private func commandLine(_ process: Int32) throws -> [UInt8]? {
+        let descriptor = open("/proc/\(process)/cmdline", O_RDONLY)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        return readAll(descriptor, bytesMax: 4096)
+    }
+
+    private func waypostNow() -> Double {
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        return Double(now.tv_sec) + Double(now.tv_nsec) / 1e9
+    }
+}

@@ -1,0 +1,71 @@
+import Delivery
+import TestSupport
+import Testing
+
+@Suite struct JSONReaderTests {
+    private func read(_ text: String) -> JSONValue? { JSONReader.read(Array(text.utf8)) }
+
+    @Test(arguments: [
+        (" {\"a\" : [1, -2.5, true,null] }\r\n", #"{"a":[1,-2.5,true,null]}"#),
+        (#""aA\n\u00e9\ud83d\ude00""#, "\"aA\\né😀\""),
+        ("0", "0"), ("-0", "0"), ("9223372036854775807", "9223372036854775807"),
+        ("9223372036854775808", "9.223372036854776e+18"), ("1E2", "100.0"), ("[]", "[]"), ("{}", "{}"),
+    ])
+    func readsValues(text: String, written: String) {
+        #expect(read(text).map { String(decoding: $0.bytes, as: UTF8.self) } == written)
+    }
+
+    @Test(arguments: [
+        "", " ", "{", "[1", #"{"a"}"#, #"{"a":}"#, "[1,]", #"{"a":1,}"#, "01", "1.", ".5", "+1", "-", "1e", "tru",
+        "nul",
+        "\"", #""\x""#, #""\u12""#, #""\ud800""#, #""\udc00""#, #""\ud800\u0041""#, "\"\n\"", "1 2", "{} {}", "NaN",
+        "Infinity", "'a'", "{a:1}", "//\n1", "\u{FEFF}1", "[1]]",
+    ])
+    func refusesWhatIsNoJSON(text: String) {
+        #expect(read(text) == nil)
+    }
+
+    @Test func refusesBytesThatAreNoText() {
+        #expect(JSONReader.read([0x22, 0xFF, 0x22]) == nil)
+        #expect(JSONReader.read([0x22, 0xC0, 0x80, 0x22]) == nil)
+    }
+
+    @Test func hasBounds() {
+        func nested(_ depth: Int) -> String {
+            String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+        }
+        #expect(read(nested(32)) != nil)
+        #expect(read(nested(33)) == nil)
+        #expect(read(nested(30_000)) == nil)
+        #expect(read(#"{"a":"# + String(repeating: #"{"a":"#, count: 5000)) == nil)
+        #expect(read("\"" + String(repeating: "a", count: 65_534) + "\"") != nil)
+        #expect(read("\"" + String(repeating: "a", count: 65_535) + "\"") == nil)
+        #expect(read("1e999999999") != nil)
+    }
+
+    @Test func findsItsWay() {
+        let value = read(#"{"a":{"b":[10,{"c":"x"}]},"n":null,"a.b":1}"#)
+        #expect(value?.value(at: ["a", "b", "1", "c"])?.text == "x")
+        #expect(value?.value(at: ["a", "b", "2"]) == nil)
+        #expect(value?.value(at: ["n"]) == nil)
+        #expect(value?.value(at: ["a", "b", "-1"]) == nil)
+        #expect(value?.value(atFirstOf: [["x"], ["n"], ["a.b"]])?.text == "1")
+        #expect(value?.value(at: ["a"])?.text == nil)
+    }
+
+    /// Whatever bytes come, and wherever they end.
+    @Test(arguments: [31, 32, 33].map { UInt64($0) })
+    func survivesAnyBytes(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        let text = Array(#"{"a":[1,-2.5e3,true,null,"x\u00e9\ud83d\ude00\n"],"b":{"c":"d"}}"#.utf8)
+        for end in text.indices { #expect(JSONReader.read(Array(text[..<end])) == nil, "\(end)") }
+        for _ in 0..<20_000 {
+            var mutated = text
+            for _ in 0...Int.random(in: 0...3, using: &generator) {
+                let at = Int.random(in: 0..<mutated.count, using: &generator)
+                mutated[at] = UInt8.random(in: 0...255, using: &generator)
+            }
+            if let value = JSONReader.read(mutated) { #expect(JSONReader.read(value.bytes) != nil, "seed \(seed)") }
+        }
+    }
+}

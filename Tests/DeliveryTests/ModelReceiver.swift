@@ -1,0 +1,163 @@
+import Delivery
+import Positioning
+import TestSupport
+
+/// A receiver and a queue in memory around a real schedule: what is on disk survives a crash, the schedule does not.
+struct ModelDelivery {
+    enum Answer {
+        case verdict(Verdict)
+        /// It took the rows, and the reply was lost.
+        case storedThenLost
+    }
+
+    struct Stored {
+        var batches: [(id: String, rows: [Int])] = []
+        var waiting: [Int] = []
+    }
+
+    let settings: EndpointSettings
+    /// Answers a request for these rows; what it accepts is stored.
+    var answer: ([Int], inout SeededGenerator) -> Answer
+    var generator: SeededGenerator
+    var schedule: DeliverySchedule
+    var now = EventTime.zero
+    var disk = Stored()
+    /// Settlements that wait for a commit; a crash loses them.
+    var pending: [DeliverySchedule.Settled] = []
+    var recorded = 0
+    /// What the receiver has, in the order of first arrival.
+    var received: [Int] = []
+    var quarantine: [Int] = []
+    /// Rows that the receiver refused when they came alone.
+    var refusedAlone: Set<Int> = []
+    /// Rows that left the queue without being stored or quarantined.
+    var lost: [Int] = []
+    var requests = 0
+
+    init(
+        size: Int, seed: UInt64, delivery: EndpointSettings.Delivery = .all,
+        answer: @escaping ([Int], inout SeededGenerator) -> Answer
+    ) {
+        settings = EndpointSettings(baseURL: "http://x", device: "d", batchSize: size, delivery: delivery)
+        self.answer = answer
+        generator = SeededGenerator(seed: seed)
+        schedule = DeliverySchedule(settings: settings, at: .zero)
+    }
+
+    mutating func record(_ count: Int) {
+        guard count > 0 else { return }
+        disk.waiting += recorded + 1...recorded + count
+        recorded += count
+        schedule.rowsRecorded(count, at: now)
+    }
+
+    mutating func crash() {
+        pending = []
+        schedule = DeliverySchedule(
+            settings: settings, state: schedule.state, waiting: disk.waiting.count, inFlight: listed, at: now)
+    }
+
+    private var listed: [DeliverySchedule.InFlight] { disk.batches.map { .init(id: $0.id, rows: $0.rows.count) } }
+
+    /// One step of the schedule.
+    /// - Parameter crashes: the power fails somewhere within it.
+    /// - Returns: whether anything was done; otherwise time has passed.
+    @discardableResult
+    mutating func step(crashes: Bool = false) -> Bool {
+        switch schedule.next(at: now) {
+        case .form(let limit): commit(limit, dissolving: false, crashes: crashes)
+        case .reform(let limit): commit(limit, dissolving: true, crashes: crashes)
+        case .send(let batch): send(batch, crashes: crashes)
+        case .preview: break
+        case .refreshCredentials:
+            schedule.refreshStarted(at: now)
+            schedule.credentialsRefreshed(isNew: Bool.random(using: &generator), jitter: jitter, at: now)
+        case .wait(let until):
+            switch schedule.state {
+            case .stopped, .taken: schedule.resumed(at: now)
+            default: break
+            }
+            now = until.map { max($0, now) } ?? now + .seconds(1)
+            return false
+        }
+        return true
+    }
+
+    private var jitter: Double { mutating get { Double.random(in: 0..<1, using: &generator) } }
+
+    private mutating func commit(_ limit: Int, dissolving: Bool, crashes: Bool) {
+        if crashes { return crash() }
+        for settled in pending { settle(settled) }
+        pending = []
+        if dissolving {
+            disk.waiting = disk.batches.flatMap(\.rows) + disk.waiting
+            disk.batches = []
+        }
+        schedule.formRequested(at: now)
+        let rows = Array(disk.waiting.prefix(limit))
+        disk.waiting.removeFirst(rows.count)
+        if !rows.isEmpty { disk.batches.append(("\(rows[0])-\(rows[rows.count - 1])", rows)) }
+        schedule.batchesFormed(listed, at: now)
+        schedule.waitingCorrected(to: disk.waiting.count)
+    }
+
+    private mutating func settle(_ settled: DeliverySchedule.Settled) {
+        guard let place = disk.batches.firstIndex(where: { $0.id == settled.batch }) else { return }
+        let rows = disk.batches.remove(at: place).rows
+        var parts: [[Int]] = []
+        switch settled.how {
+        case .accepted: leave(rows)
+        case .split: parts = [Array(rows.prefix((rows.count + 1) / 2)), Array(rows.dropFirst((rows.count + 1) / 2))]
+        case .refused: quarantine += rows
+        case .partly(let items):
+            quarantine += rows.filter { items.refused[Int64($0)] != nil }
+            parts = [rows.filter { items.again.contains(Int64($0)) }]
+            leave(rows.filter { items.refused[Int64($0)] == nil && !items.again.contains(Int64($0)) })
+        }
+        let formed = parts.filter { !$0.isEmpty }.map { ("\($0[0])-\($0[$0.count - 1])", $0) }
+        disk.batches.insert(contentsOf: formed.map { (id: $0.0, rows: $0.1) }, at: place)
+    }
+
+    private mutating func leave(_ rows: [Int]) { lost += rows.filter { !received.contains($0) } }
+
+    private mutating func send(_ id: String, crashes: Bool) {
+        schedule.attemptStarted(id, at: now)
+        let rows = disk.batches.first { $0.id == id }?.rows ?? []
+        requests += 1
+        var verdict: Verdict
+        switch answer(rows, &generator) {
+        case .verdict(let answered): verdict = answered
+        case .storedThenLost:
+            store(rows)
+            verdict = .retry(.transport(.broken("")), after: nil)
+        }
+        switch verdict {
+        case .accepted: store(rows)
+        case .partlyAccepted(let items):
+            store(rows.filter { items.refused[Int64($0)] == nil && !items.again.contains(Int64($0)) })
+            refusedAlone.formUnion(items.refused.keys.map { Int($0) })
+        case .split, .tooLarge: if rows.count == 1 { refusedAlone.insert(rows[0]) }
+        case .retry(.notConfirmed, _), .retry(.transport(.closedWithoutReply), _), .retry(.status(500), _):
+            if rows.count == 1 { refusedAlone.insert(rows[0]) }
+        default: break
+        }
+        now = now + .milliseconds(50)
+        if crashes { return crash() }
+        pending += schedule.attemptFinished(verdict, jitter: jitter, at: now)
+    }
+
+    private mutating func store(_ rows: [Int]) { received += rows.filter { !received.contains($0) } }
+
+    /// Lets it run until nothing waits, or no longer than this many steps.
+    mutating func drain(steps: Int = 20_000) {
+        for _ in 0..<steps {
+            if schedule.waiting == 0, schedule.inFlight == 0, schedule.next(at: now) == .wait(until: nil) { break }
+            step()
+        }
+        for settled in pending { settle(settled) }
+        pending = []
+    }
+
+    /// Pairs in which a later row came first.
+    var inversions: [Int] { zip(received, received.dropFirst()).filter { $0 > $1 }.map(\.1) }
+}

@@ -1,0 +1,204 @@
+import Delivery
+import Positioning
+import TestSupport
+import Testing
+
+@Suite struct BatchPlanTests {
+    private func row(
+        _ seq: Int64, _ event: LocationEvent = .none, trackable: String? = "van-7", accuracy: Double? = 4
+    ) -> QueuedLocation {
+        var row = Sample.bare(seq: seq)
+        row.location.event = event
+        row.location.trackable = trackable
+        row.location.horizontalAccuracy = accuracy
+        if event == .geofence { row.location.geofence = GeofenceCrossing(id: "f", name: "F", action: .enter) }
+        return row
+    }
+
+    private func plan(
+        _ tree: Tree, _ rows: [QueuedLocation], limit: Int = 100, isEnd: Bool = true, receiverMs: Int64? = nil,
+        _ change: (inout EndpointSettings) -> Void = { _ in }
+    ) throws -> BatchPlan {
+        var settings = try Sample.settings(tree)
+        change(&settings)
+        let plan = settings.plan(rows, limit: limit, isEnd: isEnd, receiverMs: receiverMs)
+        #expect(plan == settings.plan(rows, limit: limit, isEnd: isEnd, receiverMs: receiverMs))
+        return plan
+    }
+
+    private static let plain: Tree = ["record": ["s": "$seq", "t": "$time_ms"]]
+
+    @Test func takesTheOldestRowsUpToTheLimits() throws {
+        let rows = (1...7).map { row($0) }
+        #expect(try plan(Self.plain, rows).batches == [Array(0..<7)])
+        #expect(try plan(Self.plain, rows, limit: 5).batches == [[0, 1, 2, 3, 4], [5, 6]])
+        let waiting = try plan(Self.plain, rows, limit: 5, isEnd: false)
+        #expect(waiting.batches == [[0, 1, 2, 3, 4]])
+        #expect(waiting.consumed == 5)
+        let limited: Tree = ["record": ["s": "$seq"], "max_records": 3]
+        #expect(try plan(limited, rows).batches == [[0, 1, 2], [3, 4, 5], [6]])
+        #expect(try Sample.settings(limited).planningDepth(limit: 100) == 3)
+        #expect(try plan(Self.plain, []) == BatchPlan())
+    }
+
+    @Test func takesTheLongestPrefixThatFitsTheBytes() throws {
+        let rows = (1...50).map { row($0) }
+        let one = try Sample.body(Self.plain, [rows[0]]).utf8.count
+        let ten = try Sample.body(Self.plain, Array(rows.prefix(10))).utf8.count
+        func limited(_ bytes: Int) -> Tree {
+            ["record": ["s": "$seq", "t": "$time_ms"], "max_bytes": Tree(ProfileNode(.integer(Int64(bytes))))]
+        }
+        #expect(try plan(limited(ten), rows, isEnd: false).batches.first == Array(0..<10))
+        #expect(try plan(limited(ten - 1), rows, isEnd: false).batches.first == Array(0..<9))
+        for batch in try plan(limited(ten), rows).batches {
+            #expect(try Sample.body(Self.plain, batch.map { rows[$0] }).utf8.count <= ten)
+        }
+        let none = try plan(limited(one - 1), Array(rows.prefix(2)))
+        #expect(none.batches.isEmpty)
+        #expect(none.settled.map(\.why) == [.refused(rule: "max_bytes"), .refused(rule: "max_bytes")])
+        #expect(none.consumed == 2)
+    }
+
+    @Test func refusesTheOneRowThatIsTooLarge() throws {
+        var rows = (1...4).map { row($0) }
+        rows[1].location.reason = String(repeating: "x", count: 5000)
+        let plan = try plan(["record": ["s": "$seq", "r": "$reason"], "max_bytes": 2000], rows)
+        #expect(plan.batches == [[0], [2, 3]])
+        #expect(plan.settled.map(\.index) == [1])
+    }
+
+    @Test func neverMixesTemplates() throws {
+        let rows = [row(1), row(2, .geofence), row(3, .geofence), row(4, .heartbeat), row(5), row(6, .power)]
+        let tree: Tree = [
+            "record": ["s": "$seq"], "on": ["geofence": ["url": "${base_url}/event"], "heartbeat": "skip"],
+        ]
+        let plan = try plan(tree, rows)
+        #expect(plan.batches == [[0], [1, 2], [4, 5]])
+        #expect(plan.settled.map(\.index) == [3])
+        #expect(plan.settled.map(\.why) == [.skipped])
+        let waiting = try self.plan(tree, rows, isEnd: false)
+        #expect(waiting.batches == [[0], [1, 2]])
+        #expect(waiting.consumed == 4)
+    }
+
+    @Test func settlesWhatTheReceiverCannotUse() throws {
+        let rows = [row(1), row(2, accuracy: nil), row(3, accuracy: 600), row(4)]
+        let plan = try plan(
+            ["record": ["s": "$seq"], "require": ["accuracy"], "limits": ["accuracy": ["max": 500]]], rows)
+        #expect(plan.batches == [[0, 3]])
+        #expect(plan.settled.map(\.why) == [.unfit("accuracy"), .refused(rule: "limits.accuracy.max")])
+        let text = try self.plan(["record": ["s": "$seq"], "limits": ["trackable": ["pattern": "[a-z]+-8"]]], rows)
+        #expect(text.settled.map(\.why) == Array(repeating: .refused(rule: "limits.trackable.pattern"), count: 4))
+        #expect(text.consumed == 4)
+    }
+
+    @Test func expiresPlainFixesOnly() throws {
+        let rows = [row(1), row(2, .geofence), row(3, .heartbeat), row(4, .motionchange), row(5, .power), row(60_000)]
+        let newest: Int64 = 1_700_000_000_000 + 120_000
+        let plan = try plan(Self.plain, rows, receiverMs: newest) { $0.maxAge = .seconds(90) }
+        #expect(plan.settled.map(\.index) == [0, 2])
+        #expect(plan.settled.allSatisfy { $0.why == .expired })
+        #expect(plan.batches == [[1, 3, 4, 5]])
+        #expect(try self.plan(Self.plain, rows) { $0.maxAge = .seconds(90) }.settled.isEmpty)
+        #expect(try self.plan(Self.plain, rows, receiverMs: .min) { $0.maxAge = .seconds(90) }.settled.isEmpty)
+    }
+
+    @Test func sendsEventsAndThenTheNewestOnly() throws {
+        let single: Tree = ["record": ["s": "$seq"], "max_records": 1, "body": "$record"]
+        let latest: (inout EndpointSettings) -> Void = { $0.delivery = .latest }
+        let rows = [row(1), row(2, .geofence), row(3), row(4, .geofence), row(5), row(6)]
+        let plan = try plan(single, rows, latest)
+        #expect(plan.batches == [[1], [3], [5]])
+        #expect(plan.settled.map(\.index) == [0, 2, 4])
+        #expect(plan.settled.allSatisfy { $0.why == .superseded })
+        // While more wait, the last one is not known to be the newest.
+        let waiting = try self.plan(single, rows, isEnd: false, latest)
+        #expect(waiting.batches == [[1], [3]])
+        #expect(waiting.consumed == 5)
+        let late = try self.plan(single, [row(1), row(2, .geofence)], latest)
+        #expect(late.batches == [[1]])
+        #expect(try self.plan(single, [row(1)], isEnd: false, latest).batches == [[0]])
+        #expect(try self.plan(single, [row(1), row(2)], isEnd: false, latest).consumed == 1)
+    }
+
+    @Test func keepsTheNewestThatTheReceiverCanUse() throws {
+        let tree: Tree = ["record": ["s": "$seq"], "require": ["accuracy"]]
+        let rows = [row(1), row(2), row(3, accuracy: nil)]
+        let plan = try plan(tree, rows) { $0.delivery = .latest }
+        #expect(plan.batches == [[1]])
+        #expect(plan.settled.map(\.why) == [.superseded, .unfit("accuracy")])
+    }
+
+    @Test func keepsTheNewestOfEachTrackableThatIsNamed() throws {
+        let rows = [row(1), row(2, trackable: "b"), row(3), row(4, trackable: "b")]
+        let tree: Tree = ["record": ["s": "$seq", "t": "$trackable"]]
+        #expect(try plan(tree, rows) { $0.delivery = .latest }.batches == [[2, 3]])
+        #expect(try plan(Self.plain, rows) { $0.delivery = .latest }.batches == [[3]])
+    }
+
+    @Test func gathersByTrackableWhereTheRequestNamesIt() throws {
+        let tree: Tree = ["url": "${base_url}/${trackable}", "record": ["s": "$seq"]]
+        let rows = (1...9).map { row($0, trackable: $0 % 3 == 0 ? "b" : "a") } + [row(10, trackable: nil)]
+        let plan = try plan(tree, rows)
+        #expect(plan.batches == [[0, 1, 3, 4, 6, 7], [2, 5, 8]])
+        #expect(plan.settled.map(\.why) == [.unfit("trackable")])
+        let limited = try self.plan(tree, rows, limit: 4)
+        #expect(limited.batches == [[0, 1, 3, 4], [2]])
+        #expect(limited.consumed == 5)
+        #expect(try Sample.settings(tree).planningDepth(limit: 4) == 16)
+        let inBody: Tree = ["record": ["s": "$seq"], "body": ["of": "$trackable", "l": "$records"]]
+        #expect(try Sample.settings(inBody).profile.gathersTrackables)
+        let inRecord: Tree = ["record": ["t": "$trackable"], "body": ["t": "$batch_trackable", "l": "$records"]]
+        #expect(try !Sample.settings(inRecord).profile.gathersTrackables)
+        #expect(try self.plan(inRecord, rows).batches == [Array(0..<10)])
+    }
+
+    /// Whatever the rows: all that are consumed are in exactly one batch or settled, within the limits, and others in none.
+    @Test func dealsWithEachRowOnce() throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        var random = SeededGenerator(seed: seed)
+        let trees: [Tree] = [
+            Self.plain, ["record": ["s": "$seq", "t": "$trackable"], "max_bytes": 200],
+            ["url": "${base_url}/${trackable}", "record": ["s": "$seq"], "on": ["geofence": ["record": ["g": 1]]]],
+            ["record": ["s": "$seq"], "require": ["accuracy"], "on": ["power": "skip"], "max_records": 3],
+        ]
+        for _ in 0..<400 {
+            let count = Int.random(in: 0...40, using: &random)
+            let rows = (0..<count).map { index in
+                row(
+                    Int64(index), LocationEvent.allCases.randomElement(using: &random) ?? .none,
+                    trackable: ["a", "b", "c", nil].randomElement(using: &random) ?? nil,
+                    accuracy: Bool.random(using: &random) ? 4 : nil)
+            }
+            let limit = Int.random(in: 1...20, using: &random)
+            let isEnd = Bool.random(using: &random)
+            var settings = try Sample.settings(trees.randomElement(using: &random) ?? Self.plain)
+            settings.delivery = Bool.random(using: &random) ? .latest : .all
+            settings.maxAge = Bool.random(using: &random) ? .milliseconds(20) : nil
+            let plan = settings.plan(rows, limit: limit, isEnd: isEnd, receiverMs: 1_700_000_000_040)
+            let all = (plan.batches.flatMap { $0 } + plan.settled.map(\.index)).sorted()
+            #expect(all == Array(0..<plan.consumed), "seed \(seed)")
+            #expect(plan.consumed <= rows.count)
+            #expect(rows.isEmpty || plan.consumed > 0, "seed \(seed)")
+            #expect(!isEnd || settings.profile.gathersTrackables || plan.consumed == rows.count, "seed \(seed)")
+            #expect(Set(plan.batches.compactMap(\.first)).count == plan.batches.count)
+            for batch in plan.batches {
+                #expect(!batch.isEmpty && batch.count <= min(limit, settings.profile.maxRecords ?? limit))
+                #expect(batch == batch.sorted())
+                let body = settings.request(for: Sample.batch(batch.map { rows[$0] })).body
+                #expect(body.count <= settings.profile.maxBytes)
+                if settings.profile.gathersTrackables {
+                    #expect(Set(batch.map { rows[$0].location.trackable }).count == 1)
+                }
+            }
+        }
+    }
+
+    @Test func survivesOddLimits() throws {
+        let rows = [row(1), row(2)]
+        for limit in [Int.min, -1, 0] { #expect(try plan(Self.plain, rows, limit: limit).batches == [[0], [1]]) }
+        #expect(try plan(Self.plain, rows, limit: .max).batches == [[0, 1]])
+        let tree: Tree = ["url": "${base_url}/${trackable}", "record": ["s": "$seq"]]
+        #expect(try Sample.settings(tree).planningDepth(limit: .max) > 0)
+    }
+}

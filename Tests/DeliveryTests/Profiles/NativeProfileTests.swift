@@ -1,0 +1,152 @@
+import Delivery
+import Positioning
+import Testing
+
+/// The published examples of the native profiles, made by templates.
+@Suite struct NativeProfileTests {
+    static let native: Tree = [
+        "url": "${base_url}/locations", "max_records": 100,
+        "headers": ["Idempotency-Key": "\"${batch_id}\""],
+        "body": [
+            "device": "$device", "outbox": "$outbox", "boot_id": "$batch_boot_id", "trackable": "$batch_trackable",
+            "batch_id": "$batch_id", "sent_at": "$sent_iso", "locations": "$records",
+        ],
+        "record": [
+            "location": ["lat": "$lat", "lon": "$lon"], "timeStamp": "$time_s", "accuracy": "$accuracy",
+            "speed": "$speed_mps", "bearing": "$bearing", "altitude": "$altitude", "time_ms": "$time_ms", "seq": "$seq",
+            "trackable": "$row_trackable", "boot_id": "$row_boot_id", "altitude_hae": "$altitude_hae",
+            "satellites": "$satellites", "fix_mode": "$fix_mode", "quality": "$quality", "simulated": "$simulated",
+            "moving": "$moving", "event": "$event",
+            "geofence": [
+                "id": "$geofence_id", "name": "$geofence_name", "action": "$geofence_action",
+                "source": "$geofence_beacon",
+            ], "reason": "$reason", "odometer": "$odometer", "battery": "$battery_pct", "charging": "$charging",
+            "external_power": "$external_power", "trip_start_ms": "$trip_start_ms", "trip_start_lat": "$trip_start_lat",
+            "trip_start_lon": "$trip_start_lon", "trip_end_ms": "$trip_end_ms", "trip_distance": "$trip_distance",
+            "trip_duration": "$trip_duration", "trip_idle": "$trip_idle", "trip_max_speed": "$trip_max_speed",
+        ],
+    ]
+
+    private func body(_ rows: [QueuedLocation], sentMs: Int64? = 1_700_000_020_500) throws -> String {
+        let batch = Sample.batch(rows, sentMs: sentMs)
+        return String(
+            decoding: try Sample.settings(Self.native).request(for: batch, in: Sample.context).body, as: UTF8.self)
+    }
+
+    @Test func rendersThePublishedExampleByteForByte() throws {
+        let request = try Sample.settings(Self.native).request(for: Sample.batch([Sample.row]), in: Sample.context)
+        #expect(request.method == "POST")
+        #expect(request.url == "https://fleet.example/api/locations")
+        #expect(
+            request.headers == [
+                .init("Content-Type", "application/json"), .init("Idempotency-Key", "\"7f3a91c2-main-1041-1041\""),
+            ])
+        #expect(request.timeout == .seconds(60))
+        #expect(
+            String(decoding: request.body, as: UTF8.self) == """
+                {"device":"van-7","outbox":"7f3a91c2","boot_id":"5d0f1c6ab2e84f0e9d0a7b3c4e5f6071","trackable":"van-7",\
+                "batch_id":"7f3a91c2-main-1041-1041","sent_at":"2023-11-14T22:13:40.500Z","locations":[{"location":\
+                {"lat":52.5200066,"lon":13.404954},"timeStamp":1700000000,"accuracy":4.5,"speed":12.3,"bearing":271.0,\
+                "altitude":34.1,"time_ms":1700000000123,"seq":1041,"altitude_hae":73.7,"satellites":9,"fix_mode":"3d",\
+                "quality":"dgps","moving":true,"reason":"displacement","odometer":15230.4,"battery":87,\
+                "charging":true,"external_power":true}]}
+                """)
+    }
+
+    @Test func leavesOutWhatIsUnknown() throws {
+        let bare = QueuedLocation(
+            seq: 1, bootID: nil, receivedMs: nil,
+            location: Location(
+                trackable: nil, time: UTCTime(milliseconds: -1), at: .zero,
+                coordinate: Coordinate(latitudeE7: 0, longitudeE7: -1), speed: .nan, course: .infinity, moving: false))
+        #expect(
+            try body([bare], sentMs: nil) == """
+                {"device":"van-7","outbox":"7f3a91c2","batch_id":"7f3a91c2-main-1-1","locations":[{"location":\
+                {"lat":0.0,"lon":-0.0000001},"timeStamp":-1,"time_ms":-1,"seq":1,"moving":false,"odometer":0.0}]}
+                """)
+    }
+
+    @Test func namesBootAndTrackableInTheRowsWhenTheyDiffer() throws {
+        var other = Sample.row
+        other.seq = 1042
+        other.bootID = "b"
+        other.location.trackable = "van-8"
+        var none = Sample.row
+        none.location.trackable = nil
+        let text = try body([Sample.row, other, none])
+        #expect(text.hasPrefix(#"{"device":"van-7","outbox":"7f3a91c2","batch_id""#))
+        #expect(
+            text.contains(
+                #""seq":1041,"trackable":"van-7","boot_id":"5d0f1c6ab2e84f0e9d0a7b3c4e5f6071","altitude_hae""#))
+        #expect(text.contains(#""seq":1042,"trackable":"van-8","boot_id":"b","altitude_hae""#))
+        #expect(text.contains(#""seq":1041,"boot_id":"5d0f1c6ab2e84f0e9d0a7b3c4e5f6071","altitude_hae""#))
+    }
+
+    @Test func tellsEventsGeofencesAndTrips() throws {
+        var enter = Sample.crossing
+        enter.location.quality = .simulated
+        #expect(
+            try body([enter]).contains(
+                """
+                "quality":"simulated","simulated":true,"moving":true,"event":"geofence","geofence":{"id":"f-1",\
+                "name":"Depot North","action":"enter"},"reason"
+                """))
+        enter.location.geofence?.source = .beacon
+        #expect(try body([enter]).contains(#""action":"enter","source":"BEACON"}"#))
+        var trip = Sample.row
+        trip.location.event = .trip
+        trip.location.trip = TripSummary(
+            start: UTCTime(milliseconds: 1_700_000_000_000), startCoordinate: trip.location.coordinate,
+            end: UTCTime(milliseconds: 1_700_000_600_500), distance: 8123.44, idle: 61, maxSpeed: nil)
+        #expect(
+            try body([trip]).hasSuffix(
+                """
+                "external_power":true,"trip_start_ms":1700000000000,"trip_start_lat":52.5200066,\
+                "trip_start_lon":13.404954,"trip_end_ms":1700000600500,"trip_distance":8123.4,"trip_duration":600.5,\
+                "trip_idle":61.0}]}
+                """))
+    }
+
+    @Test(arguments: [(359.96, "0.0"), (0.04, "0.0"), (359.94, "359.9"), (360, "0.0")])
+    func keepsTheBearingBelow360(course: Double, expected: String) throws {
+        var row = Sample.row
+        row.location.course = course
+        #expect(try body([row]).contains("\"bearing\":\(expected),"))
+    }
+
+    @Test func neverSaysThatAnAccuracyIsZero() throws {
+        var row = Sample.row
+        row.location.horizontalAccuracy = 0.01
+        #expect(try body([row]).contains(#""accuracy":0.1,"#))
+        row.location.horizontalAccuracy = 0
+        #expect(try !body([row]).contains("accuracy"))
+    }
+
+    @Test func tellsTheCanonicalRecordAlone() throws {
+        #expect(
+            try Sample.record("$location") == """
+                {"location":{"lat":52.5200066,"lon":13.404954},"timeStamp":1700000000,"accuracy":4.5,"speed":12.3,\
+                "bearing":271.0,"altitude":34.1,"time_ms":1700000000123,"seq":1041,"trackable":"van-7",\
+                "boot_id":"5d0f1c6ab2e84f0e9d0a7b3c4e5f6071","altitude_hae":73.7,"satellites":9,"fix_mode":"3d",\
+                "quality":"dgps","moving":true,"reason":"displacement","odometer":15230.4,"battery":87,\
+                "charging":true,"external_power":true,"id":"id-1041","hdop":0.9,"received_ms":1700000000900,\
+                "published":true}
+                """)
+        #expect(
+            String(
+                decoding: Sample.settings(Profile()).request(for: Sample.batch([Sample.row]), in: Sample.context).body,
+                as: UTF8.self) == "[" + (try Sample.record("$location")) + "]")
+    }
+
+    @Test func compressesLargeBodiesOnly() throws {
+        var settings = try Sample.settings(Self.native)
+        #expect(!settings.request(for: Sample.batch([Sample.row])).gzip)
+        let large = Sample.batch(Array(repeating: Sample.row, count: 10))
+        let refused = RenderContext(gzip: false)
+        #expect(settings.request(for: large).gzip)
+        #expect(!settings.request(for: large, in: refused).gzip)
+        #expect(settings.request(for: large).body == settings.request(for: large, in: refused).body)
+        settings.gzip = false
+        #expect(!settings.request(for: large).gzip)
+    }
+}
