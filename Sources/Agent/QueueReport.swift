@@ -16,8 +16,9 @@ public struct QueueReport {
                 switch error.cause {
                 case .cannotOpen: 66  // EX_NOINPUT
                 case .readOnly: 77  // EX_NOPERM
-                case .corrupt, .newerSchema: 65  // EX_DATAERR
-                case .full, .io, .locked, .refused: 74  // EX_IOERR
+                case .corrupt, .foreign, .newerSchema: 65  // EX_DATAERR
+                case .locked: 75  // EX_TEMPFAIL
+                case .full, .io, .refused: 74  // EX_IOERR
                 }
         }
     }
@@ -47,6 +48,30 @@ public struct QueueReport {
     public func rows(_ count: Int, newest: Bool) throws(Failure) -> [String] {
         do throws(OutboxError) {
             return try (newest ? reader.newest(count) : reader.oldest(count)).map(Self.line)
+        } catch {
+            throw Failure(error)
+        }
+    }
+
+    /// What a full check finds wrong, one line each; empty when all is well.
+    public func problems() throws(Failure) -> [String] {
+        do throws(OutboxError) { return try reader.verify() } catch {
+            if error.cause == .corrupt { return [error.description] }
+            throw Failure(error)
+        }
+    }
+
+    /// Drops the cursor of an endpoint that is no longer configured, and its claim on rows. No daemon may run on this queue.
+    /// - Returns: how many rows waited for it alone or among others; nil when there is no such endpoint.
+    public static func forget(_ name: String, in config: AgentConfig) throws(Failure) -> Int? {
+        do throws(OutboxError) {
+            let outbox = try Outbox(
+                config.outbox.settings, endpoints: config.endpoints.map(\.settings), bootID: nil,
+                newUUID: (try? HostIdentity.randomBytes(16)) ?? [])
+            defer { outbox.close() }
+            guard let removed = outbox.removedEndpoints.first(where: { $0.name == name }) else { return nil }
+            try outbox.forget(endpoint: name)
+            return removed.rows
         } catch {
             throw Failure(error)
         }

@@ -167,6 +167,9 @@ public struct CommitReply: Hashable, Sendable {
     public var rows: Int
     /// One for each order of the commit.
     public var orders: [OrderResult]
+    public var recovery = Recovery()
+    /// Live pages and log.
+    public var bytes: Int64 = 0
 
     public init(
         lastSeq: Int64, formed: [Batch] = [], depths: [EndpointDepth] = [], dropped: DropCounts = DropCounts(),

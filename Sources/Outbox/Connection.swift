@@ -56,6 +56,9 @@ final class Connection {
 
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
+    /// Copies the log back into the database after a commit that makes it so many pages long; 0 = not.
+    func checkpointsItself(after pages: Int32) { sqlite3_wal_autocheckpoint(handle, pages) }
+
     /// Rows changed by the last statement.
     var changes: Int { Int(sqlite3_changes64(handle)) }
 

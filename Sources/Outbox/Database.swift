@@ -30,6 +30,9 @@ final class Database {
         try self.init(connection)
     }
 
+    /// Without a look at what it claims to be.
+    convenience init(damaged connection: Connection) throws(OutboxError) { try self.init(connection) }
+
     private init(_ connection: Connection) throws(OutboxError) {
         self.connection = connection
         pageCount = try connection.prepare("PRAGMA page_count")

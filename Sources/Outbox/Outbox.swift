@@ -25,6 +25,15 @@ public final class Outbox {
     var database: Database?
     private var lock: OutboxLock?
     private let migrations: [String]
+    /// What is known to be wrong with the file, until another has taken its place.
+    private var damage: OutboxError?
+    var plan = SalvagePlan()
+    var salvage: Salvage?
+    var recovery = Recovery()
+    /// Of the last row, Unix milliseconds.
+    var lastTime = Int64.min
+    /// So many rows in one commit tell that the disk has refused for long.
+    private static let crowd = 5000
     /// A commit whose fate is unknown.
     private var uncertain: (lastSeq: Int64, rows: [NewRow])?
     /// Rows that are on the medium although the caller was told of a failure: it will hand them in again.
@@ -51,20 +60,42 @@ public final class Outbox {
         self.bootID = bootID
         self.migrations = migrations
         let lock = try OutboxLock(path: settings.path)
-        let database = try Database(path: settings.path, migrations: migrations)
-        let opened = try database.load(endpoints: endpoints, newUUID: newUUID)
+        let queue = try OpenedQueue.open(settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations)
+        let opened = queue.opened
         self.lock = lock
-        self.database = database
+        database = queue.database
         uuid = opened.uuid
         name = String(hexOf: opened.uuid.prefix(4))
         ledger = opened.ledger
         trackerState = opened.trackerState
         sourceState = opened.sourceState
+        adopt(queue)
+    }
+
+    private func adopt(_ queue: OpenedQueue) {
+        plan = queue.plan
+        salvage = nil
+        recovery.isSalvaging = !plan.parts.isEmpty
+        guard let (copy, reason) = queue.setAside else { return }
+        recovery.corruptRecovered += 1
+        recovery.copy = copy
+        recovery.reason = reason
     }
 
     /// Depths and counts as of the last commit.
     public var current: CommitReply {
-        CommitReply(lastSeq: ledger.lastSeq, depths: ledger.depths, rows: ledger.rows)
+        complete(CommitReply(lastSeq: ledger.lastSeq))
+    }
+
+    /// The reply as of now: rows may have been brought back since the commit.
+    private func complete(_ reply: CommitReply) -> CommitReply {
+        var reply = reply
+        reply.lastSeq = ledger.lastSeq
+        reply.depths = ledger.depths
+        reply.rows = ledger.rows
+        reply.recovery = recovery
+        if let usage = try? database?.usage() { reply.bytes = usage.live + usage.log }
+        return reply
     }
 
     /// Batches that were formed and not settled, to be sent first: the same rows under the same id, oldest first for each
@@ -81,23 +112,65 @@ public final class Outbox {
     }
 
     /// All of it or nothing, on the medium when this returns.
+    ///
+    /// A queue that turns out to be damaged is set aside, and the commit goes into a new one.
     public func commit(_ commit: Commit) throws(OutboxError) -> CommitReply {
+        do throws(OutboxError) {
+            return try store(commit)
+        } catch  where error.cause == .corrupt && lock != nil {
+            damage = error
+            return try store(commit)
+        }
+    }
+
+    private func store(_ commit: Commit) throws(OutboxError) -> CommitReply {
         let database = try opened()
         let bringsRows = !commit.rows.isEmpty
         var commit = commit
         commit.rows = notYetStored(commit.rows)
-        if commit.isEmpty {
-            if bringsRows { allSeen() }
-            return current
-        }
-        var transaction = Transaction(
-            database: database, ledger: ledger, outbox: uuid, bootID: bootID, settings: settings)
-        do {
-            let reply = try transaction.run(commit)
-            ledger = transaction.ledger
+        var reply = CommitReply(lastSeq: ledger.lastSeq)
+        if !commit.isEmpty {
+            reply = try perform(commit, in: database)
+            if let row = commit.rows.last { lastTime = row.location.time.milliseconds }
             if let state = commit.trackerState { trackerState = state }
             if let position = commit.sourceState { sourceState = position }
-            if bringsRows { allSeen() }
+        }
+        if bringsRows { allSeen() }
+        if !plan.parts.isEmpty {
+            // The commit is on the medium, whatever becomes of this.
+            do throws(OutboxError) { try salvageStep(database) } catch { failed(error, rows: []) }
+        }
+        return complete(reply)
+    }
+
+    private func perform(_ commit: Commit, in database: Database) throws(OutboxError) -> CommitReply {
+        var transaction = Transaction(
+            database: database, ledger: ledger, outbox: uuid, bootID: bootID, settings: settings)
+        // When the supply has gone, what matters is that the rows are safe soon: the log is copied back later.
+        let isUrgent = commit.rows.contains { $0.location.event == .power && $0.location.power.externalPower == false }
+        if isUrgent { database.connection.checkpointsItself(after: 0) }
+        defer { if isUrgent { database.connection.checkpointsItself(after: Schema.checkpointPages) } }
+        do throws(OutboxError) {
+            let reply = try transaction.run(commit)
+            ledger = transaction.ledger
+            return reply
+        } catch {
+            failed(error, rows: commit.rows)
+            guard error.cause == .full, commit.rows.count >= Self.crowd, self.database === database else { throw error }
+        }
+        // Memory is filling up too: older rows make room for these.
+        return try makeRoom(for: commit, in: database)
+    }
+
+    private func makeRoom(for commit: Commit, in database: Database) throws(OutboxError) -> CommitReply {
+        try? database.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        var crowded = ledger
+        if let usage = try? database.usage() { crowded.retention.limitSpace(fileBytes: usage.live) }
+        var transaction = Transaction(
+            database: database, ledger: crowded, outbox: uuid, bootID: bootID, settings: settings)
+        do throws(OutboxError) {
+            let reply = try transaction.run(commit, makingRoom: true)
+            ledger = transaction.ledger
             return reply
         } catch {
             failed(error, rows: commit.rows)
@@ -125,16 +198,21 @@ public final class Outbox {
     private func opened() throws(OutboxError) -> Database {
         if let database { return database }
         guard lock != nil else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
-        let database = try Database(path: settings.path, migrations: migrations)
-        let opened = try database.load(endpoints: endpoints, newUUID: uuid)
         let given = ledger.lastSeq
+        let queue = try OpenedQueue.open(
+            settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, lastSeq: given, damage: damage)
+        let opened = queue.opened
+        damage = nil
+        // Rows of a commit whose fate is unknown are in the damaged file at most, and are not brought back from there.
+        if queue.setAside != nil { uncertain = nil }
+        adopt(queue)
         ledger = opened.ledger
         // Should the file have gone meanwhile, a number given twice would make a server take new rows for old ones.
         ledger.lastSeq = max(ledger.lastSeq, given)
         trackerState = opened.trackerState
         sourceState = opened.sourceState
-        self.database = database
-        return database
+        database = queue.database
+        return queue.database
     }
 
     func failed(_ error: OutboxError, rows: [NewRow]) {

@@ -9,6 +9,8 @@ public struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         case io
         /// Not a database, or a damaged one.
         case corrupt
+        /// A database of another program.
+        case foreign
         /// Another process has it open; its id when it is known.
         case locked(pid: Int32?)
         /// Written by a newer version of the program.
@@ -41,7 +43,8 @@ public struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         case .full: "free some space, or lower [outbox] max_bytes"
         case .readOnly: "check owner and mode of the state directory, and `mount` for a read-only file system"
         case .io: "check the medium: `dmesg` tells of failing cards and disks"
-        case .corrupt: "move the file away together with its -wal and -shm, and keep them for salvage"
+        case .corrupt: "check power supply and card; `dmesg` tells of failing ones"
+        case .foreign: "set [outbox] path to a file of its own, or move this one away"
         case .locked: "stop the other instance first; its lock goes away by itself"
         case .newerSchema: "install the newer version again, or move the file away"
         case .cannotOpen: "check that the state directory exists and belongs to the user of the daemon"
@@ -56,6 +59,7 @@ public struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         case .readOnly: text += "not writable"
         case .io: text += "input/output error"
         case .corrupt: text += "damaged"
+        case .foreign: text += "not a queue"
         case .locked(let pid): text += pid.map { "in use by process \($0)" } ?? "in use by another process"
         case .newerSchema(let found, let known):
             text += "schema \(found) is newer than \(known), which this version knows"

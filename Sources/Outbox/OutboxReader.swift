@@ -59,6 +59,41 @@ public final class OutboxReader {
         }
     }
 
+    /// Looks at every page and every count; it takes seconds for a large queue.
+    /// - Returns: what is wrong, in words for people; empty = nothing.
+    public func verify() throws(OutboxError) -> [String] {
+        try snapshot([]) { (database) throws(OutboxError) in
+            var problems: [String] = []
+            let check = try database.connection.prepare("PRAGMA integrity_check(20)")
+            while try check.step() {
+                if let line = check.text(0), line != "ok" { problems.append(line) }
+            }
+            // Counting in a damaged file would only tell the same again.
+            guard problems.isEmpty else { return problems }
+            func compare(_ what: String, _ stored: Int64, _ found: Int64) {
+                if stored != found { problems.append("\(what): \(stored) are counted, \(found) are there") }
+            }
+            func count(_ sql: String) throws(OutboxError) -> Int64 { try database.connection.integer(sql) ?? 0 }
+            let mark = try database.mark()
+            compare("rows", Int64(try database.rowCount(mark: mark)), try count("SELECT count(*) FROM location"))
+            for endpoint in try database.endpointRows(mark: mark) {
+                let found = try database.count(of: endpoint, after: endpoint.formed)
+                compare("rows for \(endpoint.settings.name)", Int64(endpoint.waiting), Int64(found))
+            }
+            let broken = try count(
+                """
+                SELECT count(*) FROM batch
+                WHERE origin = 0 AND rows > (SELECT count(*) FROM location WHERE seq BETWEEN batch.first AND batch.last)
+                """)
+            if broken > 0 { problems.append("\(broken) batches in flight miss rows") }
+            for table in ["geofence", "trip"] {
+                let stray = try count("SELECT count(*) FROM \(table) WHERE seq NOT IN (SELECT seq FROM location)")
+                if stray > 0 { problems.append("\(stray) rows of \(table) belong to no location") }
+            }
+            return problems
+        }
+    }
+
     /// Rows in quarantine in the order of their ids.
     ///
     /// - Parameters:

@@ -15,6 +15,8 @@ struct Retention {
     var thinLevel = 0
     /// Rows up to here were seen by it.
     var thinnedThrough: Int64 = 0
+    /// No row behind this one was left by any pass.
+    var coarseThrough: Int64 = 0
 
     private static let spacePatience: Int64 = 60_000_000_000
     /// The queue may always be this large, and the log needs this much beside it.
@@ -49,5 +51,6 @@ struct Retention {
         guard stored > 0 else { return }
         thinLevel = Int(stored & 31)
         thinnedThrough = stored >> 5
+        if thinLevel > 0 { coarseThrough = .max }
     }
 }

@@ -20,6 +20,8 @@ enum Schema {
         case generation
         /// See `Retention.stored`.
         case thinned = 32
+        /// See `SalvagePlan.bytes`.
+        case salvage
 
         var name: String { "\(self)" }
     }
@@ -66,6 +68,9 @@ enum Schema {
             why TEXT NOT NULL, status INTEGER, reply BLOB, attempts INTEGER NOT NULL);
         """
 
+    /// 256 KiB of log.
+    static let checkpointPages: Int32 = 512
+
     /// `formed` is the cursor as of `mark`; what the batches say goes beyond it. `unsettled` are rows after the cursor.
     private static let version2 = """
         ALTER TABLE endpoint RENAME COLUMN acked TO formed;
@@ -102,12 +107,20 @@ enum Schema {
     static func migrate(_ connection: Connection, steps: [String] = migrations) throws(OutboxError) {
         let found = Int(try connection.integer("PRAGMA user_version") ?? 0)
         let application = try connection.integer("PRAGMA application_id")
-        if found > steps.count, application == applicationID {
+        // A version far from any is damage.
+        if found > steps.count, found < 1000, application == applicationID {
             throw OutboxError(.newerSchema(found: found, known: steps.count), path: connection.path, message: "")
         }
         let isOurs = try application == applicationID ? true : isBlank(connection)
-        guard found >= 0, isOurs else {
-            throw OutboxError(.corrupt, path: connection.path, message: "a database, but not a queue of waypost")
+        guard isOurs else {
+            let tables = "('location', 'endpoint', 'batch', 'boot', 'state')"
+            let known = try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name IN \(tables)")
+            throw OutboxError(
+                known == 5 ? .corrupt : .foreign, path: connection.path,
+                message: known == 5 ? "its header is damaged" : "a database, but not a queue of waypost")
+        }
+        guard found >= 0, found <= steps.count else {
+            throw OutboxError(.corrupt, path: connection.path, message: "schema \(found)")
         }
         try configure(connection)
         for version in found..<max(found, steps.count) {
@@ -134,7 +147,7 @@ enum Schema {
     static func check(_ connection: Connection) throws(OutboxError) {
         let found = Int(try connection.integer("PRAGMA user_version") ?? 0)
         guard try connection.integer("PRAGMA application_id") == applicationID else {
-            throw OutboxError(.corrupt, path: connection.path, message: "not a queue of waypost")
+            throw OutboxError(.foreign, path: connection.path, message: "not a queue of waypost")
         }
         if found > migrations.count {
             throw OutboxError(.newerSchema(found: found, known: migrations.count), path: connection.path, message: "")
@@ -160,8 +173,7 @@ enum Schema {
                 message: "journal mode \(mode ?? "?"), synchronous \(synchronous ?? -1), but WAL and FULL are needed")
         }
         // A log that is reused costs one flush per commit, one that grows costs two: so it stays small and is kept.
-        let pageSize = try connection.integer("PRAGMA page_size") ?? 512
-        try connection.execute("PRAGMA wal_autocheckpoint = \(262_144 / max(512, pageSize))")
+        connection.checkpointsItself(after: checkpointPages)
         try connection.execute("PRAGMA journal_size_limit = 1048576")
         // Deleted rows are not overwritten: that would rewrite every page on its way out.
         try connection.execute("PRAGMA secure_delete = OFF")

@@ -204,14 +204,12 @@ extension Transaction {
 
     /// Removes plain fixes between others until a tenth of what the limits leave is free, a stretch in each commit.
     private mutating func thin(to limit: Int?) throws(OutboxError) -> Int {
-        guard let limit else {
-            if ledger.retention.isThinning || ledger.retention.thinLevel > 0, ledger.rows == 0 {
-                try beginThinning(at: 0)
-            }
-            return 0
+        // The level falls again only when all that it made coarse has left, or errors would add up beyond it.
+        if ledger.retention.thinLevel > 0, ledger.rows == 0 || ledger.firstSeq > ledger.retention.coarseThrough {
+            try beginThinning(at: 0)
         }
+        guard let limit else { return 0 }
         if ledger.rows > limit { ledger.retention.isThinning = true }
-        if ledger.rows < limit / 2, ledger.retention.thinLevel > 0 { try beginThinning(at: 0) }
         guard ledger.retention.isThinning else { return 0 }
         var removed = 0
         var looked = 0
@@ -226,19 +224,28 @@ extension Transaction {
             let rows = try retentionRows("seq >= \(from) ORDER BY seq", Self.thinRows)
             looked += max(1, rows.count)
             removed += try thin(rows, tolerance: TrackThinning.tolerance(level: level, bound: settings.bound))
-            if rows.count < Self.thinRows, !coarsest {
+            guard let last = rows.last else {
+                if coarsest {
+                    ledger.retention.thinnedThrough = ledger.lastSeq
+                    return removed
+                }
+                // Also what came since this pass began is as coarse as it makes it.
                 try beginThinning(at: level + 1)
-            } else {
-                ledger.retention.thinnedThrough = rows.last?.seq ?? ledger.lastSeq
-                try database.store(.thinned, ledger.retention.stored)
+                continue
             }
+            ledger.retention.thinnedThrough = last.seq
+            ledger.retention.coarseThrough = max(ledger.retention.coarseThrough, last.seq)
+            try database.store(.thinned, ledger.retention.stored)
         }
         ledger.retention.isThinning = false
         return removed
     }
 
     private mutating func beginThinning(at level: Int) throws(OutboxError) {
-        if level == 0 { ledger.retention.isThinning = false }
+        if level == 0 {
+            ledger.retention.isThinning = false
+            ledger.retention.coarseThrough = 0
+        }
         ledger.retention.thinLevel = level
         ledger.retention.thinnedThrough = 0
         try database.store(.thinned, ledger.retention.stored)

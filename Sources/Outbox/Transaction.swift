@@ -7,7 +7,7 @@ struct Transaction {
     var ledger: Ledger
     /// Uuid of the queue.
     let outbox: [UInt8]
-    let bootID: String?
+    var bootID: String?
     let settings: OutboxSettings
 
     /// Cursors or counts on disk are out of date in a way that counting from the mark does not mend.
@@ -23,10 +23,13 @@ struct Transaction {
         self.settings = settings
     }
 
-    mutating func run(_ commit: Commit) throws(OutboxError) -> CommitReply {
+    /// - Parameter makingRoom: rows leave before others come, because the disk has no room for both.
+    mutating func run(_ commit: Commit, makingRoom: Bool = false) throws(OutboxError) -> CommitReply {
         try database.begin.run()
         do throws(OutboxError) {
-            let reply = try perform(commit)
+            let dropped = makingRoom ? try makeRoom(commit.rows.count) : DropCounts()
+            var reply = try perform(commit)
+            reply.dropped += dropped
             try database.commit.run()
             return reply
         } catch {
@@ -90,7 +93,7 @@ struct Transaction {
         batch.id(outbox: String(hexOf: outbox.prefix(4)), endpoint: endpoint.settings.name)
     }
 
-    private mutating func append(_ rows: [NewRow]) throws(OutboxError) {
+    mutating func append(_ rows: [NewRow]) throws(OutboxError) {
         let keepsUnpublished = ledger.endpoints.contains {
             $0.removedAt == nil && !$0.isSpare && $0.settings.feed == .engine
         }
@@ -198,7 +201,7 @@ struct Transaction {
         try database.writeState(ledger.endpoints[index])
     }
 
-    private mutating func writeCounts() throws(OutboxError) {
+    mutating func writeCounts() throws(OutboxError) {
         for index in ledger.endpoints.indices {
             let through = max(ledger.endpoints[index].formed, ledger.firstSeq - 1)
             guard let first = ledger.endpoints[index].ahead.ranges.first, first.upperBound <= through else { continue }

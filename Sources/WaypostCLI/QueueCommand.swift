@@ -5,12 +5,14 @@ struct Queue: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show what waits to be uploaded.",
         discussion: """
-            Reads the queue beside a running daemon, or without one. It changes nothing.
+            Reads the queue beside a running daemon, or without one. Only forget changes anything.
 
               waypost queue                  how much waits, for whom, since when
               waypost queue list --count 20  the oldest rows
+              waypost queue verify           every page and every count
+              waypost queue forget spare     what waits for an endpoint that is no longer configured
             """,
-        subcommands: [Show.self, List.self], defaultSubcommand: Show.self)
+        subcommands: [Show.self, List.self, Verify.self, Forget.self], defaultSubcommand: Show.self)
 
     struct Options: ParsableArguments {
         @Option(help: "The configuration that names the queue.", completion: .file(extensions: ["toml"]))
@@ -39,6 +41,54 @@ struct Queue: ParsableCommand {
 
         func run() throws {
             try options.show { (queue) throws(QueueReport.Failure) in try queue.summary() }
+        }
+    }
+
+    struct Verify: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Check every page and every count of the queue.",
+            discussion: "Exit status 0: the queue is sound. 1: it is not, and the lines say why.")
+
+        @OptionGroup var options: Options
+
+        func run() throws {
+            var problems: [String] = []
+            try options.show { (queue) throws(QueueReport.Failure) in
+                problems = try queue.problems()
+                return problems.isEmpty ? ["sound"] : problems
+            }
+            guard problems.isEmpty else {
+                printError(
+                    "waypost: the queue is damaged; the daemon sets it aside and brings back what can be read when it comes across the damage"
+                )
+                throw ExitCode(1)
+            }
+        }
+    }
+
+    struct Forget: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Give up what waits for an endpoint that is no longer configured.",
+            discussion: "Stop the daemon first. Rows that another endpoint needs stay.")
+
+        @Argument(help: "Its name.")
+        var endpoint: String
+
+        @Option(help: "The configuration that names the queue.", completion: .file(extensions: ["toml"]))
+        var config = ConfigurationFile.standardPath
+
+        func run() throws {
+            let config = try ConfigurationFile.load(config).config
+            if config.endpoints.contains(where: { $0.settings.name == endpoint }) {
+                throw fail("endpoint \(endpoint) is configured; remove it from the configuration first", exitCode: 64)
+            }
+            let rows: Int?
+            do throws(QueueReport.Failure) { rows = try QueueReport.forget(endpoint, in: config) } catch {
+                throw fail(error, exitCode: error.exitCode)
+            }
+            guard let rows else { throw fail("the queue knows no removed endpoint \(endpoint)", exitCode: 66) }
+            print("\(endpoint) is forgotten; \(rows) rows waited for it")
+            try finishOutput()
         }
     }
 

@@ -47,6 +47,7 @@ extension AgentConfig {
             tracking.resolution.requireFences(tracking.geofences.fences, of: ruleTables)
         }
         outbox = OutboxConfig(reading: outboxTable, vendor: endpointTables.map(\.1))
+        outbox.settings.bound = tracking.sampling.bound
         profiles = ProfileShelf(reading: profileTable)
         endpoints = EndpointConfig.all(endpointTables, device: device, profiles: profiles)
         profiles.judgeUnused(Set(endpoints.map(\.settings.profile.name)), profileTable)

@@ -28,6 +28,9 @@ public struct OutboxConfig: Hashable, Sendable {
             "max_records", into: &settings.maxRecords, as: rows,
             alias: holder.map { .init("dataStorageSize", .integer("a number of points", .atLeast(100)), in: $0) })
         table.read("max_bytes", into: &settings.maxBytes, as: ValueForm<Int64>.size(.atLeast(1_048_576)).orNone("off"))
-        table.refuse(["max_age", "min_free", "on_full"])
+        table.read("max_age", into: &settings.maxAge, as: ValueForm<Duration>.duration(.atLeast(3600)).orNone("off"))
+        table.read("min_free", into: &settings.minFree, as: ValueForm<Int64>.size().orNone("off"))
+        table.read(
+            "on_full", into: &settings.onFull, as: .word(OutboxSettings.OnFull.allCases.map { ($0.rawValue, $0) }))
     }
 }

@@ -90,6 +90,7 @@ public final class Agent {
             inFlight = try outbox.inFlight()
         } catch { throw StartupError(error) }
         let current = outbox.current
+        if current.recovery.corruptRecovered > 0 { log.queueSetAside(current.recovery) }
         // A file that is read again is news to a tracker that has seen its end.
         let restored =
             options.fromStart && config.source.isFile
@@ -102,8 +103,11 @@ public final class Agent {
         do {
             let writer = try OutboxWriter(outbox)
             recorder = try Recorder(
-                settings: .init(commitWindow: config.outbox.commitWindow), writer: writer, current: current, log: log,
-                loop: loop)
+                settings: .init(
+                    commitWindow: config.outbox.commitWindow, onFull: config.outbox.settings.onFull,
+                    bound: config.outbox.settings.bound, endpoints: config.endpoints.map(\.settings),
+                    bootID: HostIdentity.bootID(environment: environment)),
+                writer: writer, current: current, log: log, loop: loop)
         } catch let error as OutboxError {
             throw StartupError(error)
         } catch let error as SystemError {
@@ -180,6 +184,7 @@ public final class Agent {
         recorder.snapshot = { [unowned self] in
             (pipeline.tracker.state.bytes, pipeline.memory.bytes)
         }
+        recorder.receiverMs = { [unowned self] in pipeline.trustedTime.newest?.milliseconds }
         recorder.committed = { [unowned self] reply, forms, now in
             for delivery in deliveries { delivery.committed(reply, forms, at: now) }
             pipeline.recorderAdvanced(at: now)

@@ -1,5 +1,6 @@
 import Delivery
 import Logging
+import Outbox
 import Positioning
 import Tracking
 
@@ -163,6 +164,31 @@ public struct AgentLog {
 
     func queueRecovered() {
         say(.notice, MessageID.queue, "queue: written to disk again", ["state": "ok"])
+    }
+
+    func queueSetAside(_ recovery: Recovery) {
+        let copy = recovery.copy ?? "?"
+        say(
+            .error, MessageID.queue,
+            "queue: \(recovery.reason ?? "damaged"); set aside as \(copy), a new one is in use and what can be read is brought back; keep the copy and report it, and check power supply and card",
+            ["copy": copy, "state": "degraded"])
+    }
+
+    func queueSalvaged(_ recovery: Recovery) {
+        say(
+            .notice, MessageID.queue, "queue: \(recovery.salvaged) locations were brought back from the damaged copy",
+            ["salvaged": String(recovery.salvaged), "salvage_inversions": String(recovery.inversions)])
+    }
+
+    func queueDropped(_ dropped: DropCounts) {
+        let counts = [
+            ("dropped_oldest", dropped.oldest), ("dropped_newest", dropped.newest), ("thinned", dropped.thinned),
+            ("expired", dropped.expired), ("events_dropped", dropped.events),
+        ].filter { $0.1 > 0 }
+        say(
+            .warning, MessageID.queue,
+            "queue: its limits were reached: " + counts.map { "\($0.0) \($0.1)" }.joined(separator: ", "),
+            Dictionary(uniqueKeysWithValues: counts.map { ($0.0, String($0.1)) }))
     }
 
     func warning(_ text: String) {

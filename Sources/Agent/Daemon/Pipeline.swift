@@ -43,6 +43,8 @@ final class Pipeline {
     private(set) var lastFixAt: EventTime?
     /// The newest time that the receiver told, and when it came.
     private var told: (time: UTCTime, at: EventTime)?
+    /// What the age of rows is measured against.
+    private(set) var trustedTime = TrustedTime()
     /// Motion or receiver changed: the status line is out of date.
     var changed: () -> Void = {}
     /// A file was read to its end, and everything that it gave was handed to the recorder.
@@ -142,6 +144,7 @@ final class Pipeline {
             if case .fix(let fix) = epoch {
                 lastFixAt = now
                 if let time = fix.time { told = (time, now) }
+                if let time = fix.time { trustedTime.fixReceived(time: time, at: at) }
             }
             run.epochReceived(epoch, at: at) { effect, _ in perform(effect, now: now) }
             if let position { self.position = position }

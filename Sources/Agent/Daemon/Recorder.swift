@@ -14,15 +14,26 @@ final class Recorder {
         var commitWindow = Duration.seconds(10)
         /// So many rows make a commit by themselves.
         var rowsMax = 1000
-        /// Rows that are kept while the disk refuses; then the oldest go, counted.
+        /// Rows that are kept while the disk refuses; then some go, counted.
         var ringMax = 10_000
+        /// Which of them. The default is `dropOldest`.
+        var onFull = OutboxSettings.OnFull.dropOldest
+        /// Metres; see `OutboxSettings.bound`.
+        var bound = 5.0
+        /// The configured ones, which can be sent to from memory.
+        var endpoints: [EndpointSettings] = []
+        /// Of the running system; nil when it has none.
+        var bootID: String?
     }
 
     /// Acknowledged rows alone make a commit only after this long, so that a parked and drained tracker writes nothing.
     private static let settlementPatience = Duration.seconds(900)
 
-    /// When a disk that refused is asked again: after a commit window, within these bounds.
-    private static let retryDelay = Duration.seconds(1)...Duration.seconds(60)
+    /// A request takes no longer than this; then nobody knows what became of it.
+    private static let sendingPatience = Duration.seconds(90)
+
+    /// When rows of a damaged queue are being brought back, the next ones are due so long after the last.
+    private static let salvageDelay = Duration.seconds(1)
 
     private let settings: Settings
     private let writer: OutboxWriter
@@ -31,8 +42,13 @@ final class Recorder {
     private var alarm: EventLoop.Alarm?
     private var problem = RepeatGate()
 
-    private(set) var rows: [NewRow] = []
-    private var underWay: Commit?
+    private var ring = RowRing()
+    private var underWay: (commit: Commit, held: [RowRing.Held])?
+    private var retry = DiskRetry()
+    /// Uuid of the keys of what is sent from memory, as long as the disk refuses.
+    private var episode: [UInt8]?
+    private var sendingSince: EventTime?
+    private var dropsTold = DropLog()
     private var settlements: [Settlement] = []
     private var states: [Commit.StateChange] = []
     private var forms: [FormRequest] = []
@@ -42,7 +58,14 @@ final class Recorder {
     private var waiters: [() -> Void] = []
 
     /// Rows that the ring gave up while the disk refused.
-    private(set) var ringDropped = 0
+    var ringDropped: Int { ring.dropped }
+    /// Rows that every required endpoint got from memory, so that they never came to disk.
+    var sentFromRAM: Int { ring.sent }
+    /// Rows in memory that no commit has taken yet.
+    var rows: [NewRow] { ring.rows }
+    /// The disk has refused the last commit.
+    var isDiskBad: Bool { problem.isOpen }
+    var recovery: Recovery { latest.recovery }
     private(set) var commits = 0
     private(set) var commitsFailed = 0
     /// Seconds that the slowest commit took.
@@ -54,6 +77,8 @@ final class Recorder {
 
     /// State of tracker and source as of the rows recorded so far.
     var snapshot: () -> (trackerState: [UInt8]?, sourceState: [UInt8]?) = { (nil, nil) }
+    /// Newest trusted time of the receiver, Unix milliseconds; nil = none yet.
+    var receiverMs: () -> Int64? = { nil }
     /// A commit succeeded, which carried these form requests.
     var committed: (CommitReply, [FormRequest], EventTime) -> Void = { _, _, _ in }
     /// The disk refused a commit with these form requests.
@@ -74,23 +99,20 @@ final class Recorder {
     /// So many rows make a commit by themselves.
     var rowsMax: Int { settings.rowsMax }
     /// Rows in memory, those under way included.
-    var held: Int { rows.count + (underWay?.rows.count ?? 0) }
+    var held: Int { ring.count + (underWay?.held.count ?? 0) }
 
     /// Bytes of the queue's files, the log beside it included.
     var bytesOnDisk: Int { writer.bytesOnDisk }
 
     /// Takes a row; it reaches the disk with a later commit.
     func record(_ row: NewRow, at now: EventTime) {
-        rows.append(row)
+        ring.append(row)
         // Only a disk that has just refused is given longer than the window.
         if !problem.isOpen || windowEnds == nil { endWindow(by: now + settings.commitWindow) }
-        if rows.count > settings.ringMax {
-            rows.removeFirst()
-            ringDropped += 1
-        }
+        ring.limit(to: settings.ringMax, onFull: settings.onFull, bound: settings.bound)
         // Never from in here: tracker and source are ahead of the row that is being recorded. And a disk that has just
         // refused is not asked again for each row.
-        if rows.count >= settings.rowsMax, !problem.isOpen { windowEnds = now }
+        if ring.count >= settings.rowsMax, !problem.isOpen { windowEnds = now }
         arm()
     }
 
@@ -126,6 +148,8 @@ final class Recorder {
     }
 
     /// Commits what is held, or as soon as the commit under way has ended.
+    ///
+    /// What is being sent from memory is waited for, a minute at most, unless somebody waits for `done`.
     /// - Parameter done: called once everything that is held now is on disk, or the disk has refused it.
     func commit(at now: EventTime, done: (() -> Void)? = nil) {
         if let done { waiters.append(done) }
@@ -133,13 +157,20 @@ final class Recorder {
             commitWanted = true
             return
         }
+        if ring.isSending {
+            if done == nil, let sendingSince, now.duration(since: sendingSince) < Self.sendingPatience {
+                windowEnds = now + retry.pause
+                return arm()
+            }
+            ring.abandonSending()
+        }
         let (trackerState, sourceState) = snapshot()
+        let taken = ring.takeAll()
         let commit = Commit(
-            rows: rows, trackerState: trackerState, sourceState: sourceState, settlements: settlements,
-            states: states, orders: orders.map(\.order), forms: forms)
+            rows: taken.map(\.row), trackerState: trackerState, sourceState: sourceState, settlements: settlements,
+            states: states, orders: orders.map(\.order), forms: forms, receiverMs: receiverMs())
         let answers = orders.map(\.done)
-        underWay = commit
-        rows = []
+        underWay = (commit, taken)
         settlements = []
         states = []
         forms = []
@@ -158,7 +189,7 @@ final class Recorder {
                 succeeded(reply, commit)
                 for (result, answer) in zip(reply.orders, answers) { answer(result) }
             case .failure(let error):
-                failed(error, commit)
+                failed(error, commit, taken)
                 for answer in answers { answer(.refused(error.description)) }
             }
             for waiter in waiters { waiter() }
@@ -168,29 +199,37 @@ final class Recorder {
     }
 
     private func succeeded(_ reply: CommitReply, _ commit: Commit) {
+        let now = loop.now
         commits += 1
         dropped += reply.dropped
+        if reply.recovery.corruptRecovered > latest.recovery.corruptRecovered { log.queueSetAside(reply.recovery) }
+        if latest.recovery.isSalvaging, !reply.recovery.isSalvaging { log.queueSalvaged(reply.recovery) }
         latest = reply
         lastError = nil
-        if problem.ended(at: loop.now.nanoseconds) != nil { log.queueRecovered() }
-        committed(reply, commit.forms, loop.now)
+        episode = nil
+        retry = DiskRetry()
+        if problem.ended(at: now.nanoseconds) != nil { log.queueRecovered() }
+        if let lines = dropsTold.dropped(reply.dropped, at: now) { log.queueDropped(lines) }
+        if reply.recovery.isSalvaging { endWindow(by: now + Self.salvageDelay) }
+        committed(reply, commit.forms, now)
     }
 
-    private func failed(_ error: OutboxError, _ commit: Commit) {
+    private func failed(_ error: OutboxError, _ commit: Commit, _ taken: [RowRing.Held]) {
+        let now = loop.now
         commitsFailed += 1
         lastError = error
-        rows = commit.rows + rows
-        let excess = max(0, rows.count - settings.ringMax)
-        rows.removeFirst(excess)
-        ringDropped += excess
+        ring.putBack(taken)
+        ring.limit(to: settings.ringMax, onFull: settings.onFull, bound: settings.bound)
         settlements = commit.settlements + settlements
-        states = commit.states + states
-        windowEnds = loop.now + min(max(settings.commitWindow, Self.retryDelay.lowerBound), Self.retryDelay.upperBound)
-        switch problem.occurred(at: loop.now.nanoseconds) {
+        states = commit.states.filter { old in !states.contains { $0.endpoint == old.endpoint } } + states
+        windowEnds = now + retry.failed(error.cause, window: settings.commitWindow)
+        switch problem.occurred(at: now.nanoseconds) {
         case .suppressed: break
-        default: log.queueProblem(error.description, waiting: rows.count)
+        default:
+            log.queueProblem(
+                "\(error.description)\(DiskFinding(path: error.path, cause: error.cause).text)", waiting: ring.count)
         }
-        refused(commit.forms, loop.now)
+        refused(commit.forms, now)
     }
 
     private func endWindow(by instant: EventTime) {
@@ -199,6 +238,38 @@ final class Recorder {
 
     private func arm() {
         if underWay == nil { alarm?.deadline = windowEnds }
+    }
+
+    /// A batch of rows that this endpoint wants and has not had, straight from memory, while the disk refuses.
+    ///
+    /// nil unless nothing of this endpoint waits on disk, so that order is kept. Its keys are of an outbox that exists for
+    /// this episode only, so that no key ever names two records; after a crash rows may be repeated under other keys.
+    /// Settle it with `memorySettled`; until then nothing is committed that nobody waits for.
+    func memoryBatch(for endpoint: String, limit: Int, sentMs: Int64?) -> Batch? {
+        guard isDiskBad, underWay == nil, limit > 0,
+            let settings = settings.endpoints.first(where: { $0.name == endpoint && $0.backupFor == nil }),
+            let depth = latest.depths.first(where: { $0.endpoint == endpoint }), depth.waiting + depth.inFlight == 0
+        else { return nil }
+        if episode == nil { episode = try? HostIdentity.randomBytes(16) }
+        guard let episode else { return nil }
+        let taken = ring.take(limit, for: settings)
+        guard let first = taken.first, let last = taken.last else { return nil }
+        sendingSince = loop.now
+        let rows = taken.map {
+            QueuedLocation(
+                seq: $0.number, bootID: self.settings.bootID, receivedMs: $0.row.receivedMs, location: $0.row.location)
+        }
+        var batch = Batch(endpoint: endpoint, id: "", rows: rows, sentMs: sentMs, outbox: episode)
+        batch.id = "\(batch.outboxName)-\(endpoint)-\(first.number)-\(last.number)"
+        return batch
+    }
+
+    /// What became of a memory batch. Rows that are not accepted stay, for another one or for the disk.
+    func memorySettled(_ batch: Batch, accepted: Bool) {
+        ring.settle(batch.endpoint, accepted: accepted, among: settings.endpoints)
+        // The disk was not asked meanwhile.
+        if !ring.isSending, windowEnds == nil, !ring.isEmpty { endWindow(by: loop.now + retry.pause) }
+        arm()
     }
 
     /// Ends the writer's thread, and waits no longer than this for a commit that the disk is busy with.

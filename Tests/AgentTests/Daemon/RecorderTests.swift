@@ -26,7 +26,10 @@ import Testing
                 newUUID: [UInt8](repeating: 7, count: 16))
             let current = outbox.current
             recorder = try Recorder(
-                settings: .init(commitWindow: commitWindow), writer: try OutboxWriter(outbox), current: current,
+                settings: .init(
+                    commitWindow: commitWindow,
+                    endpoints: [.init(name: "main", baseURL: "http://127.0.0.1:9", device: "d")]),
+                writer: try OutboxWriter(outbox), current: current,
                 log: AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false),
                 loop: loop)
             recorder.committed = { [unowned self] reply, _, _ in stored.append(reply.lastSeq) }
@@ -90,9 +93,40 @@ import Testing
         let refused = bench.loop.now
         bench.record(2)
         try bench.run { bench.recorder.held == 0 }
-        #expect(bench.loop.now.duration(since: refused) > .milliseconds(900))
+        #expect(bench.loop.now.duration(since: refused) > .milliseconds(90))
         #expect(bench.refusals == 1)
         #expect(bench.stored == [2])
+    }
+
+    /// While the disk refuses, rows go out from memory under keys of their own, and need no disk any more.
+    @Test func sendsFromMemoryWhileTheDiskRefuses() throws {
+        let bench = try Bench(commitWindow: .zero)
+        let recorder = bench.recorder
+        #expect(recorder.memoryBatch(for: "main", limit: 9, sentMs: nil) == nil)
+        try breakDescriptors(of: bench.directory + "/outbox.db-wal")
+        bench.record(1)
+        try bench.run { bench.refusals > 0 }
+        bench.record(2)
+        let batch = try #require(recorder.memoryBatch(for: "main", limit: 9, sentMs: 5))
+        #expect(batch.rows.map(\.seq) == [1, 2])
+        #expect(batch.outbox.count == 16 && batch.outbox != [UInt8](repeating: 7, count: 16))
+        #expect(batch.id == "\(batch.outboxName)-main-1-2")
+        #expect(recorder.memoryBatch(for: "main", limit: 9, sentMs: nil) == nil)
+        #expect(recorder.memoryBatch(for: "nobody", limit: 9, sentMs: nil) == nil)
+        // Refused: the same rows again under the same keys.
+        recorder.memorySettled(batch, accepted: false)
+        let again = try #require(recorder.memoryBatch(for: "main", limit: 9, sentMs: 5))
+        #expect(again.id == batch.id)
+        // What comes meanwhile waits until it is known what became of these.
+        bench.record(3)
+        recorder.commit(at: bench.loop.now)
+        #expect(recorder.held == 3)
+        recorder.memorySettled(again, accepted: true)
+        #expect(recorder.sentFromRAM == 2)
+        try bench.run { recorder.held == 0 }
+        #expect(bench.stored.last == 1)
+        #expect(recorder.lastError == nil)
+        #expect(recorder.memoryBatch(for: "main", limit: 9, sentMs: nil) == nil)
     }
 
     /// Makes every descriptor of this file useless for writing, as a failing medium does.

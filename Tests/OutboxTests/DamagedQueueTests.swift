@@ -1,0 +1,237 @@
+import Delivery
+import Glibc
+import Positioning
+import TestSupport
+import Testing
+
+@testable import Outbox
+
+/// Whatever a card makes of the file, the daemon starts, and brings back what can be read.
+@Suite struct DamagedQueueTests {
+    private let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    /// A queue of 600 rows with events, some acknowledged, part of it in the log only.
+    private func makeQueue(_ rows: Int = 600) throws -> CrashImage {
+        let outbox = try Outbox.open(scratch)
+        for start in stride(from: 0, to: rows, by: 50) {
+            _ = try outbox.commit(
+                Commit(
+                    rows: (start..<start + 50).map { NewRow(.numbered($0)) }, trackerState: [1, 2, 3],
+                    sourceState: [4]))
+            if start % 200 == 150 { try outbox.settle(try #require(try outbox.form(20))) }
+        }
+        _ = try outbox.form(10)
+        outbox.close()
+        return CrashImage(of: scratch.path)
+    }
+
+    /// Commits until everything that can be read is back.
+    private func settleDown(_ outbox: Outbox) throws {
+        for round in 0..<200 {
+            let reply = try outbox.commit(Commit(trackerState: [UInt8(round % 200)]))
+            if !reply.recovery.isSalvaging { return }
+        }
+        Issue.record("it is never done")
+    }
+
+    private func rows(_ outbox: Outbox) throws -> [QueuedLocation] {
+        try OutboxReader(path: outbox.settings.path).oldest(100_000)
+    }
+
+    private func clear(_ directory: String) {
+        for name in Scratch.contents(of: directory) { unlink("\(directory)/\(name)") }
+    }
+
+    @Test(arguments: (1...6).map { UInt64($0) })
+    func startsOnAnyDamage(seed: UInt64) throws {
+        let image = try makeQueue()
+        var generator = SeededGenerator(seed: seed)
+        let damaged = try Scratch()
+        for round in 0..<60 {
+            var copy = image
+            let note = Comment(rawValue: "seed \(seed), round \(round): \(damage(&copy, &generator))")
+            clear(damaged.directory)
+            copy.write(to: damaged.path)
+            let outbox = try Outbox.open(damaged)
+            try settleDown(outbox)
+            let last = try outbox.append(10_000..<10_005).lastSeq
+            try settleDown(outbox)
+            let found = try rows(outbox)
+            #expect(found.suffix(5).map(\.location) == (10_000..<10_005).map { .sample($0) }, note)
+            #expect(found.last?.seq == last, note)
+            #expect(zip(found, found.dropFirst()).allSatisfy { $0.seq < $1.seq }, note)
+            while let batch = try outbox.form(100) { try outbox.settle(batch) }
+            outbox.close()
+        }
+    }
+
+    /// Bytes, pages, a part cut off: somewhere in the database or in its log.
+    private func damage(_ image: inout CrashImage, _ generator: inout SeededGenerator) -> String {
+        func mangle(_ bytes: inout [UInt8], _ generator: inout SeededGenerator) -> String {
+            guard !bytes.isEmpty else { return "nothing" }
+            switch Int.random(in: 0..<5, using: &generator) {
+            case 0:
+                let count = Int.random(in: 1...20, using: &generator)
+                for _ in 0..<count {
+                    bytes[Int.random(in: bytes.indices, using: &generator)] = UInt8.random(
+                        in: 0...255, using: &generator)
+                }
+                return "\(count) bytes"
+            case 1:
+                let page = Int.random(in: 0..<max(1, bytes.count / 512), using: &generator) * 512
+                for index in page..<min(bytes.count, page + 512) {
+                    bytes[index] = UInt8.random(in: 0...255, using: &generator)
+                }
+                return "the page at \(page)"
+            case 2:
+                bytes.removeLast(Int.random(in: 0..<bytes.count, using: &generator))
+                return "all behind \(bytes.count)"
+            case 3:
+                let index = Int.random(in: 0..<min(100, bytes.count), using: &generator)
+                bytes[index] = UInt8.random(in: 0...255, using: &generator)
+                return "byte \(index)"
+            default:
+                let start = Int.random(in: bytes.indices, using: &generator)
+                for index in start..<min(bytes.count, start + 8192) { bytes[index] = 0 }
+                return "8192 zeros at \(start)"
+            }
+        }
+        return Bool.random(using: &generator)
+            ? "database: " + mangle(&image.database, &generator) : "log: " + mangle(&image.log, &generator)
+    }
+
+    @Test func startsOnFilesThatAreNoDatabase() throws {
+        for bytes in [[UInt8](repeating: 0x41, count: 5000), [0], Array("SQLite format 3\0".utf8), []] {
+            clear(scratch.directory)
+            Scratch.write(bytes, to: scratch.path)
+            let outbox = try Outbox.open(scratch)
+            #expect(try outbox.append(0..<3).rows == 3)
+            // Less than a page may be what a file has whose making was interrupted.
+            if bytes.count >= 512 { #expect(Scratch.read(scratch.path + ".corrupt-1") == bytes) }
+            outbox.close()
+        }
+    }
+
+    /// Whole pages of rows are overwritten: everything else comes back, once, behind, with its own time.
+    @Test func bringsBackWhatCanBeRead() throws {
+        var image = try makeQueue(3000)
+        let connection = try Connection(path: scratch.path, access: .readWrite)
+        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        let page = try #require(
+            try connection.integer(
+                "SELECT pageno FROM dbstat WHERE name = 'location' AND pagetype = 'leaf' LIMIT 1 OFFSET 100"))
+        image = CrashImage(of: scratch.path)
+        for index in Int(page - 1) * 512..<Int(page + 1) * 512 { image.database[index] = 0xEE }
+        let damaged = try Scratch()
+        image.write(to: damaged.path)
+
+        let outbox = try Outbox.open(damaged)
+        // Damage in the middle is not looked for at the start.
+        #expect(outbox.current.recovery.corruptRecovered == 0)
+        var before = try #require(try outbox.form(50))
+        while let next = try? outbox.form(500), outbox.current.recovery.corruptRecovered == 0 {
+            try outbox.settle(next)
+            before = next
+        }
+        #expect(outbox.current.recovery.corruptRecovered == 1)
+        #expect(access(damaged.path + ".corrupt-1", F_OK) == 0)
+        try settleDown(outbox)
+        let found = try rows(outbox)
+        let numbers = found.map { Int($0.location.odometer) }
+        #expect(numbers == numbers.sorted())
+        #expect(Set(numbers).count == numbers.count)
+        // Two pages of some ten rows are gone.
+        let expected = 3000 - Int(before.rows.last!.location.odometer) - 1
+        #expect(numbers.count >= expected - 60)
+        #expect(numbers.count < expected)
+        #expect(found.map(\.location) == numbers.map { .numbered($0) })
+        #expect(found.first!.seq > before.rows.last!.seq)
+        #expect(outbox.current.recovery.salvaged == numbers.count)
+        #expect(outbox.current.recovery.inversions == 0)
+    }
+
+    @Test func goesOnBringingBackAfterARestart() throws {
+        let image = try makeQueue(2000)
+        let damaged = try Scratch()
+        var copy = image
+        // The application id: everything else is good.
+        for index in 68..<72 { copy.database[index] = 0 }
+        copy.log = []
+        copy.write(to: damaged.path)
+        var outbox = try Outbox.open(damaged)
+        #expect(outbox.name != "" && outbox.trackerState == [1, 2, 3] && outbox.sourceState == [4])
+        var rounds = 0
+        while outbox.current.recovery.isSalvaging, rounds < 50 {
+            _ = try outbox.commit(Commit(trackerState: [UInt8(rounds)]))
+            outbox.close()
+            outbox = try Outbox.open(damaged)
+            rounds += 1
+        }
+        #expect(rounds > 3)
+        let numbers = try rows(outbox).map { Int($0.location.odometer) }
+        #expect(numbers == Array(try #require(numbers.first)..<numbers.count + numbers[0]))
+        #expect(numbers.count > 1000)
+    }
+
+    @Test func keepsTwoCopiesAtMost() throws {
+        for round in 0..<5 {
+            try Outbox.open(scratch).close()
+            unlink(scratch.path + "-wal")
+            Scratch.write([UInt8](repeating: UInt8(round + 1), count: 2000), to: scratch.path)
+        }
+        try Outbox.open(scratch).close()
+        let copies = Scratch.contents(of: scratch.directory).filter {
+            $0.hasSuffix("corrupt-5") || $0.hasSuffix("corrupt-4")
+        }
+        #expect(copies.count == 2)
+        #expect(
+            Scratch.contents(of: scratch.directory).filter {
+                $0.contains("corrupt") && !$0.contains("-wal") && !$0.contains("-shm")
+            }.count == 2)
+    }
+
+    /// The power may go between the two renames.
+    @Test func neverLosesALogWhoseDatabaseWasMoved() throws {
+        let image = try makeQueue()
+        CrashImage(database: image.database, log: image.log).write(to: scratch.path)
+        rename(scratch.path, scratch.path + ".corrupt-1")
+        try Outbox.open(scratch).close()
+        #expect(Scratch.read(scratch.path + ".corrupt-1-wal") == image.log)
+    }
+
+    @Test func neverLosesALogWhoseDatabaseWasCutOff() throws {
+        let image = try makeQueue()
+        CrashImage(database: [], log: image.log).write(to: scratch.path)
+        try Outbox.open(scratch).close()
+        #expect(Scratch.read(scratch.path + ".corrupt-1-wal") == image.log)
+    }
+
+    @Test func doesNotBringBackWhatAnEndpointHasAlready() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<100)
+        try outbox.settle(try #require(try outbox.form(60)))
+        outbox.failed(OutboxError(.io, path: "", message: ""), rows: [])
+        let connection = try Connection(path: scratch.path, access: .readWrite)
+        try connection.execute(
+            "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA application_id = 5; PRAGMA wal_checkpoint(TRUNCATE)")
+        _ = try outbox.append(100..<101)
+        try settleDown(outbox)
+        let found = try rows(outbox)
+        #expect(found.map { Int($0.location.odometer) } == [100] + Array(60..<100))
+        #expect(outbox.current.recovery.inversions == 1)
+        #expect(found.first!.seq == 101)
+    }
+}
+
+extension Location {
+    /// The odometer tells which one it is.
+    static func numbered(_ number: Int) -> Location {
+        var location = Location.sample(number, event: number % 40 == 7 ? .geofence : .none)
+        if location.event == .geofence {
+            location.geofence = GeofenceCrossing(id: "f-\(number)", name: "Depot", action: .enter)
+        }
+        return location
+    }
+}
