@@ -18,9 +18,8 @@ extension Database {
         ledger.names = try names()
         let mark = try mark()
         let cursors = try connection.integer("SELECT max(formed) FROM endpoint") ?? 0
-        let batches = try connection.integer("SELECT max(through) FROM batch") ?? 0
         let newest = try connection.integer("SELECT max(seq) FROM location") ?? 0
-        ledger.lastSeq = Ledger.clamped(max(mark, cursors, batches, newest))
+        ledger.lastSeq = Ledger.clamped(max(mark, cursors, newest))
         ledger.mark = min(mark, ledger.lastSeq)
         ledger.firstSeq = Ledger.clamped(
             try connection.integer("SELECT min(seq) FROM location") ?? ledger.lastSeq + 1)

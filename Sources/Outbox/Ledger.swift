@@ -21,10 +21,11 @@ struct Ledger {
     /// Counts are written after so many appended rows, which bounds what is counted when the file is opened.
     static let countInterval: Int64 = 4096
 
-    /// Far from where adding to a number overflows: a damaged file may say anything.
+    /// No row has a greater number. Adding to it is far from overflowing.
     static let highestSeq: Int64 = 1 << 62
 
-    static func clamped(_ seq: Int64?) -> Int64 { max(0, min(highestSeq, seq ?? 0)) }
+    /// A number from the file, which may be damaged: there is room for rows behind it.
+    static func clamped(_ seq: Int64?) -> Int64 { max(0, min(highestSeq / 2, seq ?? 0)) }
 
     enum Oldest {
         case unknown

@@ -189,7 +189,9 @@ extension Transaction {
         guard !batches.isEmpty else { return }
         let endpoint = ledger.endpoints[forming.index]
         var newest: Int64?
-        if forming.sender.profile.usesNewest || forming.sender.freshHead, batches[0].origin == .queue, batches.count > 1 || endpoint.waiting > 0 {
+        if forming.sender.profile.usesNewest || forming.sender.freshHead, batches[0].origin == .queue,
+            batches.count > 1 || endpoint.waiting > 0
+        {
             newest = try database.newestSeq(of: endpoint.settings.feed, through: ledger.lastSeq)
         }
         for var batch in batches {

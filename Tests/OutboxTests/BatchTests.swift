@@ -1,0 +1,202 @@
+import Delivery
+import Positioning
+import Testing
+
+@testable import Outbox
+
+/// What becomes of batches, and under which names.
+@Suite struct BatchTests {
+    private let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    @Test func splitsIntoHalvesThatOutliveARestart() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<5)
+        let halves = try outbox.settle(try #require(try outbox.form(9)), .split).formed
+        #expect(halves.map(\.id) == ["7f3a91c2-main-1-3", "7f3a91c2-main-4-5"])
+        #expect(halves.map(\.outboxName) == ["7f3a91c2", "7f3a91c2"])
+        outbox.close()
+        let second = try Outbox.open(scratch)
+        #expect(try second.inFlight() == halves)
+        // The younger half first: what lies before it is still to come.
+        let reply = try second.settle(halves[1])
+        #expect(reply.depths[0].acked == 0)
+        #expect(reply.depths[0].inFlight == 3)
+        #expect(reply.rows == 5)
+        #expect(try second.settle(halves[0]).rows == 0)
+        #expect(second.current.depths[0].acked == 5)
+    }
+
+    @Test func leavesASingleRowAsItIsWhenItIsToBeSplit() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<1)
+        let batch = try #require(try outbox.form(9))
+        #expect(try outbox.settle(batch, .split).formed == [batch])
+        #expect(try outbox.inFlight() == [batch])
+    }
+
+    @Test func repeatsRowsOfAPartlyAcceptedBatchUnderAnotherID() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<5)
+        let refusal = Refusal(reason: "bad", status: 200, attempts: 1)
+        let batch = try #require(try outbox.form(9))
+        let again = try outbox.settle(batch, .partly(refused: [3: refusal], again: [1, 5])).formed
+        #expect(again.map(\.id) == ["7f3a91c2-main-1-5-g2"])
+        #expect(again.first?.rows.map(\.seq) == [1, 5])
+        #expect(try OutboxReader(path: scratch.path).quarantined(limit: 9).map(\.row.seq) == [3])
+        outbox.close()
+        let second = try Outbox.open(scratch)
+        #expect(try second.inFlight() == again)
+        #expect(try second.settle(again[0]).rows == 0)
+    }
+
+    @Test func givesABatchThatIsRenderedOtherwiseAnotherID() throws {
+        let first = try Outbox.open(scratch)
+        try first.append(0..<2)
+        let before = try #require(try first.form(9))
+        first.close()
+        var settings = EndpointSettings.test()
+        settings.profile.rendering = "other/1"
+        let second = try Outbox.open(scratch, [settings])
+        let after = try #require(try second.inFlight().first)
+        #expect(after.id == before.id + "-g2")
+        #expect(after.rows == before.rows)
+        second.close()
+        #expect(try Outbox.open(scratch, [settings]).inFlight() == [after])
+    }
+
+    @Test func keepsTheNewestRowThatABatchBears() throws {
+        var settings = EndpointSettings.test()
+        settings.profile.usesNewest = true
+        let first = try Outbox.open(scratch, [settings])
+        try first.append(0..<5)
+        let batch = try #require(try first.form(2))
+        #expect(batch.newest?.seq == 5)
+        try first.append(5..<6)
+        first.close()
+        let second = try Outbox.open(scratch, [settings])
+        #expect(try second.inFlight() == [batch])
+        try second.settle(batch)
+        let rest = try #require(try second.form(9))
+        #expect(rest.newest == nil)
+    }
+
+    @Test func gathersRowsOfEachTrackable() throws {
+        var settings = EndpointSettings.test()
+        settings.profile.gathersTrackables = true
+        let outbox = try Outbox.open(scratch, [settings])
+        let rows = (0..<8).map { NewRow(.sample($0, trackable: $0 % 2 == 0 ? "a" : "b")) }
+        _ = try outbox.commit(Commit(rows: rows))
+        let request = FormRequest(endpoint: "main", limit: 4, sentMs: nil)
+        let formed = try outbox.commit(Commit(forms: [request])).formed
+        #expect(formed.first?.rows.map(\.seq) == [1, 3, 5, 7])
+        for batch in formed { #expect(Set(batch.rows.map(\.location.trackable)).count == 1) }
+        outbox.close()
+        let second = try Outbox.open(scratch, [settings])
+        #expect(try second.inFlight() == formed)
+        #expect(Set(formed.map(\.id)).count == formed.count)
+        for batch in formed { try second.settle(batch) }
+        while let batch = try second.form(4) { try second.settle(batch) }
+        #expect(second.current.rows == 0)
+    }
+
+    @Test func passesALongBacklogThatNobodyWantsInFewCommits() throws {
+        var settings = EndpointSettings.test("live")
+        settings.delivery = .latest
+        let outbox = try Outbox.open(scratch, [.test(), settings])
+        for start in stride(from: 0, to: 100_000, by: 10_000) { try outbox.append(start..<start + 10_000) }
+        var batches: [Batch] = []
+        for _ in 0..<4 where batches.isEmpty {
+            if let batch = try outbox.form(100, endpoint: "live") { batches = [batch] }
+        }
+        #expect(batches.first?.rows.map(\.seq) == [100_000])
+        #expect(outbox.current.depths[1].settledUnsent == ["superseded": 99_999])
+        #expect(outbox.current.depths[1].waiting == 0)
+        #expect(outbox.current.depths[0].waiting == 100_000)
+        outbox.close()
+        let second = try Outbox.open(scratch, [.test(), settings])
+        #expect(try second.inFlight() == batches)
+        #expect(second.current.depths.map(\.waiting) == [100_000, 0])
+    }
+
+    @Test func leavesOutRowsThatWereSentFromMemory() throws {
+        let outbox = try Outbox.open(scratch, [.test("a"), .test("b")])
+        let rows = (0..<6).map { NewRow(.sample($0), settledFor: (2..<5).contains($0) ? ["a"] : []) }
+        #expect(try outbox.commit(Commit(rows: rows)).depths.map(\.waiting) == [3, 6])
+        outbox.close()
+        let second = try Outbox.open(scratch, [.test("a"), .test("b")])
+        #expect(second.current.depths.map(\.waiting) == [3, 6])
+        let batch = try #require(try second.form(9, endpoint: "a"))
+        #expect(batch.rows.map(\.seq) == [1, 2, 6])
+        try second.settle(batch)
+        #expect(try second.settle(try #require(try second.form(9, endpoint: "b"))).rows == 0)
+    }
+
+    @Test func sendsWhatThePrimaryDidNotBringHomeByItsSpare() throws {
+        var spare = EndpointSettings.test("spare")
+        spare.backupFor = "main"
+        let outbox = try Outbox.open(scratch, [.test(), spare])
+        try outbox.append(0..<4)
+        let first = try #require(try outbox.form(2))
+        let request = FormRequest(endpoint: "main", route: "spare", limit: 2, sentMs: nil)
+        let routed = try #require(try outbox.commit(Commit(forms: [request])).formed.first)
+        #expect(routed.endpoint == "spare")
+        #expect(routed.id == "7f3a91c2-spare-1-2-g2")
+        #expect(routed.rows == first.rows)
+        // Its answer to the old batch comes too late to count.
+        #expect(try outbox.settle(first).depths[0].inFlight == 2)
+        outbox.close()
+        let second = try Outbox.open(scratch, [.test(), spare])
+        #expect(try second.inFlight() == [routed])
+        let reply = try second.settle(routed)
+        #expect(reply.rows == 2)
+        #expect(reply.depths.map(\.acceptedBefore) == [false, true])
+        #expect(reply.depths.map(\.waiting) == [2, 0])
+        #expect(try second.form(9, endpoint: "spare") == nil)
+        second.close()
+        // Without the spare the primary sends what the spare has not.
+        let third = try Outbox.open(scratch, [.test(), spare])
+        let again = try #require(try third.commit(Commit(forms: [request])).formed.first)
+        third.close()
+        let back = try #require(try Outbox.open(scratch).inFlight().first)
+        #expect(back.endpoint == "main")
+        #expect(back.rows == again.rows)
+    }
+
+    @Test(arguments: [[1, 2, 3], [5, 9, 1000], [7], [1, 300, 70_000, 1 << 61]] as [[Int64]])
+    func readsListsOfRowsAsWritten(seqs: [Int64]) {
+        let bytes = SequenceList.encode(seqs, from: seqs[0])
+        #expect(SequenceList.decode(bytes, from: seqs[0], through: seqs.last!) == seqs)
+        #expect(SequenceList.decode(bytes + [0x80], from: seqs[0], through: seqs.last!) == nil)
+        #expect(SequenceList.decode(bytes, from: seqs[0], through: seqs.last! - 1) == nil)
+        let noise = [UInt8](repeating: 0xFF, count: 40)
+        #expect(SequenceList.decode(noise, from: 1, through: .max) == nil)
+    }
+
+    /// A damaged batch row is not sent as it stands: what may be its rows goes out under other ids.
+    @Test(arguments: [
+        "rows = 9223372036854775807", "first = -9223372036854775808", "last = 9223372036854775807", "picked = x'FF'",
+        "origin = 7", "generation = 9223372036854775807", "through = 9223372036854775807", "rows = 2", "feed = 9",
+        "origin = 1",
+    ])
+    func survivesADamagedBatchRow(change: String) throws {
+        let first = try Outbox.open(scratch)
+        try first.append(0..<6)
+        let batch = try #require(try first.form(3))
+        try #require(first.database).connection.execute("UPDATE batch SET \(change)")
+        first.close()
+        let second = try Outbox.open(scratch)
+        for found in try second.inFlight() where found != batch { #expect(found.id != batch.id) }
+        let fresh = try second.append(6..<8).lastSeq
+        var delivered: Set<Int64> = []
+        for _ in 0..<20 {
+            for found in try second.inFlight() {
+                delivered.formUnion(found.rows.map(\.seq))
+                try second.settle(found)
+            }
+            _ = try second.form(100)
+        }
+        #expect(delivered.isSuperset(of: [4, 5, 6, fresh - 1, fresh]))
+    }
+}

@@ -1,0 +1,183 @@
+import Delivery
+import Positioning
+import Testing
+
+@testable import Outbox
+
+@Suite struct QuarantineTests {
+    private let scratch: Scratch
+    private let refusal = Refusal(reason: "latitude", status: 422, reply: Array("no".utf8), attempts: 2)
+
+    init() throws { scratch = try Scratch() }
+
+    private func records() throws -> [QuarantinedLocation] {
+        try OutboxReader(path: scratch.path).quarantined(limit: 10_000)
+    }
+
+    @Test func keepsTheWholeRecordWithItsReason() throws {
+        var settings = EndpointSettings.test()
+        settings.assetID = "asset-1"
+        let outbox = try Outbox.open(scratch, [settings])
+        var crossing = Location.sample(1, event: .geofence)
+        crossing.geofence = GeofenceCrossing(id: "f-1", name: "Depot", action: .enter, source: .beacon)
+        var trip = Location.sample(2, event: .trip)
+        trip.trip = TripSummary(
+            start: UTCTime(milliseconds: 1), startCoordinate: trip.coordinate, end: UTCTime(milliseconds: 2),
+            distance: 12.5, idle: 0.5, maxSpeed: nil)
+        _ = try outbox.commit(Commit(rows: [NewRow(crossing, receivedMs: 7), NewRow(trip)]))
+        let batch = try #require(try outbox.form(9))
+        #expect(try outbox.settle(batch, .refused(refusal)).rows == 0)
+        outbox.close()
+        _ = try Outbox.open(scratch, [settings])
+        #expect(try records().map(\.row) == batch.rows)
+        #expect(try records().map(\.refusal) == [refusal, refusal])
+        #expect(try records().map(\.assetID) == ["asset-1", "asset-1"])
+        #expect(try OutboxReader(path: scratch.path).quarantined(endpoint: "other", limit: 9).isEmpty)
+        #expect(try OutboxReader(path: scratch.path).quarantined(after: 1, limit: 9).map(\.row.seq) == [2])
+    }
+
+    @Test func givesUpTheOldestAboveTheCap() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<1005)
+        let reply = try outbox.settle(try #require(try outbox.form(2000)), .refused(refusal))
+        #expect(reply.depths[0].quarantined == 1000)
+        #expect(reply.depths[0].settledUnsent == ["overflow": 5])
+        #expect(try records().first?.row.seq == 6)
+    }
+
+    @Test func sendsAgainBehindWhatWaits() throws {
+        let outbox = try Outbox.open(scratch, [.test(), .test("other")])
+        try outbox.append(0..<3)
+        let refused = try #require(try outbox.form(2))
+        try outbox.settle(refused, .refused(refusal))
+        let reply = try outbox.commit(Commit(orders: [.retryQuarantined(endpoint: "main", ids: [])]))
+        #expect(reply.orders == [.done(rows: 2, first: 1, last: 2)])
+        #expect(reply.depths[0].waiting == 3)
+        let fresh = try #require(try outbox.form(9))
+        #expect(fresh.rows.map(\.seq) == [3])
+        try outbox.settle(fresh)
+        let again = try #require(try outbox.form(9))
+        #expect(again.rows == refused.rows)
+        #expect(again.id == refused.id + "-g2")
+        outbox.close()
+        let second = try Outbox.open(scratch, [.test(), .test("other")])
+        #expect(try second.inFlight() == [again])
+        try second.settle(again, .refused(Refusal(reason: "still", status: 400, attempts: 1)))
+        #expect(try records().map(\.refusal.attempts) == [3, 3])
+        #expect(try second.form(9) == nil)
+        let id = try #require(try records().last?.id)
+        _ = try second.commit(Commit(orders: [.retryQuarantined(endpoint: nil, ids: [id])]))
+        let third = try #require(try second.form(9))
+        #expect(third.rows.map(\.seq) == [2])
+        #expect(try second.settle(third).depths[0].quarantined == 1)
+        #expect(
+            try second.commit(Commit(orders: [.dropQuarantined(endpoint: "main", ids: [])])).orders
+                == [.done(rows: 1, first: 1, last: 1)])
+        #expect(try records().isEmpty)
+    }
+
+    @Test func marksTheExitWhoseEnterWasRefused() throws {
+        let outbox = try Outbox.open(scratch)
+        func crossing(_ number: Int, _ action: GeofenceCrossing.Action) -> NewRow {
+            var location = Location.sample(number, event: .geofence)
+            location.geofence = GeofenceCrossing(id: "f-1", name: nil, action: action)
+            return NewRow(location)
+        }
+        _ = try outbox.commit(Commit(rows: [crossing(0, .enter)]))
+        try outbox.settle(try #require(try outbox.form(1)), .refused(refusal))
+        _ = try outbox.commit(
+            Commit(rows: [crossing(1, .exit), crossing(2, .enter), crossing(3, .exit), NewRow(.sample(4))]))
+        let batch = try #require(try outbox.form(9))
+        #expect(batch.rows.map(\.location.reason) == ["pair broken", "displacement", "displacement", "displacement"])
+        outbox.close()
+        let second = try Outbox.open(scratch)
+        #expect(try second.inFlight() == [batch])
+        #expect(
+            try second.settle(batch, .split).formed.map { $0.rows.map(\.location.reason) }
+                == [["pair broken", "displacement"], ["displacement", "displacement"]])
+    }
+
+    @Test func bindsWaitingRowsToTheNewAddress() throws {
+        let first = try Outbox.open(scratch)
+        try first.append(0..<3)
+        let before = try #require(try first.form(2))
+        first.close()
+        let moved = EndpointSettings.test(baseURL: "http://elsewhere")
+        let second = try Outbox.open(scratch, [moved])
+        #expect(second.current.depths[0].boundTo == EndpointSettings.test().fingerprint)
+        let reply = try second.commit(Commit(orders: [.bind(endpoint: "main")]))
+        #expect(reply.orders == [.done(rows: 3, first: 1, last: 3)])
+        #expect(reply.depths[0].state == .active)
+        #expect(reply.depths[0].boundTo == nil)
+        second.close()
+        let third = try Outbox.open(scratch, [moved])
+        #expect(third.current.depths[0].state == .active)
+        #expect(try third.inFlight().map(\.id) == [before.id + "-g2"])
+    }
+
+    @Test func dropsOnlyRowsOfTheOldBinding() throws {
+        let first = try Outbox.open(scratch)
+        try first.append(0..<3)
+        _ = try first.form(2)
+        first.close()
+        let second = try Outbox.open(scratch, [.test(baseURL: "http://elsewhere")])
+        try second.append(3..<5)
+        second.close()
+        let third = try Outbox.open(scratch, [.test(baseURL: "http://elsewhere")])
+        let reply = try third.commit(Commit(orders: [.drop(endpoint: "main"), .drop(endpoint: "main")]))
+        #expect(reply.orders.first == .done(rows: 3, first: 1, last: 3))
+        #expect(reply.depths[0].settledUnsent == ["dropped": 3])
+        #expect(try third.form(9)?.rows.map(\.seq) == [4, 5])
+        guard case .refused = reply.orders.last else {
+            Issue.record("dropped twice")
+            return
+        }
+    }
+
+    @Test func refusesToQuarantineWhatDoesNotFitAndWhatComesBehind() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<1001)
+        let reply = try outbox.commit(
+            Commit(orders: [.quarantine(endpoint: "main", Refusal(reason: "rebound")), .clear(endpoint: "main")]))
+        for result in reply.orders {
+            if case .done = result { Issue.record("\(result)") }
+        }
+        #expect(reply.depths[0].waiting == 1001)
+    }
+
+    @Test(arguments: [EndpointSettings.OnCollision.keep, .quarantine, .clear])
+    func treatsRowsOfATakenAssetByItsRule(rule: EndpointSettings.OnCollision) throws {
+        var settings = EndpointSettings.test()
+        settings.onCollision = rule
+        let outbox = try Outbox.open(scratch, [settings])
+        try outbox.append(0..<3)
+        _ = try outbox.form(2)
+        _ = try outbox.commit(Commit(states: [.init(endpoint: "main", state: .taken)]))
+        let depth = try outbox.append(3..<5).depths[0]
+        #expect(depth.waiting + depth.inFlight == (rule == .keep ? 5 : 0))
+        #expect(depth.quarantined == (rule == .quarantine ? 5 : 0))
+        #expect(depth.settledUnsent == (rule == .clear ? ["dropped": 5] : [:]))
+    }
+
+    @Test func doesNotTakeRefusalsForAnAcceptance() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<2)
+        let batch = try #require(try outbox.form(9))
+        #expect(try outbox.settle(batch, .partly(refused: [1: refusal, 2: refusal], again: [])).rows == 0)
+        #expect(outbox.current.depths[0].acceptedBefore == false)
+        #expect(try records().count == 2)
+    }
+
+    @Test func quarantinesWhatAProfileRefusesWithoutSendingIt() throws {
+        var settings = EndpointSettings.test()
+        settings.profile.maxBytes = 10
+        let outbox = try Outbox.open(scratch, [settings])
+        try outbox.append(0..<3)
+        #expect(try outbox.form(2) == nil)
+        #expect(outbox.current.depths[0].settledUnsent == ["refused": 3])
+        #expect(outbox.current.depths[0].waiting == 0)
+        #expect(try records().map(\.refusal) == Array(repeating: Refusal(reason: "max_bytes"), count: 3))
+        outbox.close()
+        #expect(try Outbox.open(scratch).current.depths[0].waiting == 0)
+    }
+}
