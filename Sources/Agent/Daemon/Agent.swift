@@ -274,7 +274,8 @@ public final class Agent {
             case SIGINT: stop("SIGINT", at: now)
             case SIGHUP:
                 for credentials in credentials { credentials.reread() }
-                log.warning("SIGHUP: secrets in files were read anew; a changed configuration takes effect at the next start")
+                log.warning(
+                    "SIGHUP: secrets in files were read anew; a changed configuration takes effect at the next start")
             default: break
             }
         }
@@ -407,7 +408,8 @@ extension Agent {
         default:
             throw ControlError(
                 "unknown-verb", "unknown verb \"\(request.do)\"",
-                hint: "this version knows: status, endpoint, quarantine, flush, pace, engine, subscriber, boost, refresh, "
+                hint:
+                    "this version knows: status, endpoint, quarantine, flush, pace, engine, subscriber, boost, refresh, "
                     + "movement, power, odometer")
         }
     }

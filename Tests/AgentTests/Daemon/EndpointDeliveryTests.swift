@@ -37,7 +37,8 @@ import Testing
         func close() {}
     }
 
-    private let settings = EndpointSettings(name: "main", baseURL: "http://127.0.0.1:9", device: "d", batchSize: 5,
+    private let settings = EndpointSettings(
+        name: "main", baseURL: "http://127.0.0.1:9", device: "d", batchSize: 5,
         profile: Profile(response: .waypost))
 
     private func location(_ number: Int, event: LocationEvent = .none) -> Location {
@@ -272,6 +273,66 @@ import Testing
             #expect(delivery.schedule.state == .paused(reason: "redirected"))
             #expect(delivery.lastProblem?.contains("portal.example") ?? false)
             #expect(!(delivery.lastProblem?.contains("secret") ?? true))
+        }
+    }
+
+    // The company of other endpoints, and the way out.
+
+    @Test func joinsAnotherEndpointInTheSecondHalfOfItsWindow() throws {
+        try bench { loop, delivery, _ in
+            delivery.recorded(location(1), at: loop.now)
+            delivery.step(at: loop.now)
+            delivery.mayJoin(at: loop.now + .seconds(29))
+            #expect(!delivery.schedule.isForming)
+            delivery.mayJoin(at: loop.now + .seconds(30))
+            #expect(delivery.schedule.isForming)
+        }
+    }
+
+    @Test func aRetryIsNotBroughtForwardByAnotherEndpoint() throws {
+        try bench { loop, delivery, uplink in
+            for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
+            delivery.step(at: loop.now)
+            delivery.committed(
+                CommitReply(lastSeq: 5, formed: [batch(1...5)], depths: [depth(waiting: 0, inFlight: 5)], rows: 5),
+                [FormRequest(endpoint: "main", limit: 5, sentMs: nil)], at: loop.now)
+            uplink.answer(503)
+            delivery.mayJoin(at: loop.now)
+            #expect(uplink.requests.count == 1)
+            #expect(delivery.schedule.nextAttemptAt.map { $0 > loop.now } == true)
+        }
+    }
+
+    @Test func aBacklogWaitsAMomentAfterTheHostStarted() throws {
+        try bench { loop, delivery, _ in
+            for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
+            delivery.startedWithHost(jitter: 0.5, at: loop.now)
+            delivery.step(at: loop.now)
+            #expect(!delivery.schedule.isForming && !delivery.maySend(at: loop.now))
+            delivery.step(at: loop.now + .seconds(30))
+            #expect(delivery.schedule.isForming)
+        }
+    }
+
+    @Test func aFlushDoesNotWaitForTheStartOfTheHost() throws {
+        try bench { loop, delivery, _ in
+            for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
+            delivery.startedWithHost(jitter: 0.5, at: loop.now)
+            delivery.flush(at: loop.now)
+            #expect(delivery.schedule.isForming)
+        }
+    }
+
+    @Test func nothingIsFormedWhileTheWayOutIsMetered() throws {
+        var spared = settings
+        spared.metered = .hold
+        spared.meteredInterfaces = ["lo"]
+        try bench(spared) { loop, delivery, _ in
+            delivery.linksChanged(at: loop.now)
+            for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
+            delivery.flush(at: loop.now)
+            #expect(!delivery.schedule.isForming && delivery.isShutDown)
+            #expect(delivery.link.holdReason?.contains("lo") == true)
         }
     }
 }
