@@ -16,14 +16,14 @@ extension EndpointConfig {
     ///   - allowsPlaintext: secrets may go over plain http to another machine.
     ///   - vars: `[endpoint.vars]`, which what a profile suggests for `auth` and `sign` may name.
     mutating func readRequest(_ table: TableReader, allowsPlaintext: Bool, vars: [String: String] = [:]) {
+        table.read(
+            "signing_clock", into: &signingClock, as: .word(SigningClock.allCases.map { ($0.rawValue, $0) }))
         let named = Self.secrets(table.table("secrets"))
         for secret in named.values { secrets[secret.name] = secret.reference }
         let context = CredentialContext(named: named, vars: vars, allowsPlaintext: allowsPlaintext)
         if let auth = suggestion("auth", table, context) { readAuth(auth, context) }
         if let sign = suggestion("sign", table, context) { readSign(sign, context) }
         readTLS(table.table("tls"))
-        table.read(
-            "signing_clock", into: &signingClock, as: .word(SigningClock.allCases.map { ($0.rawValue, $0) }))
         if sign != nil {
             if settings.gzip, table.has("compress") {
                 table.report("compress", "found it together with sign, expected \"none\": the plain body is signed")
@@ -114,7 +114,9 @@ extension ProfileNode {
             case .table(let members):
                 .table(
                     TOMLTable(
-                        entries: members.map { TOMLEntry(key: $0.name, keyPosition: place, node: $0.node.asTOML(place)) }))
+                        entries: members.map {
+                            TOMLEntry(key: $0.name, keyPosition: place, node: $0.node.asTOML(place))
+                        }))
             }
         return TOMLNode(value: value, position: place)
     }
