@@ -24,12 +24,7 @@ import Testing
             set { metadata[key] = newValue }
         }
 
-        func log(
-            level: Logger.Level, message: Logger.Message, metadata: Logger.Metadata?, source: String, file: String,
-            function: String, line: UInt
-        ) {
-            kept.lines.withLock { $0.append("\(message)") }
-        }
+        func log(event: LogEvent) { kept.lines.withLock { $0.append("\(event.message)") } }
     }
 
     @Test func anAlarmSumsUp() throws {
