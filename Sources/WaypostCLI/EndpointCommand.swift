@@ -14,7 +14,9 @@ struct Endpoint: ParsableCommand {
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "State of each endpoint, and what to do about it.",
-            discussion: "Exit status: 0 all is well, 1 an endpoint needs a look. Without a daemon it tells what the queue knows.")
+            discussion:
+                "Exit status: 0 all is well, 1 an endpoint needs a look. Without a daemon it tells what the queue knows."
+        )
 
         @OptionGroup var daemon: DaemonOptions
 

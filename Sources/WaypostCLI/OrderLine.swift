@@ -60,7 +60,9 @@ struct OrderAnswer: Decodable {
 
     /// `3 rows (seq 7 to 9)`
     var words: String {
-        let range = firstSeq.flatMap { first in lastSeq.map { first == $0 ? " (seq \(first))" : " (seq \(first) to \($0))" } }
+        let range = firstSeq.flatMap { first in
+            lastSeq.map { first == $0 ? " (seq \(first))" : " (seq \(first) to \($0))" }
+        }
         return count + (range ?? "")
     }
 }

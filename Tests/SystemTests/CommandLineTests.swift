@@ -39,7 +39,9 @@ import Testing
         let call = try Call([])
         #expect(call.status == 0)
         #expect(call.output == (try Call(["--help"]).output))
-        for command in ["run", "replay", "decode", "check", "queue", "status", "pace", "engine", "subscriber", "endpoint", "flush"] {
+        for command in [
+            "run", "replay", "decode", "check", "queue", "status", "pace", "engine", "subscriber", "endpoint", "flush",
+        ] {
             #expect(call.output.contains("\n  \(command) "), "\(command)")
         }
     }
@@ -53,7 +55,8 @@ import Testing
         (["queue", "show"], ["--config", "--path"]),
         (["queue", "list"], ["--config", "--path", "--count", "--newest", "JSON Lines"]),
         (["status"], ["--config", "--socket", "--json", "no daemon"]),
-        (["endpoint"], ["list", "bind", "resume", "drop"]), (["endpoint", "bind"], ["<name>", "--force", "on_collision"]),
+        (["endpoint"], ["list", "bind", "resume", "drop"]),
+        (["endpoint", "bind"], ["<name>", "--force", "on_collision"]),
         (["flush"], ["--commit", "--panic", "no daemon"]),
         (["pace"], ["moving", "stationary", "auto", "--config", "--socket"]),
         (["engine"], ["set", "clear", "constant"]),
@@ -75,6 +78,7 @@ import Testing
             ["run"], ["replay"], ["decode"], ["check"], ["queue", "show"], ["queue", "list"], ["status"], ["pace"],
             ["engine", "set"], ["engine", "clear"], ["subscriber", "add"], ["subscriber", "remove"],
             ["odometer", "set"], ["endpoint", "list"], ["endpoint", "bind"], ["endpoint", "resume"], ["flush"],
+            ["quarantine", "list"], ["quarantine", "retry"], ["quarantine", "export"], ["quarantine", "drop"],
         ] {
             #expect(manual.contains(".B waypost \(command[0])\n") && manual.contains(".SS \(command[0])\n"))
             for option in try Call(command + ["--help"]).output.matches(of: /--[a-z-]+/) {
@@ -103,6 +107,8 @@ import Testing
         (["engine", "clear", "--socket", "/nowhere/control.sock"], 2),
         (["subscriber", "remove", "x", "--socket", "/nowhere/control.sock"], 2),
         (["flush", "--commit", "--socket", "/nowhere/control.sock"], 2), (["endpoint", "bind"], 64),
+        (["quarantine", "drop"], 64), (["quarantine", "retry", "--id", "1", "--all"], 64),
+        (["quarantine", "list", "--path", "/nowhere/outbox.db"], 66),
     ]
 
     @Test(arguments: failures)

@@ -27,7 +27,7 @@ import Testing
     @Test func flushSendsWhatWaitsForItsWindowAndSaysWhatCameOfIt() throws {
         try rig.startCollector()
         try rig.configure(
-            source: source, outbox: "commit_window = \"1h\"", endpoint: "batch_window = \"1h\"\nbatch_size = 10000")
+            source: source, outbox: "commit_window = \"1h\"", endpoint: "batch_window = \"1h\"\nbatch_size = 100")
         let daemon = try rig.startDaemon()
         try waitUntilRead()
         let flush = try call("flush")
@@ -83,7 +83,7 @@ import Testing
 
     @Test func anEndpointThatWasToldToStopGoesOnAfterResume() throws {
         try rig.startCollector(["--answer", "410", "--first", "1"])
-        try rig.configure(source: source, endpoint: "batch_size = 10000\nbatch_window = \"100ms\"")
+        try rig.configure(source: source, endpoint: "batch_size = 100\nbatch_window = \"100ms\"")
         let daemon = try rig.startDaemon()
         try daemon.waitFor("stopped (gone)")
         let list = try call("endpoint list")
@@ -100,7 +100,7 @@ import Testing
 
     @Test func aStopEndsWithoutADaemonToo() throws {
         try rig.startCollector(["--answer", "410", "--first", "1"])
-        try rig.configure(source: source, endpoint: "batch_size = 10000\nbatch_window = \"100ms\"")
+        try rig.configure(source: source, endpoint: "batch_size = 100\nbatch_window = \"100ms\"")
         let daemon = try rig.startDaemon()
         try daemon.waitFor("stopped (gone)")
         try waitUntilRead()
@@ -139,6 +139,76 @@ import Testing
         #expect(daemon.isRunning)
     }
 
+    /// The drive waits for a device of the name "rig", and is then told to be another one.
+    private func rename() throws {
+        try rig.configure(source: source, endpoint: "batch_window = \"1h\"\nbatch_size = 100\ndevice = \"first\"")
+        let daemon = try rig.startDaemon()
+        try waitUntilRead()
+        #expect(try call("flush --commit").status == 0)
+        daemon.kill(SIGKILL)
+        try rig.reconfigure("\"first\"", to: "\"second\"")
+        try rig.startCollector()
+        try rig.reconfigure("127.0.0.1:9\"", to: "127.0.0.1:\(rig.port)\"")
+    }
+
+    @Test func rowsOfAnotherDeviceGoOutUnderTheNewNameByForce() throws {
+        try rename()
+        let daemon = try rig.startDaemon()
+        try daemon.waitFor("started")
+        let list = try call("endpoint list")
+        #expect(list.status == 1 && list.text.contains("main: rebind") && list.text.contains("endpoint bind main"))
+        let refused = try call("endpoint bind main")
+        #expect(refused.status == 1 && refused.text.contains("locations of another device"), "\(refused.text)")
+        #expect(try rig.received().isEmpty)
+        let bound = try call("endpoint bind main --force")
+        #expect(bound.status == 0 && bound.text.hasPrefix("main: bound, "), "\(bound.text)")
+        #expect(try call("flush").status == 0)
+        #expect(try rig.received().map(\.seq) == Array(1...724))
+        #expect(daemon.isRunning)
+    }
+
+    @Test func rowsOfAnotherDeviceAreGivenUpWithoutADaemon() throws {
+        try rename()
+        let dropped = try call("endpoint drop main")
+        #expect(dropped.status == 0 && dropped.text.hasPrefix("main: dropped, "), "\(dropped.text)")
+        #expect(try call("endpoint list").text.hasPrefix("main: active, 0 waiting"))
+        let daemon = try rig.startDaemon()
+        try daemon.waitFor("started")
+        #expect(try rig.received().isEmpty)
+    }
+
+    @Test func quarantinedRowsAreListedExportedRetriedAndDropped() throws {
+        try rename()
+        try rig.reconfigure("device = ", to: "on_collision = \"quarantine\"\ndevice = ")
+        #expect(try call("endpoint bind main --force").status == 0)
+        let list = try call("quarantine list")
+        let lines = list.text.split(separator: "\n")
+        #expect(list.status == 0 && lines.count == 724, "\(list.text.prefix(300))")
+        #expect(lines.last?.contains("main  seq 724  2026-03-02T07:29:47.000Z  rebound, sent ") == true)
+        let file = rig.path("rows.jsonl")
+        #expect(try call("quarantine export \(file)").status == 0)
+        #expect(try call("quarantine export \(file)").status == 73)
+        let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        let rows = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").map {
+            try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+        }
+        #expect(rows.compactMap { ($0["record"] as? [String: Any])?["seq"] as? Int }.last == 724)
+        #expect(rows.allSatisfy { $0["endpoint"] as? String == "main" && $0["reason"] as? String == "rebound" })
+        let (first, last) = try (#require(rows.first?["id"] as? Int), #require(rows.last?["id"] as? Int))
+        #expect(try call("quarantine drop --id \(first)").text == "deleted: 1 row\n")
+        #expect(try call("quarantine drop").status == 64)
+        let daemon = try rig.startDaemon()
+        try daemon.waitFor("started")
+        #expect(try call("quarantine retry --endpoint main --id \(last)").text == "to be sent again: 1 row\n")
+        let flush = try call("flush")
+        #expect(flush.status == 0, "\(flush.text)")
+        #expect(try rig.received().map(\.seq).last == 724)
+        #expect(try call("quarantine drop --all").text == "deleted: \(lines.count - 2) rows\n")
+        #expect(try call("quarantine list").text.isEmpty)
+        #expect(daemon.isRunning)
+    }
+
     // What costs money
 
     @Test func nothingIsSentOverAMeteredInterfaceThatIsToBeSpared() throws {
@@ -159,7 +229,7 @@ import Testing
     @Test func eventsGoOverAMeteredInterfaceWithWhatWaitsBeforeThem() throws {
         try rig.startCollector()
         try rig.configure(
-            source: source,
+            source: source.replacingOccurrences(of: "\"max\"", with: "300.0"), outbox: "commit_window = \"100ms\"",
             endpoint: "batch_window = \"1s\"\nmetered = \"events-only\"\nmetered_interfaces = [\"lo\"]")
         let daemon = try rig.startDaemon()
         try waitUntilRead()

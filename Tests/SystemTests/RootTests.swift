@@ -50,6 +50,57 @@ import Testing
         #expect(try later.exitStatus(within: 60) == 0)
     }
 
+    /// A network of its own, in which `wwan0` is the only way out, and `eth7` may become another.
+    private final class Network {
+        let name = "waypost-\(UUID().uuidString.prefix(8))"
+        private let rig: Rig
+
+        init(_ rig: Rig) throws {
+            self.rig = rig
+            try run("ip netns add \(name)")
+            try run("\(inside) ip link set lo up")
+            try connect("wwan0", "10.99.0.2/24")
+        }
+
+        var inside: String { "ip netns exec \(name)" }
+
+        func connect(_ interface: String, _ address: String) throws {
+            try run("\(inside) ip link add \(interface) type veth peer name \(interface)-far")
+            try run("\(inside) ip addr add \(address) dev \(interface)")
+            try run("\(inside) ip link set \(interface) up; \(inside) ip link set \(interface)-far up")
+        }
+
+        func run(_ line: String) throws {
+            let shell = try RunningProgram(shell: line, in: rig.directory)
+            guard try shell.exitStatus(within: 10) == 0 else { throw RunningProgram.Unfinished(text: shell.text) }
+        }
+
+        deinit { try? run("ip netns del \(name)") }
+    }
+
+    @Test func aMeteredLinkHoldsUntilTheKernelTellsOfAnotherWay() throws {
+        let rig = try Rig()
+        let network = try Network(rig)
+        try rig.configure(
+            source: "kind = \"file\"\npath = \"\(drive)\"\nfollow = true\nplayback = \"max\"",
+            endpoint: "batch_window = \"100ms\"\ntimeout = \"2s\"\nmetered = \"hold\"")
+        try rig.reconfigure("127.0.0.1:9", to: "10.99.0.1:9")
+        let daemon = try RunningProgram(
+            shell: "exec \(network.inside) $waypost run --config \(rig.path("waypost.toml"))", in: rig.directory)
+        let held = try rig.waitFor("motion", "kept") { $0 as? Int ?? 0 >= 724 }
+        let endpoint = try #require((held.report["endpoints"] as? [[String: Any]])?.first)
+        #expect(endpoint["interface"] as? String == "wwan0" && endpoint["requests"] as? Int == 0, "\(endpoint)")
+        #expect("\(endpoint["held"] ?? "")".contains("wwan0"))
+        // Nothing asks again and again: what wakes it is the message of the kernel.
+        try network.connect("eth7", "10.99.0.3/32")
+        try network.run("\(network.inside) ip route add 10.99.0.1/32 dev eth7")
+        try daemon.waitFor("no longer metered")
+        try network.run("\(network.inside) ip link set eth7 down")
+        try daemon.waitFor("leads over wwan0, which is metered", within: 20)
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+    }
+
     @Test func aDiskThatIsFullForAWhileCostsNothing() throws {
         let rig = try Rig()
         let disk = try SmallDisk(rig)

@@ -413,7 +413,8 @@ extension Agent {
         default:
             throw ControlError(
                 "unknown-verb", "unknown verb \"\(request.do)\"",
-                hint: "this version knows: status, endpoint, quarantine, flush, pace, engine, subscriber, boost, refresh, "
+                hint:
+                    "this version knows: status, endpoint, quarantine, flush, pace, engine, subscriber, boost, refresh, "
                     + "movement, power, odometer")
         }
     }

@@ -54,7 +54,8 @@ extension EndpointDelivery {
         histories = [:]
         collisionHandledAt = nil
         schedule.emptied()
-        schedule.waitingCorrected(to: depth.waiting + inMemory)
+        // Batches that are still there are handed out again when one is asked for.
+        schedule.waitingCorrected(to: depth.waiting + depth.inFlight + inMemory)
         schedule.stateChanged(to: depth.state, at: now)
         lastProblem = nil
         changed()

@@ -32,12 +32,16 @@ import Testing
         func fail(_ failure: TransportFailure) { completions.removeFirst()(UplinkOutcome(.failed(failure))) }
 
         /// The rows of the newest request.
-        var batchID: String? { requests.last?.headers.first { $0.name == "Idempotency-Key" }?.value }
+        var rows: [String] {
+            guard case .array(let records) = requests.last.flatMap({ JSONReader.read($0.body) }) else { return [] }
+            return records.compactMap { $0.value(at: ["seq"])?.text }
+        }
 
         func close() {}
     }
 
-    private let settings = EndpointSettings(name: "main", baseURL: "http://127.0.0.1:9", device: "d", batchSize: 5,
+    private let settings = EndpointSettings(
+        name: "main", baseURL: "http://127.0.0.1:9", device: "d", batchSize: 5,
         profile: Profile(response: .waypost))
 
     private func location(_ number: Int, event: LocationEvent = .none) -> Location {
@@ -100,7 +104,7 @@ import Testing
                 CommitReply(lastSeq: 5, formed: [batch(1...5)], depths: [depth(waiting: 0, inFlight: 5)], rows: 5),
                 [FormRequest(endpoint: "main", limit: 5, sentMs: nil)], at: loop.now)
             #expect(uplink.requests.count == 1)
-            #expect(uplink.requests.first?.headers.last?.value == "\"7f3a91c2-main-1-5\"")
+            #expect(uplink.rows == ["1", "2", "3", "4", "5"])
             #expect(delivery.waiting == 5)
         }
     }
@@ -164,14 +168,14 @@ import Testing
             uplink.answer(400, "no")
             #expect(delivery.schedule.bisects == 1)
             form([batch(1...3), batch(4...5)], delivery, at: loop.now)
-            #expect(uplink.batchID == "\"7f3a91c2-main-1-3\"")
+            #expect(uplink.rows == ["1", "2", "3"])
             uplink.answer(200)
-            #expect(uplink.batchID == "\"7f3a91c2-main-4-5\"")
+            #expect(uplink.rows == ["4", "5"])
             uplink.answer(422)
             form([batch(4...4), batch(5...5)], delivery, at: loop.now)
             uplink.answer(400)
             #expect(delivery.counters.quarantined == 1)
-            #expect(uplink.batchID == "\"7f3a91c2-main-5-5\"")
+            #expect(uplink.rows == ["5"])
             uplink.answer(200)
             #expect(delivery.waiting == 0)
             #expect(delivery.counters.accepted == 4)
@@ -237,9 +241,9 @@ import Testing
             first.outbox = [0x7F, 0x3A, 0x91, 0xC2]
             first.newest = batch(9...9).rows[0]
             form([first], waiting: 4, delivery, at: loop.now)
-            #expect(uplink.batchID == "\"7f3a91c2-main-9-9-preview\"")
+            #expect(uplink.rows == ["9"])
             uplink.answer(200)
-            #expect(uplink.batchID == "\"7f3a91c2-main-1-5\"")
+            #expect(uplink.rows == ["1", "2", "3", "4", "5"])
             #expect(delivery.waiting == 9)
             #expect(delivery.counters.previewSent == 1)
         }
@@ -272,6 +276,66 @@ import Testing
             #expect(delivery.schedule.state == .paused(reason: "redirected"))
             #expect(delivery.lastProblem?.contains("portal.example") ?? false)
             #expect(!(delivery.lastProblem?.contains("secret") ?? true))
+        }
+    }
+
+    // The company of other endpoints, and the way out.
+
+    @Test func joinsAnotherEndpointInTheSecondHalfOfItsWindow() throws {
+        try bench { loop, delivery, _ in
+            delivery.recorded(location(1), at: loop.now)
+            delivery.step(at: loop.now)
+            delivery.mayJoin(at: loop.now + .seconds(29))
+            #expect(!delivery.schedule.isForming)
+            delivery.mayJoin(at: loop.now + .seconds(30))
+            #expect(delivery.schedule.isForming)
+        }
+    }
+
+    @Test func aRetryIsNotBroughtForwardByAnotherEndpoint() throws {
+        try bench { loop, delivery, uplink in
+            for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
+            delivery.step(at: loop.now)
+            delivery.committed(
+                CommitReply(lastSeq: 5, formed: [batch(1...5)], depths: [depth(waiting: 0, inFlight: 5)], rows: 5),
+                [FormRequest(endpoint: "main", limit: 5, sentMs: nil)], at: loop.now)
+            uplink.answer(503)
+            delivery.mayJoin(at: loop.now)
+            #expect(uplink.requests.count == 1)
+            #expect(delivery.schedule.nextAttemptAt.map { $0 > loop.now } == true)
+        }
+    }
+
+    @Test func aBacklogWaitsAMomentAfterTheHostStarted() throws {
+        try bench { loop, delivery, _ in
+            for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
+            delivery.startedWithHost(jitter: 0.5, at: loop.now)
+            delivery.step(at: loop.now)
+            #expect(!delivery.schedule.isForming && !delivery.maySend(at: loop.now))
+            delivery.step(at: loop.now + .seconds(30))
+            #expect(delivery.schedule.isForming)
+        }
+    }
+
+    @Test func aFlushDoesNotWaitForTheStartOfTheHost() throws {
+        try bench { loop, delivery, _ in
+            for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
+            delivery.startedWithHost(jitter: 0.5, at: loop.now)
+            delivery.flush(at: loop.now)
+            #expect(delivery.schedule.isForming)
+        }
+    }
+
+    @Test func nothingIsFormedWhileTheWayOutIsMetered() throws {
+        var spared = settings
+        spared.metered = .hold
+        spared.meteredInterfaces = ["lo"]
+        try bench(spared) { loop, delivery, _ in
+            delivery.linksChanged(at: loop.now)
+            for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
+            delivery.flush(at: loop.now)
+            #expect(!delivery.schedule.isForming && delivery.isShutDown)
+            #expect(delivery.link.holdReason?.contains("lo") == true)
         }
     }
 }
