@@ -17,7 +17,9 @@ final class PollLoop {
     init(_ settings: HTTPUplink.Settings = .init(version: "1.2.3"), isClockTrusted: Bool = true) throws {
         let interests = Interests()
         self.interests = interests
-        uplink = try HTTPUplink(settings: settings, isClockTrusted: { isClockTrusted }) { interests.byDescriptor[$0] = $1 }
+        uplink = try HTTPUplink(settings: settings, isClockTrusted: { isClockTrusted }) {
+            interests.byDescriptor[$0] = $1
+        }
     }
 
     /// Apart from the loop, since the uplink forgets its descriptors even while the loop is being freed.

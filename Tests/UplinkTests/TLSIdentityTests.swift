@@ -37,7 +37,8 @@ import Testing
             let one = try TLSServer.identity("one", in: directory)
             let two = try TLSServer.identity("two", in: directory)
             let both = directory.appending(path: "both.pem")
-            try (Data(contentsOf: URL(fileURLWithPath: one.certificate))
+            try
+                (Data(contentsOf: URL(fileURLWithPath: one.certificate))
                 + Data(contentsOf: URL(fileURLWithPath: two.certificate))).write(to: both)
             let server = try TLSServer(
                 name: "IP:127.0.0.1", options: ["-verify", "1", "-CAfile", both.path, "-verify_return_error"])

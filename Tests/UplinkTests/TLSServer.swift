@@ -71,7 +71,8 @@ final class TLSServer {
     /// A certificate for a client, and its key, in files beside those of the server.
     static func identity(_ name: String, in directory: URL) throws -> (certificate: String, key: String) {
         let paths = (
-            certificate: directory.appending(path: "\(name).pem").path, key: directory.appending(path: "\(name).key").path
+            certificate: directory.appending(path: "\(name).pem").path,
+            key: directory.appending(path: "\(name).key").path
         )
         try openssl([
             "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", paths.key,

@@ -51,7 +51,8 @@ extension EndpointConfig {
         for key in kind.needed where !table.has(key) {
             table.report(key, "found nothing, expected it with kind = \"\(kind.rawValue)\"")
         }
-        for key in AuthKind.allCases.flatMap({ $0.needed + $0.optional }) where table.has(key) && !allowed.contains(key) {
+        for key in AuthKind.allCases.flatMap({ $0.needed + $0.optional }) where table.has(key) && !allowed.contains(key)
+        {
             let expected = allowed.isEmpty ? "nothing else" : allowed.joined(separator: " and ")
             table.report(key, "found with kind = \"\(kind.rawValue)\", expected \(expected)")
         }

@@ -22,8 +22,6 @@ extension EndpointConfig {
         if let auth = suggestion("auth", table, context) { readAuth(auth, context) }
         if let sign = suggestion("sign", table, context) { readSign(sign, context) }
         readTLS(table.table("tls"))
-        table.read(
-            "signing_clock", into: &signingClock, as: .word(SigningClock.allCases.map { ($0.rawValue, $0) }))
         if sign != nil {
             if settings.gzip, table.has("compress") {
                 table.report("compress", "found it together with sign, expected \"none\": the plain body is signed")
@@ -114,7 +112,9 @@ extension ProfileNode {
             case .table(let members):
                 .table(
                     TOMLTable(
-                        entries: members.map { TOMLEntry(key: $0.name, keyPosition: place, node: $0.node.asTOML(place)) }))
+                        entries: members.map {
+                            TOMLEntry(key: $0.name, keyPosition: place, node: $0.node.asTOML(place))
+                        }))
             }
         return TOMLNode(value: value, position: place)
     }

@@ -53,7 +53,8 @@ extension EndpointConfig {
             for named in list where named.value.map({ StandardWebhooks.key($0) == nil }) ?? false {
                 table.report(
                     "secret",
-                    "found \(named.reference.words) with another content, expected whsec_ and the base64 of 24 to 64 bytes")
+                    "found \(named.reference.words) with another content, expected whsec_ and the base64 of 24 to 64 bytes"
+                )
             }
             sign = .standardWebhooks(secrets: list.map(\.name))
         case .gitHub:
@@ -62,7 +63,9 @@ extension EndpointConfig {
             sign = .gitHub(secret: list[0].name)
         case .aws:
             guard let region, let service, let accessKey, let secretKey else { return }
-            if service == "s3" { table.report("service", "found \"s3\", which is signed in another way, expected \"geo\"") }
+            if service == "s3" {
+                table.report("service", "found \"s3\", which is signed in another way, expected \"geo\"")
+            }
             if auth != nil { table.report("scheme", "found it together with auth, expected one Authorization header") }
             sign = .aws(
                 region: region, service: service, accessKey: accessKey.name, secretKey: secretKey.name,

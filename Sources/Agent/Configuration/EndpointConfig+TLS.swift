@@ -32,8 +32,10 @@ extension EndpointConfig {
             switch ClientCertificate.problem(certificate: certificate, key: key) {
             case .noCertificate: table.report("client_cert", "found no certificate in it, expected a PEM file")
             case .noKey:
-                table.report("client_key", "found no key in it, or one with a password, expected a PEM file without one")
-            case .otherKey: table.report("client_key", "found the key of another certificate, expected that of client_cert")
+                table.report(
+                    "client_key", "found no key in it, or one with a password, expected a PEM file without one")
+            case .otherKey:
+                table.report("client_key", "found the key of another certificate, expected that of client_cert")
             case nil: break
             }
         }
@@ -72,7 +74,9 @@ extension ValueForm where Value == [String] {
                 }
                 var pins: [String] = []
                 for element in elements {
-                    guard case .string(let raw) = element.value else { return .mistake(Mistake(position: element.position)) }
+                    guard case .string(let raw) = element.value else {
+                        return .mistake(Mistake(position: element.position))
+                    }
                     let pin = raw.hasPrefix("sha256//") ? String(raw.dropFirst(8)) : raw
                     guard Base64.decode(pin)?.count == 32 else {
                         return .mistake(Mistake(found: raw.asTOML.shortened, position: element.position))

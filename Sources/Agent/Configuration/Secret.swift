@@ -95,7 +95,8 @@ struct Secret: Equatable {
                     expected: "a file that only its owner can read (chmod 600)"))
         }
         guard let bytes = readAll(descriptor, bytesMax: bytesMax) else {
-            return .failure(Mistake(found: "\(name), which cannot be read", expected: "a file of at most \(bytesMax / 1024) KiB"))
+            return .failure(
+                Mistake(found: "\(name), which cannot be read", expected: "a file of at most \(bytesMax / 1024) KiB"))
         }
         return .success(bytes)
     }

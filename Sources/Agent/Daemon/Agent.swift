@@ -238,7 +238,8 @@ public final class Agent {
             case SIGINT: stop("SIGINT", at: now)
             case SIGHUP:
                 for credentials in credentials { credentials.reread() }
-                log.warning("SIGHUP: secrets in files were read anew; a changed configuration takes effect at the next start")
+                log.warning(
+                    "SIGHUP: secrets in files were read anew; a changed configuration takes effect at the next start")
             default: break
             }
         }

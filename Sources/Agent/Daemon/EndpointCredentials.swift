@@ -52,7 +52,9 @@ final class EndpointCredentials {
         self.clock = clock
         variables = environment
         tls = config.tls.map { tls in
-            func path(_ reference: Secret.Reference?) -> String? { reference.flatMap { Secret.path(of: $0, environment) } }
+            func path(_ reference: Secret.Reference?) -> String? {
+                reference.flatMap { Secret.path(of: $0, environment) }
+            }
             return TLSSettings(
                 authorities: path(tls.authorities), certificate: path(tls.certificate), key: path(tls.key),
                 pins: tls.pins)
@@ -178,7 +180,8 @@ extension EndpointCredentials {
             var keys: [[UInt8]] = []
             for name in names {
                 guard let key = StandardWebhooks.key(try secret(name)) else {
-                    throw CredentialProblem(message: "the secret \(name) is not whsec_ and the base64 of 24 to 64 bytes")
+                    throw CredentialProblem(
+                        message: "the secret \(name) is not whsec_ and the base64 of 24 to 64 bytes")
                 }
                 keys.append(key)
             }

@@ -140,13 +140,11 @@ final class EndpointDelivery {
     }
 
     private func send(_ batch: Batch) {
-        let now = loop.now
-        credentials.obtain(at: now) { [unowned self] result in
+        credentials.obtain(at: loop.now) { [unowned self] result in
             let now = loop.now
             do throws(CredentialProblem) {
-                let secrets = try result.get()
+                _ = try result.get()
                 var request = encoder.request(for: batch, gzip: schedule.gzip)
-                _ = secrets
                 try credentials.complete(&request, batchID: batch.id, at: now)
                 counters.requests += 1
                 uplink.send(request) { [unowned self] outcome in finished(outcome, batch) }

@@ -14,7 +14,8 @@ final class LoopedUplink: Uplink {
     init(settings: HTTPUplink.Settings, loop: EventLoop) throws(HTTPUplink.SetupError) {
         let link = Link()
         self.loop = loop
-        http = try HTTPUplink(settings: settings, isClockTrusted: { HostClock.isSynchronised }) { descriptor, interest in
+        http = try HTTPUplink(settings: settings, isClockTrusted: { HostClock.isSynchronised }) {
+            descriptor, interest in
             guard let interest else { return loop.forget(descriptor) }
             // A descriptor that cannot be watched shows as a request that times out; nothing is lost.
             try? loop.watch(descriptor, readable: interest.readable, writable: interest.writable) {

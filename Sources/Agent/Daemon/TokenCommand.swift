@@ -169,7 +169,8 @@ final class TokenCommand {
         let signal = status & 0x7F
         let code = status >> 8 & 0xFF
         if status == 0 { return ended.done(.success(ended.printed)) }
-        ended.done(.failure(.init(message: signal != 0 ? "was ended by signal \(signal)" : "failed with exit status \(code)")))
+        ended.done(
+            .failure(.init(message: signal != 0 ? "was ended by signal \(signal)" : "failed with exit status \(code)")))
     }
 
     private func arm(at now: EventTime) {

@@ -10,10 +10,17 @@ struct TokenReply: Hashable {
     var refreshToken: String?
 
     private struct Document: Decodable {
-        var access_token: String?
-        var expires_in: Number?
-        var refresh_token: String?
+        var accessToken: String?
+        var expiresIn: Number?
+        var refreshToken: String?
         var error: String?
+
+        enum CodingKeys: String, CodingKey {
+            case error
+            case accessToken = "access_token"
+            case expiresIn = "expires_in"
+            case refreshToken = "refresh_token"
+        }
     }
 
     /// Some issuers write numbers in quotes.
@@ -22,7 +29,8 @@ struct TokenReply: Hashable {
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.singleValueContainer()
-            seconds = (try? container.decode(Double.self)) ?? (try? container.decode(String.self)).flatMap { Double($0) }
+            seconds =
+                (try? container.decode(Double.self)) ?? (try? container.decode(String.self)).flatMap { Double($0) }
         }
     }
 
@@ -49,18 +57,18 @@ struct TokenReply: Hashable {
         guard let document = try? JSONDecoder().decode(Document.self, from: Data(bytes)) else {
             throw Problem(message: "gave no JSON of the usual shape")
         }
-        if let error = document.error, document.access_token == nil {
+        if let error = document.error, document.accessToken == nil {
             throw Problem(message: "gave the error \(Self.code(error))")
         }
-        guard let token = Self.token(document.access_token) else {
+        guard let token = Self.token(document.accessToken) else {
             throw Problem(message: "gave no access_token that a header can hold")
         }
         self.token = token
-        if let seconds = document.expires_in?.seconds, seconds.isFinite, seconds > 0 {
+        if let seconds = document.expiresIn?.seconds, seconds.isFinite, seconds > 0 {
             // A year: nothing is gained by believing more.
             lifetime = .seconds(min(seconds, 366 * 86_400))
         }
-        refreshToken = Self.token(document.refresh_token)
+        refreshToken = Self.token(document.refreshToken)
     }
 
     /// `invalid_grant` and its kin; anything else could be a secret that is echoed.

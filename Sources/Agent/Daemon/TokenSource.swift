@@ -55,7 +55,9 @@ final class TokenSource {
         at now: EventTime, _ secrets: [String: String],
         _ done: @escaping (Result<String, CredentialProblem>) -> Void
     ) {
+        let asked = now
         let answer = { [unowned self] (now: EventTime) in
+            let now = max(asked, now)
             if let token, lifetime.isUsable(at: now) { return done(.success(token)) }
             done(.failure(problem ?? CredentialProblem(message: "there is no token")))
         }
@@ -79,7 +81,7 @@ final class TokenSource {
         switch means {
         case .command(let command, let name):
             command.run(at: now) { [unowned self] result in
-                settle(result.flatMap { printed in Result { () throws(TokenReply.Problem) in try TokenReply(printed: printed) } }, name)
+                settle(result.flatMap(Self.reply), name)
             }
         case .issuer(let client, _):
             guard let request = request(client, secrets) else {
@@ -139,6 +141,12 @@ final class TokenSource {
                 .init("Content-Type", "application/x-www-form-urlencoded"), .init("Accept", "application/json"),
             ],
             body: Array(body.utf8), timeout: .seconds(30), tls: tls)
+    }
+
+    private static func reply(_ printed: [UInt8]) -> Result<TokenReply, TokenReply.Problem> {
+        do throws(TokenReply.Problem) { return .success(try TokenReply(printed: printed)) } catch {
+            return .failure(error)
+        }
     }
 
     private static func reply(_ outcome: UplinkOutcome) -> Result<TokenReply, TokenReply.Problem> {

@@ -46,10 +46,10 @@ import Testing
     @Test func givesTheCommandNothingOfTheEnvironmentButTwoNames() throws {
         // The shell itself sets PWD and its kin, so the kernel is asked; $1 shows that nothing splits the argument.
         let requests = try requests(
-            "echo $(tr '\\0' ' ' < /proc/$$/environ | tr ' ' '\\n' | sort | tr '\\n' ' ')$1",
+            "printf '%s+' \"$1\" $(tr '\\0' '\\n' < /proc/$$/environ | sort)",
             environment: ["PATH": "/usr/bin:/bin", "CREDENTIALS_DIRECTORY": "/c", "HOME": "/root", "KEY": "k"])
         #expect(
-            try requests.headers() == ["Authorization: Bearer CREDENTIALS_DIRECTORY=/c PATH=/usr/bin:/bintwo words"])
+            try requests.headers() == ["Authorization: Bearer two words+CREDENTIALS_DIRECTORY=/c+PATH=/usr/bin:/bin+"])
     }
 
     @Test(
