@@ -152,8 +152,6 @@ extension EndpointSettings {
             suggested: profile,
             note: delivery == .latest ? "with delivery = \"latest\"" : nil)
         table.read("fresh_head", into: &freshHead, as: .flag, suggested: profile)
-        table.read("metered_interfaces", into: &meteredInterfaces, as: .texts("names of interfaces such as \"wwan*\""))
-        table.read("metered", into: &metered, as: .word(Metered.allCases.map { ($0.rawValue, $0) }))
         table.read(
             "on_collision", into: &onCollision, as: .word(OnCollision.allCases.map { ($0.rawValue, $0) }),
             alias: .init("shouldClearLocalDataWhenCollision", .clearsOnCollision, in: vendor))

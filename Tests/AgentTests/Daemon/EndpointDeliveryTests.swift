@@ -40,7 +40,8 @@ import Testing
         func close() {}
     }
 
-    private let settings = EndpointSettings(name: "main", baseURL: "http://127.0.0.1:9", device: "d", batchSize: 5,
+    private let settings = EndpointSettings(
+        name: "main", baseURL: "http://127.0.0.1:9", device: "d", batchSize: 5,
         profile: Profile(response: .waypost))
 
     private func location(_ number: Int, event: LocationEvent = .none) -> Location {
