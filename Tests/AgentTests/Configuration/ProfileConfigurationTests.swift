@@ -92,7 +92,7 @@ import Testing
                 "[profile.mine]\nrecord = { v = \"$speed_mp\" }",
                 "w.toml:8:16: profile.mine.record.v: found "
             ),
-            ("[profile.mine]\nrecrd = { v = \"$lat\" }", "w.toml:8:"),
+            ("[profile.mine]\nrecrd = { v = \"$lat\" }\nrecord = { v = \"$lat\" }", "w.toml:8:1: profile.mine.recrd: "),
             ("[profile.mine]\nextends = \"waypots\"", "w.toml:8:11: profile.mine.extends: found \"waypots\", expected"),
             (
                 "[profile.mine]\nextends = \"mine\"",
@@ -100,10 +100,13 @@ import Testing
             ),
             ("[profile.mine]\nrecord = { t = 2024-01-01 }", "w.toml:8:"),
             (
-                "[profile.mine]\nheaders = { Authorization = \"Bearer hunter2\" }",
+                "[profile.mine]\nheaders = { Authorization = \"Bearer hunter2\" }\nrecord = { v = \"$lat\" }",
                 "w.toml:8:29: profile.mine.headers.Authorization: found a literal, expected a reference: \"${secret.NAME}\""
             ),
-            ("[profile.mine]\nbatch_window = \"5k\"", "w.toml:8:16: profile.mine.batch_window: found \"5k\", expected"),
+            (
+                "[profile.mine]\nbatch_window = \"5k\"\nrecord = { v = \"$lat\" }",
+                "w.toml:8:16: profile.mine.batch_window: found \"5k\", expected"
+            ),
         ])
     func mistakeInAnOwnProfileIsToldWithItsPlace(text: String, problem: String) {
         let found = problems(endpoint("profile = \"mine\"\n\(text)"))
