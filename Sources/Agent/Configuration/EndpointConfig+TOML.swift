@@ -162,30 +162,6 @@ extension ValueForm where Value == Bool {
     fileprivate static var compression: ValueForm { .word([("gzip", true), ("none", false)]) }
 }
 
-extension ValueForm where Value == [String] {
-    /// - Parameter expected: of the whole list.
-    static func texts(_ expected: String) -> ValueForm {
-        let form = ValueForm<String>.text()
-        return ValueForm(
-            expected: expected,
-            read: { node, environment in
-                guard case .array(let elements) = node.value else { return .mistake(Mistake()) }
-                var texts: [String] = []
-                for element in elements {
-                    switch form.read(element, environment) {
-                    case .value(let text): texts.append(text)
-                    case .mistake(var mistake):
-                        mistake.found = mistake.found ?? element.description
-                        mistake.position = mistake.position ?? element.position
-                        return .mistake(mistake)
-                    }
-                }
-                return .value(texts)
-            },
-            render: { "[" + $0.map(form.render).joined(separator: ", ") + "]" })
-    }
-}
-
 extension ValueForm where Value == EndpointSettings.OnCollision {
     fileprivate static var clearsOnCollision: ValueForm {
         ValueForm<Bool>.flag.map(to: { $0 ? .clear : .keep }, from: { $0 == .clear })

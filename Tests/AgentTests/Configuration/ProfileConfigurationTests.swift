@@ -78,7 +78,7 @@ import Testing
             ),
             (
                 "metered_interfaces = [\"wwan*\", 3]",
-                "w.toml:6:32: endpoint.metered_interfaces: found 3, expected names of interfaces such as \"wwan*\""
+                "w.toml:6:32: endpoint.metered_interfaces: found 3, expected the name of an interface, in which * stands for anything"
             ),
         ])
     func mistakeIsToldWhereItCanBeMended(text: String, problem: String) {
