@@ -189,7 +189,8 @@ extension ProfileReport {
             endpoint: subject.settings.name, id: "", rows: rows, sentMs: waiting.sentMs, outbox: waiting.outbox)
         batch.id = "\(batch.outboxName)-\(subject.settings.name)-\(first.seq)-\(last.seq)"
         return text(
-            of: subject.settings.request(for: batch, in: RenderContext(identify: RecordID.make, isMasked: true)), subject)
+            of: subject.settings.request(for: batch, in: RenderContext(identify: RecordID.make, isMasked: true)),
+            subject)
     }
 
     private static func text(of request: UplinkRequest, _ subject: Subject) -> [String] {

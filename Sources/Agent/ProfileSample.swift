@@ -29,7 +29,8 @@ public enum ProfileSample: String, CaseIterable, Sendable {
     public var rows: [QueuedLocation] {
         switch self {
         case .full: return [Self.first]
-        case .bare: return [Self.bare(seq: 1041, ms: 1_700_000_000_123, latitudeE7: 525_200_066, longitudeE7: 134_049_540)]
+        case .bare:
+            return [Self.bare(seq: 1041, ms: 1_700_000_000_123, latitudeE7: 525_200_066, longitudeE7: 134_049_540)]
         case .eventEnter:
             var row = Self.first
             row.location.event = .geofence

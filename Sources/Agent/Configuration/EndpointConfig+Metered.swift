@@ -22,6 +22,7 @@ extension ValueForm where Value == [String] {
                     else {
                         return .mistake(
                             Mistake(
+                                found: element.description,
                                 expected: "the name of an interface, in which * stands for anything",
                                 position: element.position))
                     }

@@ -14,7 +14,8 @@ extension ProfileSuggestions {
             if name == "waypost" || name == "waypost-verbose" {
                 name = "waypost-verbose"
             } else {
-                table.report("verbose", "found true with the profile \(name.asTOML), expected it with \"waypost\" alone")
+                table.report(
+                    "verbose", "found true with the profile \(name.asTOML), expected it with \"waypost\" alone")
             }
         }
         switch profiles.resolve(name) {

@@ -16,8 +16,6 @@ extension EndpointConfig {
     ///   - allowsPlaintext: secrets may go over plain http to another machine.
     ///   - vars: `[endpoint.vars]`, which what a profile suggests for `auth` and `sign` may name.
     mutating func readRequest(_ table: TableReader, allowsPlaintext: Bool, vars: [String: String] = [:]) {
-        table.read(
-            "signing_clock", into: &signingClock, as: .word(SigningClock.allCases.map { ($0.rawValue, $0) }))
         let named = Self.secrets(table.table("secrets"))
         for secret in named.values { secrets[secret.name] = secret.reference }
         let context = CredentialContext(named: named, vars: vars, allowsPlaintext: allowsPlaintext)

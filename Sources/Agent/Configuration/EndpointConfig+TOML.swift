@@ -7,15 +7,20 @@ extension EndpointConfig {
         _ tables: [(own: TableReader, vendor: TableReader)], device: String, profiles: ProfileShelf
     ) -> [EndpointConfig] {
         var endpoints: [EndpointConfig] = []
+        var read: [(name: String, primary: String?, table: TableReader)] = []
         for (table, vendor) in tables {
             let name = Self.name(table, isOnly: tables.count == 1)
-            let endpoint = EndpointConfig(reading: table, vendor: vendor, name: name, device: device, profiles: profiles)
+            let endpoint = EndpointConfig(
+                reading: table, vendor: vendor, name: name, device: device, profiles: profiles)
             if let name, endpoints.contains(where: { $0.settings.name == name }) {
                 table.report("name", "found \(name.asTOML) again, expected a name that no other endpoint has")
             }
-            if let endpoint { endpoints.append(endpoint) }
+            if let endpoint {
+                endpoints.append(endpoint)
+                read.append((endpoint.settings.name, endpoint.settings.backupFor, table))
+            }
         }
-        judgeSpares(endpoints, tables.map(\.own))
+        judgeSpares(read)
         return endpoints
     }
 
@@ -52,6 +57,8 @@ extension EndpointConfig {
 
         self.init(settings: settings)
         profileTree = profile.tree
+        table.read(
+            "signing_clock", into: &signingClock, as: .word(SigningClock.allCases.map { ($0.rawValue, $0) }))
         let own = readHeaders(table.table("headers"), hasAuth: table.has("auth"))
         let vars = readVars(table.table("vars"), profile, table)
         readRequest(table, allowsPlaintext: allowsPlaintext, vars: vars)
@@ -70,20 +77,19 @@ extension EndpointConfig {
     }
 
     /// A spare stands in for an endpoint that has a cursor of its own.
-    private static func judgeSpares(_ endpoints: [EndpointConfig], _ tables: [TableReader]) {
-        for endpoint in endpoints {
-            guard let primary = endpoint.settings.backupFor,
-                let table = tables.first(where: { $0.holds(name: endpoint.settings.name) })
-            else { continue }
-            let others = endpoints.map(\.settings).filter { $0.name != endpoint.settings.name }
-            guard let found = others.first(where: { $0.name == primary }) else {
-                let hint =
-                    nearest(primary, in: others.map(\.name)).map { " (did you mean \($0.asTOML)?)" } ?? ""
-                let what = primary == endpoint.settings.name ? "its own name" : primary.asTOML
-                table.report("backup_for", "found \(what), expected the name of another endpoint\(hint)")
+    private static func judgeSpares(_ endpoints: [(name: String, primary: String?, table: TableReader)]) {
+        for (name, primary, table) in endpoints {
+            guard let primary else { continue }
+            guard primary != name, let found = endpoints.first(where: { $0.name == primary }) else {
+                let others = endpoints.map(\.name).filter { $0 != name }
+                let hint = primary == name ? nil : nearest(primary, in: others)
+                table.report(
+                    "backup_for",
+                    "found \(primary == name ? "its own name" : primary.asTOML), expected the name of another endpoint"
+                        + (hint.map { " (did you mean \($0.asTOML)?)" } ?? ""))
                 continue
             }
-            if let further = found.backupFor {
+            if let further = found.primary {
                 table.report(
                     "backup_for",
                     "found \(primary.asTOML), which is itself the spare of \(further.asTOML), expected an endpoint that "
@@ -91,10 +97,6 @@ extension EndpointConfig {
             }
         }
     }
-}
-
-extension TableReader {
-    fileprivate func holds(name: String) -> Bool { writtenText("name") == name }
 }
 
 extension EndpointSettings {
@@ -120,7 +122,8 @@ extension EndpointSettings {
             let holder = table.has("batch_size") ? table : vendor
             holder.warn(
                 table.has("batch_size") ? "batch_size" : "dataUploadingBatchSize",
-                "found more than the \(most) locations that the profile \(profile.name) puts into a request: \(most) it is")
+                "found more than the \(most) locations that the profile \(profile.name) puts into a request: \(most) it is"
+            )
         }
         table.read(
             "batch_window", into: &batchWindow, as: .duration(.between(0, 86_400)),
@@ -149,8 +152,6 @@ extension EndpointSettings {
             suggested: profile,
             note: delivery == .latest ? "with delivery = \"latest\"" : nil)
         table.read("fresh_head", into: &freshHead, as: .flag, suggested: profile)
-        table.read("metered_interfaces", into: &meteredInterfaces, as: .texts("names of interfaces such as \"wwan*\""))
-        table.read("metered", into: &metered, as: .word(Metered.allCases.map { ($0.rawValue, $0) }))
         table.read(
             "on_collision", into: &onCollision, as: .word(OnCollision.allCases.map { ($0.rawValue, $0) }),
             alias: .init("shouldClearLocalDataWhenCollision", .clearsOnCollision, in: vendor))
@@ -159,30 +160,6 @@ extension EndpointSettings {
 
 extension ValueForm where Value == Bool {
     fileprivate static var compression: ValueForm { .word([("gzip", true), ("none", false)]) }
-}
-
-extension ValueForm where Value == [String] {
-    /// - Parameter expected: of the whole list.
-    static func texts(_ expected: String) -> ValueForm {
-        let form = ValueForm<String>.text()
-        return ValueForm(
-            expected: expected,
-            read: { node, environment in
-                guard case .array(let elements) = node.value else { return .mistake(Mistake()) }
-                var texts: [String] = []
-                for element in elements {
-                    switch form.read(element, environment) {
-                    case .value(let text): texts.append(text)
-                    case .mistake(var mistake):
-                        mistake.found = mistake.found ?? element.description
-                        mistake.position = mistake.position ?? element.position
-                        return .mistake(mistake)
-                    }
-                }
-                return .value(texts)
-            },
-            render: { "[" + $0.map(form.render).joined(separator: ", ") + "]" })
-    }
 }
 
 extension ValueForm where Value == EndpointSettings.OnCollision {

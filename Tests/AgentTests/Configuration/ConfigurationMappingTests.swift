@@ -20,12 +20,13 @@ import Tracking
         #expect(!config.tracking.keepEngineFixes)
         #expect(config.outbox.settings == OutboxSettings(path: "/var/lib/waypost/outbox.db"))
         #expect(config.outbox.commitWindow == .seconds(10))
+        #expect(config.endpoints.count == 1)
+        let profile = config.endpoints[0].settings.profile
+        #expect(profile.name == "waypost")
         #expect(
-            config.endpoints
-                == [
-                    EndpointConfig(
-                        settings: EndpointSettings(baseURL: "https://fleet.example", device: "0123456789abcdef"))
-                ])
+            config.endpoints[0].settings
+                == EndpointSettings(baseURL: "https://fleet.example", device: "0123456789abcdef", profile: profile))
+        #expect(!config.endpoints[0].carriesSecret && config.endpoints[0].shownHeaders.isEmpty)
         #expect(config.control == .init(socket: "/run/waypost/control.sock", group: nil))
         #expect(config.log == .init())
         guard case .serial(let serial) = config.source else {
@@ -273,7 +274,7 @@ import Tracking
         let expected = EndpointSettings(
             name: "fleet-2", baseURL: "https://fleet.example:8443/in", device: "van-0123456789abcdef-$1", batchSize: 7,
             batchWindow: .seconds(20), minBatch: 2, timeout: .seconds(9), feed: .engine, required: false, gzip: false,
-            backfill: true)
+            backfill: true, profile: loaded.config.endpoints[0].settings.profile)
         #expect(loaded.config.endpoints.map(\.settings.name) == ["fleet-2", "spare"])
         #expect(loaded.config.endpoints[0].settings == expected)
     }

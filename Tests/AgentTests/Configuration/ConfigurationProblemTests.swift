@@ -290,8 +290,8 @@ import Testing
                 "w.toml:6:8: endpoint.name: found \"Main\", expected a name of 1 to 32 characters a-z, 0-9 and -"
             ),
             (
-                "base_url = \"https://f\"\nmax_age = \"5m\"",
-                "w.toml:6:1: endpoint.max_age: found a key that this build of waypost does not have"
+                "base_url = \"https://f\"\nmax_age = \"5k\"",
+                "w.toml:6:11: endpoint.max_age: found \"5k\", expected a duration such as \"5m\" (units ms, s, m, h, d; a bare number is seconds), or \"off\""
             ),
             (
                 "base_url = \"https://f\"\nheaders = { Host = \"a\" }",
@@ -302,8 +302,8 @@ import Testing
                 "w.toml:6:13: endpoint.headers.A B: found a name that no header can have, expected letters, digits and -"
             ),
             (
-                "base_url = \"https://f\"\ndata_tracking_config = { shouldClearLocalDataWhenCollision = true }",
-                "w.toml:6:62: endpoint.data_tracking_config.shouldClearLocalDataWhenCollision: found true, expected false: this build always keeps the rows"
+                "base_url = \"https://f\"\ndata_tracking_config = { shouldClearLocalDataWhenCollision = 1 }",
+                "w.toml:6:62: endpoint.data_tracking_config.shouldClearLocalDataWhenCollision: found 1, expected true or false"
             ),
         ])
     func wrongEndpoint(text: String, message: String) {

@@ -82,7 +82,7 @@ import Testing
         // Settings that are shown as an example because their default is "none" or depends on the host.
         let examples: Set = [
             "talker", "preset", "max_records", "device", "group", "token", "key", "X-Api-Key", "X-Device", "id", "kind",
-            "timezone", "latitude", "longitude", "battery_threshold", "low_battery_multiplier", "spatial", "temporal",
+            "timezone", "latitude", "longitude", "battery_threshold", "low_battery_multiplier", "spatial", "temporal", "asset_id",
         ]
         func values(_ text: String) throws -> [String: String?] {
             let entries = try loaded(text, environment).effective.entries
@@ -111,7 +111,7 @@ import Testing
                 changed[index] = mutant + line.dropFirst(key.count)
                 let found = problems(changed.joined(separator: "\n"), environment)
                 let place = "w.toml:\(index + 1):1: "
-                let isUsersOwn = ["key", "X-Api-Key", "X-Device"].contains(key)
+                let isUsersOwn = ["key", "X-Api-Key", "X-Device", "asset_id"].contains(key)
                 if isUsersOwn { continue }
                 if found.contains(where: { $0.hasPrefix(place) && $0.contains("did you mean \(key)?") }) {
                     right += 1

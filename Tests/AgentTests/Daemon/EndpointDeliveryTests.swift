@@ -225,7 +225,7 @@ import Testing
             #expect(delivery.schedule.route == 1)
             form([batch(1...5, by: "spare")], delivery, at: now)
             #expect(uplink.requests.count == 6)
-            #expect(uplink.requests.last?.url.hasPrefix("http://127.0.0.2:9/") ?? false)
+            #expect(uplink.requests.last?.url.hasPrefix("http://127.0.0.2:9") ?? false)
             uplink.answer(200)
             #expect(delivery.waiting == 0)
         }

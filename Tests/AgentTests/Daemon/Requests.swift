@@ -36,6 +36,7 @@ final class Requests {
     let uplink: ScriptedUplink
     let credentials: EndpointCredentials
     let lines: LogLines
+    private let settings: EndpointSettings
     /// What the wall clock shows and whether somebody vouches for it.
     let clock = WallClock()
     private var limit: EventLoop.Alarm?
@@ -48,6 +49,7 @@ final class Requests {
     init(
         of config: EndpointConfig, _ environment: [String: String] = [:], stateDirectory: String = "/nonexistent"
     ) throws {
+        settings = config.settings
         loop = try EventLoop()
         uplink = ScriptedUplink(loop)
         let lines = LogLines()
@@ -68,8 +70,18 @@ final class Requests {
         let now = loop.now + later
         let secrets = try wait { done in credentials.obtain(at: now, done) }.get()
         var request = UplinkRequest(url: "https://f.example/\(secrets.token ?? "")", body: Array(body.utf8), gzip: true)
+        request.headers = ownHeaders(secrets)
         try credentials.complete(&request, batchID: batchID, at: now)
         return request
+    }
+
+    /// Those of the endpoint, without what its profile writes by itself.
+    private func ownHeaders(_ secrets: RequestSecrets) -> [UplinkRequest.Header] {
+        let batch = Batch(
+            endpoint: "main", id: "b", rows: ProfileSample.full.rows, sentMs: nil, outbox: ProfileSample.outbox)
+        return settings.request(for: batch, in: RenderContext(secrets: secrets)).headers.filter {
+            $0.name != "Content-Type" && $0.name != "Idempotency-Key"
+        }
     }
 
     func headers(later: Duration = .zero) throws -> [String] {

@@ -15,7 +15,8 @@ import Uplink
         let settings = try profile.settings()
         let all = (UInt32(1) << UInt32(Known.count)) - 1
         let one = (0..<Known.count).map { UInt32(1) << UInt32($0) }
-        let masks = [0, all] + one + one.map { all & ~$0 } + (0..<2000).map { _ in UInt32.random(in: 0...all, using: &random) }
+        let masks =
+            [0, all] + one + one.map { all & ~$0 } + (0..<2000).map { _ in UInt32.random(in: 0...all, using: &random) }
         for mask in masks {
             let rows = (0..<Int.random(in: 1...3, using: &random)).map { Known.row(1 + Int64($0), mask, &random) }
             let sentMs: Int64? = Bool.random(using: &random) ? 1_700_000_020_500 : nil
@@ -116,7 +117,9 @@ private struct Judge {
     /// Whether a name may be missing is for the receiver to say.
     private static let mandatory: [String: [String]] = [
         "waypost": ["device", "outbox", "batch_id", "locations", "lat", "lon", "timeStamp", "time_ms", "seq"],
-        "waypost-verbose": ["device", "outbox", "batch_id", "locations", "lat", "lon", "timeStamp", "time_ms", "seq", "id"],
+        "waypost-verbose": [
+            "device", "outbox", "batch_id", "locations", "lat", "lon", "timeStamp", "time_ms", "seq", "id",
+        ],
         "waypost-compact": ["v", "device", "outbox", "n", "seq", "time", "lat", "lon"],
         "nextbillion": ["device_id", "locations", "lat", "lon", "timestamp"],
         "accesso": ["appUserId", "appId", "userId", "platform", "pushDeviceToken", "lat", "lon", "label", "timestamp"],
@@ -134,7 +137,8 @@ private struct Judge {
         "geojson": ["type", "features", "geometry", "coordinates", "properties", "time"],
         "cloudevents": ["specversion", "id", "source", "type", "data", "timeStamp"],
         "transistor": [
-            "location", "device_id", "timestamp", "uuid", "latitude", "longitude", "accuracy", "speed", "heading", "level",
+            "location", "device_id", "timestamp", "uuid", "latitude", "longitude", "accuracy", "speed", "heading",
+            "level",
         ],
         "aws-location": ["Updates", "DeviceId", "SampleTime", "Position"],
         "here": ["appId", "id", "data", "timestamp", "lat", "lng"],

@@ -10,7 +10,8 @@ import Testing
     func makesTheRequestsThatWereReviewed(_ profile: ProfileFixture) throws {
         for sample in profile.samples {
             let expected = try String(contentsOf: profile.file(sample), encoding: .utf8)
-            #expect(try profile.rendered(sample) == expected, "\(profile.name) \(sample); if it is meant: make expected")
+            #expect(
+                try profile.rendered(sample) == expected, "\(profile.name) \(sample); if it is meant: make expected")
         }
     }
 
@@ -99,8 +100,14 @@ import Testing
 
     /// Published cut short: members that are there, and more.
     @Test(arguments: [
-        ("cloudevents", #"[{"specversion":"1.0","id":"691fdcc0-2836-8fc1-bef1-547eaf2c36f0","source":"/waypost/van-7","type":"waypost.location","subject":"van-7","time":"2023-11-14T22:13:20.123Z","datacontenttype":"application/json","data":{"location":{"lat":52.5200066,"lon":13.404954},"timeStamp":1700000000,"accuracy":4.5,"speed":12.3"#),
-        ("kafka-rest", #"{"records":[{"key":"van-7","value":{"location":{"lat":52.5200066,"lon":13.404954},"timeStamp":1700000000,"accuracy":4.5,"speed":12.3"#),
+        (
+            "cloudevents",
+            #"[{"specversion":"1.0","id":"691fdcc0-2836-8fc1-bef1-547eaf2c36f0","source":"/waypost/van-7","type":"waypost.location","subject":"van-7","time":"2023-11-14T22:13:20.123Z","datacontenttype":"application/json","data":{"location":{"lat":52.5200066,"lon":13.404954},"timeStamp":1700000000,"accuracy":4.5,"speed":12.3"#
+        ),
+        (
+            "kafka-rest",
+            #"{"records":[{"key":"van-7","value":{"location":{"lat":52.5200066,"lon":13.404954},"timeStamp":1700000000,"accuracy":4.5,"speed":12.3"#
+        ),
     ])
     func beginsAsAgreed(profile: String, start: String) throws {
         let text = try ProfileFixture(name: profile).rendered(.full)
