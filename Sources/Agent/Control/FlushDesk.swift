@@ -20,6 +20,8 @@ final class FlushDesk {
         /// Nothing more will come of the flush by itself soon.
         func isReached(at now: EventTime) -> Bool {
             let schedule = delivery.schedule
+            // What is in a commit that forms a batch is counted as waiting and as in flight by nobody.
+            if schedule.isForming { return false }
             if delivery.waiting == 0 || delivery.awaitsOperator || !delivery.maySend(at: now) { return true }
             if delivery.counters.accepted - acceptedBefore >= wanted { return true }
             return schedule.nextAttemptAt.map { $0 > now } ?? false
