@@ -1,5 +1,6 @@
 import Delivery
 import Outbox
+import Uplink
 
 /// What stands in the quarantine of a queue. It changes nothing, and works beside a running daemon.
 public struct QuarantineReport {
@@ -27,7 +28,7 @@ public struct QuarantineReport {
         }
     }
 
-    /// One JSON object a line: the record as the profile `waypost` writes it, and why it is here.
+    /// One JSON object a line: the record as `$location` of a profile, and why it is here.
     public func export(only ids: Set<Int64> = [], _ take: ([UInt8]) throws -> Void) throws {
         try each { record in
             guard ids.isEmpty || ids.contains(record.id) else { return }
@@ -41,7 +42,7 @@ public struct QuarantineReport {
             writer.field("attempts", record.refusal.attempts)
             writer.field("asset_id", record.assetID)
             writer.key("record")
-            writer.record(record.row, namesBoot: true, namesTrackable: true)
+            writer.record(record.row, outbox: reader.uuid, in: RenderContext(identify: RecordID.make))
             writer.endObject()
             writer.newline()
             try take(writer.bytes)

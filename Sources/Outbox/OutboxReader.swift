@@ -4,8 +4,10 @@ import Delivery
 ///
 /// Each call is one short transaction, because a reader that stays open would let the daemon's log grow.
 public final class OutboxReader {
+    /// 16 bytes; empty when nothing was ever stored.
+    public let uuid: [UInt8]
     /// First 8 hex digits of the queue's uuid; empty when nothing was ever stored.
-    public let name: String
+    public var name: String { String(hexOf: uuid.prefix(4)) }
     /// nil: the file was made, but the first transaction never ended. That is an empty queue.
     private let database: Database?
 
@@ -13,11 +15,11 @@ public final class OutboxReader {
         let connection = try Connection(path: path, access: .readOnly)
         if try Schema.isBlank(connection) {
             database = nil
-            name = ""
+            uuid = []
         } else {
             let database = try Database(reading: connection)
             self.database = database
-            name = String(hexOf: (try database.blob(.uuid) ?? []).prefix(4))
+            uuid = try database.blob(.uuid) ?? []
         }
     }
 
