@@ -13,7 +13,7 @@ public struct Waypost: ParsableCommand {
             """,
         version: AgentVersion.current,
         subcommands: [
-            Run.self, Replay.self, Decode.self, Check.self, ProfileCommand.self, Queue.self, Status.self, Pace.self,
+            Run.self, Replay.self, Decode.self, Check.self, Profile.self, Queue.self, Status.self, Pace.self,
             Engine.self,
             Subscriber.self, Odometer.self,
         ])
