@@ -2,9 +2,9 @@ import Agent
 import ArgumentParser
 import Glibc
 
-struct ProfileCommand: ParsableCommand {
+struct Profile: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "profile", abstract: "Show how locations are put into requests.",
+        abstract: "Show how locations are put into requests.",
         discussion: """
             A profile is a template: what a receiver of locations wants to get, and what its answers mean. Those of \
             waypost need no configuration; with one, its own profiles and what its endpoints fill in are shown.

@@ -82,7 +82,8 @@ import Testing
         // Settings that are shown as an example because their default is "none" or depends on the host.
         let examples: Set = [
             "talker", "preset", "max_records", "device", "group", "token", "key", "X-Api-Key", "X-Device", "id", "kind",
-            "timezone", "latitude", "longitude", "battery_threshold", "low_battery_multiplier", "spatial", "temporal", "asset_id",
+            "timezone", "latitude", "longitude", "battery_threshold", "low_battery_multiplier", "spatial", "temporal",
+            "asset_id",
         ]
         func values(_ text: String) throws -> [String: String?] {
             let entries = try loaded(text, environment).effective.entries
