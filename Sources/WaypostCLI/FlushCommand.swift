@@ -6,7 +6,7 @@ struct Flush: ParsableCommand {
         abstract: "Write to disk and send now, without waiting for a window.",
         discussion: """
             Waits until each endpoint has taken what waited, or has failed to, 30 s at most. A server's Retry-After and a \
-            metered link that is to be spared are respected. Exit status: 0 all was taken, 1 something still waits, 2 no \
+            metered link that is to be spared are respected. Exit status: 0 all was taken, 1 something could not be sent, 2 no \
             daemon answers.
             """)
 
@@ -33,7 +33,7 @@ struct Flush: ParsableCommand {
                     + (endpoint.problem.map { ": \($0)" } ?? ""))
         }
         try finishOutput()
-        if endpoints.contains(where: { $0.waiting > 0 }) { throw ExitCode(1) }
+        if endpoints.contains(where: { $0.waiting > 0 && $0.problem != nil }) { throw ExitCode(1) }
     }
 
     private struct Answer: Decodable {

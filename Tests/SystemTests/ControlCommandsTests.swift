@@ -162,8 +162,11 @@ import Testing
         #expect(try rig.received().isEmpty)
         let bound = try call("endpoint bind main --force")
         #expect(bound.status == 0 && bound.text.hasPrefix("main: bound, "), "\(bound.text)")
-        #expect(try call("flush").status == 0)
-        #expect(try rig.received().map(\.seq) == Array(1...724))
+        let flush = try call("flush")
+        #expect(flush.status == 0)
+        let seqs = try rig.received().map(\.seq)
+        // A heartbeat may be behind the drive.
+        #expect(seqs.count >= 724 && seqs == Array(1...seqs.count), "\(seqs.count) after \(flush.text)")
         #expect(daemon.isRunning)
     }
 
@@ -229,17 +232,15 @@ import Testing
     @Test func eventsGoOverAMeteredInterfaceWithWhatWaitsBeforeThem() throws {
         try rig.startCollector()
         try rig.configure(
-            source: source.replacingOccurrences(of: "\"max\"", with: "300.0"), outbox: "commit_window = \"100ms\"",
-            endpoint: "batch_window = \"1s\"\nmetered = \"events-only\"\nmetered_interfaces = [\"lo\"]")
+            source: source,
+            endpoint: "batch_window = \"1h\"\nmetered = \"events-only\"\nmetered_interfaces = [\"lo\"]")
         let daemon = try rig.startDaemon()
+        // The last row of the drive is the stop at its end.
         try waitUntilRead()
-        try rig.waitFor("queue", "ram_ring_depth") { $0 as? Int == 0 }
-        daemon.kill(SIGTERM)
-        #expect(try daemon.exitStatus(within: 20) == 0)
-        let events = try rig.received()
-        let last = try #require(events.lastIndex { $0.event != nil && $0.event != "heartbeat" })
-        // Nothing but the rest of a batch goes along behind the last of them.
-        #expect(events.count - last < 100 && events.map(\.seq) == Array(1...events.count))
+        try rig.waitFor("queue", "last_seq") { _ in (try? rig.received().last?.seq) == 724 }
+        #expect(try rig.received().map(\.seq) == Array(1...724))
+        #expect(try call("endpoint list").text.contains("the way out leads over lo, which is metered"))
+        #expect(daemon.isRunning)
     }
 
     // status

@@ -13,8 +13,6 @@ final class FlushDesk {
 
     private struct Goal {
         var delivery: EndpointDelivery
-        /// Rows that waited when the flush was asked for.
-        var wanted: Int
         var acceptedBefore: Int
 
         /// Nothing more will come of the flush by itself soon.
@@ -23,8 +21,10 @@ final class FlushDesk {
             // What is in a commit that forms a batch is counted as waiting and as in flight by nobody.
             if schedule.isForming { return false }
             if delivery.waiting == 0 || delivery.awaitsOperator || !delivery.maySend(at: now) { return true }
-            if delivery.counters.accepted - acceptedBefore >= wanted { return true }
-            return schedule.nextAttemptAt.map { $0 > now } ?? false
+            if let next = schedule.nextAttemptAt { return next > now }
+            guard schedule.inFlight == 0, case .wait = schedule.next(at: now) else { return false }
+            // What was recorded since waits for a window of its own.
+            return true
         }
     }
 
@@ -55,7 +55,7 @@ final class FlushDesk {
             }
         }
         let goals = deliveries.map {
-            Goal(delivery: $0, wanted: $0.waiting, acceptedBefore: $0.counters.accepted)
+            Goal(delivery: $0, acceptedBefore: $0.counters.accepted)
         }
         for delivery in deliveries { delivery.flush(at: now) }
         ticket.postpone()
@@ -92,9 +92,14 @@ final class FlushDesk {
             writer.field("name", goal.delivery.settings.name)
             writer.field("accepted", goal.delivery.counters.accepted - goal.acceptedBefore)
             writer.field("waiting", goal.delivery.waiting)
-            writer.field("problem", goal.delivery.lastProblem ?? goal.delivery.link.holdReason)
+            writer.field("problem", problem(of: goal.delivery))
             writer.endObject()
         }
         writer.endArray()
+    }
+
+    private static func problem(of delivery: EndpointDelivery) -> String? {
+        if let problem = delivery.lastProblem ?? delivery.link.holdReason { return StatusReport.shortened(problem) }
+        return delivery.schedule.state == .active ? nil : delivery.schedule.state.word
     }
 }

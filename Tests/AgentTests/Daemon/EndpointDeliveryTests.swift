@@ -338,4 +338,25 @@ import Testing
             #expect(delivery.link.holdReason?.contains("lo") == true)
         }
     }
+
+    @Test func overAMeteredLinkOnlyWhatAnEventIsBehindIsFormed() throws {
+        var spared = settings
+        spared.metered = .eventsOnly
+        spared.meteredInterfaces = ["l*"]
+        try bench(spared) { loop, delivery, uplink in
+            delivery.linksChanged(at: loop.now)
+            for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
+            delivery.step(at: loop.now)
+            #expect(!delivery.schedule.isForming)
+            delivery.flush(at: loop.now)
+            #expect(delivery.schedule.isForming)
+            delivery.committed(
+                CommitReply(lastSeq: 5, formed: [batch(1...5)], depths: [depth(waiting: 0, inFlight: 5)], rows: 5),
+                [FormRequest(endpoint: "main", limit: 5, sentMs: nil)], at: loop.now)
+            uplink.answer(200)
+            for number in 6...10 { delivery.recorded(location(number), at: loop.now) }
+            delivery.step(at: loop.now)
+            #expect(!delivery.schedule.isForming && uplink.requests.count == 1)
+        }
+    }
 }
