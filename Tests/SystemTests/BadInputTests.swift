@@ -122,15 +122,18 @@ import Testing
         #expect(daemon.text.contains(path) && daemon.text.contains(hint), "\(daemon.text)")
     }
 
-    @Test func aQueueThatIsNoneIsLeftAsItIs() throws {
+    @Test func aQueueThatIsNoneIsSetAside() throws {
         let rig = try Rig()
         let garbage = uniform(20_000)
         try garbage.write(to: URL(fileURLWithPath: rig.path("outbox.db")))
         try rig.configure(source: fileSource(drive))
         let daemon = try rig.startDaemon()
-        #expect(try daemon.exitStatus(within: 20) == 65)
-        #expect(daemon.text.contains("move the file away"))
-        #expect(FileManager.default.contents(atPath: rig.path("outbox.db")) == garbage)
+        _ = try rig.waitFor("queue", "queue_depth") { $0 as? Int == 724 }
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+        #expect(daemon.text.contains("set aside as \(rig.path("outbox.db")).corrupt-1"), "\(daemon.text)")
+        #expect(FileManager.default.contents(atPath: rig.path("outbox.db.corrupt-1")) == garbage)
+        #expect(try rig.newestRow()?.seq == 724)
     }
 
     @Test func aQueueOfANewerVersionIsLeftAsItIs() throws {

@@ -65,7 +65,9 @@ import Testing
                 "max_records", "max_bytes", "encoding", "geofence_actions", "ascii",
             ]
             var members: [ProfileNode.Member] = []
-            for key in keys where chance(3) { members.append(.init(key, tree(0))) }
+            // Most trees full of nonsense are refused; a sparse one has a chance to be taken.
+            let rarity = pick([3, 24])
+            for key in keys where chance(rarity) { members.append(.init(key, tree(0))) }
             return ProfileNode(.table(members))
         }
 
