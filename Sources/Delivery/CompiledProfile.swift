@@ -89,12 +89,15 @@ final class CompiledProfile: Sendable {
     let identity: String
     let boundOfRow: SizeBound
     let boundOfFrame: SizeBound
+    /// Rows without an event, which are most, have a choice of their own.
+    private let choosesPlain: Bool
 
     init(_ parts: Parts, identity: String) {
         self.parts = parts
         self.identity = identity
         boundOfRow = parts.boundOfRow
         boundOfFrame = parts.boundOfFrame
+        choosesPlain = parts.choices[.none] != nil
     }
 
     /// What stands behind a profile that was made without templates: an array of canonical records.
@@ -124,7 +127,7 @@ extension CompiledProfile {
     }
 
     func choice(for row: QueuedLocation) -> Choice {
-        parts.choices[row.location.event] ?? .variant(0)
+        row.location.event == .none && !choosesPlain ? .variant(0) : parts.choices[row.location.event] ?? .variant(0)
     }
 
     func variant(for row: QueuedLocation) -> Variant? {

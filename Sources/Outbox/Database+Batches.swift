@@ -3,10 +3,12 @@ import Positioning
 
 extension Database {
     /// A batch with its rows, as it goes out.
+    ///
+    /// - Parameter rows: as recorded, oldest first.
     func batch(
-        _ row: BatchRow, of endpoint: Ledger.Endpoint, outbox: [UInt8], names: Record.Names
+        _ row: BatchRow, _ rows: [QueuedLocation], of endpoint: Ledger.Endpoint, outbox: [UInt8], names: Record.Names
     ) throws(OutboxError) -> Batch {
-        var rows = try rows(of: row, endpoint: endpoint.id, names: names)
+        var rows = rows
         for index in rows.indices where row.broken.contains(rows[index].seq) {
             rows[index].location.reason = Quarantine.pairBroken
         }

@@ -105,7 +105,8 @@ public final class Outbox {
         var batches: [Batch] = []
         for endpoint in ledger.endpoints where endpoint.removedAt == nil && endpoint.state != .rebind {
             for row in endpoint.batches {
-                batches.append(try database.batch(row, of: endpoint, outbox: uuid, names: ledger.names))
+                let rows = try database.rows(of: row, endpoint: endpoint.id, names: ledger.names)
+                batches.append(try database.batch(row, rows, of: endpoint, outbox: uuid, names: ledger.names))
             }
         }
         return batches

@@ -71,6 +71,10 @@ extension Transaction {
             ledger.endpoints[index].oldest = .unknown
             let batches = batches(of: plan, rows, forming, generation: nil, mayHaveGaps: false)
             if batches.isEmpty { needsCounts = true }
+            for places in plan.batches {
+                guard let first = places.first, rows.indices.contains(first) else { continue }
+                planned[rows[first].seq] = places.filter(rows.indices.contains).map { rows[$0] }
+            }
             try add(batches, forming)
         }
     }

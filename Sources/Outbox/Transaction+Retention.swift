@@ -62,7 +62,7 @@ extension Transaction {
         }
         ledger.retention.agesLookedAtMs = receiverMs
         let (oldest, overflow) = receiverMs.subtractingReportingOverflow(maxAge.milliseconds)
-        guard !overflow else { return 0 }
+        guard !overflow, try mayHoldRows(before: oldest) else { return 0 }
         // Whatever the receiver says, one look never takes more than half.
         var left = min(Int(Self.removalLimit), ledger.rows / 2)
         var young = 0
@@ -72,6 +72,19 @@ extension Transaction {
             young += 1
             return false
         }
+    }
+
+    /// Whether the first rows, those in flight and as many as a search for old ones would pass, hold one of before this
+    /// time: mostly none, and then no row is worth a closer look.
+    private func mayHoldRows(before oldest: Int64) throws(OutboxError) -> Bool {
+        let inFlight = ledger.endpoints.reduce(into: Int64(0)) { sum, endpoint in
+            for batch in endpoint.batches { sum = min(sum + batch.last - batch.first + 2, Int64(Self.windowRows)) }
+        }
+        let first = """
+            SELECT time_ms FROM location WHERE seq >= \(ledger.droppableFrom) ORDER BY seq
+            LIMIT \(Int64(Self.youngRowsMax) + inFlight)
+            """
+        return try database.connection.integer("SELECT 1 FROM (\(first)) WHERE time_ms < \(oldest) LIMIT 1") != nil
     }
 
     /// - Parameter left: rows that are to go; less those that went when it returns.

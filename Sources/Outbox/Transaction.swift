@@ -14,6 +14,8 @@ struct Transaction {
     var needsCounts = false
     /// Ids of batches that came to be other than by a request to form.
     var made: Set<String> = []
+    /// Rows of the batches that this commit formed, by the first of them: what was read to plan them also goes out.
+    var planned: [Int64: [QueuedLocation]] = [:]
 
     init(database: Database, ledger: Ledger, outbox: [UInt8], bootID: String?, settings: OutboxSettings) {
         self.database = database
@@ -83,10 +85,19 @@ struct Transaction {
         for endpoint in ledger.endpoints where endpoint.removedAt == nil && endpoint.state != .rebind {
             let isAsked = requests.contains { $0.endpoint == endpoint.settings.name }
             for batch in endpoint.batches where isAsked || made.contains(id(of: batch, endpoint)) {
-                formed.append(try database.batch(batch, of: endpoint, outbox: outbox, names: ledger.names))
+                formed.append(
+                    try database.batch(
+                        batch, rows(of: batch, endpoint), of: endpoint, outbox: outbox, names: ledger.names))
             }
         }
         return formed
+    }
+
+    private func rows(of batch: BatchRow, _ endpoint: Ledger.Endpoint) throws(OutboxError) -> [QueuedLocation] {
+        guard batch.origin == .queue, let rows = planned[batch.first], rows.count == batch.rows,
+            rows.last?.seq == batch.last, batch.picked.map({ $0.elementsEqual(rows.lazy.map(\.seq)) }) ?? true
+        else { return try database.rows(of: batch, endpoint: endpoint.id, names: ledger.names) }
+        return rows
     }
 
     func id(of batch: BatchRow, _ endpoint: Ledger.Endpoint) -> String {

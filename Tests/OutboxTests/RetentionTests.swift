@@ -111,6 +111,18 @@ import Testing
         #expect(try OutboxReader(path: scratch.path).verify() == [])
     }
 
+    @Test func findsWhatIsTooOldBehindRowsInFlight() throws {
+        let outbox = try open(maxAge: .seconds(1000))
+        let young = (10_000..<10_200).map { NewRow(.sample($0)) }
+        let forms = [FormRequest(endpoint: "main", limit: 200, sentMs: nil)]
+        let formed = try outbox.commit(Commit(rows: young, forms: forms)).formed
+        try #require(formed.map(\.rows.count) == [200])
+        // The clock of the receiver was ahead.
+        _ = try outbox.append(0..<100)
+        let newest = Location.sample(10_199).time.milliseconds
+        #expect(try outbox.commit(Commit(trackerState: [1], receiverMs: newest)).dropped.expired > 90)
+    }
+
     /// Detail goes before coverage: the whole time span is there, each removed location within the bound of the rest.
     @Test(arguments: [1, 2, 3].map { UInt64($0) })
     func thinsWithinItsBoundAndKeepsTheSpan(seed: UInt64) throws {
