@@ -42,22 +42,20 @@ extension EndpointSettings {
             timeout: timeout)
     }
 
-    /// The value of a reference (`seq`, `accuracy:int`) for a row, as text on the wire; nil when it is nil or unknown.
-    ///
-    /// - Parameter outbox: uuid (16 bytes) of the queue that numbered the row.
-    public func text(
-        of reference: String, for row: QueuedLocation, outbox: [UInt8], in context: RenderContext = RenderContext()
-    ) -> String? {
+    /// The value of a reference (`seq`, `$accuracy:int`) for each row, as text on the wire; nil where it is nil or unknown.
+    public func texts(
+        of reference: String, for batch: Batch, in context: RenderContext = RenderContext()
+    ) -> [String?] {
         var compiler = ProfileCompiler(
             constants: ProfileConstants(
                 endpoint: name, baseURL: baseURL, device: device, vars: profile.compiled.parts.vars))
+        let bare = reference.hasPrefix("$") ? reference : "$" + reference
         guard
-            case .success(.reference(let syntax)) = TemplateParser.parse("$" + reference, allowsSegments: false),
+            case .success(.reference(let syntax)) = TemplateParser.parse(bare, allowsSegments: false),
             let expression = compiler.expression(syntax, .record, "", at: nil)
-        else { return nil }
-        let row = profile.compiled.presented(row)
-        let batch = Batch(endpoint: name, id: "", rows: [row], sentMs: nil, outbox: outbox)
-        return expression.value(of: row, in: RenderScene(self, context, batch))?.plain
+        else { return batch.rows.map { _ in nil } }
+        let scene = scene(for: batch, in: context)
+        return scene.batch.rows.map { expression.value(of: $0, in: scene)?.plain }
     }
 
     /// - Returns: the scene of a batch, its rows as this receiver is told of them.

@@ -1,5 +1,16 @@
 import Positioning
 
+extension EndpointSettings {
+    /// What an attempt means by the rules of its profile: exactly one verdict for any outcome whatsoever.
+    ///
+    /// - Parameter context: as of the request: an answer may name rows by any value that they were sent with.
+    public func verdict(
+        for outcome: UplinkOutcome, of batch: Batch, in context: RenderContext = RenderContext()
+    ) -> Verdict {
+        profile.response.verdict(for: outcome, RowNames(batch: batch, settings: self, context: context))
+    }
+}
+
 extension ResponseRules {
     /// The receiver contract of the profile `waypost`.
     public static let waypost = ResponseRules(
@@ -8,15 +19,7 @@ extension ResponseRules {
             retryCodes: ["busy"]),
         collision: [CollisionSign(status: [409], paths: [["error"]], equals: "asset_taken")])
 
-    /// What an attempt means: exactly one verdict for any outcome whatsoever.
-    ///
-    /// - Parameters:
-    ///   - device: the name by which the receiver knows this device.
-    ///   - identify: the id of a record, from the uuid of its queue and its sequence number.
-    public func verdict(
-        for outcome: UplinkOutcome, of batch: Batch, device: String = "",
-        identify: @escaping ([UInt8], Int64) -> String = { _, seq in String(seq) }
-    ) -> Verdict {
+    fileprivate func verdict(for outcome: UplinkOutcome, _ rows: RowNames) -> Verdict {
         let reply: UplinkReply
         switch outcome.result {
         case .failed(let failure): return .retry(.transport(failure), after: nil)
@@ -29,7 +32,6 @@ extension ResponseRules {
             guard okJSON?.holds(in: reply) ?? true else {
                 return .retry(.notConfirmed(status: reply.status), after: after)
             }
-            let rows = RowNames(batch: batch, device: device, identify: identify)
             return itemErrors?.verdict(in: reply, about: rows, after: after) ?? .accepted
         case .notConfirmed: return .retry(.notConfirmed(status: reply.status), after: after)
         case .of(let group): return Self.verdict(of: group, reply, after: after)

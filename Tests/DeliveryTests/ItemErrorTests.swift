@@ -67,6 +67,9 @@ import Testing
     @Test(arguments: [
         ("$id", #""id-3""#), ("seq", "3"), ("$seq:string", #""3""#), ("time_ms", "1700000003123"),
         ("time_s", "1700000003"), ("time_iso_s", #""2023-11-14T22:13:23Z""#),
+        ("time_iso_s", #""2023-11-15T00:13:23.9+02:00""#), ("time_ns", "1700000003123000000"),
+        ("$time_s_float", "1700000003.123"), ("time_s_float", "1.700000003123e9"), ("time_ms:string", #""1700000003123""#),
+        ("time_s_float:int", "1700000003"),
     ])
     func knowsRowsByManyNames(reference: String, value: String) {
         let verdict = verdict(#"{"errors":[{"k":\#(value),"code":"x"}]}"#, rules(.fields(["k": reference])))
@@ -83,5 +86,20 @@ import Testing
     @Test func sendsARowAgainThatIsBothBusyAndBad() {
         let body = #"{"errors":[{"seq":1,"code":"bad"},{"seq":1,"code":"busy"}]}"#
         #expect(verdict(body, rules(.fields(["seq": "seq"]))) == .partlyAccepted(.init(again: [1])))
+    }
+
+    @Test func wantsAllNamesOfARow() {
+        let rules = rules(.fields(["k": "seq", "at": "lat_e7", "d": "endpoint", "t": "motion_word"]))
+        func body(_ word: String) -> String {
+            #"{"errors":[{"k":3,"at":1,"d":"main","t":"\#(word)","code":"x"}]}"#
+        }
+        #expect(verdict(body("driving"), rules) == .partlyAccepted(.init(refused: [3: "x"])))
+        #expect(verdict(body("stationary"), rules) == .retry(.unclear, after: nil))
+    }
+
+    /// Integers beyond 2^53 are not the same because a floating-point number cannot tell them apart.
+    @Test func tellsLongIntegersApart() {
+        let body = #"{"errors":[{"k":1700000003123000001,"code":"x"}]}"#
+        #expect(verdict(body, rules(.fields(["k": "time_ns"]))) == .retry(.unclear, after: nil))
     }
 }

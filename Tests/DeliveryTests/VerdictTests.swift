@@ -19,7 +19,9 @@ import Testing
         rules: ResponseRules = .waypost
     ) -> Verdict {
         let reply = UplinkReply(status: status, headers: headers, body: Array(body.utf8), bodyIncomplete: cut)
-        return rules.verdict(for: UplinkOutcome(.reply(reply)), of: batch, device: "d") { _, seq in "id-\(seq)" }
+        let settings = EndpointSettings(baseURL: "http://x", device: "d", profile: Profile(response: rules))
+        return settings.verdict(
+            for: UplinkOutcome(.reply(reply)), of: batch, in: RenderContext(identify: { _, seq in "id-\(seq)" }))
     }
 
     private func verdict(_ status: Int, body: String = "", retryAfter: String) -> Verdict {
@@ -75,7 +77,8 @@ import Testing
         TransportFailure.resolve("x"), .connect("x"), .tls("x"), .timeout("x"), .closedWithoutReply("x"), .broken("x"),
     ])
     func retriesWhatDidNotReachTheServer(failure: TransportFailure) {
-        let verdict = ResponseRules().verdict(for: UplinkOutcome(.failed(failure)), of: Self.batch)
+        let verdict = EndpointSettings(baseURL: "http://x", device: "d").verdict(
+            for: UplinkOutcome(.failed(failure)), of: Self.batch)
         #expect(verdict == .retry(.transport(failure), after: nil))
     }
 

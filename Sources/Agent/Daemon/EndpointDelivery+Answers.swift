@@ -7,8 +7,7 @@ import Uplink
 extension EndpointDelivery {
     func verdict(of outcome: UplinkOutcome, _ batch: Batch) -> Verdict {
         let sender = routes.first { $0.settings.name == batch.endpoint }?.settings ?? settings
-        return sender.profile.response.verdict(
-            for: outcome, of: batch, device: sender.device, identify: RecordID.make)
+        return sender.verdict(for: outcome, of: batch, in: RenderContext(identify: RecordID.make))
     }
 
     func finished(_ outcome: UplinkOutcome, _ sent: Batch, wasCompressed: Bool) {

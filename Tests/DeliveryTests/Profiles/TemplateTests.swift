@@ -218,13 +218,15 @@ import Testing
 
     @Test func tellsTheValueThatAnItemErrorNames() throws {
         let settings = try Sample.settings(["record": "$lat"])
+        let batch = Batch(endpoint: "main", id: "b-1", rows: [Sample.row], sentMs: nil, outbox: Sample.outbox)
         func text(_ reference: String) -> String? {
-            settings.text(of: reference, for: Sample.row, outbox: Sample.outbox, in: Sample.context)
+            settings.texts(of: reference, for: batch, in: Sample.context)[0]
         }
         #expect(text("id") == "id-1041")
         #expect(text("seq") == "1041")
         #expect(text("accuracy:ceil") == "5")
         #expect(text("device") == "van-7")
+        #expect(text("$batch_id") == "b-1")
         #expect(text("vars.asset_id") == "a-1")
         #expect(text("event") == nil)
         #expect(text("nonsense") == nil)
