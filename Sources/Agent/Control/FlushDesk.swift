@@ -24,6 +24,8 @@ final class FlushDesk {
             if schedule.isForming { return false }
             if delivery.waiting == 0 || delivery.awaitsOperator || !delivery.maySend(at: now) { return true }
             if delivery.counters.accepted - acceptedBefore >= wanted { return true }
+            // A flush ends no pause.
+            if case .paused = schedule.state { return true }
             return schedule.nextAttemptAt.map { $0 > now } ?? false
         }
     }
