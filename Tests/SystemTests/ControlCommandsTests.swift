@@ -56,6 +56,18 @@ import Testing
         #expect(daemon.isRunning)
     }
 
+    @Test func flushDoesNotWaitForAPauseToEnd() throws {
+        try rig.startCollector(["--answer", "404"])
+        try rig.configure(source: source, endpoint: "batch_window = \"100ms\"")
+        let daemon = try rig.startDaemon()
+        try daemon.waitFor("paused (not found)")
+        let asked = ContinuousClock.now
+        let flush = try call("flush")
+        #expect(flush.status == 1 && flush.text.contains(" waiting: status 404; paused (not found)"), "\(flush.text)")
+        #expect(ContinuousClock.now - asked < .seconds(20))
+        #expect(daemon.isRunning)
+    }
+
     @Test func aPanicIsRecordedAndSentAtOnce() throws {
         try rig.startCollector()
         try rig.configure(source: source, outbox: "commit_window = \"1h\"", endpoint: "batch_window = \"1h\"")

@@ -22,6 +22,8 @@ final class FlushDesk {
             if schedule.isForming { return false }
             if delivery.waiting == 0 || delivery.awaitsOperator || !delivery.maySend(at: now) { return true }
             if let next = schedule.nextAttemptAt { return next > now }
+            // A flush ends no pause.
+            if case .paused = schedule.state { return true }
             guard schedule.inFlight == 0, case .wait = schedule.next(at: now) else { return false }
             // What was recorded since waits for a window of its own.
             return true

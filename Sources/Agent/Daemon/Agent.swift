@@ -31,30 +31,30 @@ public final class Agent {
     /// Longest time after that for a disk that is busy with the last commit.
     private static let diskGrace = Duration.seconds(2)
 
-    private let log: AgentLog
-    private let loop: EventLoop
-    private let notifier: Notifier
-    private let recorder: Recorder
-    private let uplink: LoopedUplink
+    let log: AgentLog
+    let loop: EventLoop
+    let notifier: Notifier
+    let recorder: Recorder
+    let uplink: LoopedUplink
     private let credentials: [EndpointCredentials]
-    private let deliveries: [EndpointDelivery]
-    private let pipeline: Pipeline
-    private let orders: OperatorDesk
-    private let flushes: FlushDesk
+    let deliveries: [EndpointDelivery]
+    let pipeline: Pipeline
+    let orders: OperatorDesk
+    let flushes: FlushDesk
     private var control: ControlServer?
     private var links: LinkWatch?
-    private var watchdogAlarm: EventLoop.Alarm?
-    private var statusAlarm: EventLoop.Alarm?
-    private var summaryAlarm: EventLoop.Alarm?
+    var watchdogAlarm: EventLoop.Alarm?
+    var statusAlarm: EventLoop.Alarm?
+    var summaryAlarm: EventLoop.Alarm?
     private var limitAlarm: EventLoop.Alarm?
-    private var watchdog: Watchdog?
+    var watchdog: Watchdog?
     private var signals: Int32 = -1
-    private let options: Options
-    private let startedAt: EventTime
-    private var statusSentAt = EventTime(nanoseconds: .min)
-    private var phase = Phase.running
+    let options: Options
+    let startedAt: EventTime
+    var statusSentAt = EventTime(nanoseconds: .min)
+    var phase = Phase.running
 
-    private enum Phase {
+    enum Phase {
         case running
         /// A file was read to its end; leaves to `stopping` when the queue is drained or lingering is over.
         case draining
@@ -105,7 +105,8 @@ public final class Agent {
             recorder = try Recorder(
                 settings: .init(
                     commitWindow: config.outbox.commitWindow, onFull: config.outbox.settings.onFull,
-                    bound: config.outbox.settings.bound, endpoints: config.endpoints.map(\.settings),
+                    bound: config.outbox.settings.bound,
+                    endpoints: config.endpoints.map(\.settings).filter { $0.backupFor == nil },
                     bootID: HostIdentity.bootID(environment: environment)),
                 writer: writer, current: current, log: log, loop: loop)
         } catch let error as OutboxError {
@@ -350,78 +351,5 @@ extension Agent {
         phase = .stopped
         limitAlarm?.deadline = now + Self.diskGrace
         recorder.commit(at: now) { [unowned self] in loop.stop() }
-    }
-}
-
-// What people see.
-extension Agent {
-    private func beat(at now: EventTime) {
-        guard watchdog != nil else { return }
-        if watchdog?.isDue(at: now.nanoseconds) ?? false { notifier.watchdog() }
-        watchdogAlarm?.deadline = watchdog.map { EventTime(nanoseconds: $0.nextDeadline) }
-    }
-
-    private func statusChanged() {
-        guard notifier.isActive, phase == .running || phase == .draining else { return }
-        let earliest = statusSentAt + .seconds(5)
-        if earliest <= loop.now { sendStatus(at: loop.now) } else { statusAlarm?.deadline = earliest }
-    }
-
-    private func sendStatus(at now: EventTime) {
-        statusSentAt = now
-        notifier.status(report(at: now).line)
-    }
-
-    private func summarise(at now: EventTime) {
-        summaryAlarm?.deadline = now + options.summaryInterval
-        let report = report(at: now)
-        log.summary(report.summary, fields: report.fields)
-    }
-
-    private func answer(
-        _ request: ControlRequest, _ ticket: ControlTicket, _ writer: inout JSONWriter
-    ) throws(ControlError) {
-        switch request.do {
-        case "endpoint" where request.action == "list":
-            report(at: loop.now).writeEndpoints(after: request.after, to: &writer)
-        case "endpoint", "quarantine": try orders.carryOut(request, ticket, at: loop.now)
-        case "flush": try flushes.flush(request, ticket, at: loop.now)
-        case "status": report(at: loop.now).write(to: &writer)
-        case "pace":
-            let pace: Pace = request.moving.map { $0 ? .moving : .stationary } ?? .auto
-            pipeline.handle(.paceRequested(pace), at: loop.now)
-            writer.field("motion", pipeline.tracker.snapshot.motion.rawValue)
-        case "movement":
-            guard let moving = request.moving else {
-                throw ControlError(
-                    "bad-request", "no moving", hint: #"{"do":"movement","source":"gpio","moving":true}"#)
-            }
-            pipeline.handle(.movementSourceChanged(source: request.source ?? "", moving: moving), at: loop.now)
-            writer.field("motion", pipeline.tracker.snapshot.motion.rawValue)
-        case "odometer":
-            guard let metres = request.metres, metres.isFinite, (0...Odometer.metresMax).contains(metres) else {
-                throw ControlError(
-                    "bad-request", "no reading of an odometer", hint: "metres, from 0 to a hundred million km")
-            }
-            pipeline.handle(.odometerSet(metres: metres), at: loop.now, stored: true)
-            writer.field("odometer", pipeline.tracker.snapshot.odometer, places: 1)
-        case "power": try pipeline.powerCommand(request, at: loop.now, &writer)
-        case "boost": try pipeline.boostCommand(request, at: loop.now, &writer)
-        case "engine": try pipeline.engineCommand(request, at: loop.now, &writer)
-        case "subscriber": try pipeline.subscriberCommand(request, at: loop.now, &writer)
-        case "refresh": pipeline.handle(.refreshRequested, at: loop.now)
-        default:
-            throw ControlError(
-                "unknown-verb", "unknown verb \"\(request.do)\"",
-                hint:
-                    "this version knows: status, endpoint, quarantine, flush, pace, engine, subscriber, boost, refresh, "
-                    + "movement, power, odometer")
-        }
-    }
-
-    private func report(at now: EventTime) -> StatusReport {
-        StatusReport(
-            now: now, startedAt: startedAt, wakeups: loop.wakeups, pipeline: pipeline, recorder: recorder,
-            deliveries: deliveries, uplink: uplink)
     }
 }
