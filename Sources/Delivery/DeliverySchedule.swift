@@ -232,6 +232,15 @@ extension DeliverySchedule {
         }
     }
 
+    /// A batch that stood in memory only was not accepted: its rows wait again, for the time that the next attempt has.
+    public mutating func batchWithdrawn(_ batch: InFlight) {
+        parts.removeAll { $0.batch.id == batch.id }
+        bisect = nil
+        isUnlisted = false
+        queue.returned(batch.rows)
+        notFormingBefore = max(notFormingBefore, nextAttempt)
+    }
+
     /// The disk refused the commit; tried again after 10 s.
     public mutating func batchNotFormed(at now: EventTime) {
         phase = .idle

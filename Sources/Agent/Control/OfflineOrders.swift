@@ -20,7 +20,7 @@ public enum OfflineOrders {
         do throws(OutboxError) {
             // First only a look whether there is one: opening it for orders would make one.
             let reader = try OutboxReader(path: config.outbox.settings.path)
-            if decoded.do == "endpoint", decoded.action == "list" { return list(try reader.depths()) }
+            if decoded.do == "endpoint", decoded.action == "list" { return list(try reader.depths(), config.endpoints.map(\.settings)) }
             let outbox = try Outbox(
                 config.outbox.settings, endpoints: config.endpoints.map(\.settings),
                 bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID)
@@ -46,7 +46,7 @@ public enum OfflineOrders {
         }
     }
 
-    private static func list(_ depths: [EndpointDepth]) -> [UInt8] {
+    private static func list(_ depths: [EndpointDepth], _ endpoints: [EndpointSettings]) -> [UInt8] {
         ControlFrame.reply(to: nil) { writer in
             writer.key("endpoints")
             writer.beginArray()
@@ -55,6 +55,7 @@ public enum OfflineOrders {
                 writer.field("name", depth.endpoint)
                 writer.field("state", depth.state.word)
                 writer.field("reason", depth.state.reason)
+                writer.field("stands_in_for", endpoints.first { $0.name == depth.endpoint }?.backupFor)
                 writer.field("waiting", depth.waiting + depth.inFlight)
                 writer.field("quarantine_depth", depth.quarantined)
                 writer.endObject()

@@ -105,7 +105,8 @@ public final class Agent {
             recorder = try Recorder(
                 settings: .init(
                     commitWindow: config.outbox.commitWindow, onFull: config.outbox.settings.onFull,
-                    bound: config.outbox.settings.bound, endpoints: config.endpoints.map(\.settings),
+                    bound: config.outbox.settings.bound,
+                    endpoints: config.endpoints.map(\.settings).filter { $0.backupFor == nil },
                     bootID: HostIdentity.bootID(environment: environment)),
                 writer: writer, current: current, log: log, loop: loop)
         } catch let error as OutboxError {

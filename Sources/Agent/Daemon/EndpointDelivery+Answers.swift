@@ -6,7 +6,7 @@ import Uplink
 // What an answer means, and what is done about it.
 extension EndpointDelivery {
     func verdict(of outcome: UplinkOutcome, _ batch: Batch) -> Verdict {
-        let sender = routes.first { $0.settings.name == batch.endpoint }?.settings ?? settings
+        let sender = route(of: batch).settings
         return sender.profile.response.verdict(
             for: outcome, of: batch, device: sender.device, identify: RecordID.make)
     }
@@ -17,7 +17,7 @@ extension EndpointDelivery {
         counters.count(outcome, verdict)
         schedule.compressionUsed(wasCompressed)
         remember(verdict, outcome, sent)
-        if verdict == .accepted, let stored = settings.profile.response.stored(outcome) {
+        if verdict == .accepted, let stored = route(of: sent).settings.profile.response.stored(outcome) {
             counters.stored = (counters.stored ?? 0) + min(stored, sent.rows.count)
         }
         answered(verdict, outcome, sent, at: loop.now)
@@ -28,10 +28,14 @@ extension EndpointDelivery {
         let failuresBefore = schedule.failures
         let routeBefore = schedule.route
         let settled = schedule.attemptFinished(verdict, jitter: jitter(), at: now)
-        for settlement in settled { settle(settlement, verdict, at: now) }
+        if let batch = fromMemory, batch.id == sent.id {
+            memoryAnswered(batch, settled, verdict, at: now)
+        } else {
+            for settlement in settled { settle(settlement, at: now) }
+        }
         switch verdict {
         case .accepted, .partlyAccepted: succeeded(sent, failures: failuresBefore, at: now)
-        default: counters.failed[reason(verdict), default: 0] += 1
+        default: counters.failed[verdict.word, default: 0] += 1
         }
         if schedule.route != routeBefore { routeChanged() }
         let isNews = stateMayHaveChanged(from: stateBefore, at: now)
@@ -40,8 +44,6 @@ extension EndpointDelivery {
         changed()
         step(at: now)
     }
-
-    private func reason(_ verdict: Verdict) -> String { verdict.word }
 
     private func remember(_ verdict: Verdict, _ outcome: UplinkOutcome, _ sent: Batch) {
         guard batches.contains(where: { $0.id == sent.id }) else { return }
@@ -58,7 +60,7 @@ extension EndpointDelivery {
         histories[sent.id] = history
     }
 
-    private func settle(_ settled: DeliverySchedule.Settled, _ verdict: Verdict, at now: EventTime) {
+    private func settle(_ settled: DeliverySchedule.Settled, at now: EventTime) {
         guard let place = batches.firstIndex(where: { $0.id == settled.batch }) else { return }
         let batch = batches.remove(at: place)
         let history = histories.removeValue(forKey: batch.id) ?? BatchHistory()

@@ -27,6 +27,10 @@ final class EndpointDelivery {
     var problem = RepeatGate()
     var schedule: DeliverySchedule
     var link: EndpointLink
+    /// The batch in flight, when it stands in memory only.
+    var fromMemory: Batch?
+    /// Rows in memory were refused: what is to blame is found once the disk takes them.
+    var needsDisk = false
     var counters = Counters()
     var lastSuccess: EventTime?
     var lastProblem: String?
@@ -131,6 +135,7 @@ final class EndpointDelivery {
         schedule.formRequested(at: now)
         if schedule.route != routeBefore { routeChanged() }
         if limit > 0 { willForm(now) }
+        if formFromMemory(limit, at: now) { return }
         recorder.form(
             FormRequest(
                 endpoint: settings.name, route: schedule.route > 0 ? routes[schedule.route].settings.name : nil,
@@ -139,6 +144,7 @@ final class EndpointDelivery {
 
     /// A commit succeeded: take over the batches in flight, and the truth about what waits.
     func committed(_ reply: CommitReply, _ forms: [FormRequest], at now: EventTime) {
+        needsDisk = false
         let depth = reply.depths.first { $0.endpoint == settings.name }
         let inMemory = recorder.rows.count { wants($0.location) }
         if forms.contains(where: { $0.endpoint == settings.name }) {
@@ -163,12 +169,13 @@ final class EndpointDelivery {
 
     /// The disk refused a commit.
     func refused(_ forms: [FormRequest], at now: EventTime) {
-        guard forms.contains(where: { $0.endpoint == settings.name }) else { return }
-        schedule.batchNotFormed(at: now)
+        guard let asked = forms.first(where: { $0.endpoint == settings.name }) else { return }
+        if !formFromMemory(asked.limit, at: now) { schedule.batchNotFormed(at: now) }
         step(at: now)
     }
 
-    private func route(of batch: Batch) -> Route {
+    /// The way by which a batch was formed to go.
+    func route(of batch: Batch) -> Route {
         routes.first { $0.settings.name == batch.endpoint } ?? routes[0]
     }
 

@@ -20,7 +20,7 @@ final class Recorder {
         var onFull = OutboxSettings.OnFull.dropOldest
         /// Metres; see `OutboxSettings.bound`.
         var bound = 5.0
-        /// The configured ones, which can be sent to from memory.
+        /// Those with a cursor, which can be sent to from memory.
         var endpoints: [EndpointSettings] = []
         /// Of the running system; nil when it has none.
         var bootID: String?
@@ -247,21 +247,38 @@ final class Recorder {
     /// Settle it with `memorySettled`; until then nothing is committed that nobody waits for.
     func memoryBatch(for endpoint: String, limit: Int, sentMs: Int64?) -> Batch? {
         guard isDiskBad, underWay == nil, limit > 0,
-            let settings = settings.endpoints.first(where: { $0.name == endpoint && $0.backupFor == nil }),
+            let sender = settings.endpoints.first(where: { $0.name == endpoint }),
             let depth = latest.depths.first(where: { $0.endpoint == endpoint }), depth.waiting + depth.inFlight == 0
         else { return nil }
         if episode == nil { episode = try? HostIdentity.randomBytes(16) }
         guard let episode else { return nil }
-        let taken = ring.take(limit, for: settings)
-        guard let first = taken.first, let last = taken.last else { return nil }
-        sendingSince = loop.now
-        let rows = taken.map {
-            QueuedLocation(
-                seq: $0.number, bootID: self.settings.bootID, receivedMs: $0.row.receivedMs, location: $0.row.location)
+        var rows: [QueuedLocation] = []
+        ring.take(sender.planningDepth(limit: limit), for: sender) { held in
+            let waiting = held.map(queued)
+            let plan = sender.plan(waiting, limit: limit, isEnd: true, receiverMs: receiverMs())
+            guard let places = plan.batches.first else { return [] }
+            rows = places.map { waiting[$0] }
+            // What is settled unsent goes the way of these; only what belongs to quarantine needs the disk.
+            return places + plan.settled.compactMap { if case .refused = $0.why { nil } else { $0.index } }
         }
+        guard let first = rows.first, let last = rows.last else { return nil }
+        sendingSince = loop.now
         var batch = Batch(endpoint: endpoint, id: "", rows: rows, sentMs: sentMs, outbox: episode)
-        batch.id = "\(batch.outboxName)-\(endpoint)-\(first.number)-\(last.number)"
+        batch.id = "\(batch.outboxName)-\(endpoint)-\(first.seq)-\(last.seq)"
         return batch
+    }
+
+    private func queued(_ held: RowRing.Held) -> QueuedLocation {
+        QueuedLocation(
+            seq: held.number, bootID: settings.bootID, receivedMs: held.row.receivedMs, location: held.row.location)
+    }
+
+    /// Rows in memory that an endpoint has not had; nil when a commit is under way, or more may wait on disk.
+    func memoryRows(for endpoint: String) -> Int? {
+        guard isDiskBad, underWay == nil, let sender = settings.endpoints.first(where: { $0.name == endpoint }),
+            let depth = latest.depths.first(where: { $0.endpoint == endpoint }), depth.waiting + depth.inFlight == 0
+        else { return nil }
+        return ring.held.count { sender.wants($0.row.location) && !$0.row.settledFor.contains(endpoint) }
     }
 
     /// What became of a memory batch. Rows that are not accepted stay, for another one or for the disk.

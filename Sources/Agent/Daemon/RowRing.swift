@@ -75,18 +75,17 @@ struct RowRing {
         }
     }
 
-    /// The oldest rows that this endpoint wants and has not had, marked as being sent to it.
-    mutating func take(_ limit: Int, for endpoint: EndpointSettings) -> [Held] {
-        var taken: [Held] = []
-        if held.contains(where: { $0.sending.contains(endpoint.name) }) { return taken }
-        for index in held.indices where taken.count < limit {
-            guard endpoint.wants(held[index].row.location), !held[index].row.settledFor.contains(endpoint.name) else {
-                continue
+    /// Marks rows as being sent to an endpoint; none while it is being sent others.
+    ///
+    /// - Parameter choose: which of the oldest rows that it wants and has not had, as places among them.
+    mutating func take(_ limit: Int, for endpoint: EndpointSettings, _ choose: ([Held]) -> [Int]) {
+        if held.contains(where: { $0.sending.contains(endpoint.name) }) { return }
+        let places = held.indices.lazy
+            .filter { [held] in
+                endpoint.wants(held[$0].row.location) && !held[$0].row.settledFor.contains(endpoint.name)
             }
-            held[index].sending.insert(endpoint.name)
-            taken.append(held[index])
-        }
-        return taken
+            .prefix(limit).map { $0 }
+        for chosen in choose(places.map { held[$0] }) { held[places[chosen]].sending.insert(endpoint.name) }
     }
 
     /// The rows that were being sent to an endpoint have reached it, or not. Those that all have who must leave.

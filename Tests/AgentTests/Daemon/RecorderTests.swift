@@ -128,21 +128,4 @@ import Testing
         #expect(recorder.lastError == nil)
         #expect(recorder.memoryBatch(for: "main", limit: 9, sentMs: nil) == nil)
     }
-
-    /// Makes every descriptor of this file useless for writing, as a failing medium does.
-    private func breakDescriptors(of path: String) throws {
-        let void = open("/dev/null", O_RDONLY | O_CLOEXEC)
-        defer { close(void) }
-        var broken = 0
-        for descriptor in Int32(3)..<1024 {
-            var target = [UInt8](repeating: 0, count: 512)
-            let count = target.withUnsafeMutableBytes {
-                readlink("/proc/self/fd/\(descriptor)", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
-            }
-            guard count > 0, String(decoding: target[..<count], as: UTF8.self) == path else { continue }
-            dup2(void, descriptor)
-            broken += 1
-        }
-        try #require(broken > 0)
-    }
 }
