@@ -4,6 +4,7 @@ extension DeliverySchedule {
     mutating func accepted(_ place: Int, jitter: Double, at now: EventTime) -> [Settled] {
         let part = parts.remove(at: place)
         var settled = [Settled(batch: part.batch.id, how: .accepted)]
+        commitBeforeNext()
         let wasDoubted = isPausedOverRows
         succeeded(rows: part.batch.rows, at: now)
         if triesSuccessor {
@@ -27,6 +28,7 @@ extension DeliverySchedule {
         let part = parts.remove(at: place)
         var settled = [Settled(batch: part.batch.id, how: .partly(items))]
         isUnlisted = isUnlisted || !items.again.isEmpty
+        commitBeforeNext()
         succeeded(rows: part.batch.rows, at: now)
         bisect?.hasEvidence = true
         settled += settleRefused(jitter: jitter, at: now)
@@ -42,6 +44,11 @@ extension DeliverySchedule {
             backOff(asked: items.after, jitter: jitter, at: now)
         }
         return settled
+    }
+
+    /// What was accepted is written before another part is sent, so that a crash repeats one batch and not several.
+    private mutating func commitBeforeNext() {
+        if !parts.isEmpty { isUnlisted = true }
     }
 
     private mutating func pauseForCredential(jitter: Double, at now: EventTime) {

@@ -33,6 +33,17 @@ import Testing
         }
     }
 
+    /// A crash repeats what was accepted and not committed.
+    @Test(arguments: [2, 8, 100])
+    func leavesNoMoreThanOneAcceptedPartUncommitted(size: Int) {
+        var model = Self.model(size: size, poison: [size / 2])
+        model.record(size * 2)
+        while model.received.count < size * 2 - 1 {
+            model.step()
+            #expect(model.pending.count { $0.how == .accepted } <= 1)
+        }
+    }
+
     @Test(arguments: [1, 2, 3, 5, 8, 20, 100], [0, 1, 2, 5])
     func stallsOverNoTwoAdjacentPoisonRows(size: Int, offset: Int) {
         var model = Self.model(size: size, poison: [offset + 1, offset + 2])

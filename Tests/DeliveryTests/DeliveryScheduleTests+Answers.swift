@@ -91,12 +91,18 @@ extension DeliveryScheduleTests {
         #expect(settled == [.init(batch: "a", how: .split)])
         #expect(schedule.next(at: Self.at(1)) == .form(limit: 0))
         schedule.formRequested(at: Self.at(1))
-        schedule.batchesFormed([.init(id: "b", rows: 5), .init(id: "c", rows: 5)], at: Self.at(1))
-        for id in ["b", "c"] {
-            #expect(schedule.next(at: Self.at(2)) == .send(batch: id))
-            schedule.attemptStarted(id, at: Self.at(1))
+        let parts = [DeliverySchedule.InFlight(id: "b", rows: 5), .init(id: "c", rows: 5)]
+        schedule.batchesFormed(parts, at: Self.at(1))
+        for (index, part) in parts.enumerated() {
+            #expect(schedule.next(at: Self.at(2)) == .send(batch: part.id))
+            schedule.attemptStarted(part.id, at: Self.at(1))
             #expect(
-                schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(2)) == [.init(batch: id, how: .accepted)])
+                schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(2))
+                    == [.init(batch: part.id, how: .accepted)])
+            guard index == 0 else { continue }
+            #expect(schedule.next(at: Self.at(2)) == .form(limit: 0))
+            schedule.formRequested(at: Self.at(2))
+            schedule.batchesFormed([parts[1]], at: Self.at(2))
         }
         schedule.rowsRecorded(7, at: Self.at(2))
         #expect(schedule.next(at: Self.at(2)) == .form(limit: 5))

@@ -31,7 +31,7 @@ class Shim:
     def __init__(self, folder, disk):
         self.library, self.control = folder / "shim.so", folder / "shim.control"
         subprocess.run(
-            ["cc", "-O2", "-shared", "-fPIC", "-o", self.library, pathlib.Path(__file__).parent / "shim.c", "-ldl"], check=True)
+            ["cc", "-O2", "-Wall", "-Wextra", "-Winit-self", "-Werror", "-shared", "-fPIC", "-o", self.library, pathlib.Path(__file__).parent / "shim.c", "-ldl"], check=True)
         self.control.write_bytes(bytes(64))
         self.disk = disk
 
@@ -164,6 +164,15 @@ class Daemon:
         except ValueError:
             return None
 
+    def ask(self, *command):
+        return subprocess.run(
+            [self.waypost, *command, "--config", self.config], capture_output=True, text=True, timeout=30, check=True).stdout
+
+    def quarantine(self, endpoint):
+        """Time in ms of each record that an endpoint would not take."""
+        lines = map(json.loads, self.ask("quarantine", "export").splitlines())
+        return [line["record"]["time_ms"] for line in lines if line["endpoint"] == endpoint]
+
     def drained(self, within, watch=lambda: True):
         """Waits until every endpoint has everything, and says what waits if it does not."""
         deadline = time.monotonic() + within
@@ -174,6 +183,15 @@ class Daemon:
                 return True, status
             time.sleep(0.25)
         return False, status
+
+    def salvaged(self, within):
+        """Waits until no more rows come back from a damaged queue for three seconds."""
+        deadline, seen = time.monotonic() + within, (None, time.monotonic())
+        while time.monotonic() < min(deadline, seen[1] + 3) and self.check_alive():
+            rows = ((self.status() or {}).get("queue") or {}).get("salvaged")
+            if rows != seen[0]:
+                seen = (rows, time.monotonic())
+            time.sleep(0.25)
 
     def tail(self, lines=20):
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])

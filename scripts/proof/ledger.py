@@ -3,6 +3,7 @@
 import bisect
 import collections
 import hashlib
+import math
 import threading
 
 from . import drive
@@ -13,6 +14,27 @@ class Life:
 
     def __init__(self, number):
         self.number, self.fed, self.killed_at, self.bad_disk_since = number, [], None, None
+
+
+class Refusal:
+    """A batch that was refused for its poison, and what it cost to take it apart."""
+
+    def __init__(self, batch_id, outbox, rows, poison):
+        self.outbox, self.first, self.last, self.rows, self.poison = outbox, rows[0][0], rows[-1][0], len(rows), poison
+        self.ids, self.lives = {batch_id}, set()
+        self.again = 0  # requests for a part that was answered before
+        self.probes = 0  # rows from behind it
+        self.too_large = 0  # parts that were refused for their size
+
+    def holds(self, outbox, rows):
+        return outbox == self.outbox and self.first <= rows[0][0] and rows[-1][0] <= self.last
+
+    @property
+    def extra_limit(self):
+        """Requests beside the first: 2 · ⌈log2 B⌉ + 1 for one poison record, 2k · (⌈log2(B/k)⌉ + 1) + 1 for k."""
+        if self.poison == 1:
+            return 2 * math.ceil(math.log2(self.rows)) + 1
+        return 2 * self.poison * (math.ceil(math.log2(self.rows / self.poison)) + 1) + 1
 
 
 class Arrivals:
@@ -28,6 +50,10 @@ class Arrivals:
         self.batches = {}  # id → digest of its body
         self.repeated = collections.defaultdict(set)  # life → ids confirmed to an earlier one
         self.not_before = None  # (monotonic, life)
+        self.refusals = []
+        self.last_refused = None  # the refusal to which the last answered request belonged
+        self.refused_fixes = {}  # number → (outbox, seq)
+        self.quarantined = set()
 
 
 class Ledger:
@@ -40,7 +66,9 @@ class Ledger:
         self.lives, self.endpoints = [], {}
         self.faults = collections.Counter()
         self.findings = []  # a line each, of what must not be
-        self.quarantinable = set()
+        self.poison = set()  # numbers of fixes that are refused
+        self.cured = set()  # those that are no longer, and come again when they are asked for
+        self.damaged = None  # what must arrive of a queue that was damaged; everything else may be gone
         self.newest_only = None  # where old records are dropped on purpose: so many of the newest must be there
 
     def __getstate__(self):
@@ -106,6 +134,58 @@ class Ledger:
             self.found(f"{name}: {batch_id} came back with other bytes")
             return False
 
+    def refused(self, name, life, batch_id, outbox, rows, poison):
+        """A whole batch, since it holds these fixes."""
+        with self.lock:
+            arrivals = self.endpoint(name)
+            for seq, time_ms in rows:
+                if (number := drive.number_of(time_ms)) in poison:
+                    arrivals.refused_fixes[number] = (outbox, seq)
+            if not self.belongs(arrivals, life, batch_id, outbox, rows):
+                arrivals.refusals.append(Refusal(batch_id, outbox, rows, len(poison)))
+                arrivals.last_refused = arrivals.refusals[-1]
+                arrivals.last_refused.lives.add(life)
+
+    def too_large(self, name, outbox, rows):
+        with self.lock:
+            for refusal in self.endpoint(name).refusals:
+                if refusal.holds(outbox, rows):
+                    refusal.too_large += 1
+
+    def belongs(self, arrivals, life, batch_id, outbox, rows):
+        """Counts a request that was answered among those that a refusal costs."""
+        for refusal in reversed(arrivals.refusals):
+            if refusal.holds(outbox, rows):
+                if batch_id in refusal.ids:
+                    refusal.again += 1
+                refusal.ids.add(batch_id)
+                refusal.lives.add(life)
+                arrivals.last_refused = refusal
+                return True
+        if (last := arrivals.last_refused) and last.outbox == outbox and len(rows) == 1 and rows[0][0] > last.last:
+            last.probes += 1
+        arrivals.last_refused = None
+        return False
+
+    def listed(self, name, rows):
+        """What `waypost quarantine export` says of an endpoint: time of each record."""
+        with self.lock:
+            arrivals = self.endpoint(name)
+            for time_ms in rows:
+                number = drive.number_of(time_ms)
+                if number not in self.poison:
+                    arrivals.counts["quarantined without cause"] += 1
+                    self.found(f"{name}: fix {number} is in quarantine, and nobody refused it")
+                elif number in arrivals.quarantined:
+                    arrivals.counts["quarantined twice"] += 1
+                    self.found(f"{name}: fix {number} is twice in quarantine")
+                arrivals.quarantined.add(number)
+            arrivals.counts["quarantined"] = len(arrivals.quarantined)
+            absent = arrivals.refused_fixes.keys() - arrivals.quarantined
+            arrivals.counts["refused, not quarantined"] = len(absent)
+            if absent:
+                self.found(f"{name}: refused and not in quarantine: fixes {sorted(absent)[:8]}")
+
     def stored(self, name, life, batch_id, outbox, rows):
         """Takes the rows of a batch; the reply is still to come."""
         with self.lock:
@@ -115,6 +195,14 @@ class Ledger:
             twice, explained = 0, 0
             for seq, time_ms in rows:
                 number, key = drive.number_of(time_ms), (outbox, seq)
+                if number in self.cured and key not in arrivals.of_seq:
+                    if arrivals.refused_fixes.get(number) != key:
+                        counts["keys of another record"] += 1
+                        self.found(f"{name}: {batch_id}: fix {number} comes from quarantine as seq {seq}")
+                    arrivals.of_seq[key] = number
+                    arrivals.fixes.add(number)
+                    counts["brought back from quarantine"] += 1
+                    continue
                 if number is None or not self.was_fed(number):
                     counts["never fed"] += 1
                     self.found(f"{name}: {batch_id}: seq {seq} has time {time_ms}, which was never fed")
@@ -146,10 +234,11 @@ class Ledger:
             counts["duplicates explained"] += explained
             counts["duplicates unexplained"] += twice - explained
 
-    def confirmed(self, name, life, outbox, rows):
+    def confirmed(self, name, life, batch_id, outbox, rows):
         """The whole of a 2xx was sent."""
         with self.lock:
             arrivals = self.endpoint(name)
+            self.belongs(arrivals, life, batch_id, outbox, rows)
             for seq, _ in rows:
                 arrivals.confirmed_in.setdefault((outbox, seq), life)
 
@@ -158,19 +247,25 @@ class Ledger:
 
     # The judgement
 
-    def missing(self, fixes):
-        """Counts of what is not among `fixes`, life by life.
+    def missing(self, arrivals):
+        """Counts of what an endpoint got neither in its store nor in quarantine, life by life.
 
         A kill may cost what was fed in the commit window before it (and since the disk went bad), and nothing else: what
         survives of a life is a beginning of it.
         """
-        counts = collections.Counter()
+        counts, fixes = collections.Counter(), arrivals.fixes | arrivals.quarantined
+        if self.damaged is not None:
+            counts["lost"] = sum(number not in fixes for life in self.lives for number, _ in life.fed)
+            absent = self.damaged - fixes
+            counts["readable, not brought back"] = len(absent)
+            if absent:
+                self.found(f"readable, not brought back: {len(absent)} of {len(self.damaged)}: {sorted(absent)[:8]}")
+            return counts
         for life in self.lives:
             if not life.fed:
                 continue
             numbers = [number for number, _ in life.fed]
-            gone = [index for index, number in enumerate(numbers)
-                    if number not in fixes and number not in self.quarantinable]
+            gone = [index for index, number in enumerate(numbers) if number not in fixes]
             if not gone:
                 continue
             last = next((index for index in range(len(numbers) - 1, -1, -1) if numbers[index] in fixes), -1)
@@ -194,13 +289,30 @@ class Ledger:
                            f"first fix {numbers[first]} of {numbers[0]}–{numbers[-1]}, {at}")
         return counts
 
+    def costs(self, name, arrivals):
+        """Requests that poison cost. A kill may repeat what was under way, and forget what spoke for the endpoint."""
+        counts = collections.Counter()
+        for refusal in arrivals.refusals:
+            restarts = len(refusal.lives) - 1
+            extra, extra_limit = len(refusal.ids) - 1, refusal.extra_limit + 2 * refusal.too_large
+            counts["extra requests for poison, at most"] = max(counts["extra requests for poison, at most"], extra)
+            over = max(0, extra - extra_limit) + max(0, refusal.again - 3 * restarts) \
+                + max(0, refusal.probes - (1 if refusal.rows > 1 else 3) - 3 * restarts)
+            counts["requests for poison beyond the limit"] += over
+            if over:
+                self.found(f"{name}: {refusal.poison} poison of {refusal.rows} rows from seq {refusal.first}: {extra} extra "
+                           f"requests of at most {extra_limit}, {refusal.again} again, {refusal.probes} probes, "
+                           f"{restarts} restarts")
+        return counts
+
     def report(self):
         """Counts by endpoint, of what was asked for and of what must be zero."""
         with self.lock:
             report = {}
             for name, arrivals in sorted(self.endpoints.items()):
                 counts = collections.Counter(arrivals.counts)
-                counts.update(self.missing(arrivals.fixes))
+                counts.update(self.missing(arrivals))
+                counts.update(self.costs(name, arrivals))
                 counts["batches repeated after a kill, at most"] = max(map(len, arrivals.repeated.values()), default=0)
                 counts["batches repeated after a kill, in all"] = sum(map(len, arrivals.repeated.values()))
                 report[name] = counts
@@ -211,7 +323,8 @@ class Ledger:
 LIMITS = {
     "lost beyond the window": 0, "holes": 0, "inversions": 0, "inversions of time": 0, "id mismatches": 0,
     "keys of another record": 0, "early requests": 0, "never fed": 0, "duplicates unexplained": 0,
-    "batches repeated after a kill, at most": 1, "bad bodies": 0,
+    "batches repeated after a kill, at most": 1, "bad bodies": 0, "quarantined without cause": 0, "quarantined twice": 0,
+    "refused, not quarantined": 0, "requests for poison beyond the limit": 0, "readable, not brought back": 0,
 }
 
 

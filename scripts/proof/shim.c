@@ -121,8 +121,8 @@ static int write_error(int fd) {
 
 #define REFUSE(error)                                       \
     do {                                                    \
-        int refusal = (error);                              \
-        if (refusal) return errno = refusal, -1;            \
+        int refused_with = (error);                         \
+        if (refused_with) return errno = refused_with, -1;  \
     } while (0)
 
 ssize_t write(int fd, const void *bytes, size_t count) {

@@ -7,7 +7,7 @@ import struct
 import threading
 import time
 
-from . import bodies
+from . import bodies, drive
 from .weather import reply
 
 HEAD_MAX, BODY_MAX = 64 << 10, 32 << 20
@@ -21,14 +21,13 @@ class Gone(Exception):
 
 
 class Sink:
-    """Serves one endpoint on a port of its own.
+    """Serves one endpoint on a port of its own. What holds a fix that the ledger calls poison is refused with 400.
 
-    - poison: times whose batches are refused with 400 for as long as they hold one of these.
     - latency: most seconds between storing and the reply, drawn each time.
     """
 
-    def __init__(self, ledger, name, weather=None, port=0, poison=frozenset(), latency=0):
-        self.ledger, self.name, self.weather, self.poison, self.latency = ledger, name, weather, poison, latency
+    def __init__(self, ledger, name, weather=None, port=0, latency=0):
+        self.ledger, self.name, self.weather, self.latency = ledger, name, weather, latency
         self.random = random.Random(name)
         self.began, self.stopped = time.monotonic(), threading.Event()
         self.bytes_received = 0
@@ -135,14 +134,18 @@ class Sink:
         if not self.ledger.identified(self.name, batch_id, plain):
             connection.sendall(reply(422))
             return True
-        if self.poison and any(time_ms in self.poison for _, time_ms in rows):
+        poison = {number for _, time_ms in rows if (number := drive.number_of(time_ms)) in self.ledger.poison}
+        if poison:
             self.ledger.faults["poison"] += 1
+            self.ledger.refused(self.name, life, batch_id, outbox, rows, poison)
             connection.sendall(reply(400, body=b'{"error":"poison"}'))
             return True
         kind = self.weather.strikes(time.monotonic() - self.began) if self.weather else "clear"
         refusal = self.refusal(kind, head, rows)
         if refusal:
             self.ledger.faults[kind] += 1
+            if kind == "413":
+                self.ledger.too_large(self.name, outbox, rows)
             answer, pause = refusal
             connection.sendall(answer)
             if pause:
@@ -162,7 +165,7 @@ class Sink:
             connection.sendall(reply(200, body=bytes(self.random.randrange(256) for _ in range(300))))
         else:
             connection.sendall(reply(200))
-        self.ledger.confirmed(self.name, life, outbox, rows)
+        self.ledger.confirmed(self.name, life, batch_id, outbox, rows)
         return True
 
     def refusal(self, kind, head, rows):

@@ -34,7 +34,7 @@ class LedgerTests(unittest.TestCase):
         life = self.ledger.life if life is None else life
         self.ledger.stored("e", life, batch, "0a", rows(*pairs))
         if confirmed:
-            self.ledger.confirmed("e", life, "0a", rows(*pairs))
+            self.ledger.confirmed("e", life, batch, "0a", rows(*pairs))
 
     def counts(self):
         return self.ledger.report()["e"]
@@ -64,10 +64,66 @@ class LedgerTests(unittest.TestCase):
         self.ledger.killed(9.4)
         self.assertEqual((self.counts()["holes"], self.counts()["lost beyond the window"]), (1, 0))
 
-    def test_a_poison_record_is_not_missed(self):
-        self.ledger.quarantinable = {4}
-        self.store(*((n + 1, n) for n in range(10) if n != 4))
+    def refuse(self, first, last, poison, batch, life=0):
+        self.ledger.poison |= {poison}
+        self.ledger.refused("e", life, batch, "0a", rows(*((n + 1, n) for n in range(first, last + 1))), {poison})
+
+    def test_what_stands_in_quarantine_is_not_missed(self):
+        self.refuse(0, 9, 4, "b")
+        self.store(*((n + 1, n) for n in range(10) if n != 4), batch="rest")
+        self.assertEqual(self.counts()["lost"], 1)
+        self.ledger.listed("e", [at(4)])
         self.assertEqual(self.counts()["lost"], 0)
+        self.assertEqual(broken_limits(self.ledger.report()), [])
+
+    def test_sees_what_is_not_in_quarantine_and_what_should_not_be(self):
+        self.refuse(4, 4, 4, "b")
+        self.ledger.listed("e", [at(5)])
+        counts = self.counts()
+        self.assertEqual((counts["refused, not quarantined"], counts["quarantined without cause"]), (1, 1))
+
+    def test_counts_what_a_poison_record_costs(self):
+        self.refuse(0, 7, 0, "b")
+        for last in (3, 1, 0):
+            self.refuse(0, last, 0, f"b{last}")
+        self.store((2, 1), batch="c1")
+        self.store((3, 2), (4, 3), batch="c2")
+        self.store((5, 4), (6, 5), (7, 6), (8, 7), batch="c4")
+        self.store((9, 8), batch="probe")
+        counts = self.counts()
+        self.assertEqual(counts["extra requests for poison, at most"], 6)
+        self.assertEqual(counts["requests for poison beyond the limit"], 0)
+
+    def test_sees_too_many_requests_for_a_poison_record(self):
+        self.refuse(0, 3, 0, "b")
+        for number in range(6):
+            self.refuse(0, 1, 0, f"b{number}")
+        self.assertEqual(self.counts()["requests for poison beyond the limit"], 1)
+
+    def test_a_kill_allows_for_repetitions(self):
+        for life, limit in ((0, 4), (1, 1)):
+            self.ledger.endpoints.clear()
+            self.refuse(0, 3, 0, "b")
+            for _ in range(4):
+                self.refuse(0, 3, 0, "b", life=life)
+            self.assertEqual(self.counts()["requests for poison beyond the limit"], limit)
+
+    def test_what_comes_from_quarantine_keeps_its_key(self):
+        self.refuse(0, 0, 0, "b")
+        self.refuse(1, 1, 1, "c")
+        self.ledger.cured, self.ledger.poison = self.ledger.poison, set()
+        self.store((5, 4))
+        self.store((1, 0))
+        self.store((9, 1))
+        counts = self.counts()
+        self.assertEqual((counts["brought back from quarantine"], counts["keys of another record"]), (2, 1))
+        self.assertEqual(counts["inversions"], 0)
+
+    def test_of_a_damaged_queue_what_is_readable_must_come(self):
+        self.ledger.damaged = {0, 1, 2}
+        self.store((1, 0), (2, 2))
+        counts = self.counts()
+        self.assertEqual((counts["lost"], counts["readable, not brought back"]), (8, 1))
 
     def test_where_old_records_are_dropped_the_newest_count(self):
         self.ledger.newest_only = 3
@@ -173,6 +229,13 @@ class SinkTests(unittest.TestCase):
         while self.ledger.endpoint("e").not_before is None and time.monotonic() < deadline:
             time.sleep(0.01)
         self.assertIsNotNone(self.ledger.endpoint("e").not_before)
+
+    def test_refuses_poison(self):
+        self.ledger.poison = {1}
+        sink = self.serve("clear")
+        self.assertEqual(self.post(sink, count=2).status, 400)
+        self.assertEqual(self.post(sink, count=1).status, 200)
+        self.assertEqual(self.ledger.endpoint("e").refused_fixes, {1: ("0a", 2)})
 
     def test_breaks_replies(self):
         stored = {"reset-stored", "close-stored", "half-head", "half-late"}
