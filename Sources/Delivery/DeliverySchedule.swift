@@ -232,19 +232,39 @@ extension DeliverySchedule {
         }
     }
 
-    /// A batch that stood in memory only was not accepted: its rows wait again, for the time that the next attempt has.
-    public mutating func batchWithdrawn(_ batch: InFlight) {
-        parts.removeAll { $0.batch.id == batch.id }
-        bisect = nil
-        isUnlisted = false
-        queue.returned(batch.rows)
-        notFormingBefore = max(notFormingBefore, nextAttempt)
-    }
-
     /// The disk refused the commit; tried again after 10 s.
     public mutating func batchNotFormed(at now: EventTime) {
         phase = .idle
         notFormingBefore = now + Self.formRetry
+    }
+
+    /// Most rows that the next batch is to have.
+    public var batchLimit: Int { limit }
+
+    /// Nothing of this endpoint stands on disk in a batch, as far as the last commit told.
+    public var hasNothingInFlight: Bool { parts.isEmpty && !isUnlisted && !dissolves }
+
+    /// A batch that never was on disk was tried once. The rows that the server does not have wait again, ahead of the others.
+    ///
+    /// Memory is no place to take a batch apart: after a refusal the disk, or the next probe, has to come first.
+    ///
+    /// - Parameters:
+    ///   - rows: how many are left of the batch.
+    ///   - isRefused: the server refused rows, and not merely this attempt.
+    ///   - jitter: 0 ≤ jitter < 1.
+    public mutating func memoryBatchEnded(rows: Int, isRefused: Bool, jitter: Double, at now: EventTime) {
+        parts = []
+        bisect = nil
+        isUnlisted = false
+        dissolves = false
+        triesSuccessor = false
+        guard rows > 0 else { return }
+        queue.returned(rows)
+        notFormingBefore = max(notFormingBefore, nextAttempt)
+        if isRefused {
+            failures = min(failures + 1, 1_000_000)
+            notFormingBefore = max(notFormingBefore, now + Self.probeDelay(jitter))
+        }
     }
 
     public mutating func attemptStarted(_ batch: String, at now: EventTime) {

@@ -27,8 +27,8 @@ extension EndpointDelivery {
         let failuresBefore = schedule.failures
         let routeBefore = schedule.route
         let settled = schedule.attemptFinished(verdict, jitter: jitter(), at: now)
-        if let batch = fromMemory, batch.id == sent.id {
-            memoryAnswered(batch, settled, verdict, at: now)
+        if sent.id == fromMemory?.id {
+            memoryAnswered(sent, verdict, settled, at: now)
         } else {
             for settlement in settled { settle(settlement, at: now) }
         }

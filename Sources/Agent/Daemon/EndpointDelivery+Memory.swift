@@ -1,41 +1,67 @@
 import Delivery
-import Outbox
 import Positioning
 
-// Straight from memory, while the disk refuses.
+// Sending while the disk refuses.
 extension EndpointDelivery {
-    /// - Returns: whether there is a batch to send now; if not, one is to be asked of the disk.
+    /// - Returns: whether there is nothing to ask the disk for: a batch of rows that are on no disk is about to be sent, or
+    ///   there are none.
     func formFromMemory(_ limit: Int, at now: EventTime) -> Bool {
-        // What another way has had is known only by the cursor, which is on disk.
-        guard limit > 0, schedule.route == 0, batches.isEmpty, !needsDisk,
+        guard limit > 0, recorder.isDiskBad, batches.isEmpty, fromMemory == nil, schedule.hasNothingInFlight else {
+            return false
+        }
+        if let waiting = recorder.waitingWithoutDisk(for: settings) {
+            // Some may have been given up for want of memory.
+            schedule.waitingCorrected(to: waiting)
+            if waiting == 0 { return true }
+        }
+        let routeBefore = schedule.route
+        schedule.formRequested(at: now)
+        if schedule.route != routeBefore { routeChanged() }
+        let sender = routes[schedule.route].settings
+        guard
             let batch = recorder.memoryBatch(
-                for: settings.name, limit: limit, sentMs: HostIdentity.wallClockMs())
-        else { return false }
+                for: settings, by: sender, limit: limit, sentMs: HostIdentity.wallClockMs())
+        else {
+            schedule.batchNotFormed(at: now)
+            return false
+        }
         fromMemory = batch
         batches = [batch]
         schedule.batchesFormed([.init(id: batch.id, rows: batch.rows.count)], at: now)
         return true
     }
 
-    /// Rows that were not accepted stay in memory: for another attempt, or for the disk.
     func memoryAnswered(
-        _ batch: Batch, _ settled: [DeliverySchedule.Settled], _ verdict: Verdict, at now: EventTime
+        _ sent: Batch, _ verdict: Verdict, _ settled: [DeliverySchedule.Settled], at now: EventTime
     ) {
+        // Unless an order has emptied the queue meanwhile.
+        let isCurrent = batches.contains { $0.id == sent.id }
         fromMemory = nil
-        batches = []
-        histories = [:]
-        let isAccepted = settled.contains { $0.batch == batch.id && $0.how == .accepted }
-        if isAccepted {
-            counters.accepted += batch.rows.count
-            link.gate.settled(batch.rows.count)
-        } else {
-            schedule.batchWithdrawn(.init(id: batch.id, rows: batch.rows.count))
-        }
+        var accepted = Set(sent.rows.map(\.seq))
+        var isRefused = false
         switch verdict {
-        case .split, .tooLarge, .partlyAccepted: needsDisk = true
-        default: break
+        case .accepted: break
+        case .partlyAccepted(let items):
+            accepted.subtract(items.again)
+            accepted.subtract(items.refused.keys)
+            isRefused = !items.refused.isEmpty
+        // Half of it may go at once.
+        case .tooLarge where sent.rows.count > 1: accepted = []
+        case .split:
+            accepted = []
+            isRefused = true
+        default:
+            accepted = []
+            isRefused = !settled.isEmpty
         }
-        recorder.memorySettled(batch, accepted: isAccepted)
-        if let left = recorder.memoryRows(for: settings.name) { schedule.waitingCorrected(to: left) }
+        if isCurrent {
+            batches = []
+            schedule.memoryBatchEnded(
+                rows: sent.rows.count - accepted.count, isRefused: isRefused, jitter: jitter(), at: now)
+        }
+        if !accepted.isEmpty { histories[sent.id] = nil }
+        counters.accepted += accepted.count
+        link.gate.settled(accepted.count)
+        recorder.memorySettled(settings.name, accepted: accepted)
     }
 }

@@ -1,120 +1,125 @@
 import Delivery
-import Glibc
 import Logging
 import Outbox
 import Positioning
-import TestSupport
 import Testing
 
 @testable import Agent
 
-/// An endpoint beside a disk that refuses.
+/// Uploads of a daemon whose disk refuses from the start.
 @Suite struct MemoryDeliveryTests {
-    /// A recorder over a real queue whose medium fails, and an endpoint that it feeds.
     private final class Bench {
-        let directory: String
         let loop: EventLoop
         let recorder: Recorder
         let delivery: EndpointDelivery
-        let uplink: Requests.ScriptedUplink
-        private var limit: EventLoop.Alarm?
+        let uplink = ScriptedUplink()
+        private var recorded = 0
 
-        init(profile: Profile = Profile(response: .waypost)) throws {
-            directory = try makeTemporaryDirectory()
-            loop = try EventLoop()
-            uplink = Requests.ScriptedUplink(loop)
-            var settings = EndpointSettings(name: "main", baseURL: "http://127.0.0.1:9", device: "d", batchSize: 2)
-            settings.profile = profile
+        init(batchSize: Int = 5) throws {
+            let settings = EndpointSettings(
+                name: "main", baseURL: "http://127.0.0.1:9", device: "d", batchSize: batchSize,
+                profile: Profile(response: .waypost))
             let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
+            loop = try EventLoop()
             let outbox = try Outbox(
-                OutboxSettings(path: directory + "/outbox.db"), endpoints: [settings], bootID: nil,
-                newUUID: [UInt8](repeating: 7, count: 16))
+                OutboxSettings(path: "/nonexistent/outbox.db"), endpoints: [settings], bootID: nil,
+                newUUID: [UInt8](repeating: 7, count: 16), waitsForDisk: true)
             let current = outbox.current
+            let problem = outbox.openProblem
             recorder = try Recorder(
-                settings: .init(endpoints: [settings]), writer: try OutboxWriter(outbox), current: current, log: log,
-                loop: loop)
+                settings: .init(endpoints: [settings]), writer: try OutboxWriter(outbox), current: current,
+                openProblem: problem, log: log, loop: loop)
             delivery = EndpointDelivery(
                 routes: [
                     .init(
                         settings: settings,
                         credentials: EndpointCredentials(
                             EndpointConfig(settings: settings), uplink: uplink, log: log, loop: loop))
-                ], depth: nil, batches: [], uplink: uplink, recorder: recorder, log: log, loop: loop, jitter: { 0 })
-            recorder.committed = { [unowned self] in delivery.committed($0, $1, at: $2) }
-            recorder.refused = { [unowned self] in delivery.refused($0, at: $1) }
-            limit = loop.alarm { [unowned loop] _ in loop.stop() }
-            try breakDescriptors(of: directory + "/outbox.db-wal")
+                ], depth: current.depths.first, batches: [], uplink: uplink, recorder: recorder, log: log, loop: loop,
+                jitter: { 0 })
         }
 
-        deinit {
-            recorder.committed = { _, _, _ in }
-            recorder.refused = { _, _ in }
-            recorder.close(patience: .seconds(10))
-            for name in ["", "-wal", "-shm", "-lock"] { unlink("\(directory)/outbox.db\(name)") }
-            rmdir(directory)
-        }
+        deinit { recorder.close(patience: .seconds(10)) }
 
-        func record(_ numbers: ClosedRange<Int>) {
-            for number in numbers {
+        func record(_ count: Int) {
+            for _ in 0..<count {
+                recorded += 1
                 let location = Location(
-                    trackable: "d", time: UTCTime(milliseconds: 1_700_000_000_000 + Int64(number) * 1000), at: .zero,
+                    trackable: "d", time: UTCTime(milliseconds: 1_700_000_000_000 + Int64(recorded) * 1000), at: .zero,
                     coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), moving: true)
                 recorder.record(NewRow(location), at: loop.now)
                 delivery.recorded(location, at: loop.now)
             }
             delivery.step(at: loop.now)
         }
-
-        /// Answers every request with this status, until so many were made or 10 s have passed.
-        func run(requests: Int, answering status: Int = 200) throws {
-            uplink.answer = { [unowned self] _ in
-                if uplink.requests.count >= requests { limit?.deadline = .zero }
-                return UplinkOutcome(.reply(UplinkReply(status: status)))
-            }
-            limit?.deadline = loop.now + .seconds(10)
-            try loop.run()
-            limit?.deadline = nil
-        }
     }
 
-    @Test func liveRowsGoOutFromMemory() throws {
+    @Test func sendsInOrderAndForgetsWhatArrived() throws {
         let bench = try Bench()
-        bench.record(1...3)
-        try bench.run(requests: 1)
-        #expect(bench.recorder.isDiskBad)
-        #expect(bench.delivery.counters.accepted == 2)
-        #expect(bench.recorder.sentFromRAM == 2)
-        #expect(bench.recorder.held == 1)
-        #expect(bench.delivery.waiting == 1)
-        bench.record(4...4)
-        try bench.run(requests: 2)
-        #expect(bench.delivery.counters.accepted == 4)
-        #expect(bench.delivery.waiting == 0)
-        #expect(bench.recorder.held == 0)
-    }
-
-    @Test func whatTheServerDoesNotTakeNowWaitsForItsTurn() throws {
-        let bench = try Bench()
-        bench.record(1...2)
-        try bench.run(requests: 1, answering: 503)
-        #expect(bench.recorder.sentFromRAM == 0)
-        #expect(bench.delivery.waiting == 2)
-        // The pause of the endpoint holds, whatever comes meanwhile.
-        bench.record(3...4)
+        #expect(bench.recorder.isDiskBad && bench.recorder.lastError?.path == "/nonexistent/outbox.db")
+        bench.record(12)
+        #expect(bench.uplink.rows == ["1", "2", "3", "4", "5"])
+        // One at a time.
         #expect(bench.uplink.requests.count == 1)
-        try bench.run(requests: 2)
-        #expect(bench.recorder.sentFromRAM == 2)
-        #expect(bench.delivery.waiting == 2)
+        bench.uplink.answer(200)
+        #expect(bench.uplink.rows == ["6", "7", "8", "9", "10"])
+        bench.uplink.answer(200)
+        // The rest waits for its window.
+        #expect(bench.uplink.requests.count == 2)
+        #expect(bench.recorder.sentFromRAM == 10 && bench.recorder.held == 2 && bench.delivery.waiting == 2)
+        #expect(bench.delivery.counters.accepted == 10)
+        bench.delivery.flush(at: bench.loop.now)
+        #expect(bench.uplink.rows == ["11", "12"])
+        bench.uplink.answer(200)
+        #expect(bench.recorder.held == 0 && bench.delivery.waiting == 0)
     }
 
-    @Test func whatTheServerRefusesWaitsForTheDisk() throws {
+    @Test func aBatchThatDoesNotArriveGoesOutAgainAsItIs() throws {
         let bench = try Bench()
-        bench.record(1...2)
-        try bench.run(requests: 1, answering: 400)
-        #expect(bench.delivery.waiting == 2)
-        #expect(bench.recorder.held == 2)
+        bench.record(5)
+        bench.uplink.answer(503)
+        #expect(bench.recorder.held == 5 && bench.delivery.waiting == 5)
+        #expect(bench.delivery.schedule.failures == 1)
+        bench.record(3)
+        #expect(bench.uplink.requests.count == 1)
+        bench.delivery.step(at: bench.loop.now + .seconds(2))
+        #expect(bench.uplink.requests.count == 2)
+        #expect(bench.uplink.requests[0].body == bench.uplink.requests[1].body)
+        bench.uplink.fail(.timeout("slow"))
+        #expect(bench.recorder.held == 8 && bench.delivery.schedule.failures == 2)
+        bench.delivery.step(at: bench.loop.now + .seconds(600))
+        bench.uplink.answer(200)
+        #expect(bench.recorder.sentFromRAM == 5 && bench.delivery.schedule.failures == 0)
+    }
+
+    @Test(arguments: [400, 401, 404, 409])
+    func aRefusalDoesNotHammer(status: Int) throws {
+        let bench = try Bench()
+        bench.record(5)
+        bench.uplink.answer(status, status == 409 ? #"{"error":"asset_taken"}"# : "")
+        #expect(bench.uplink.requests.count == 1)
+        bench.delivery.step(at: bench.loop.now + .seconds(800))
+        #expect(bench.uplink.requests.count == 1)
+        #expect(bench.recorder.held == 5 && bench.delivery.waiting == 5)
+        bench.delivery.step(at: bench.loop.now + .seconds(1000))
+        #expect(bench.uplink.requests.count == (status == 409 ? 1 : 2))
+    }
+
+    @Test func whatIsTooLargeGoesInHalves() throws {
+        let bench = try Bench(batchSize: 8)
+        bench.record(8)
+        bench.uplink.answer(413)
+        #expect(bench.uplink.rows == ["1", "2", "3", "4"])
+        bench.uplink.answer(200)
+        #expect(bench.uplink.rows == ["5", "6", "7", "8"])
+    }
+
+    @Test func singleRowsThatAreRefusedStayForTheDisk() throws {
+        let bench = try Bench()
+        bench.record(5)
+        bench.uplink.answer(200, #"{"rejected":[{"seq":2,"code":"bad"}]}"#)
+        #expect(bench.recorder.sentFromRAM == 4 && bench.recorder.held == 1 && bench.delivery.counters.accepted == 4)
         bench.delivery.step(at: bench.loop.now + .seconds(60))
         #expect(bench.uplink.requests.count == 1)
-        #expect(bench.delivery.schedule.isForming)
     }
 }
