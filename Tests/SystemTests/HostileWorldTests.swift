@@ -192,7 +192,7 @@ import Testing
         let rig = try Rig()
         try rig.startCollector()
         try rig.configure(
-            source: paced(30), outbox: "commit_window = \"20ms\"", endpoint: "batch_size = 10\nbatch_window = \"100ms\""
+            source: paced(30), endpoint: "batch_size = 10\nbatch_window = \"100ms\""
         )
         let daemon = try rig.startDaemon()
         try rig.waitFor("motion", "kept", isAtLeast(20))
