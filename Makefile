@@ -13,7 +13,7 @@ DESTDIR ?=
 debug_build = swift build --build-tests --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo tests test check lint size units docs expected fixtures fuzz bench score storm powercut corpus install clean
+.PHONY: help setup build demo tests test check lint size units docs expected fixtures fuzz bench score storm powercut receivers corpus install clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
@@ -73,6 +73,10 @@ powercut: setup ## N=30 power cuts, counted; needs root and a loop device
 	scripts/build waypost
 	scripts/powercut --images $(or $(N),30)
 	scripts/powercut --images $(or $(N),30) --reordered
+
+receivers: setup ## InfluxDB, botocore, cloudevents and standardwebhooks at the end of the daemon; needs the network once
+	scripts/build waypost
+	scripts/receivers
 
 corpus: tests ## against the recorded logs in ../shared/corpus and the vectors in ../shared/vectors
 	@test -d ../shared/corpus/nmea || { echo "corpus: ../shared/corpus/nmea is not there" >&2; exit 1; }
