@@ -28,6 +28,16 @@ public enum OfflineOrders {
             do throws(ControlError) {
                 let orders = try OperatorOrders(
                     decoded, endpoints: config.endpoints.map(\.settings), depths: outbox.current.depths)
+                if orders.asksReceiver,
+                    let endpoint = config.endpoints.first(where: { $0.settings.name == orders.rebinds }),
+                    endpoint.settings.bindRequest() != nil
+                {
+                    throw ControlError(
+                        "daemon-needed",
+                        "the profile of \"\(endpoint.settings.name)\" asks the receiver to bind the asset",
+                        hint: "start waypost, which holds this endpoint and serves the others, and give the order again"
+                    )
+                }
                 let states = orders.resumes.map { [Commit.StateChange(endpoint: $0, state: .active)] } ?? []
                 let results: [OrderResult]
                 do throws(OutboxError) {

@@ -7,9 +7,11 @@ import Positioning
 final class OperatorDesk {
     private let recorder: Recorder
     private let deliveries: [EndpointDelivery]
+    private let loop: EventLoop
 
-    init(recorder: Recorder, deliveries: [EndpointDelivery]) {
+    init(recorder: Recorder, deliveries: [EndpointDelivery], loop: EventLoop) {
         self.recorder = recorder
+        self.loop = loop
         self.deliveries = deliveries
     }
 
@@ -24,9 +26,23 @@ final class OperatorDesk {
             return
         }
         ticket.postpone()
+        guard orders.asksReceiver, let delivery = deliveries.first(where: { $0.settings.name == orders.rebinds }) else {
+            return hand(orders, ticket)
+        }
+        delivery.bind { [unowned self] problem in
+            guard let problem else { return hand(orders, ticket) }
+            ticket.finish { (_) throws(ControlError) in
+                throw ControlError(
+                    "not-bound", "the receiver did not bind \"\(delivery.settings.name)\": \(problem)",
+                    hint: "everything is as it was; the same order tries again")
+            }
+        }
+    }
+
+    private func hand(_ orders: OperatorOrders, _ ticket: ControlTicket) {
         var results: [OrderResult] = []
         for order in orders.queue {
-            recorder.order(order, at: now) { [unowned self] result in
+            recorder.order(order, at: loop.now) { [unowned self] result in
                 results.append(result)
                 guard results.count == orders.queue.count else { return }
                 ended(orders, results)

@@ -10,6 +10,8 @@ struct OperatorOrders: Hashable {
     var resumes: String?
     /// The endpoint whose rows get another binding, or none.
     var rebinds: String?
+    /// The receiver is to be asked first to bind the asset to this device, where its profile knows how.
+    var asksReceiver = false
     /// Rows may be lost to somebody: for root and for the owner of the daemon alone.
     var needsOwner = false
 
@@ -62,12 +64,15 @@ struct OperatorOrders: Hashable {
             case .clear: queue.append(.clear(endpoint: name))
             }
         case .active, .paused, .stopped:
+            // Where the profile can ask for it, a new device is bound this way before its first upload.
+            guard settings.bindRequest() == nil else { break }
             throw ControlError(
                 "nothing-to-bind", "endpoint \"\(name)\" has its binding",
                 hint: depth.state == .active ? nil : "waypost endpoint resume \(name) ends a pause or a stop")
         }
         queue.append(.bind(endpoint: name))
         rebinds = name
+        asksReceiver = true
         needsOwner = true
     }
 

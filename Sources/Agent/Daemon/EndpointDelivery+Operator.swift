@@ -1,6 +1,7 @@
 import Delivery
 import Outbox
 import Positioning
+import Uplink
 
 // The way out, the company of other endpoints, and what an operator did.
 extension EndpointDelivery {
@@ -46,10 +47,44 @@ extension EndpointDelivery {
         step(at: now)
     }
 
+    /// Asks the receiver to bind the asset to this device, where the profile has a request for that.
+    ///
+    /// - Parameter done: with what went wrong, in words for people; nil = bound, or nothing to ask.
+    func bind(isRepeated: Bool = false, _ done: @escaping (String?) -> Void) {
+        guard settings.bindRequest() != nil else { return done(nil) }
+        let credentials = routes[0].credentials
+        credentials.obtain(at: loop.now) { [unowned self] result in
+            do throws(CredentialProblem) {
+                let context = RenderContext(identify: RecordID.make, secrets: try result.get(), gzip: false)
+                guard var request = settings.bindRequest(in: context) else { return done(nil) }
+                request.timeout = min(request.timeout, Self.bindPatience)
+                try credentials.complete(&request, batchID: "\(settings.name)-bind", at: loop.now)
+                uplink.send(request) { [unowned self] outcome in
+                    counters.requests += 1
+                    switch outcome.result {
+                    case .failed(let failure): done(failure.message)
+                    case .reply(let reply) where (200..<300).contains(reply.status): done(nil)
+                    case .reply(let reply) where [401, 407].contains(reply.status) && !isRepeated:
+                        credentials.refresh(at: loop.now) { [unowned self] isNew in
+                            guard isNew else { return done("status \(reply.status), the credential is refused") }
+                            bind(isRepeated: true, done)
+                        }
+                    case .reply(let reply): done("status \(reply.status)")
+                    }
+                }
+            } catch {
+                done(error.message)
+            }
+        }
+    }
+
+    /// Somebody waits for the answer.
+    private static let bindPatience = Duration.seconds(15)
+
     /// An operator gave its rows another binding, or none: from now on the queue's word counts.
     func rebound(_ depth: EndpointDepth) {
         let now = loop.now
-        let inMemory = recorder.rows.count { wants($0.location) }
+        let inMemory = recorder.rowsInMemory(for: settings)
         batches = []
         histories = [:]
         collisionHandledAt = nil
