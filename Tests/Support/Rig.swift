@@ -50,11 +50,11 @@ public final class Rig {
         return collector?.text ?? ""
     }
 
-    /// Writes a configuration with one endpoint, the collector.
+    /// Writes a configuration with one endpoint, the collector unless a server is named.
     @discardableResult
-    public func configure(source: String, outbox: String = "", endpoint: String = "", more: String = "") throws
-        -> String
-    {
+    public func configure(
+        source: String, outbox: String = "", server: Int? = nil, endpoint: String = "", more: String = ""
+    ) throws -> String {
         let file = path("waypost.toml")
         try """
         [device]
@@ -67,7 +67,7 @@ public final class Rig {
         [control]
         socket = "\(path("control.sock"))"
         [[endpoint]]
-        base_url = "http://127.0.0.1:\(port == 0 ? 9 : port)"
+        base_url = "http://127.0.0.1:\(server ?? (port == 0 ? 9 : port))"
         \(endpoint)
         \(more)
         """.write(toFile: file, atomically: true, encoding: .utf8)
@@ -95,6 +95,31 @@ public final class Rig {
         let exit = try program.exitStatus(within: 10)
         let report = try? JSONSerialization.jsonObject(with: Data(program.text.utf8)) as? [String: Any]
         return (exit, report ?? [:])
+    }
+
+    /// What `waypost status` says of one endpoint, asked until it is as wanted.
+    @discardableResult
+    public func waitForEndpoint(
+        _ name: String = "main", within seconds: Double = 30, _ wanted: ([String: Any]) -> Bool
+    ) throws -> [String: Any] {
+        let deadline = Date(timeIntervalSinceNow: seconds)
+        while true {
+            // Nobody listens yet while the daemon starts.
+            let endpoints = (try? order(#"{"id":1,"do":"status"}"#))?["endpoints"] as? [[String: Any]] ?? []
+            if let endpoint = endpoints.first(where: { $0["name"] as? String == name }), wanted(endpoint) {
+                return endpoint
+            }
+            guard Date() < deadline else { throw RunningProgram.Unfinished(text: "endpoint \(name) in: \(endpoints)") }
+            usleep(20_000)
+        }
+    }
+
+    /// Runs a command of the program to its end.
+    /// - Returns: what it printed; its exit status has to be 0.
+    public func says(_ arguments: String...) throws -> String {
+        let program = try waypost(arguments)
+        guard try program.exitStatus(within: 20) == 0 else { throw RunningProgram.Unfinished(text: program.text) }
+        return program.text
     }
 
     /// Gives an order over the control socket, as another program would.

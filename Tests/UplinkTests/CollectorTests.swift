@@ -1,6 +1,7 @@
 import Delivery
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Uplink

@@ -1,6 +1,7 @@
 import Delivery
 import Glibc
 import Positioning
+import TestSupport
 import Testing
 
 @testable import Uplink

@@ -3,6 +3,7 @@ import Delivery
 import Foundation
 import Glibc
 import Positioning
+import TestSupport
 import Testing
 
 @testable import Uplink

@@ -1,5 +1,6 @@
 import Delivery
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Uplink

@@ -1,24 +1,23 @@
-import CLinux
 import Foundation
 import Glibc
 import Synchronization
 
 /// A server on loopback whose every connection follows a script, each on a thread of its own.
-final class ScriptedServer: Sendable {
-    struct Request: Sendable {
+public final class ScriptedServer: Sendable {
+    public struct Request: Sendable {
         /// Request line and headers, without the empty line.
-        var head: [String]
-        var body: [UInt8]
+        public var head: [String]
+        public var body: [UInt8]
         /// Counted from 1 in the order of accepting.
-        var connection: Int
+        public var connection: Int
 
-        func header(_ name: String) -> String? {
+        public func header(_ name: String) -> String? {
             head.dropFirst().first { $0.lowercased().hasPrefix(name.lowercased() + ":") }
                 .map { String($0.dropFirst(name.count + 1)).trimmingCharacters(in: .whitespaces) }
         }
     }
 
-    let port: Int
+    public let port: Int
     private let listener: Int32
     private let record = Record()
 
@@ -28,11 +27,11 @@ final class ScriptedServer: Sendable {
         let connections = Mutex(0)
     }
 
-    var requests: [Request] { record.requests.withLock { $0 } }
-    var connections: Int { record.connections.withLock { $0 } }
-    var url: String { "http://127.0.0.1:\(port)" }
+    public var requests: [Request] { record.requests.withLock { $0 } }
+    public var connections: Int { record.connections.withLock { $0 } }
+    public var url: String { "http://127.0.0.1:\(port)" }
 
-    init(_ script: @escaping @Sendable (ScriptedConnection) -> Void) throws {
+    public init(_ script: @escaping @Sendable (ScriptedConnection) -> Void) throws {
         (listener, port) = try listenOnLoopback(backlog: 16)
         Thread.detachNewThread { [listener, record] in
             while true {
@@ -57,7 +56,7 @@ final class ScriptedServer: Sendable {
     }
 
     /// One canned answer to every request, on kept connections.
-    convenience init(answering reply: String) throws {
+    public convenience init(answering reply: String) throws {
         try self.init { connection in
             while connection.request() != nil { connection.send(reply) }
         }
@@ -70,8 +69,8 @@ final class ScriptedServer: Sendable {
 }
 
 /// The server's end of one connection, used by one thread.
-final class ScriptedConnection {
-    let number: Int
+public final class ScriptedConnection {
+    public let number: Int
     private let descriptor: Int32
     private let note: (ScriptedServer.Request) -> Void
     private var buffer: [UInt8] = []
@@ -84,7 +83,7 @@ final class ScriptedConnection {
     }
 
     /// The next request, nil when the client closes.
-    func request() -> ScriptedServer.Request? {
+    public func request() -> ScriptedServer.Request? {
         let blankLine = Array("\r\n\r\n".utf8)
         while buffer.firstRange(of: blankLine) == nil { if !receive() { return nil } }
         guard let end = buffer.firstRange(of: blankLine) else { return nil }
@@ -99,17 +98,17 @@ final class ScriptedConnection {
     }
 
     /// Waits for the client to close; what it sends until then is dropped.
-    func waitForEnd() { while receive() { buffer = [] } }
+    public func waitForEnd() { while receive() { buffer = [] } }
 
     /// Waits for the first byte of a request.
-    func waitForBytes() { _ = receive() }
+    public func waitForBytes() { _ = receive() }
 
     /// False when the client has gone.
     @discardableResult
-    func send(_ text: String) -> Bool { send(Array(text.utf8)) }
+    public func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
     @discardableResult
-    func send(_ bytes: [UInt8]) -> Bool {
+    public func send(_ bytes: [UInt8]) -> Bool {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes {
@@ -121,13 +120,13 @@ final class ScriptedConnection {
         return true
     }
 
-    func close() {
+    public func close() {
         if isOpen { Glibc.close(descriptor) }
         isOpen = false
     }
 
     /// Closes with a reset instead of an orderly end.
-    func reset() {
+    public func reset() {
         var linger = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
         close()
@@ -142,7 +141,7 @@ final class ScriptedConnection {
     }
 }
 
-func listenOnLoopback(backlog: Int32) throws -> (descriptor: Int32, port: Int) {
+public func listenOnLoopback(backlog: Int32) throws -> (descriptor: Int32, port: Int) {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
@@ -159,7 +158,7 @@ func listenOnLoopback(backlog: Int32) throws -> (descriptor: Int32, port: Int) {
 }
 
 /// Descriptors of this process whose peer is that port of loopback.
-func descriptorsConnected(to port: Int) -> Int {
+public func descriptorsConnected(to port: Int) -> Int {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
     return names.compactMap { Int32($0) }.count { descriptor in
         var address = sockaddr_in()

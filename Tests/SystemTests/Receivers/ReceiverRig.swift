@@ -1,0 +1,93 @@
+import Foundation
+import TestSupport
+
+/// The built daemon on a short drive, with an imitated receiver as its endpoint.
+final class ReceiverRig {
+    let rig = try! Rig()
+    private(set) var daemon: RunningProgram?
+    /// Times of the locations that the drive gives, Unix milliseconds.
+    private(set) var times: [Int] = []
+
+    /// - Parameters:
+    ///   - endpoint: keys of the endpoint `main`.
+    ///   - other: another endpoint, named `other`, of the profile `waypost`.
+    ///   - more: further tables.
+    ///   - follows: the daemon stays when the drive is over, also while an endpoint waits for its operator.
+    init(
+        _ receiver: ImitatedReceiver, _ endpoint: String, other: ImitatedReceiver? = nil, more: String = "",
+        follows: Bool = false
+    ) throws {
+        let log = rig.path("drive.nmea")
+        try Self.drive(seconds: 60).write(toFile: log, atomically: true, encoding: .utf8)
+        times = try rig.replayed(log).map(\.timeMs)
+        let second = other.map {
+            "[[endpoint]]\nname = \"other\"\nbatch_window = \"1s\"\ncompress = \"none\"\nbase_url = \"http://127.0.0.1:\($0.port)\"\n"
+        }
+        try rig.configure(
+            source: "kind = \"file\"\npath = \"\(log)\"\nplayback = \"max\"\nfollow = \(follows)",
+            outbox: "commit_window = \"50ms\"",
+            server: receiver.port, endpoint: "name = \"main\"\nbatch_window = \"1s\"\n" + endpoint,
+            more: (second ?? "") + more)
+    }
+
+    func start(environment: [String: String] = [:]) throws {
+        daemon = nil
+        daemon = try rig.startDaemon(environment: environment)
+    }
+
+    /// Runs until everything is delivered, which ends the daemon.
+    /// - Returns: what it said.
+    @discardableResult
+    func runToEnd(within seconds: Double = 60) throws -> String {
+        if daemon == nil { try start() }
+        guard let daemon, try daemon.exitStatus(within: seconds) == 0 else {
+            throw RunningProgram.Unfinished(text: daemon?.text ?? "")
+        }
+        return daemon.text
+    }
+
+    /// Waits until nothing waits any more, and stops a daemon that would stay.
+    func deliverRest() throws {
+        try rig.waitForEndpoint { $0["state"] as? String == "active" && $0["waiting"] as? Int == 0 }
+        try stop()
+    }
+
+    func stop() throws {
+        daemon?.kill(SIGTERM)
+        _ = try daemon?.exitStatus(within: 15)
+        daemon = nil
+    }
+
+    /// One line for each row that was set aside.
+    func quarantine() throws -> [String] {
+        try rig.says("quarantine", "list", "--path", rig.path("outbox.db")).split(separator: "\n").map(String.init)
+    }
+
+    func order(_ words: String...) throws {
+        let program = try rig.waypost(words + ["--socket", rig.path("control.sock")])
+        guard try program.exitStatus(within: 10) == 0 else { throw RunningProgram.Unfinished(text: program.text) }
+    }
+
+    /// A file that only this user reads.
+    func secret(_ name: String, _ text: String, mode: Int = 0o600) throws -> String {
+        let path = rig.path(name)
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+        return path
+    }
+
+    /// North at 20 m/s, one fix a second.
+    private static func drive(seconds: Int) -> String {
+        (0..<seconds).map { second in
+            let clock = String(format: "%02d%02d%02d.00", 10, second / 60, second % 60)
+            let minutes = 30 + Double(second) * 20 / 1852
+            let place = String(format: "52%07.4f,N,01324.0000,E", minutes)
+            return line("GPGGA,\(clock),\(place),1,09,0.9,34.1,M,39.6,M,,")
+                + line("GPRMC,\(clock),A,\(place),38.9,0.0,150126,,,A")
+        }.joined()
+    }
+
+    private static func line(_ body: String) -> String {
+        String(format: "$%@*%02X\r\n", body, body.utf8.reduce(UInt8(0)) { $0 ^ $1 })
+    }
+}
