@@ -1,4 +1,5 @@
 import Delivery
+import Testing
 
 /// Takes requests, and answers when it is told to.
 final class ScriptedUplink: Uplink {
@@ -12,15 +13,21 @@ final class ScriptedUplink: Uplink {
 
     /// Answers the oldest open request.
     func answer(_ status: Int, _ body: String = "") {
-        completions.removeFirst()(UplinkOutcome(.reply(UplinkReply(status: status, body: Array(body.utf8)))))
+        end(UplinkOutcome(.reply(UplinkReply(status: status, body: Array(body.utf8)))))
     }
 
     func redirect(to location: String) {
         let reply = UplinkReply(status: 302, headers: [.init("location", location)])
-        completions.removeFirst()(UplinkOutcome(.reply(reply)))
+        end(UplinkOutcome(.reply(reply)))
     }
 
-    func fail(_ failure: TransportFailure) { completions.removeFirst()(UplinkOutcome(.failed(failure))) }
+    func fail(_ failure: TransportFailure) { end(UplinkOutcome(.failed(failure))) }
+
+    /// A request that was expected and did not come is told as such, and does not end the run.
+    private func end(_ outcome: UplinkOutcome) {
+        guard !completions.isEmpty else { return Issue.record("no request is open") }
+        completions.removeFirst()(outcome)
+    }
 
     /// The rows of the newest request.
     var rows: [String] {
