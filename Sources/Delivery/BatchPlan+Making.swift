@@ -81,7 +81,7 @@ private struct BatchPlanner {
     }
 
     private func unsendable(_ row: QueuedLocation, _ oldestMs: Int64?) -> BatchPlan.Settled? {
-        if compiled.choice(for: row) == .skip { return .skipped }
+        if compiled.choice(for: row.location.event) == .skip { return .skipped }
         if let oldestMs, row.isPlain, row.location.time.milliseconds < oldestMs { return .expired }
         for name in compiled.parts.require where scene.value(name, of: row) == nil { return .unfit(name.rawValue) }
         // Known to be there but for rows that no trackable selected.
@@ -140,7 +140,7 @@ private struct BatchPlanner {
         var run: [Int] = []
         var choice: CompiledProfile.Choice?
         for index in sendable {
-            let own = compiled.choice(for: rows[index])
+            let own = compiled.choice(for: rows[index].location.event)
             if own != choice, !run.isEmpty {
                 batches += fitting(run)
                 run = []

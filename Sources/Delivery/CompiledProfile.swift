@@ -126,12 +126,12 @@ extension CompiledProfile {
         return plain
     }
 
-    func choice(for row: QueuedLocation) -> Choice {
-        row.location.event == .none && !choosesPlain ? .variant(0) : parts.choices[row.location.event] ?? .variant(0)
+    func choice(for event: LocationEvent) -> Choice {
+        event == .none && !choosesPlain ? .variant(0) : parts.choices[event] ?? .variant(0)
     }
 
     func variant(for row: QueuedLocation) -> Variant? {
-        guard case .variant(let index) = choice(for: row) else { return parts.variants.first }
+        guard case .variant(let index) = choice(for: row.location.event) else { return parts.variants.first }
         return parts.variants.indices.contains(index) ? parts.variants[index] : parts.variants.first
     }
 }

@@ -100,9 +100,10 @@ extension QueuedLocation {
     /// Bytes of the longest text that it can give.
     var longestText: Int {
         // 36 for an id, 24 for a time.
-        var longest = 40
-        for text in [location.trackable, bootID, location.reason, location.geofence?.id, location.geofence?.name] {
-            longest = max(longest, text?.utf8.count ?? 0)
+        var longest = max(40, location.trackable?.utf8.count ?? 0, bootID?.utf8.count ?? 0)
+        if let reason = location.reason { longest = max(longest, reason.utf8.count) }
+        if let geofence = location.geofence {
+            longest = max(longest, geofence.id.utf8.count, geofence.name?.utf8.count ?? 0)
         }
         return longest
     }
