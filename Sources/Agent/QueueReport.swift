@@ -61,22 +61,6 @@ public struct QueueReport {
         }
     }
 
-    /// Drops the cursor of an endpoint that is no longer configured, and its claim on rows. No daemon may run on this queue.
-    /// - Returns: how many rows waited for it alone or among others; nil when there is no such endpoint.
-    public static func forget(_ name: String, in config: AgentConfig) throws(Failure) -> Int? {
-        do throws(OutboxError) {
-            let outbox = try Outbox(
-                config.outbox.settings, endpoints: config.endpoints.map(\.settings), bootID: nil,
-                newUUID: (try? HostIdentity.randomBytes(16)) ?? [])
-            defer { outbox.close() }
-            guard let removed = outbox.removedEndpoints.first(where: { $0.name == name }) else { return nil }
-            try outbox.forget(endpoint: name)
-            return removed.rows
-        } catch {
-            throw Failure(error)
-        }
-    }
-
     private static func line(_ depth: EndpointDepth) -> String {
         var line = "endpoint \(depth.endpoint): \(depth.waiting + depth.inFlight) waiting"
         if depth.inFlight > 0 { line += ", \(depth.inFlight) of them in a formed batch" }

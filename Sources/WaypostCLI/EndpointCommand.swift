@@ -114,6 +114,10 @@ struct EndpointReply: Decodable {
     var state: String
     var reason: String?
     var held: String?
+    /// The spare that stands in for it now.
+    var sentBy: String?
+    /// The endpoint that it is a spare of.
+    var standsInFor: String?
     var waiting: Int
     /// nil where no daemon runs.
     var acked: Int?
@@ -126,6 +130,8 @@ struct EndpointReply: Decodable {
 
     enum CodingKeys: String, CodingKey {
         case name, state, reason, held, waiting, acked, problem, advice
+        case sentBy = "sent_by"
+        case standsInFor = "stands_in_for"
         case quarantined = "quarantine_depth"
         case oldestAge = "queue_oldest_age_s"
         case lastSuccessAge = "last_success_age_s"
@@ -134,6 +140,7 @@ struct EndpointReply: Decodable {
 
     /// `main: active, 12 waiting (oldest 40 s), 700 accepted, last 2 s ago`, and below it what is wrong and what helps.
     var lines: [String] {
+        if let standsInFor { return ["\(name): stands in for \(standsInFor)"] }
         var first = "\(name): \(state)\(reason.map { " (\($0))" } ?? ""), \(waiting) waiting"
         if waiting > 0, let oldestAge { first += " (oldest \(Self.span(oldestAge)))" }
         if let acked { first += ", \(acked) accepted" }
@@ -142,6 +149,7 @@ struct EndpointReply: Decodable {
         if let nextAttempt, nextAttempt > 0 { first += ", next try in \(Self.span(nextAttempt))" }
         var lines = [first]
         if let held { lines.append("  " + held) }
+        if let sentBy { lines.append("  cannot be reached: \(sentBy) stands in") }
         if let problem { lines.append("  problem: " + problem) }
         if let advice { lines.append("  do: " + advice) }
         return lines

@@ -101,6 +101,7 @@ struct Quarantine: ParsableCommand {
         @OptionGroup var source: Source
 
         func run() throws {
+            let file = file == "-" ? nil : file
             let output: Int32
             if let file {
                 output = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)

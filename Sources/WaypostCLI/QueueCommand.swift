@@ -69,25 +69,17 @@ struct Queue: ParsableCommand {
     struct Forget: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Give up what waits for an endpoint that is no longer configured.",
-            discussion: "Stop the daemon first. Rows that another endpoint needs stay.")
+            discussion: "Rows that another endpoint needs stay. Without a daemon the queue is changed itself.")
 
         @Argument(help: "Its name.")
         var endpoint: String
 
-        @Option(help: "The configuration that names the queue.", completion: .file(extensions: ["toml"]))
-        var config = ConfigurationFile.standardPath
+        @OptionGroup var daemon: DaemonOptions
 
         func run() throws {
-            let config = try ConfigurationFile.load(config).config
-            if config.endpoints.contains(where: { $0.settings.name == endpoint }) {
-                throw fail("endpoint \(endpoint) is configured; remove it from the configuration first", exitCode: 64)
-            }
-            let rows: Int?
-            do throws(QueueReport.Failure) { rows = try QueueReport.forget(endpoint, in: config) } catch {
-                throw fail(error, exitCode: error.exitCode)
-            }
-            guard let rows else { throw fail("the queue knows no removed endpoint \(endpoint)", exitCode: 66) }
-            print("\(endpoint) is forgotten; \(rows) rows waited for it")
+            let line = OrderLine("endpoint", "forget", [("endpoint", .text(endpoint))])
+            let answer: OrderAnswer = try DaemonReply.read(daemon.order(line))
+            print("\(endpoint): forgotten, \(answer.words)")
             try finishOutput()
         }
     }

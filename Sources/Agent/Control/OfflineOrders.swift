@@ -20,14 +20,15 @@ public enum OfflineOrders {
         do throws(OutboxError) {
             // First only a look whether there is one: opening it for orders would make one.
             let reader = try OutboxReader(path: config.outbox.settings.path)
-            if decoded.do == "endpoint", decoded.action == "list" { return list(try reader.depths()) }
+            let endpoints = config.endpoints.map(\.settings)
+            if decoded.do == "endpoint", decoded.action == "list" { return list(try reader.depths(), endpoints) }
             let outbox = try Outbox(
-                config.outbox.settings, endpoints: config.endpoints.map(\.settings),
+                config.outbox.settings, endpoints: endpoints,
                 bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID)
             defer { outbox.close() }
             do throws(ControlError) {
                 let orders = try OperatorOrders(
-                    decoded, endpoints: config.endpoints.map(\.settings), depths: outbox.current.depths)
+                    decoded, endpoints: endpoints, depths: outbox.current.depths)
                 let states = orders.resumes.map { [Commit.StateChange(endpoint: $0, state: .active)] } ?? []
                 let results: [OrderResult]
                 do throws(OutboxError) {
@@ -46,7 +47,7 @@ public enum OfflineOrders {
         }
     }
 
-    private static func list(_ depths: [EndpointDepth]) -> [UInt8] {
+    private static func list(_ depths: [EndpointDepth], _ endpoints: [EndpointSettings]) -> [UInt8] {
         ControlFrame.reply(to: nil) { writer in
             writer.key("endpoints")
             writer.beginArray()
@@ -55,6 +56,7 @@ public enum OfflineOrders {
                 writer.field("name", depth.endpoint)
                 writer.field("state", depth.state.word)
                 writer.field("reason", depth.state.reason)
+                writer.field("stands_in_for", endpoints.first { $0.name == depth.endpoint }?.backupFor)
                 writer.field("waiting", depth.waiting + depth.inFlight)
                 writer.field("quarantine_depth", depth.quarantined)
                 writer.endObject()

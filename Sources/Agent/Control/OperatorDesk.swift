@@ -17,7 +17,7 @@ final class OperatorDesk {
     /// `{"do":"quarantine","action":"retry","endpoint":"main","ids":[7,8]}`.
     func carryOut(_ request: ControlRequest, _ ticket: ControlTicket, at now: EventTime) throws(ControlError) {
         let orders = try OperatorOrders(
-            request, endpoints: deliveries.map(\.settings), depths: depths)
+            request, endpoints: deliveries.flatMap { $0.routes.map(\.settings) }, depths: depths)
         if orders.needsOwner { try requireOwner(ticket) }
         if let name = orders.resumes {
             deliveries.first { $0.settings.name == name }?.resumed(at: now)

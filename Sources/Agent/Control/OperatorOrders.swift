@@ -24,6 +24,7 @@ struct OperatorOrders: Hashable {
         case ("endpoint", "bind"): try bind(request, endpoints, depths)
         case ("endpoint", "resume"): try resume(request, endpoints, depths)
         case ("endpoint", "drop"): try drop(request, endpoints, depths)
+        case ("endpoint", "forget"): try forget(request, endpoints)
         case ("quarantine", "retry"):
             let (endpoint, ids) = try Self.rows(request, endpoints)
             queue = [.retryQuarantined(endpoint: endpoint, ids: ids)]
@@ -34,7 +35,7 @@ struct OperatorOrders: Hashable {
         default:
             throw ControlError(
                 "bad-request", "unknown action \"\(request.action?.prefix(40) ?? "")\" of \(request.do)",
-                hint: request.do == "endpoint" ? "list, bind, resume, drop" : "retry, drop")
+                hint: request.do == "endpoint" ? "list, bind, resume, drop, forget" : "retry, drop")
         }
     }
 
@@ -100,6 +101,21 @@ struct OperatorOrders: Hashable {
 }
 
 extension OperatorOrders {
+    private mutating func forget(
+        _ request: ControlRequest, _ endpoints: [EndpointSettings]
+    ) throws(ControlError) {
+        guard let name = request.endpoint else {
+            throw ControlError("endpoint-missing", "no endpoint is named", hint: "one that is no longer configured")
+        }
+        if endpoints.contains(where: { $0.name == name }) {
+            throw ControlError(
+                "refused", "endpoint \"\(name)\" is configured",
+                hint: "take it out of the configuration and restart the daemon first")
+        }
+        queue = [.forget(endpoint: name)]
+        needsOwner = true
+    }
+
     private static func fate(_ rule: EndpointSettings.OnCollision) -> String {
         switch rule {
         case .keep: "sends them under the new name"
@@ -121,7 +137,8 @@ extension OperatorOrders {
         _ wanted: String?, _ endpoints: [EndpointSettings], _ depths: [EndpointDepth]
     ) throws(ControlError) -> (EndpointSettings, EndpointDepth) {
         let settings = try configured(wanted, endpoints)
-        guard let depth = depths.first(where: { $0.endpoint == settings.name }) else {
+        let depth = depths.first { $0.endpoint == settings.name }
+        guard settings.backupFor == nil, let depth else {
             throw ControlError(
                 "refused", "endpoint \"\(settings.name)\" has no rows of its own",
                 hint: settings.backupFor.map { "it stands in for \"\($0)\": name that one" })
@@ -137,7 +154,8 @@ extension OperatorOrders {
             if let found = endpoints.first(where: { $0.name == wanted }) { return found }
             throw ControlError("unknown-endpoint", "no endpoint \"\(wanted.prefix(40))\"", hint: "there is: \(names)")
         }
-        guard let only = endpoints.first, endpoints.count == 1 else {
+        let own = endpoints.filter { $0.backupFor == nil }
+        guard let only = own.first, own.count == 1 else {
             throw ControlError("endpoint-missing", "no endpoint is named", hint: "there is: \(names)")
         }
         return only

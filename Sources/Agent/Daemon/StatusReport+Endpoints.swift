@@ -25,6 +25,7 @@ extension StatusReport {
         writer.field("state", schedule.state.word)
         writer.field("reason", schedule.state.reason)
         writer.field("held", delivery.link.holdReason)
+        if schedule.route > 0 { writer.field("sent_by", delivery.routes[schedule.route].settings.name) }
         writer.field("interface", delivery.link.wayOut?.interface)
         writer.field("waiting", delivery.waiting)
         writer.field("queue_oldest_age_s", oldestAge(depth), places: 1)

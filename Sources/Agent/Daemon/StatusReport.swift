@@ -240,6 +240,7 @@ struct StatusReport {
         writer.field("salvaged", recorder.recovery.salvaged)
         writer.field("salvage_inversions", recorder.recovery.inversions)
         writer.field("last_seq", recorder.latest.lastSeq)
+        writer.field("clock_untrusted", HostClock.isSynchronised ? 0 : 1)
         writer.field("disk_error", recorder.lastError?.description)
         writer.endObject()
     }

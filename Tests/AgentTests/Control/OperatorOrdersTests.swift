@@ -102,6 +102,28 @@ import Testing
         #expect(unknown?.code == "unknown-endpoint")
     }
 
+    @Test func anOrderForASpareNamesTheOneThatItStandsInFor() throws {
+        var spare = settings()
+        spare.name = "spare"
+        spare.backupFor = "main"
+        let refused = #expect(throws: ControlError.self) {
+            try orders(#"{"do":"endpoint","action":"resume","endpoint":"spare"}"#, [settings(), spare])
+        }
+        #expect(refused?.hint == "it stands in for \"main\": name that one")
+        // Beside a spare there is one endpoint that can be meant.
+        #expect(try orders(#"{"do":"endpoint","action":"resume"}"#, [settings(), spare]).resumes == "main")
+    }
+
+    @Test func onlyAnEndpointThatIsNoLongerConfiguredIsForgotten() throws {
+        let found = try orders(#"{"do":"endpoint","action":"forget","endpoint":"old"}"#, [settings()])
+        #expect(found.queue == [.forget(endpoint: "old")] && found.needsOwner && found.rebinds == nil)
+        for line in [
+            #"{"do":"endpoint","action":"forget","endpoint":"main"}"#, #"{"do":"endpoint","action":"forget"}"#,
+        ] {
+            #expect(throws: ControlError.self, "\(line)") { try orders(line, [settings()]) }
+        }
+    }
+
     @Test func whatTheQueueRefusedIsAnError() throws {
         var writer = JSONWriter()
         let refused = #expect(throws: ControlError.self) {
