@@ -143,8 +143,15 @@ extension ProfileCompiler {
         }
         report(
             keyPath, "found $\(name), expected the name of a value",
-            suggestion: nearest(name, in: Self.names(for: use)).map { "$\($0)" }, at: position)
+            suggestion: Self.meant(by: name, in: Self.names(for: use)).map { "$\($0)" }, at: position)
         return nil
+    }
+
+    /// `latitude` is a long `lat` before it is a mistyped `altitude`, and `speed` a short `speed_mps`.
+    private static func meant(by name: String, in known: [String]) -> String? {
+        known.filter { $0.utf8.count >= 3 && name.hasPrefix($0) }.max { $0.utf8.count < $1.utf8.count }
+            ?? nearest(name, in: known)
+            ?? known.first { name.utf8.count >= 3 && $0.hasPrefix(name) }
     }
 
     private static func names(for use: TemplateUse) -> [String] {

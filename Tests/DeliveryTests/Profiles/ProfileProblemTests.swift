@@ -15,6 +15,9 @@ import Testing
     static let mistakes: [Mistake] = [
         .init(keyPath: "records", tree: ["record": "$lat", "records": "$lat"], suggestion: "record"),
         .init(keyPath: "record.a", tree: ["record": ["a": "$speed_kmph"]], suggestion: "$speed_kmh"),
+        .init(keyPath: "record.a", tree: ["record": ["a": "$latitude"]], suggestion: "$lat"),
+        .init(keyPath: "record.a", tree: ["record": ["a": "$longitud"]], suggestion: "$lon"),
+        .init(keyPath: "record.a", tree: ["record": ["a": "$speed"]], suggestion: "$speed_mps"),
         .init(keyPath: "record.a", tree: ["record": ["a": "$xyzzy"]], words: "name of a value"),
         .init(keyPath: "record.a", tree: ["record": ["a": "$ssid"]], words: "context module"),
         .init(keyPath: "record.a", tree: ["record": ["a": "$lat:round8"]], suggestion: ":round0"),
