@@ -82,6 +82,37 @@ import Testing
         #expect(rest.newest == nil)
     }
 
+    @Test func formsBehindWhatIsInFlightOnlyToTryTheRowThere() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<5)
+        let head = try #require(try outbox.form(2))
+        func form(isProbe: Bool) throws -> [Batch] {
+            let request = FormRequest(endpoint: "main", limit: 1, isProbe: isProbe, sentMs: nil)
+            return try outbox.commit(Commit(forms: [request])).formed
+        }
+        #expect(try form(isProbe: false) == [head])
+        let both = try form(isProbe: true)
+        #expect(both.map(\.id) == [head.id, "7f3a91c2-main-3-3"])
+        // Accepted ahead of its turn, it keeps the rows before it in the queue, and is not sent again.
+        let reply = try outbox.settle(both[1])
+        #expect(reply.depths[0].acked == 0 && reply.rows == 5)
+        try outbox.settle(head)
+        #expect(try outbox.form(9)?.rows.map(\.seq) == [4, 5])
+    }
+
+    @Test func aBatchOfABacklogKnowsTheNewestRowThatGoesAhead() throws {
+        var settings = EndpointSettings.test()
+        settings.freshHead = true
+        let outbox = try Outbox.open(scratch, [settings])
+        try outbox.append(0..<5)
+        let first = try #require(try outbox.form(2))
+        #expect(first.newest?.seq == 5)
+        // It settles nothing, and comes again in its turn.
+        try outbox.settle(first)
+        let rest = try #require(try outbox.form(9))
+        #expect(rest.newest == nil && rest.rows.map(\.seq) == [3, 4, 5])
+    }
+
     @Test func gathersRowsOfEachTrackable() throws {
         var settings = EndpointSettings.test()
         settings.profile.gathersTrackables = true
