@@ -170,7 +170,8 @@ public struct AgentLog {
         let copy = recovery.copy ?? "?"
         say(
             .error, MessageID.queue,
-            "queue: \(recovery.reason ?? "damaged"); set aside as \(copy), a new one is in use and what can be read is brought back; keep the copy and report it, and check power supply and card",
+            "queue: \(recovery.reason ?? "damaged"); set aside as \(copy), which is worth keeping and reporting; "
+                + "a new one is in use, and what can be read is brought back",
             ["copy": copy, "state": "degraded"])
     }
 
