@@ -6,7 +6,7 @@ import Uplink
 // What an answer means, and what is done about it.
 extension EndpointDelivery {
     func verdict(of outcome: UplinkOutcome, _ batch: Batch) -> Verdict {
-        let sender = routes.first { $0.settings.name == batch.endpoint }?.settings ?? settings
+        let sender = route(of: batch).settings
         return sender.profile.response.verdict(
             for: outcome, of: batch, device: sender.device, identify: RecordID.make)
     }
@@ -17,7 +17,7 @@ extension EndpointDelivery {
         counters.count(outcome, verdict)
         schedule.compressionUsed(wasCompressed)
         remember(verdict, outcome, sent)
-        if verdict == .accepted, let stored = settings.profile.response.stored(outcome) {
+        if verdict == .accepted, let stored = route(of: sent).settings.profile.response.stored(outcome) {
             counters.stored = (counters.stored ?? 0) + min(stored, sent.rows.count)
         }
         answered(verdict, outcome, sent, at: loop.now)
@@ -131,6 +131,9 @@ extension EndpointDelivery {
         case (.failed(let failure), _):
             text = failure.message
             if case .tls = failure { isAlarm = true }
+        case (.reply(let reply), .goneStop), (.reply(let reply), .authStop), (.reply(let reply), .encodingRefused),
+            (.reply(let reply), .tooLarge):
+            text = "status \(reply.status)"
         case (_, .retry(.redirected(let status, let host?), _)): text = "status \(status), redirected to \(host)"
         default: break
         }

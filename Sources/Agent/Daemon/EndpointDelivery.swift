@@ -168,7 +168,8 @@ final class EndpointDelivery {
         step(at: now)
     }
 
-    private func route(of batch: Batch) -> Route {
+    /// The way by which a batch was formed to go.
+    func route(of batch: Batch) -> Route {
         routes.first { $0.settings.name == batch.endpoint } ?? routes[0]
     }
 
