@@ -25,7 +25,10 @@ final class ScriptedUplink: Uplink {
 
     /// A request that was expected and did not come is told as such, and does not end the run.
     private func end(_ outcome: UplinkOutcome) {
-        guard !completions.isEmpty else { return Issue.record("no request is open") }
+        guard !completions.isEmpty else {
+            Issue.record("no request is open")
+            return
+        }
         completions.removeFirst()(outcome)
     }
 
