@@ -76,7 +76,7 @@ import Testing
         try bench.stop()
         let before = receiver.exchanges.count
         try bench.start(environment: key)
-        try bench.rig.waitForEndpoint { isSettled($0) }
+        try bench.rig.waitForEndpoint { mode == "clear" ? $0["state"] as? String == "taken" : isSettled($0) }
         #expect(receiver.exchanges.count == before)
 
         try bench.order("endpoint", "bind", "main", "--force")
