@@ -238,6 +238,35 @@ extension DeliverySchedule {
         notFormingBefore = now + Self.formRetry
     }
 
+    /// Most rows that the next batch is to have.
+    public var batchLimit: Int { limit }
+
+    /// Nothing of this endpoint stands on disk in a batch, as far as the last commit told.
+    public var hasNothingInFlight: Bool { parts.isEmpty && !isUnlisted && !dissolves }
+
+    /// A batch that never was on disk was tried once. The rows that the server does not have wait again, ahead of the others.
+    ///
+    /// Memory is no place to take a batch apart: after a refusal the disk, or the next probe, has to come first.
+    ///
+    /// - Parameters:
+    ///   - rows: how many are left of the batch.
+    ///   - isRefused: the server refused rows, and not merely this attempt.
+    ///   - jitter: 0 ≤ jitter < 1.
+    public mutating func memoryBatchEnded(rows: Int, isRefused: Bool, jitter: Double, at now: EventTime) {
+        parts = []
+        bisect = nil
+        isUnlisted = false
+        dissolves = false
+        triesSuccessor = false
+        guard rows > 0 else { return }
+        queue.returned(rows)
+        notFormingBefore = max(notFormingBefore, nextAttempt)
+        if isRefused {
+            failures = min(failures + 1, 1_000_000)
+            notFormingBefore = max(notFormingBefore, now + Self.probeDelay(jitter))
+        }
+    }
+
     public mutating func attemptStarted(_ batch: String, at now: EventTime) {
         phase = .sending(batch: batch)
         if let place = parts.firstIndex(where: { $0.batch.id == batch }) { parts[place].attempts += 1 }

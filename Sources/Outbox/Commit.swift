@@ -168,6 +168,8 @@ public struct CommitReply: Hashable, Sendable {
     /// One for each order of the commit.
     public var orders: [OrderResult]
     public var recovery = Recovery()
+    /// The file could not be opened before: whatever stands in it is news.
+    public var wasOpenedLate = false
     /// Live pages and log.
     public var bytes: Int64 = 0
 

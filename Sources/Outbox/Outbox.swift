@@ -10,9 +10,11 @@ import Positioning
 public final class Outbox {
     public let settings: OutboxSettings
     /// 16 bytes, made once for this file.
-    public let uuid: [UInt8]
+    public private(set) var uuid: [UInt8]
     /// First 8 hex digits of `uuid`: the queue's part of every batch id.
-    public let name: String
+    public var name: String { String(hexOf: uuid.prefix(4)) }
+    /// Why the file could not be opened; a later commit opens it. nil = it was opened.
+    public private(set) var openProblem: OutboxError?
     /// As of the last commit that brought one; nil in a new queue.
     public private(set) var trackerState: [UInt8]?
     /// As of the last commit that brought one; nil without a file source.
@@ -39,36 +41,50 @@ public final class Outbox {
     /// Rows that are on the medium although the caller was told of a failure: it will hand them in again.
     private var storedUnseen: [NewRow] = []
 
+    private var isClosed = false
+    /// The file was opened by a commit, and no commit has succeeded since.
+    private var wasOpenedLate = false
+
     /// - Parameters:
     ///   - endpoints: the configured ones, in their order. An endpoint that is no longer among them keeps its cursor
     ///     and its rows up to this moment until `forget`.
     ///   - bootID: of the running system; nil when it has none.
     ///   - newUUID: 16 random bytes, used when the queue is new.
+    ///   - waitsForDisk: goes on without a file where the disk refuses, with `openProblem`.
     public convenience init(
-        _ settings: OutboxSettings, endpoints: [EndpointSettings], bootID: String?, newUUID: [UInt8]
+        _ settings: OutboxSettings, endpoints: [EndpointSettings], bootID: String?, newUUID: [UInt8],
+        waitsForDisk: Bool = false
     ) throws(OutboxError) {
         try self.init(
-            settings, endpoints: endpoints, bootID: bootID, newUUID: newUUID, migrations: Schema.migrations)
+            settings, endpoints: endpoints, bootID: bootID, newUUID: newUUID, migrations: Schema.migrations,
+            waitsForDisk: waitsForDisk)
     }
 
     init(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], bootID: String?, newUUID: [UInt8],
-        migrations: [String]
+        migrations: [String], waitsForDisk: Bool = false
     ) throws(OutboxError) {
         self.settings = settings
         self.endpoints = endpoints
         self.bootID = bootID
         self.migrations = migrations
-        let lock = try OutboxLock(path: settings.path)
-        let queue = try OpenedQueue.open(settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations)
-        let opened = queue.opened
-        self.lock = lock
+        uuid = newUUID
+        do throws(OutboxError) {
+            lock = try OutboxLock(path: settings.path)
+            take(try OpenedQueue.open(settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations))
+        } catch {
+            guard waitsForDisk, error.isOfDisk else { throw error }
+            openProblem = error
+        }
+    }
+
+    /// Goes on with what the file holds.
+    private func take(_ queue: OpenedQueue) {
+        uuid = queue.opened.uuid
         database = queue.database
-        uuid = opened.uuid
-        name = String(hexOf: opened.uuid.prefix(4))
-        ledger = opened.ledger
-        trackerState = opened.trackerState
-        sourceState = opened.sourceState
+        ledger = queue.opened.ledger
+        trackerState = queue.opened.trackerState
+        sourceState = queue.opened.sourceState
         adopt(queue)
     }
 
@@ -83,8 +99,18 @@ public final class Outbox {
     }
 
     /// Depths and counts as of the last commit.
+    ///
+    /// While the file could not be opened nothing is known to wait.
     public var current: CommitReply {
-        complete(CommitReply(lastSeq: ledger.lastSeq))
+        var reply = complete(CommitReply(lastSeq: ledger.lastSeq))
+        if openProblem != nil {
+            reply.depths = endpoints.map {
+                EndpointDepth(
+                    endpoint: $0.name, state: .active, waiting: 0, inFlight: 0, acked: 0, oldestSeq: nil,
+                    oldestTime: nil)
+            }
+        }
+        return reply
     }
 
     /// The reply as of now: rows may have been brought back since the commit.
@@ -94,6 +120,7 @@ public final class Outbox {
         reply.depths = ledger.depths
         reply.rows = ledger.rows
         reply.recovery = recovery
+        reply.wasOpenedLate = wasOpenedLate
         if let usage = try? database?.usage() { reply.bytes = usage.live + usage.log }
         return reply
     }
@@ -140,6 +167,7 @@ public final class Outbox {
             // The commit is on the medium, whatever becomes of this.
             do throws(OutboxError) { try salvageStep(database) } catch { failed(error, rows: []) }
         }
+        defer { wasOpenedLate = false }
         return complete(reply)
     }
 
@@ -190,6 +218,7 @@ public final class Outbox {
 
     /// Gives the file and its lock back. Everything committed is on the medium already; the log is kept as it is.
     public func close() {
+        isClosed = true
         database = nil
         lock = nil
     }
@@ -197,7 +226,15 @@ public final class Outbox {
     /// A failed medium is never trusted again: the file is opened anew, and what it really holds is read from it.
     private func opened() throws(OutboxError) -> Database {
         if let database { return database }
-        guard lock != nil else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
+        guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
+        if lock == nil { lock = try OutboxLock(path: settings.path) }
+        if openProblem != nil {
+            let queue = try OpenedQueue.open(settings, endpoints: endpoints, newUUID: uuid, migrations: migrations)
+            take(queue)
+            openProblem = nil
+            wasOpenedLate = true
+            return queue.database
+        }
         let given = ledger.lastSeq
         let queue = try OpenedQueue.open(
             settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, lastSeq: given, damage: damage)

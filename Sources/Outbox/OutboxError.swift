@@ -37,6 +37,14 @@ public struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         self.sql = sql
     }
 
+    /// Whether another try may do without anybody changing the file: the place where it stands is to blame.
+    var isOfDisk: Bool {
+        switch cause {
+        case .full, .readOnly, .io, .cannotOpen, .corrupt, .refused: true
+        case .foreign, .locked, .newerSchema: false
+        }
+    }
+
     /// What the operator can do.
     public var hint: String {
         switch cause {

@@ -187,6 +187,27 @@ import Testing
         try expectAllArrived(rig)
     }
 
+    /// Uploads go on from memory; nothing is lost, and nothing comes twice, over a restart too.
+    @Test func uploadsGoOnWhileTheDiskFails() throws {
+        let rig = try Rig()
+        try rig.startCollector()
+        try rig.configure(
+            source: paced(30), endpoint: "batch_size = 10\nbatch_window = \"100ms\""
+        )
+        let daemon = try rig.startDaemon()
+        try rig.waitFor("motion", "kept", isAtLeast(20))
+        try limitFiles(of: daemon, to: "100", rig)
+        let failing = try rig.waitFor("queue", "sent_from_ram", within: 40, isAtLeast(30))
+        #expect(failing.exit == 1 && "\(failing.report["problems"] ?? "")".contains("outbox"))
+        try limitFiles(of: daemon, to: "unlimited", rig)
+        try daemon.waitFor("written to disk again", within: 40)
+        #expect(try daemon.exitStatus(within: 60) == 0)
+        // Nothing is left for another start.
+        #expect(try rig.startDaemon().exitStatus(within: 60) == 0)
+        let (received, expected) = try (rig.received(), rig.replayed(drivePath))
+        #expect(received.map(\.timeMs) == expected.map(\.timeMs))
+    }
+
     private func paced(_ factor: Int) -> String {
         "kind = \"file\"\npath = \"\(drivePath)\"\nplayback = \(factor).0"
     }

@@ -63,7 +63,9 @@ public final class Agent {
         case stopped
     }
 
-    /// - Throws: `StartupError`: the outbox cannot be opened, another instance runs, the socket cannot be made.
+    /// A disk that refuses does not keep it from starting.
+    ///
+    /// - Throws: `StartupError`: the outbox is another program's or newer, another instance runs, the socket cannot be made.
     public init(
         config: AgentConfig, environment: [String: String], logger: Logger, options: Options = Options()
     ) throws(StartupError) {
@@ -86,10 +88,11 @@ public final class Agent {
         do throws(OutboxError) {
             outbox = try Outbox(
                 config.outbox.settings, endpoints: config.endpoints.map(\.settings),
-                bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID)
-            inFlight = try outbox.inFlight()
+                bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID, waitsForDisk: true)
+            inFlight = outbox.openProblem == nil ? try outbox.inFlight() : []
         } catch { throw StartupError(error) }
         let current = outbox.current
+        let openProblem = outbox.openProblem
         if current.recovery.corruptRecovered > 0 { log.queueSetAside(current.recovery) }
         // A file that is read again is news to a tracker that has seen its end.
         let restored =
@@ -107,7 +110,7 @@ public final class Agent {
                     commitWindow: config.outbox.commitWindow, onFull: config.outbox.settings.onFull,
                     bound: config.outbox.settings.bound, endpoints: config.endpoints.map(\.settings),
                     bootID: HostIdentity.bootID(environment: environment)),
-                writer: writer, current: current, log: log, loop: loop)
+                writer: writer, current: current, openProblem: openProblem, log: log, loop: loop)
         } catch let error as OutboxError {
             throw StartupError(error)
         } catch let error as SystemError {
@@ -143,7 +146,7 @@ public final class Agent {
                 tracker: Tracker(settings: config.tracking, restored: restored), timetable: config.timetable),
             recorder: recorder, deliveries: deliveries, log: log, loop: loop)
 
-        orders = OperatorDesk(recorder: recorder, deliveries: deliveries)
+        orders = OperatorDesk(recorder: recorder, deliveries: deliveries, loop: loop)
         flushes = FlushDesk(pipeline: pipeline, recorder: recorder, deliveries: deliveries, loop: loop)
 
         do throws(SystemError) {
@@ -186,7 +189,13 @@ public final class Agent {
         }
         recorder.receiverMs = { [unowned self] in pipeline.trustedTime.newest?.milliseconds }
         recorder.committed = { [unowned self] reply, forms, now in
-            for delivery in deliveries { delivery.committed(reply, forms, at: now) }
+            for delivery in deliveries {
+                delivery.committed(reply, forms, at: now)
+                if reply.wasOpenedLate, let depth = reply.depths.first(where: { $0.endpoint == delivery.settings.name })
+                {
+                    delivery.rebound(depth)
+                }
+            }
             pipeline.recorderAdvanced(at: now)
             progress(at: now)
         }

@@ -27,7 +27,11 @@ extension EndpointDelivery {
         let failuresBefore = schedule.failures
         let routeBefore = schedule.route
         let settled = schedule.attemptFinished(verdict, jitter: jitter(), at: now)
-        for settlement in settled { settle(settlement, verdict, at: now) }
+        if sent.id == fromMemory?.id {
+            memoryAnswered(sent, verdict, settled, at: now)
+        } else {
+            for settlement in settled { settle(settlement, verdict, at: now) }
+        }
         switch verdict {
         case .accepted, .partlyAccepted: succeeded(sent, failures: failuresBefore, at: now)
         default: counters.failed[reason(verdict), default: 0] += 1

@@ -15,13 +15,15 @@ final class EndpointDelivery {
     let settings: EndpointSettings
     /// The endpoint itself, and those that stand in for it.
     let routes: [Route]
-    private let uplink: any Uplink
+    let uplink: any Uplink
     let recorder: Recorder
     let log: AgentLog
     let loop: EventLoop
     private var alarm: EventLoop.Alarm?
     /// In flight on disk, in the order in which they go out.
     var batches: [Batch]
+    /// The one of them that is on no disk, while it is being sent.
+    var fromMemory: Batch?
     /// What was tried with a batch in flight.
     var histories: [String: BatchHistory] = [:]
     var problem = RepeatGate()
@@ -78,15 +80,8 @@ final class EndpointDelivery {
         }
     }
 
-    func wants(_ location: Location) -> Bool {
-        switch settings.feed {
-        case .network: location.published
-        case .engine: true
-        }
-    }
-
     func recorded(_ location: Location, at now: EventTime) {
-        guard wants(location) else { return }
+        guard settings.wants(location) else { return }
         schedule.rowsRecorded(1, at: now)
     }
 
@@ -127,6 +122,7 @@ final class EndpointDelivery {
     }
 
     private func form(_ limit: Int, at now: EventTime) {
+        if formFromMemory(limit, at: now) { return }
         let routeBefore = schedule.route
         schedule.formRequested(at: now)
         if schedule.route != routeBefore { routeChanged() }
@@ -140,7 +136,7 @@ final class EndpointDelivery {
     /// A commit succeeded: take over the batches in flight, and the truth about what waits.
     func committed(_ reply: CommitReply, _ forms: [FormRequest], at now: EventTime) {
         let depth = reply.depths.first { $0.endpoint == settings.name }
-        let inMemory = recorder.rows.count { wants($0.location) }
+        let inMemory = recorder.rowsInMemory(for: settings)
         if forms.contains(where: { $0.endpoint == settings.name }) {
             let names = routes.map(\.settings.name)
             let before = schedule.waiting
@@ -165,6 +161,7 @@ final class EndpointDelivery {
     func refused(_ forms: [FormRequest], at now: EventTime) {
         guard forms.contains(where: { $0.endpoint == settings.name }) else { return }
         schedule.batchNotFormed(at: now)
+        _ = formFromMemory(schedule.batchLimit, at: now)
         step(at: now)
     }
 

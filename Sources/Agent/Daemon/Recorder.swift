@@ -24,6 +24,8 @@ final class Recorder {
         var endpoints: [EndpointSettings] = []
         /// Of the running system; nil when it has none.
         var bootID: String?
+        /// So long after a medium began to fail nothing is sent from memory: the rows may be on disk.
+        var doubt = Duration.seconds(10)
     }
 
     /// Acknowledged rows alone make a commit only after this long, so that a parked and drained tracker writes nothing.
@@ -31,30 +33,31 @@ final class Recorder {
 
     /// A request takes no longer than this; then nobody knows what became of it.
     private static let sendingPatience = Duration.seconds(90)
+    /// The same while somebody waits for the commit, who may be the end of the program.
+    private static let hurriedPatience = Duration.seconds(3)
 
     /// When rows of a damaged queue are being brought back, the next ones are due so long after the last.
     private static let salvageDelay = Duration.seconds(1)
 
-    private let settings: Settings
+    let settings: Settings
     private let writer: OutboxWriter
     private let log: AgentLog
-    private let loop: EventLoop
+    let loop: EventLoop
     private var alarm: EventLoop.Alarm?
     private var problem = RepeatGate()
 
-    private var ring = RowRing()
-    private var underWay: (commit: Commit, held: [RowRing.Held])?
-    private var retry = DiskRetry()
-    /// Uuid of the keys of what is sent from memory, as long as the disk refuses.
-    private var episode: [UInt8]?
-    private var sendingSince: EventTime?
+    var ring = RowRing()
+    private(set) var underWay: (commit: Commit, held: [RowRing.Held])?
+    private(set) var retry = DiskRetry()
+    /// What is sent from memory, as long as the disk refuses.
+    var memory: MemoryEpisode?
     private var dropsTold = DropLog()
     private var settlements: [Settlement] = []
     private var states: [Commit.StateChange] = []
     private var forms: [FormRequest] = []
     private var orders: [(order: QueueOrder, done: (OrderResult) -> Void)] = []
-    private var windowEnds: EventTime?
-    private var commitWanted = false
+    private(set) var windowEnds: EventTime?
+    private(set) var commitWanted = false
     private var waiters: [() -> Void] = []
 
     /// Rows that the ring gave up while the disk refused.
@@ -85,7 +88,8 @@ final class Recorder {
     var refused: ([FormRequest], EventTime) -> Void = { _, _ in }
 
     init(
-        settings: Settings, writer: OutboxWriter, current: CommitReply, log: AgentLog, loop: EventLoop
+        settings: Settings, writer: OutboxWriter, current: CommitReply, openProblem: OutboxError? = nil, log: AgentLog,
+        loop: EventLoop
     ) throws(SystemError) {
         self.settings = settings
         self.writer = writer
@@ -94,6 +98,7 @@ final class Recorder {
         latest = current
         alarm = loop.alarm { [unowned self] now in commit(at: now) }
         try loop.watch(writer.descriptor) { [unowned self] _, _ in self.writer.drain() }
+        if let openProblem { refusedBy(openProblem) }
     }
 
     /// So many rows make a commit by themselves.
@@ -107,8 +112,12 @@ final class Recorder {
     /// Takes a row; it reaches the disk with a later commit.
     func record(_ row: NewRow, at now: EventTime) {
         ring.append(row)
-        // Only a disk that has just refused is given longer than the window.
-        if !problem.isOpen || windowEnds == nil { endWindow(by: now + settings.commitWindow) }
+        // Only a disk that refuses is given longer than the window.
+        if !problem.isOpen {
+            endWindow(by: now + settings.commitWindow)
+        } else if windowEnds == nil {
+            endWindow(by: now + max(settings.commitWindow, retry.pause))
+        }
         ring.limit(to: settings.ringMax, onFull: settings.onFull, bound: settings.bound)
         // Never from in here: tracker and source are ahead of the row that is being recorded. And a disk that has just
         // refused is not asked again for each row.
@@ -135,7 +144,7 @@ final class Recorder {
     /// Forms at the end of the loop's turn, so that rows and the batches of all endpoints share one commit.
     func form(_ request: FormRequest, at now: EventTime) {
         forms.append(request)
-        endWindow(by: now)
+        if !problem.isOpen || windowEnds == nil { endWindow(by: now) }
         arm()
     }
 
@@ -149,7 +158,7 @@ final class Recorder {
 
     /// Commits what is held, or as soon as the commit under way has ended.
     ///
-    /// What is being sent from memory is waited for, a minute at most, unless somebody waits for `done`.
+    /// What is being sent from memory is waited for, but not for long.
     /// - Parameter done: called once everything that is held now is on disk, or the disk has refused it.
     func commit(at now: EventTime, done: (() -> Void)? = nil) {
         if let done { waiters.append(done) }
@@ -157,9 +166,12 @@ final class Recorder {
             commitWanted = true
             return
         }
-        if ring.isSending {
-            if done == nil, let sendingSince, now.duration(since: sendingSince) < Self.sendingPatience {
-                windowEnds = now + retry.pause
+        if ring.isSending, let since = memory?.sendingSince {
+            let patience = waiters.isEmpty ? Self.sendingPatience : Self.hurriedPatience
+            if now.duration(since: since) < patience {
+                // As soon as it is answered; until then nothing else is sent from memory.
+                commitWanted = true
+                windowEnds = since + patience
                 return arm()
             }
             ring.abandonSending()
@@ -206,7 +218,7 @@ final class Recorder {
         if latest.recovery.isSalvaging, !reply.recovery.isSalvaging { log.queueSalvaged(reply.recovery) }
         latest = reply
         lastError = nil
-        episode = nil
+        memory = nil
         retry = DiskRetry()
         if problem.ended(at: now.nanoseconds) != nil { log.queueRecovered() }
         if let lines = dropsTold.dropped(reply.dropped, at: now) { log.queueDropped(lines) }
@@ -216,12 +228,19 @@ final class Recorder {
 
     private func failed(_ error: OutboxError, _ commit: Commit, _ taken: [RowRing.Held]) {
         let now = loop.now
-        commitsFailed += 1
-        lastError = error
         ring.putBack(taken)
         ring.limit(to: settings.ringMax, onFull: settings.onFull, bound: settings.bound)
         settlements = commit.settlements + settlements
         states = commit.states.filter { old in !states.contains { $0.endpoint == old.endpoint } } + states
+        refusedBy(error)
+        refused(commit.forms, now)
+    }
+
+    private func refusedBy(_ error: OutboxError) {
+        let now = loop.now
+        commitsFailed += 1
+        lastError = error
+        if memory == nil { memory = (try? HostIdentity.randomBytes(16)).map { MemoryEpisode(since: now, outbox: $0) } }
         windowEnds = now + retry.failed(error.cause, window: settings.commitWindow)
         switch problem.occurred(at: now.nanoseconds) {
         case .suppressed: break
@@ -229,47 +248,15 @@ final class Recorder {
             log.queueProblem(
                 "\(error.description)\(DiskFinding(path: error.path, cause: error.cause).text)", waiting: ring.count)
         }
-        refused(commit.forms, now)
+        arm()
     }
 
-    private func endWindow(by instant: EventTime) {
+    func endWindow(by instant: EventTime) {
         windowEnds = windowEnds.map { min($0, instant) } ?? instant
     }
 
-    private func arm() {
+    func arm() {
         if underWay == nil { alarm?.deadline = windowEnds }
-    }
-
-    /// A batch of rows that this endpoint wants and has not had, straight from memory, while the disk refuses.
-    ///
-    /// nil unless nothing of this endpoint waits on disk, so that order is kept. Its keys are of an outbox that exists for
-    /// this episode only, so that no key ever names two records; after a crash rows may be repeated under other keys.
-    /// Settle it with `memorySettled`; until then nothing is committed that nobody waits for.
-    func memoryBatch(for endpoint: String, limit: Int, sentMs: Int64?) -> Batch? {
-        guard isDiskBad, underWay == nil, limit > 0,
-            let settings = settings.endpoints.first(where: { $0.name == endpoint && $0.backupFor == nil }),
-            let depth = latest.depths.first(where: { $0.endpoint == endpoint }), depth.waiting + depth.inFlight == 0
-        else { return nil }
-        if episode == nil { episode = try? HostIdentity.randomBytes(16) }
-        guard let episode else { return nil }
-        let taken = ring.take(limit, for: settings)
-        guard let first = taken.first, let last = taken.last else { return nil }
-        sendingSince = loop.now
-        let rows = taken.map {
-            QueuedLocation(
-                seq: $0.number, bootID: self.settings.bootID, receivedMs: $0.row.receivedMs, location: $0.row.location)
-        }
-        var batch = Batch(endpoint: endpoint, id: "", rows: rows, sentMs: sentMs, outbox: episode)
-        batch.id = "\(batch.outboxName)-\(endpoint)-\(first.number)-\(last.number)"
-        return batch
-    }
-
-    /// What became of a memory batch. Rows that are not accepted stay, for another one or for the disk.
-    func memorySettled(_ batch: Batch, accepted: Bool) {
-        ring.settle(batch.endpoint, accepted: accepted, among: settings.endpoints)
-        // The disk was not asked meanwhile.
-        if !ring.isSending, windowEnds == nil, !ring.isEmpty { endWindow(by: loop.now + retry.pause) }
-        arm()
     }
 
     /// Ends the writer's thread, and waits no longer than this for a commit that the disk is busy with.

@@ -75,31 +75,35 @@ struct RowRing {
         }
     }
 
-    /// The oldest rows that this endpoint wants and has not had, marked as being sent to it.
-    mutating func take(_ limit: Int, for endpoint: EndpointSettings) -> [Held] {
-        var taken: [Held] = []
-        if held.contains(where: { $0.sending.contains(endpoint.name) }) { return taken }
-        for index in held.indices where taken.count < limit {
-            guard endpoint.wants(held[index].row.location), !held[index].row.settledFor.contains(endpoint.name) else {
-                continue
-            }
-            held[index].sending.insert(endpoint.name)
-            taken.append(held[index])
-        }
-        return taken
+    /// The oldest rows that this endpoint wants and has not had.
+    func waiting(for endpoint: EndpointSettings) -> [Held] {
+        held.filter { endpoint.wants($0.row.location) && !$0.row.settledFor.contains(endpoint.name) }
     }
 
-    /// The rows that were being sent to an endpoint have reached it, or not. Those that all have who must leave.
-    mutating func settle(_ endpoint: String, accepted: Bool, among endpoints: [EndpointSettings]) {
-        let needing = endpoints.contains(where: \.required) ? endpoints.filter(\.required) : endpoints
-        for index in held.indices where held[index].sending.remove(endpoint) != nil && accepted {
+    func count(for endpoint: EndpointSettings) -> Int {
+        held.count { endpoint.wants($0.row.location) && !$0.row.settledFor.contains(endpoint.name) }
+    }
+
+    func isSending(to endpoint: String) -> Bool { held.contains { $0.sending.contains(endpoint) } }
+
+    /// Marks rows as being sent to an endpoint.
+    mutating func send(_ numbers: Set<Int64>, to endpoint: String) {
+        for index in held.indices where numbers.contains(held[index].number) { held[index].sending.insert(endpoint) }
+    }
+
+    /// What was being sent to an endpoint was answered. Rows that all have who must have them leave.
+    /// - Parameter had: the numbers of those that the endpoint has, or is never to have.
+    mutating func settle(_ endpoint: String, had: Set<Int64>, among endpoints: [EndpointSettings]) {
+        let owners = endpoints.filter { $0.backupFor == nil }
+        let needing = owners.contains(where: \.required) ? owners.filter(\.required) : owners
+        for index in held.indices where held[index].sending.remove(endpoint) != nil && had.contains(held[index].number)
+        {
             held[index].row.settledFor.append(endpoint)
         }
-        guard accepted else { return }
         held.removeAll { held in
-            let had = Set(held.row.settledFor)
-            guard !had.isEmpty, held.sending.isEmpty,
-                needing.allSatisfy({ !$0.wants(held.row.location) || had.contains($0.name) })
+            let names = Set(held.row.settledFor)
+            guard !names.isEmpty, held.sending.isEmpty,
+                needing.allSatisfy({ !$0.wants(held.row.location) || names.contains($0.name) })
             else { return false }
             sent += 1
             return true

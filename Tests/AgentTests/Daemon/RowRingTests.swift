@@ -48,23 +48,31 @@ import Testing
     @Test func lostRowsLeaveOnceEveryRequiredEndpointHasThem() {
         var ring = ring(4)
         let all = [main, spare, extra]
-        #expect(ring.take(3, for: main).map(\.number) == [1, 2, 3])
-        // One request at a time.
-        #expect(ring.take(3, for: main).isEmpty)
-        #expect(ring.take(2, for: spare).map(\.number) == [1, 2])
-        #expect(ring.isSending)
-        ring.settle("main", accepted: true, among: all)
-        #expect(ring.count == 4)
-        ring.settle("spare", accepted: true, among: all)
+        #expect(ring.waiting(for: main).map(\.number) == [1, 2, 3, 4])
+        ring.send([1, 2, 3], to: "main")
+        ring.send([1, 2], to: "spare")
+        #expect(ring.isSending && ring.isSending(to: "main"))
+        ring.settle("main", had: [1, 2, 3], among: all)
+        #expect(ring.count == 4 && ring.count(for: main) == 1)
+        ring.settle("spare", had: [1, 2], among: all)
         #expect(ring.sent == 2)
         #expect(numbers(ring) == [2, 3])
         #expect(ring.rows.map(\.settledFor) == [["main"], []])
-        #expect(ring.take(9, for: main).map(\.number) == [4])
-        ring.settle("main", accepted: false, among: all)
-        #expect(!ring.isSending)
+        ring.send([4], to: "main")
+        ring.settle("main", had: [], among: all)
+        #expect(!ring.isSending && ring.waiting(for: main).map(\.number) == [4])
         // The number of a row never changes, nor is it given to another.
         ring.append(row(4))
-        #expect(ring.take(9, for: main).map(\.number) == [4, 5])
+        #expect(ring.waiting(for: main).map(\.number) == [4, 5])
+    }
+
+    /// A spare stands in for its primary; nothing has to reach both.
+    @Test func aRowNeedNotReachTheSpareToo() {
+        var ring = ring(2)
+        let standIn = EndpointSettings(name: "spare", baseURL: "http://b", device: "d", backupFor: "main")
+        ring.send([1], to: "main")
+        ring.settle("main", had: [1], among: [main, standIn])
+        #expect(ring.sent == 1 && ring.count == 1)
     }
 }
 

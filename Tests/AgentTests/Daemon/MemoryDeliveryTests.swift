@@ -1,0 +1,125 @@
+import Delivery
+import Logging
+import Outbox
+import Positioning
+import Testing
+
+@testable import Agent
+
+/// Uploads of a daemon whose disk refuses from the start.
+@Suite struct MemoryDeliveryTests {
+    private final class Bench {
+        let loop: EventLoop
+        let recorder: Recorder
+        let delivery: EndpointDelivery
+        let uplink = ScriptedUplink()
+        private var recorded = 0
+
+        init(batchSize: Int = 5) throws {
+            let settings = EndpointSettings(
+                name: "main", baseURL: "http://127.0.0.1:9", device: "d", batchSize: batchSize,
+                profile: Profile(response: .waypost))
+            let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
+            loop = try EventLoop()
+            let outbox = try Outbox(
+                OutboxSettings(path: "/nonexistent/outbox.db"), endpoints: [settings], bootID: nil,
+                newUUID: [UInt8](repeating: 7, count: 16), waitsForDisk: true)
+            let current = outbox.current
+            let problem = outbox.openProblem
+            recorder = try Recorder(
+                settings: .init(endpoints: [settings]), writer: try OutboxWriter(outbox), current: current,
+                openProblem: problem, log: log, loop: loop)
+            delivery = EndpointDelivery(
+                routes: [
+                    .init(
+                        settings: settings,
+                        credentials: EndpointCredentials(
+                            EndpointConfig(settings: settings), uplink: uplink, log: log, loop: loop))
+                ], depth: current.depths.first, batches: [], uplink: uplink, recorder: recorder, log: log, loop: loop,
+                jitter: { 0 })
+        }
+
+        deinit { recorder.close(patience: .seconds(10)) }
+
+        func record(_ count: Int) {
+            for _ in 0..<count {
+                recorded += 1
+                let location = Location(
+                    trackable: "d", time: UTCTime(milliseconds: 1_700_000_000_000 + Int64(recorded) * 1000), at: .zero,
+                    coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), moving: true)
+                recorder.record(NewRow(location), at: loop.now)
+                delivery.recorded(location, at: loop.now)
+            }
+            delivery.step(at: loop.now)
+        }
+    }
+
+    @Test func sendsInOrderAndForgetsWhatArrived() throws {
+        let bench = try Bench()
+        #expect(bench.recorder.isDiskBad && bench.recorder.lastError?.path == "/nonexistent/outbox.db")
+        bench.record(12)
+        #expect(bench.uplink.rows == ["1", "2", "3", "4", "5"])
+        // One at a time.
+        #expect(bench.uplink.requests.count == 1)
+        bench.uplink.answer(200)
+        #expect(bench.uplink.rows == ["6", "7", "8", "9", "10"])
+        bench.uplink.answer(200)
+        // The rest waits for its window.
+        #expect(bench.uplink.requests.count == 2)
+        #expect(bench.recorder.sentFromRAM == 10 && bench.recorder.held == 2 && bench.delivery.waiting == 2)
+        #expect(bench.delivery.counters.accepted == 10)
+        bench.delivery.flush(at: bench.loop.now)
+        #expect(bench.uplink.rows == ["11", "12"])
+        bench.uplink.answer(200)
+        #expect(bench.recorder.held == 0 && bench.delivery.waiting == 0)
+    }
+
+    @Test func aBatchThatDoesNotArriveGoesOutAgainAsItIs() throws {
+        let bench = try Bench()
+        bench.record(5)
+        bench.uplink.answer(503)
+        #expect(bench.recorder.held == 5 && bench.delivery.waiting == 5)
+        #expect(bench.delivery.schedule.failures == 1)
+        bench.record(3)
+        #expect(bench.uplink.requests.count == 1)
+        bench.delivery.step(at: bench.loop.now + .seconds(2))
+        #expect(bench.uplink.requests.count == 2)
+        #expect(bench.uplink.requests[0].body == bench.uplink.requests[1].body)
+        bench.uplink.fail(.timeout("slow"))
+        #expect(bench.recorder.held == 8 && bench.delivery.schedule.failures == 2)
+        bench.delivery.step(at: bench.loop.now + .seconds(600))
+        bench.uplink.answer(200)
+        #expect(bench.recorder.sentFromRAM == 5 && bench.delivery.schedule.failures == 0)
+    }
+
+    @Test(arguments: [400, 401, 404, 409])
+    func aRefusalDoesNotHammer(status: Int) throws {
+        let bench = try Bench()
+        bench.record(5)
+        bench.uplink.answer(status, status == 409 ? #"{"error":"asset_taken"}"# : "")
+        #expect(bench.uplink.requests.count == 1)
+        bench.delivery.step(at: bench.loop.now + .seconds(800))
+        #expect(bench.uplink.requests.count == 1)
+        #expect(bench.recorder.held == 5 && bench.delivery.waiting == 5)
+        bench.delivery.step(at: bench.loop.now + .seconds(1000))
+        #expect(bench.uplink.requests.count == (status == 409 ? 1 : 2))
+    }
+
+    @Test func whatIsTooLargeGoesInHalves() throws {
+        let bench = try Bench(batchSize: 8)
+        bench.record(8)
+        bench.uplink.answer(413)
+        #expect(bench.uplink.rows == ["1", "2", "3", "4"])
+        bench.uplink.answer(200)
+        #expect(bench.uplink.rows == ["5", "6", "7", "8"])
+    }
+
+    @Test func singleRowsThatAreRefusedStayForTheDisk() throws {
+        let bench = try Bench()
+        bench.record(5)
+        bench.uplink.answer(200, #"{"rejected":[{"seq":2,"code":"bad"}]}"#)
+        #expect(bench.recorder.sentFromRAM == 4 && bench.recorder.held == 1 && bench.delivery.counters.accepted == 4)
+        bench.delivery.step(at: bench.loop.now + .seconds(60))
+        #expect(bench.uplink.requests.count == 1)
+    }
+}
