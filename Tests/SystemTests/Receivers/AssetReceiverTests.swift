@@ -81,10 +81,11 @@ import Testing
 
         try bench.order("endpoint", "bind", "main", "--force")
         if mode == "quarantine" { try bench.order("quarantine", "retry", "--all") }
-        if mode == "quarantine" { try bench.rig.waitForEndpoint { $0["quarantine_depth"] as? Int == 0 } }
+        if mode == "quarantine" { try bench.rig.waitForEndpoint { $0["acked"] as? Int == rest } }
         try bench.deliverRest()
         let bind = try #require(receiver.exchanges.first { $0.request.path.hasSuffix("/bind") })
         #expect(bind.request.object as? [String: String] == ["device_id": "rig"])
+        #expect(try bench.quarantine().isEmpty)
         let expected = mode == "clear" ? Array(bench.times.prefix(10)) : bench.times
         let taken = receiver.exchanges.enumerated().filter { $0.offset == 0 || $0.offset > before }
         #expect(taken.flatMap { $0.element.request.numbers("timestamp") } == expected)
