@@ -68,7 +68,8 @@ import Testing
         ("$id", #""id-3""#), ("seq", "3"), ("$seq:string", #""3""#), ("time_ms", "1700000003123"),
         ("time_s", "1700000003"), ("time_iso_s", #""2023-11-14T22:13:23Z""#),
         ("time_iso_s", #""2023-11-15T00:13:23.9+02:00""#), ("time_ns", "1700000003123000000"),
-        ("$time_s_float", "1700000003.123"), ("time_s_float", "1.700000003123e9"), ("time_ms:string", #""1700000003123""#),
+        ("$time_s_float", "1700000003.123"), ("time_s_float", "1.700000003123e9"),
+        ("time_ms:string", #""1700000003123""#),
         ("time_s_float:int", "1700000003"),
     ])
     func knowsRowsByManyNames(reference: String, value: String) {
