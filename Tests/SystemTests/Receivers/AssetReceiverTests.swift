@@ -76,15 +76,16 @@ import Testing
         try bench.stop()
         let before = receiver.exchanges.count
         try bench.start(environment: key)
-        try bench.rig.waitForEndpoint { isSettled($0) }
+        try bench.rig.waitForEndpoint { mode == "clear" ? $0["state"] as? String == "taken" : isSettled($0) }
         #expect(receiver.exchanges.count == before)
 
         try bench.order("endpoint", "bind", "main", "--force")
         if mode == "quarantine" { try bench.order("quarantine", "retry", "--all") }
-        if mode == "quarantine" { try bench.rig.waitForEndpoint { $0["quarantine_depth"] as? Int == 0 } }
+        if mode == "quarantine" { try bench.rig.waitForEndpoint { $0["acked"] as? Int == rest } }
         try bench.deliverRest()
         let bind = try #require(receiver.exchanges.first { $0.request.path.hasSuffix("/bind") })
         #expect(bind.request.object as? [String: String] == ["device_id": "rig"])
+        #expect(try bench.quarantine().isEmpty)
         let expected = mode == "clear" ? Array(bench.times.prefix(10)) : bench.times
         let taken = receiver.exchanges.enumerated().filter { $0.offset == 0 || $0.offset > before }
         #expect(taken.flatMap { $0.element.request.numbers("timestamp") } == expected)

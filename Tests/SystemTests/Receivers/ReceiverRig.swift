@@ -3,7 +3,7 @@ import TestSupport
 
 /// The built daemon on a short drive, with an imitated receiver as its endpoint.
 final class ReceiverRig {
-    let rig = try! Rig()
+    let rig: Rig
     private(set) var daemon: RunningProgram?
     /// Times of the locations that the drive gives, Unix milliseconds.
     private(set) var times: [Int] = []
@@ -17,6 +17,7 @@ final class ReceiverRig {
         _ receiver: ImitatedReceiver, _ endpoint: String, other: ImitatedReceiver? = nil, more: String = "",
         follows: Bool = false
     ) throws {
+        rig = try Rig()
         let log = rig.path("drive.nmea")
         try Self.drive(seconds: 60).write(toFile: log, atomically: true, encoding: .utf8)
         times = try rig.replayed(log).map(\.timeMs)
