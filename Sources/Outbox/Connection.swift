@@ -9,7 +9,10 @@ final class Connection {
         case readWrite, readOnly
     }
 
+    private static let indexIsAllocated: Void = waypost_sqlite_allocate_index()
+
     init(path: String, access: Access) throws(OutboxError) {
+        _ = Self.indexIsAllocated
         self.path = path
         var handle: OpaquePointer?
         let flags = access == .readWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY

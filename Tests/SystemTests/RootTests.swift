@@ -11,11 +11,11 @@ import Testing
         let path: String
         private let rig: Rig
 
-        init(_ rig: Rig) throws {
+        init(_ rig: Rig, mounting line: String = "mount -t tmpfs -o size=1m,mode=700 waypost $DISK") throws {
             self.rig = rig
             path = rig.path("disk")
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-            try run("mount -t tmpfs -o size=1m,mode=700 waypost \(path)")
+            try run("DISK=\(path); \(line)")
         }
 
         func run(_ line: String) throws {
@@ -56,6 +56,23 @@ import Testing
         #expect(try rig.startDaemon().exitStatus(within: 60) == 0)
         let (received, expected) = try (rig.received(), rig.replayed(drive))
         #expect(received.map(\.timeMs) == expected.map(\.timeMs))
+    }
+
+    /// What is mapped into memory and has no block yet ends the process when the disk is full.
+    @Test func theIndexOfTheLogHasAllItsBlocks() throws {
+        let rig = try Rig()
+        let image = rig.path("image")
+        let disk = try SmallDisk(
+            rig, mounting: "truncate -s 6M \(image) && mkfs.ext4 -q -b 1024 \(image) && mount -o loop \(image) $DISK")
+        try rig.startCollector()
+        try configure(rig, on: disk)
+        let daemon = try rig.startDaemon()
+        try rig.waitFor("motion", "state") { $0 as? String == "moving" }
+        var info = stat()
+        try #require(stat(disk.path + "/outbox.db-shm", &info) == 0)
+        #expect(info.st_size >= 32768 && Int(info.st_blocks) * 512 >= Int(info.st_size), "\(info)")
+        daemon.kill(SIGTERM)
+        _ = try daemon.exitStatus(within: 20)
     }
 
     /// A network of its own, in which `wwan0` is the only way out, and `eth7` may become another.

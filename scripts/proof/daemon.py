@@ -1,10 +1,12 @@
 """The real daemon, fed and ended from here."""
 
+import contextlib
 import json
 import os
 import pathlib
 import signal
 import socket
+import sqlite3
 import struct
 import subprocess
 import threading
@@ -184,14 +186,16 @@ class Daemon:
             time.sleep(0.25)
         return False, status
 
-    def salvaged(self, within):
-        """Waits until no more rows come back from a damaged queue for three seconds."""
-        deadline, seen = time.monotonic() + within, (None, time.monotonic())
-        while time.monotonic() < min(deadline, seen[1] + 3) and self.check_alive():
-            rows = ((self.status() or {}).get("queue") or {}).get("salvaged")
-            if rows != seen[0]:
-                seen = (rows, time.monotonic())
+    def salvaged(self, queue, within):
+        """Waits until nothing is left to be brought back from a damaged queue."""
+        deadline = time.monotonic() + within
+        while time.monotonic() < deadline and self.check_alive():
+            if self.status() is not None:
+                with contextlib.closing(sqlite3.connect(f"file:{queue}?mode=ro", uri=True)) as database:
+                    if not database.execute("SELECT value FROM state WHERE name = 'salvage' AND value != x''").fetchall():
+                        return True
             time.sleep(0.25)
+        return False
 
     def tail(self, lines=20):
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])

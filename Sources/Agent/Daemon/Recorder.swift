@@ -99,6 +99,9 @@ final class Recorder {
         alarm = loop.alarm { [unowned self] now in commit(at: now) }
         try loop.watch(writer.descriptor) { [unowned self] _, _ in self.writer.drain() }
         if let openProblem { refusedBy(openProblem) }
+        // Nothing that is recorded may come for long.
+        if current.recovery.isSalvaging { endWindow(by: loop.now + Self.salvageDelay) }
+        arm()
     }
 
     /// So many rows make a commit by themselves.

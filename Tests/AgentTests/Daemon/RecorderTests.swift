@@ -18,10 +18,15 @@ import Testing
         private(set) var refusals = 0
 
         init(
-            commitWindow: Duration, doubt: Duration = .zero,
+            commitWindow: Duration, doubt: Duration = .zero, damaged: Bool = false,
             endpoints: [EndpointSettings] = [.init(name: "main", baseURL: "http://127.0.0.1:9", device: "d")]
         ) throws {
             directory = try makeTemporaryDirectory()
+            if damaged {
+                let file = try #require(fopen(directory + "/outbox.db", "w"))
+                for _ in 0..<1000 { fputs("not a database ", file) }
+                fclose(file)
+            }
             loop = try EventLoop()
             let outbox = try Outbox(
                 OutboxSettings(path: directory + "/outbox.db"),
@@ -39,7 +44,7 @@ import Testing
 
         deinit {
             recorder.close(patience: .seconds(10))
-            for name in ["", "-wal", "-shm", "-lock"] { unlink("\(directory)/outbox.db\(name)") }
+            for name in ["", "-wal", "-shm", "-lock", ".corrupt-1"] { unlink("\(directory)/outbox.db\(name)") }
             rmdir(directory)
         }
 
@@ -67,6 +72,13 @@ import Testing
             poll = nil
             isDone = nil
         }
+    }
+
+    @Test func aDamagedQueueIsBroughtBackWhileNothingIsRecorded() throws {
+        let bench = try Bench(commitWindow: .seconds(10), damaged: true)
+        #expect(bench.recorder.recovery.isSalvaging)
+        try bench.run { !bench.recorder.recovery.isSalvaging }
+        #expect(!bench.recorder.recovery.isSalvaging)
     }
 
     @Test func aRowThatComesWhileACommitIsUnderWayIsOnDiskAWindowLater() throws {
