@@ -65,9 +65,9 @@ score: setup ## starts, stops and odometer on simulated drives, against their ta
 	scripts/build waypost-score
 	scripts/score
 
-storm: setup ## kill -9 under faults of network, endpoints, disk and clock; N=20000 fixes
+storm: setup ## kill -9 under faults of network, endpoints, disk and clock; N=20000 fixes, STORM=options
 	scripts/build waypost
-	scripts/storm --fixes $(or $(N),20000)
+	scripts/storm --fixes $(or $(N),20000) $(STORM)
 
 powercut: setup ## N=30 power cuts, counted; needs root and a loop device
 	scripts/build waypost
