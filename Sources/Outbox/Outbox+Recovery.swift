@@ -38,21 +38,33 @@ struct OpenedQueue {
     ) throws(OutboxError) -> OpenedQueue {
         let files = QueueFiles(path: settings.path)
         try files.finishSettingAside()
-        var found = damage
+        var found = isBegun(files) ? nil : damage
         if found == nil {
             do throws(OutboxError) {
-                return try good(settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations)
+                return try good(
+                    settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations, lastSeq: lastSeq)
             } catch {
                 guard error.isDamage else { throw error }
                 found = error
             }
         }
-        let number = try files.setAside()
-        let remains = Remains(path: files.copy(number))
+        let copy = try files.setAside()
+        let database = try Database(path: settings.path, migrations: migrations)
+        let plan = try takeOver(copy, of: files, by: database, lastSeq: lastSeq)
+        let opened = try database.load(endpoints: endpoints, newUUID: newUUID)
+        files.prune(maxBytes: settings.maxBytes, keeping: Set(plan.parts.map(\.copy)))
+        return OpenedQueue(
+            database: database, opened: opened, plan: plan, setAside: (files.copy(copy), found?.description ?? ""))
+    }
+
+    /// Lets a new queue go on where a damaged one ended, and plans what is to be brought back from there.
+    private static func takeOver(
+        _ copy: Int64, of files: QueueFiles, by database: Database, lastSeq: Int64
+    ) throws(OutboxError) -> SalvagePlan {
+        let remains = Remains(path: files.copy(copy))
         var plan = remains.plan
         plan.parts.removeAll { !files.copies().contains($0.copy) }
-        plan.parts.append(SalvagePlan.Part(copy: number, next: 0, through: lastSeq > 0 ? lastSeq : Ledger.seqMax))
-        let database = try Database(path: settings.path, migrations: migrations)
+        plan.parts.append(SalvagePlan.Part(copy: copy, next: 0, through: lastSeq > 0 ? lastSeq : Ledger.seqMax))
         try database.begin.run()
         do throws(OutboxError) {
             try database.store(.mark, max(lastSeq, remains.lastSeq))
@@ -64,16 +76,31 @@ struct OpenedQueue {
             if database.connection.isInTransaction { try? database.rollback.run() }
             throw error
         }
-        let opened = try database.load(endpoints: endpoints, newUUID: newUUID)
-        files.prune(maxBytes: settings.maxBytes, keeping: Set(plan.parts.map(\.copy)))
-        return OpenedQueue(
-            database: database, opened: opened, plan: plan, setAside: (files.copy(number), found?.description ?? ""))
+        return plan
+    }
+
+    /// Whether a damaged queue was set aside and the one in its place was not finished.
+    private static func isBegun(_ files: QueueFiles) -> Bool {
+        guard !files.copies().isEmpty else { return false }
+        guard files.exists(files.path) else { return true }
+        guard let connection = try? Connection(path: files.path, access: .readOnly),
+            let tables = try? connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'state'")
+        else { return false }
+        let uuid = "SELECT count(*) FROM state WHERE id = \(Schema.Key.uuid.rawValue)"
+        return tables == 0 || (try? connection.integer(uuid)) == 0
     }
 
     private static func good(
-        _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], migrations: [String]
+        _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], migrations: [String],
+        lastSeq: Int64
     ) throws(OutboxError) -> OpenedQueue {
         let database = try Database(path: settings.path, migrations: migrations)
+        // The power may have gone between the copy and the queue that replaces it.
+        let files = QueueFiles(path: settings.path)
+        var orphan = try database.blob(.uuid) == nil ? files.copies().last : nil
+        // Of a log alone nothing can be read, and SQLite would delete it.
+        if let copy = orphan, files.size(files.copy(copy)) < 512 { orphan = nil }
+        if let orphan { _ = try takeOver(orphan, of: files, by: database, lastSeq: lastSeq) }
         var opened = try database.load(endpoints: endpoints, newUUID: newUUID)
         opened.ledger.retention = Retention(
             stored: try database.connection.integer(
@@ -82,7 +109,9 @@ struct OpenedQueue {
             throw OutboxError(.corrupt, path: settings.path, message: "numbers that were never given")
         }
         let plan = SalvagePlan(bytes: try database.blob(.salvage) ?? [])
-        return OpenedQueue(database: database, opened: opened, plan: plan)
+        return OpenedQueue(
+            database: database, opened: opened, plan: plan,
+            setAside: orphan.map { (files.copy($0), "it was set aside, and the power went") })
     }
 }
 

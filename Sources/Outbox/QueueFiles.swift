@@ -81,9 +81,9 @@ struct QueueFiles {
         close(descriptor)
     }
 
-    private func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+    func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    private func size(_ path: String) -> Int64 {
+    func size(_ path: String) -> Int64 {
         var info = stat()
         return stat(path, &info) == 0 ? Int64(info.st_size) : 0
     }

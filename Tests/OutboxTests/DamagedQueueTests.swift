@@ -201,6 +201,44 @@ import Testing
         #expect(Scratch.read(scratch.path + ".corrupt-1-wal") == image.log)
     }
 
+    /// The power may go behind the renames: with nothing in their place, with an empty file, with tables and no plan.
+    @Test(arguments: [[], [0], [1], [2]])
+    func bringsBackACopyThatNobodyPlannedFor(steps: [Int]) throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<300)
+        outbox.close()
+        for part in ["", "-wal"] { rename(scratch.path + part, scratch.path + ".corrupt-1" + part) }
+        unlink(scratch.path + "-shm")
+        if let step = steps.first {
+            _ = try? Database(path: scratch.path, migrations: Array(Schema.migrations.prefix(step)))
+        }
+        let again = try Outbox.open(scratch)
+        #expect(again.current.recovery.corruptRecovered == 1 && again.current.recovery.isSalvaging)
+        try settleDown(again)
+        let found = try rows(again)
+        #expect(found.map(\.location) == (0..<300).map { .sample($0) })
+        #expect(found.first!.seq == 301)
+        again.close()
+        // And only once.
+        let later = try Outbox.open(scratch)
+        #expect(later.current.recovery.corruptRecovered == 0 && !later.current.recovery.isSalvaging)
+        #expect(try rows(later).count == 300)
+    }
+
+    /// A disk that is full, say, refused the new queue once the damaged one was set aside.
+    @Test func remembersTheCopyWhenItsReplacementFailedOnce() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<300)
+        outbox.close()
+        for part in ["", "-wal"] { rename(scratch.path + part, scratch.path + ".corrupt-1" + part) }
+        unlink(scratch.path + "-shm")
+        _ = try Database(path: scratch.path, migrations: Schema.migrations)
+        let queue = try OpenedQueue.open(
+            OutboxSettings(path: scratch.path), endpoints: [.test()], newUUID: testUUID, migrations: Schema.migrations,
+            lastSeq: 280, damage: OutboxError(.corrupt, path: scratch.path, message: ""))
+        #expect(queue.plan.parts == [SalvagePlan.Part(copy: 1, next: 0, through: 280)])
+    }
+
     @Test func neverLosesALogWhoseDatabaseWasCutOff() throws {
         let image = try makeQueue()
         CrashImage(database: [], log: image.log).write(to: scratch.path)

@@ -313,6 +313,10 @@ class Ledger:
                 counts = collections.Counter(arrivals.counts)
                 counts.update(self.missing(arrivals))
                 counts.update(self.costs(name, arrivals))
+                for life, ids in arrivals.repeated.items():
+                    if len(ids) > 1:
+                        bad_disk = " on a bad disk" if self.lives[life - 1].bad_disk_since else ""
+                        self.found(f"{name}: life {life} repeats more than one batch after a kill{bad_disk}: {sorted(ids)[:8]}")
                 counts["batches repeated after a kill, at most"] = max(map(len, arrivals.repeated.values()), default=0)
                 counts["batches repeated after a kill, in all"] = sum(map(len, arrivals.repeated.values()))
                 report[name] = counts

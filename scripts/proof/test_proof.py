@@ -146,7 +146,9 @@ class LedgerTests(unittest.TestCase):
         self.store((2, 1), batch="b2")
         self.assertEqual(self.counts()["batches repeated after a kill, at most"], 1)
         self.store((1, 0), batch="b1")
-        self.assertIn("e: batches repeated after a kill, at most 2, at most 1 allowed", broken_limits(self.ledger.report()))
+        report = self.ledger.report()
+        self.assertIn("e: life 1 repeats more than one batch after a kill: ['b1', 'b2']", self.ledger.findings)
+        self.assertIn("e: batches repeated after a kill, at most 2, at most 1 allowed", broken_limits(report))
 
     def test_sees_an_inversion(self):
         self.store((2, 1), (1, 0))
