@@ -288,6 +288,6 @@ public final class Outbox {
 extension Commit {
     var isEmpty: Bool {
         rows.isEmpty && trackerState == nil && sourceState == nil && settlements.isEmpty && states.isEmpty
-            && orders.isEmpty && forms.isEmpty
+            && orders.isEmpty && forms.isEmpty && had.isEmpty
     }
 }

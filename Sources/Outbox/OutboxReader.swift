@@ -1,3 +1,4 @@
+import CSQLite
 import Delivery
 
 /// A look at a queue that changes nothing, beside a running daemon or without one.
@@ -13,13 +14,23 @@ public final class OutboxReader {
 
     public init(path: String) throws(OutboxError) {
         let connection = try Connection(path: path, access: .readOnly)
-        if try Schema.isBlank(connection) {
+        if try Self.isBlank(connection) {
             database = nil
             uuid = []
         } else {
             let database = try Database(reading: connection)
             self.database = database
             uuid = try database.blob(.uuid) ?? []
+        }
+    }
+
+    /// A rollback journal is left only by a power cut or kill while a new file was being given its log; from then on there
+    /// is none. Who may not write cannot take it back, and need not.
+    private static func isBlank(_ connection: Connection) throws(OutboxError) -> Bool {
+        do throws(OutboxError) {
+            return try Schema.isBlank(connection)
+        } catch  where error.code == SQLITE_READONLY | (3 << 8) {
+            return true
         }
     }
 

@@ -204,6 +204,9 @@ public final class Agent {
             for delivery in deliveries { delivery.refused(forms, at: now) }
             statusChanged()
         }
+        recorder.storedRowsRead = { [unowned self] name, now in
+            deliveries.first { $0.settings.name == name }?.storedRowsRead(at: now)
+        }
         for delivery in deliveries {
             delivery.changed = { [unowned self] in
                 flushes.uploadEnded(at: loop.now)
