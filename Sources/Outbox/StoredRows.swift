@@ -56,9 +56,8 @@ extension OutboxReader {
             if found.count > limit { found.removeLast(found.count - limit) }
             let outbox = try database.blob(.uuid) ?? []
             let name = String(hexOf: outbox.prefix(4))
-            return StoredRows(
-                rows: found, isAll: isAll, inFlight: known.batches.map { $0.id(outbox: name, endpoint: query.endpoint) },
-                outbox: outbox)
+            let inFlight = known.batches.map { $0.id(outbox: name, endpoint: query.endpoint) }
+            return StoredRows(rows: found, isAll: isAll, inFlight: inFlight, outbox: outbox)
         }
     }
 }
@@ -80,8 +79,9 @@ extension Transaction {
     mutating func note(_ had: HadRows) throws(OutboxError) {
         guard let index = ledger.index(of: had.endpoint) else { return }
         let endpoint = ledger.endpoints[index]
-        let news = had.ranges.filter { $0.upperBound > endpoint.formed }
-            .map { max($0.lowerBound, endpoint.formed + 1)...min($0.upperBound, max(ledger.lastSeq, endpoint.formed + 1)) }
+        let first = endpoint.formed + 1
+        let news = had.ranges.filter { $0.upperBound >= first && $0.lowerBound <= ledger.lastSeq }
+            .map { max($0.lowerBound, first)...min($0.upperBound, ledger.lastSeq) }
         guard !news.isEmpty else { return }
         ledger.endpoints[index].ahead.formUnion(news)
         try database.connection.execute("DELETE FROM ahead WHERE endpoint = \(endpoint.id)")
