@@ -173,6 +173,8 @@ public struct CommitReply: Hashable, Sendable {
     public var recovery = Recovery()
     /// The file could not be opened before: whatever stands in it is news.
     public var wasOpenedLate = false
+    /// With `wasOpenedLate`, the tracker's state that stood there before this commit; nil = none.
+    public var foundState: [UInt8]?
     /// Live pages and log.
     public var bytes: Int64 = 0
 

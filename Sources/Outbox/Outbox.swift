@@ -153,6 +153,7 @@ public final class Outbox {
 
     private func store(_ commit: Commit) throws(OutboxError) -> CommitReply {
         let database = try opened()
+        let found = wasOpenedLate ? trackerState : nil
         let bringsRows = !commit.rows.isEmpty
         var commit = commit
         commit.rows = notYetStored(commit.rows)
@@ -169,7 +170,9 @@ public final class Outbox {
             do throws(OutboxError) { try salvageStep(database) } catch { failed(error, rows: []) }
         }
         defer { wasOpenedLate = false }
-        return complete(reply)
+        reply = complete(reply)
+        reply.foundState = found
+        return reply
     }
 
     private func perform(_ commit: Commit, in database: Database) throws(OutboxError) -> CommitReply {

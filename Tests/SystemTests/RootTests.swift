@@ -58,6 +58,27 @@ import Testing
         #expect(received.map(\.timeMs) == expected.map(\.timeMs))
     }
 
+    @Test func theOdometerOutlivesAStartWithoutADisk() throws {
+        let rig = try Rig()
+        let disk = try SmallDisk(rig)
+        try configure(rig, on: disk)
+        try rig.reconfigure("playback = 300.0", to: "playback = 20.0")
+        let first = try rig.startDaemon()
+        try first.waitFor("stationary since")
+        let set = try rig.waypost(["odometer", "set", "5000000", "--socket", rig.path("control.sock")])
+        #expect(try set.exitStatus(within: 60) == 0)
+        first.kill(SIGTERM)
+        #expect(try first.exitStatus(within: 60) == 0)
+        try disk.run("mount -o remount,ro \(disk.path)")
+        let second = try rig.startDaemon()
+        try second.waitFor("check owner and mode")
+        try rig.waitFor("motion", "odometer") { (1..<5_000_000).contains($0 as? Double ?? 0) }
+        try disk.run("mount -o remount,rw \(disk.path)")
+        try rig.waitFor("motion", "odometer", within: 60) { $0 as? Double ?? 0 > 5_000_000 }
+        second.kill(SIGTERM)
+        #expect(try second.exitStatus(within: 60) == 0)
+    }
+
     /// The index of the log is mapped: a page of it that found no blocks would end the process with SIGBUS.
     @Test func aDiskOfSmallBlocksThatIsFullEndsNothingBySignal() throws {
         let rig = try Rig()

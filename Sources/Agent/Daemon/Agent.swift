@@ -197,6 +197,11 @@ public final class Agent {
                     delivery.rebound(depth)
                 }
             }
+            // What was driven before this start counts as well.
+            if let found = reply.foundState.flatMap(StoredState.init(bytes:)), found.odometer > 0 {
+                let metres = found.odometer + pipeline.tracker.snapshot.odometer
+                pipeline.handle(.odometerSet(metres: metres), at: now, stored: true)
+            }
             pipeline.recorderAdvanced(at: now)
             progress(at: now)
         }
