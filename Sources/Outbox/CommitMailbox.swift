@@ -8,6 +8,8 @@ final class CommitMailbox: Sendable {
     enum Job: Sendable {
         case commit(Commit)
         case read(StoredQuery)
+        /// Has no reply.
+        case letReadersIn
     }
 
     enum Reply: Sendable {
@@ -63,16 +65,19 @@ final class CommitMailbox: Sendable {
     }
 
     /// Waits for the next job; nil once the mailbox is closed and empty.
-    func nextJob() -> Job? {
+    /// - Parameter readers: readable when somebody wants to look at the queue; nil = nobody needs to be let in.
+    func nextJob(or readers: Int32?) -> Job? {
         while true {
             let (job, closing) = state.withLock { state in
                 (state.jobs.isEmpty ? nil : state.jobs.removeFirst(), state.closing)
             }
             if let job { return job }
             if closing { return nil }
-            var wait = pollfd(fd: work, events: Int16(POLLIN), revents: 0)
-            _ = poll(&wait, 1, -1)
+            // A negative descriptor is passed over.
+            var waits = [work, readers ?? -1].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            _ = poll(&waits, 2, -1)
             Self.clear(work)
+            if waits[1].revents != 0 { return .letReadersIn }
         }
     }
 

@@ -12,16 +12,25 @@ public final class OutboxReader {
     /// nil: the file was made, but the first transaction never ended. That is an empty queue.
     private let database: Database?
 
+    /// A daemon that has the queue to itself is asked to let others in, simply by opening the file.
     public init(path: String) throws(OutboxError) {
-        let connection = try Connection(path: path, access: .readOnly)
-        if try Self.isBlank(connection) {
-            database = nil
-            uuid = []
-        } else {
-            let database = try Database(reading: connection)
-            self.database = database
-            uuid = try database.blob(.uuid) ?? []
+        var attempts = 5
+        while true {
+            do throws(OutboxError) {
+                (database, uuid) = try Self.open(path)
+                return
+            } catch {
+                attempts -= 1
+                guard error.cause == .locked(pid: nil), attempts > 0 else { throw error }
+            }
         }
+    }
+
+    private static func open(_ path: String) throws(OutboxError) -> (Database?, [UInt8]) {
+        let connection = try Connection(path: path, access: .readOnly)
+        if try isBlank(connection) { return (nil, []) }
+        let database = try Database(reading: connection)
+        return (database, try database.blob(.uuid) ?? [])
     }
 
     /// A rollback journal is left only by a power cut or kill while a new file was being given its log; from then on there

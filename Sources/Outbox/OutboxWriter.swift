@@ -128,8 +128,9 @@ private func writeCommits(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableR
     var signals = sigset_t()
     sigfillset(&signals)
     pthread_sigmask(SIG_BLOCK, &signals, nil)
-    while let job = work.mailbox.nextJob() {
+    while let job = work.mailbox.nextJob(or: work.outbox.readerDescriptor) {
         switch job {
+        case .letReadersIn: work.outbox.letReadersIn()
         case .commit(let commit):
             do throws(OutboxError) {
                 work.mailbox.reply(.committed(.success(try work.outbox.commit(commit))))
@@ -137,8 +138,7 @@ private func writeCommits(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableR
                 work.mailbox.reply(.committed(.failure(error)))
             }
         case .read(let query):
-            let reader = try? OutboxReader(path: work.outbox.settings.path)
-            work.mailbox.reply(.read((try? reader?.stored(query)).flatMap(\.self)))
+            work.mailbox.reply(.read((try? work.outbox.stored(query)).flatMap(\.self)))
         }
     }
     work.outbox.close()

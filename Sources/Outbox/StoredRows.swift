@@ -32,33 +32,32 @@ public struct StoredRows: Sendable {
     public var outbox: [UInt8]
 }
 
-extension OutboxReader {
+extension Database {
     /// - Returns: nil when the queue does not know the endpoint, or holds its rows back for another binding.
     func stored(_ query: StoredQuery) throws(OutboxError) -> StoredRows? {
-        try snapshot(nil) { (database) throws(OutboxError) in
-            let known = try database.endpointRows(mark: try database.mark()).first {
-                $0.settings.name == query.endpoint && $0.removedAt == nil
-            }
-            guard let known, known.state != .rebind, !known.isDamaged else { return nil }
-            let names = try database.names()
-            let limit = max(0, min(query.limit, BatchRow.longest))
-            var found: [QueuedLocation] = []
-            var isAll = false
-            var from = max(known.formed, query.after) + 1
-            while found.count <= limit, !isAll {
-                let wanted = limit + 1 - found.count
-                let rows = try database.rows(
-                    from: from, through: query.through, feed: query.feed, limit: wanted, names: names)
-                found += rows.filter { !known.ahead.contains($0.seq) }
-                isAll = rows.count < wanted
-                if let last = rows.last { from = (known.ahead.range(of: last.seq)?.upperBound ?? last.seq) + 1 }
-            }
-            if found.count > limit { found.removeLast(found.count - limit) }
-            let outbox = try database.blob(.uuid) ?? []
-            let name = String(hexOf: outbox.prefix(4))
-            let inFlight = known.batches.map { $0.id(outbox: name, endpoint: query.endpoint) }
-            return StoredRows(rows: found, isAll: isAll, inFlight: inFlight, outbox: outbox)
+        try beginReading.run()
+        defer { try? rollback.run() }
+        let known = try endpointRows(mark: try mark()).first {
+            $0.settings.name == query.endpoint && $0.removedAt == nil
         }
+        guard let known, known.state != .rebind, !known.isDamaged else { return nil }
+        let names = try names()
+        let limit = max(0, min(query.limit, BatchRow.longest))
+        var found: [QueuedLocation] = []
+        var isAll = false
+        var from = max(known.formed, query.after) + 1
+        while found.count <= limit, !isAll {
+            let wanted = limit + 1 - found.count
+            let rows = try rows(from: from, through: query.through, feed: query.feed, limit: wanted, names: names)
+            found += rows.filter { !known.ahead.contains($0.seq) }
+            isAll = rows.count < wanted
+            if let last = rows.last { from = (known.ahead.range(of: last.seq)?.upperBound ?? last.seq) + 1 }
+        }
+        if found.count > limit { found.removeLast(found.count - limit) }
+        let outbox = try blob(.uuid) ?? []
+        let name = String(hexOf: outbox.prefix(4))
+        let inFlight = known.batches.map { $0.id(outbox: name, endpoint: query.endpoint) }
+        return StoredRows(rows: found, isAll: isAll, inFlight: inFlight, outbox: outbox)
     }
 }
 

@@ -88,7 +88,8 @@ public final class Agent {
         do throws(OutboxError) {
             outbox = try Outbox(
                 config.outbox.settings, endpoints: config.endpoints.map(\.settings),
-                bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID, waitsForDisk: true)
+                bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID, waitsForDisk: true,
+                isAlone: true)
             inFlight = outbox.openProblem == nil ? try outbox.inFlight() : []
         } catch { throw StartupError(error) }
         let current = outbox.current
