@@ -39,9 +39,10 @@ public struct PowerSupplies: Hashable, Sendable {
 
     /// 0…100; nil when none tells: never 0 for want of a reading.
     private var percent: Int? {
-        if batteries.count == 1, let capacity = batteries[0].capacity { return capacity }
         let readable = batteries.filter { $0.capacity != nil || $0.energy != nil || $0.charge != nil }
-        guard !readable.isEmpty else { return nil }
+        guard let first = readable.first else { return nil }
+        // What a gauge makes of its own cell is better than what two numbers do.
+        if readable.count == 1, let capacity = first.capacity { return capacity }
         if let level = Self.level(readable.map(\.energy)) ?? Self.level(readable.map(\.charge)) {
             return Int(level.rounded())
         }

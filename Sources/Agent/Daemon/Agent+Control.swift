@@ -8,6 +8,7 @@ extension Agent {
     func beat(at now: EventTime) {
         guard watchdog != nil else { return }
         if watchdog?.isDue(at: now.nanoseconds) ?? false { notifier.watchdog() }
+        power?.passing(at: now)
         watchdogAlarm?.deadline = watchdog.map { EventTime(nanoseconds: $0.nextDeadline) }
     }
 
@@ -72,6 +73,6 @@ extension Agent {
     private func report(at now: EventTime) -> StatusReport {
         StatusReport(
             now: now, startedAt: startedAt, wakeups: loop.wakeups, pipeline: pipeline, recorder: recorder,
-            deliveries: deliveries, uplink: uplink)
+            deliveries: deliveries, uplink: uplink, supplies: power?.supplies)
     }
 }

@@ -43,6 +43,8 @@ public final class Agent {
     let flushes: FlushDesk
     private var control: ControlServer?
     private var links: LinkWatch?
+    var devices: DeviceWatch?
+    var power: PowerWatch?
     var watchdogAlarm: EventLoop.Alarm?
     var statusAlarm: EventLoop.Alarm?
     var summaryAlarm: EventLoop.Alarm?
@@ -161,6 +163,7 @@ public final class Agent {
         }
         connect()
         watchdog = Watchdog(environment: environment, at: now.nanoseconds)
+        power = makePowerWatch(config)
         log.started(
             version: AgentVersion.current, source: pipeline.source.name,
             endpoints: config.endpoints.map { $0.settings.name }, waiting: current.rows)
@@ -237,9 +240,12 @@ public final class Agent {
         summaryAlarm?.deadline = now + options.summaryInterval
         pipeline.start(at: now)
         watchLinks(at: now)
+        watchDevices(at: now)
         for delivery in deliveries { delivery.step(at: now) }
         try loop.run()
         pipeline.close()
+        power?.stop()
+        devices?.stop()
         links?.stop()
         uplink.close()
         control?.close()

@@ -19,6 +19,7 @@ public struct AgentLog {
         static let queue = "b3a1c0de5f6a4a0f8c2d1e4b7a905106"
         static let summary = "b3a1c0de5f6a4a0f8c2d1e4b7a905107"
         static let configuration = "b3a1c0de5f6a4a0f8c2d1e4b7a905108"
+        static let power = "b3a1c0de5f6a4a0f8c2d1e4b7a905109"
     }
 
     private var logger: Logger
@@ -194,6 +195,27 @@ public struct AgentLog {
 
     func warning(_ text: String) {
         say(.warning, MessageID.configuration, text)
+    }
+
+    func supplyChanged(_ name: String, _ words: String, isProblem: Bool) {
+        say(
+            isProblem ? .warning : .info, MessageID.power, "power supply \(name): \(words)",
+            ["supply": name, "state": isProblem ? "unreadable" : words == "gone" ? "gone" : "ok"])
+    }
+
+    /// - Parameter reason: as in the record: `power-on`, `power-off`, `battery-low`, `moved-without-power`.
+    func powerChanged(_ reason: String?, _ power: PowerState) {
+        let level = power.batteryPercent.map { "battery at \($0) %" } ?? "battery unknown"
+        let words =
+            switch reason {
+            case "power-on": "external power is back, \(level)"
+            case "power-off": "external power is gone, \(level)"
+            case "battery-low": "low: \(level)"
+            default: "\(reason ?? "changed"), \(level)"
+            }
+        say(
+            reason == "power-on" ? .notice : .warning, MessageID.power, "power: \(words)",
+            ["reason": reason ?? "", "battery": power.batteryPercent.map(String.init) ?? ""])
     }
 
     func receiverNotice(_ text: String) {

@@ -2,6 +2,7 @@ import Delivery
 import NMEA
 import Outbox
 import Positioning
+import Sensors
 import Tracking
 
 /// The daemon's health and counters at one instant, for `waypost status`, the service manager and the hourly summary.
@@ -21,6 +22,8 @@ struct StatusReport {
     let recorder: Recorder
     let deliveries: [EndpointDelivery]
     let uplink: LoopedUplink
+    /// nil = they are not read.
+    let supplies: PowerSupplies?
 
     var problems: [String] {
         var problems: [String] = []
@@ -106,6 +109,7 @@ struct StatusReport {
         writer.field("repeated_on_fresh_connection", uplink.counters.repeatedOnFreshConnection)
         motion(&writer)
         source(&writer)
+        power(&writer)
         queue(&writer)
         writeEndpoints(to: &writer)
     }
