@@ -20,6 +20,8 @@ public final class Agent {
         public var linger: Duration?
         /// Between two lines that sum up.
         public var summaryInterval = Duration.seconds(3600)
+        /// Reads the configuration anew; nil = a reload reads the secrets in files alone.
+        public var reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?
 
         public init() {}
     }
@@ -36,7 +38,9 @@ public final class Agent {
     let notifier: Notifier
     let recorder: Recorder
     let uplink: LoopedUplink
-    private let credentials: [EndpointCredentials]
+    /// In the order of the endpoints of the configuration.
+    var credentials: [EndpointCredentials]
+    let makeCredentials: (EndpointConfig) -> EndpointCredentials
     let deliveries: [EndpointDelivery]
     let pipeline: Pipeline
     let orders: OperatorDesk
@@ -52,6 +56,11 @@ public final class Agent {
     var watchdog: Watchdog?
     private var signals: Int32 = -1
     let options: Options
+    /// What is in force.
+    var config: AgentConfig
+    /// Its keys, as far as they are known.
+    var effective = EffectiveConfiguration()
+    var configurationProblem: String?
     let startedAt: EventTime
     var statusSentAt = EventTime(nanoseconds: .min)
     var phase = Phase.running
@@ -75,6 +84,7 @@ public final class Agent {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
         self.options = options
+        self.config = config
         if let problem = config.tracking.problems.first { throw StartupError(problem, exitCode: 78) }
         log = AgentLog(logger: logger, positions: config.log.positions)
         notifier = Notifier(environment: environment)
@@ -128,10 +138,13 @@ public final class Agent {
 
         let (recorder, uplink, log) = (self.recorder, self.uplink, self.log)
         let stateDirectory = config.outbox.directory
-        let credentials = config.endpoints.map {
+        let makeCredentials = { (endpoint: EndpointConfig) in
             EndpointCredentials(
-                $0, environment: environment, stateDirectory: stateDirectory, uplink: uplink, log: log, loop: loop)
+                endpoint, environment: environment, stateDirectory: stateDirectory, uplink: uplink, log: log, loop: loop
+            )
         }
+        self.makeCredentials = makeCredentials
+        let credentials = config.endpoints.map(makeCredentials)
         self.credentials = credentials
         let routes = zip(config.endpoints, credentials).map {
             EndpointDelivery.Route(settings: $0.settings, credentials: $1)
@@ -180,6 +193,7 @@ public final class Agent {
         for warning in loaded.warnings { logger.warning("\(warning)") }
         do throws(StartupError) {
             try self.init(config: loaded.config, environment: environment, logger: logger, options: options)
+            effective = loaded.effective
         } catch {
             logger.critical("\(error)")
             throw error
@@ -219,9 +233,7 @@ public final class Agent {
                 for (other, joining) in deliveries.enumerated() where other != index { joining.mayJoin(at: now) }
             }
         }
-        for credentials in credentials {
-            credentials.receiverMs = { [unowned self] now in pipeline.receiverTime(at: now)?.milliseconds }
-        }
+        for credentials in credentials { connect(credentials) }
         pipeline.changed = { [unowned self] in statusChanged() }
         pipeline.ended = { [unowned self] now in drain(at: now) }
         watchdogAlarm = loop.alarm { [unowned self] now in beat(at: now) }
@@ -254,6 +266,10 @@ public final class Agent {
         log.stopped(waiting: recorder.latest.rows)
         if recorder.held > 0 { log.lost(recorder.held, because: recorder.lastError?.description) }
         return recorder.held
+    }
+
+    func connect(_ credentials: EndpointCredentials) {
+        credentials.receiverMs = { [unowned self] now in pipeline.receiverTime(at: now)?.milliseconds }
     }
 
     private func listen(_ settings: AgentConfig.ControlConfig) throws(SystemError) {
@@ -293,10 +309,7 @@ public final class Agent {
             switch waypost_signalfd_read(signals) {
             case SIGTERM: stop("SIGTERM", at: now)
             case SIGINT: stop("SIGINT", at: now)
-            case SIGHUP:
-                for credentials in credentials { credentials.reread() }
-                log.warning(
-                    "SIGHUP: secrets in files were read anew; a changed configuration takes effect at the next start")
+            case SIGHUP: reload(at: now)
             default: break
             }
         }

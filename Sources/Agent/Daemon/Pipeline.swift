@@ -95,6 +95,12 @@ final class Pipeline {
         settle(at: now)
     }
 
+    /// - Parameter settings: nil = the same as before.
+    func reload(_ settings: Tracker.Settings?, _ timetable: Timetable, at now: EventTime) {
+        run.reloaded(settings, timetable, at: trackingTime(now)) { effect, _ in perform(effect, now: now) }
+        settle(at: now)
+    }
+
     /// The supplies of this host were looked at.
     func powerRead(_ reading: PowerWatch.Reading, at now: EventTime) {
         let (at, state) = (trackingTime(now), reading.state)

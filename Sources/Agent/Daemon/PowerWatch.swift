@@ -22,53 +22,70 @@ final class PowerWatch {
     /// Some chargers send events without end.
     private static let between = Duration.seconds(1)
 
-    private let reader: PowerSupplyReader
-    /// Percent; nil = the level is never looked at more often.
-    private let low: Double?
+    struct Settings: Hashable {
+        /// nil = nothing is read.
+        var supplies: BatteryConfig.SupplySettings?
+        /// Percent; nil = the level is never looked at more often.
+        var low: Double?
+    }
+
+    private var settings: Settings
+    private var reader: PowerSupplyReader?
     /// Time between two calls of `passing(at:)`; nil = there are none to rely on.
     private let passes: Duration?
     private let log: AgentLog
     private let changed: (Reading, EventTime) -> Void
     private var alarm: EventLoop.Alarm?
     private var readAt: EventTime?
-    private(set) var supplies = PowerSupplies()
+    private var found = PowerSupplies()
 
     /// - Parameter passes: how often the loop wakes up in any case, and calls `passing(at:)`.
     init(
-        reader: PowerSupplyReader, low: Double?, passes: Duration?, log: AgentLog, loop: EventLoop,
+        settings: Settings, passes: Duration?, log: AgentLog, loop: EventLoop,
         changed: @escaping (Reading, EventTime) -> Void
     ) {
-        self.reader = reader
-        self.low = low
+        self.settings = settings
+        reader = settings.supplies?.reader
         self.passes = passes.flatMap { $0 <= Self.slow ? $0 : nil }
         self.log = log
         self.changed = changed
         alarm = loop.alarm { [unowned self] now in read(at: now) }
     }
 
-    func start(at now: EventTime) { read(at: now) }
+    /// Those that count, as last seen; nil = nobody looks.
+    var supplies: PowerSupplies? { reader == nil ? nil : found }
+
+    func start(at now: EventTime) { if reader != nil { read(at: now) } }
+
+    func reload(_ settings: Settings, at now: EventTime) {
+        guard settings != self.settings else { return }
+        self.settings = settings
+        reader = settings.supplies?.reader
+        read(at: now)
+    }
 
     func stop() { alarm?.deadline = nil }
 
     /// The loop is awake for something else: no wake-up of its own is needed for the slow look.
     func passing(at now: EventTime) {
-        guard let passes, let readAt, now >= readAt + (Self.slow - passes / 2) else { return }
+        guard reader != nil, let passes, let readAt, now >= readAt + (Self.slow - passes / 2) else { return }
         read(at: now)
     }
 
     func devicesChanged(at now: EventTime) {
+        guard reader != nil else { return }
         let due = max(now + Self.settling, (readAt ?? now) + Self.between)
         alarm?.deadline = min(alarm?.deadline ?? due, due)
     }
 
     private func read(at now: EventTime) {
-        let before = supplies
-        supplies = reader.read()
-        let state = supplies.state
+        let before = found
+        found = reader?.read() ?? PowerSupplies()
+        let state = found.state
         tellChanges(since: before)
         readAt = now
-        let isLow = state.batteryPercent.map { Double($0) < (low ?? 0) } ?? false
-        alarm?.deadline = isLow ? now + Self.fast : passes == nil ? now + Self.slow : nil
+        let isLow = state.batteryPercent.map { Double($0) < (settings.low ?? 0) } ?? false
+        alarm?.deadline = reader == nil ? nil : isLow ? now + Self.fast : passes == nil ? now + Self.slow : nil
         let known = before.state
         changed(
             Reading(
@@ -80,8 +97,8 @@ final class PowerWatch {
     /// One line for each supply that comes, goes, cannot be read any more, or can again.
     private func tellChanges(since before: PowerSupplies) {
         let old = Dictionary(before.all.map { ($0.name, $0) }) { first, _ in first }
-        let new = Dictionary(supplies.all.map { ($0.name, $0) }) { first, _ in first }
-        for supply in supplies.all {
+        let new = Dictionary(found.all.map { ($0.name, $0) }) { first, _ in first }
+        for supply in found.all {
             if old[supply.name] == nil || old[supply.name]?.isUnreadable != supply.isUnreadable {
                 log.supplyChanged(supply.name, supply.words, isProblem: supply.isUnreadable)
             }
@@ -90,6 +107,10 @@ final class PowerWatch {
             log.supplyChanged(supply.name, "gone", isProblem: false)
         }
     }
+}
+
+extension BatteryConfig.SupplySettings {
+    fileprivate var reader: PowerSupplyReader { PowerSupplyReader(root: root, selection: selection) }
 }
 
 extension PowerSupplies {

@@ -24,6 +24,8 @@ struct StatusReport {
     let uplink: LoopedUplink
     /// nil = they are not read.
     let supplies: PowerSupplies?
+    /// Why the configuration in the file is not the one in force; nil = it is, or nobody has asked to read it.
+    let configurationProblem: String?
 
     var problems: [String] {
         var problems: [String] = []
@@ -36,6 +38,7 @@ struct StatusReport {
         case .unreadable: problems.append("receiver: bytes but no sentence")
         case .lost(let reason): problems.append("receiver: \(reason)")
         }
+        if let configurationProblem { problems.append(configurationProblem) }
         if let error = recorder.lastError { problems.append(error.description) }
         for delivery in deliveries {
             if let problem = delivery.lastProblem { problems.append("\(delivery.settings.name): \(problem)") }
