@@ -77,10 +77,9 @@ struct ResolutionBoard: Sendable {
         }
         if settings.proximity != self.settings.proximity { isNearForAll = false }
         let keepsNear = settings.proximity == self.settings.proximity
-        // What an operator has set stays unless the settings say something new.
-        if settings.constantEngine != self.settings.constantEngine { constantEngine = settings.constantEngine }
         self.settings = settings
         defaultResolution = settings.default
+        constantEngine = settings.constantEngine
         entries = trackables.map { trackable in
             var entry = before.first { $0.trackable.id == trackable.id } ?? Entry(trackable: trackable)
             if !isForeign || entry.trackable != trackable { entry.watched = nil }

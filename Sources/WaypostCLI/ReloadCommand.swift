@@ -11,9 +11,16 @@ struct Reload: ParsableCommand {
     @OptionGroup var daemon: DaemonOptions
 
     func run() throws {
-        // The new file may name another socket, or have a mistake that is the daemon's to tell: --socket helps there.
-        let answer: Answer = try DaemonReply.read(daemon.ask(#"{"id":1,"do":"reload"}"#, timeoutSeconds: 30))
-        print(answer.live.isEmpty ? "nothing that takes effect now has changed" : "new: \(answer.live.joined(separator: ", "))")
+        let reply: [UInt8]
+        do {
+            reply = try daemon.ask(#"{"id":1,"do":"reload"}"#, timeoutSeconds: 30)
+        } catch let code as ExitCode where code.rawValue == 78 {
+            // Without --socket the file tells where the daemon listens. What is wrong with it has been said.
+            throw fail("the configuration is refused, nothing has changed", exitCode: 1)
+        }
+        let answer: Answer = try DaemonReply.read(reply)
+        let live = answer.live.joined(separator: ", ")
+        print(live.isEmpty ? "nothing that takes effect now has changed" : "new: \(live)")
         if !answer.restart.isEmpty { print("at the next start: \(answer.restart.joined(separator: ", "))") }
         try finishOutput()
     }

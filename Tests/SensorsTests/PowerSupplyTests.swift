@@ -11,7 +11,7 @@ final class SupplyFolder {
 
     init() throws { path = try makeTemporaryDirectory() }
 
-    deinit { for name in names(in: path) { remove(name) } ; rmdir(path) }
+    deinit { for name in names(in: path) { remove(name) }; rmdir(path) }
 
     /// Sets files of an entry; nil takes one away.
     func set(_ name: String, _ files: KeyValuePairs<String, String?>) throws {
@@ -81,11 +81,12 @@ final class SupplyFolder {
         #expect(folder.read().all == ["sbs-5-000b"])
     }
 
-    @Test(arguments: [
-        ("77\n", 77), ("0\n", 0), ("100", 100), ("103\n", 100), ("255\n", 100), (" 5 \n", 5),
-        ("99999999999999999999\n", nil), ("-1\n", nil), ("\n", nil), ("", nil), ("full\n", nil), ("7 7\n", nil),
-        ("7.5\n", nil), ("0x10\n", nil),
-    ] as [(String, Int?)])
+    @Test(
+        arguments: [
+            ("77\n", 77), ("0\n", 0), ("100", 100), ("103\n", 100), ("255\n", 100), (" 5 \n", 5),
+            ("99999999999999999999\n", nil), ("-1\n", nil), ("\n", nil), ("", nil), ("full\n", nil), ("7 7\n", nil),
+            ("7.5\n", nil), ("0x10\n", nil),
+        ] as [(String, Int?)])
     func makesALevelOfWholeNumbersAlone(_ text: String, _ percent: Int?) throws {
         try folder.set("BAT0", ["type": "Battery\n", "capacity": text])
         #expect(state().batteryPercent == percent)
@@ -179,10 +180,11 @@ final class SupplyFolder {
         #expect(state() == PowerState(batteryPercent: 60, charging: false))
     }
 
-    @Test(arguments: [
-        ("Charging", true, true), ("Discharging", false, false), ("Not charging", false, nil), ("Full", false, nil),
-        ("Unknown", nil, nil), ("", nil, nil), ("charging", nil, nil),
-    ] as [(String, Bool?, Bool?)])
+    @Test(
+        arguments: [
+            ("Charging", true, true), ("Discharging", false, false), ("Not charging", false, nil), ("Full", false, nil),
+            ("Unknown", nil, nil), ("", nil, nil), ("charging", nil, nil),
+        ] as [(String, Bool?, Bool?)])
     func aBatteryAloneTellsOfPowerByWhatItDoes(_ status: String, _ charging: Bool?, _ external: Bool?) throws {
         try folder.set("BAT0", ["type": "Battery\n", "capacity": "50\n", "status": "\(status)\n"])
         #expect(state() == PowerState(batteryPercent: 50, charging: charging, externalPower: external))

@@ -7,7 +7,7 @@ import Tracking
 extension AgentConfig {
     /// Tables of the manual that this build does not have.
     private static let absentTables = [
-        "remote",
+        "remote"
     ]
 
     /// nil when something without which there is no configuration is missing; problems are left with the reader.

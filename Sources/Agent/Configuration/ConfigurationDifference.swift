@@ -1,4 +1,4 @@
-/// The keys in which two configurations differ.
+/// The keys in which two configurations differ. Defaults that follow from other keys are not named.
 struct ConfigurationDifference {
     struct Change: Hashable {
         /// With brackets, as in `EffectiveConfiguration.Entry`.
@@ -20,7 +20,7 @@ struct ConfigurationDifference {
     init(from old: EffectiveConfiguration, to new: EffectiveConfiguration) {
         self.old = old.entries
         let (before, after) = (old.placed, new.placed)
-        let values = Dictionary(before.map { ($0.place, $0.entry.value) }) { first, _ in first }
+        let entries = Dictionary(before.map { ($0.place, $0.entry) }) { first, _ in first }
         let places = Set(after.map(\.place))
         let counts = (Self.counts(before), Self.counts(after))
         var seen: Set<String> = []
@@ -32,8 +32,10 @@ struct ConfigurationDifference {
                 changes.append(Change(table: place.table, key: place.key, index: place.index, isWhole: false))
             }
         }
-        for (place, entry) in after where (values[place] ?? nil) != entry.value { note(place) }
-        for (place, entry) in before where !places.contains(place) && entry.value != nil { note(place) }
+        for (place, entry) in after where entries[place]?.value != entry.value {
+            if entry.origin != nil || entries[place]?.origin != nil { note(place) }
+        }
+        for (place, entry) in before where !places.contains(place) && entry.origin != nil { note(place) }
     }
 
     fileprivate struct Place: Hashable {

@@ -60,6 +60,8 @@ extension Agent {
         power?.reload(config.powerSettings, at: now)
         pipeline.reload(
             config.tracking.isSame(as: old.tracking) ? nil : config.tracking, config.timetable, at: now)
+        // What an operator has set gives way to what the file says.
+        pipeline.handle(.engineSet(config.tracking.resolution.constantEngine), at: now)
     }
 
     private func reloadEndpoints(_ renewed: Set<String>, at now: EventTime) {

@@ -92,7 +92,7 @@ struct ReloadPlan {
         if !config.tracking.isSame(as: old.tracking) || config.timetable != old.timetable, live.isEmpty {
             live.append(config.tracking.geofences == old.tracking.geofences ? "[tracking]" : "[geofences] file")
         }
-        let isNamed = atRestart.contains { $0.contains("endpoint") }
+        let isNamed = atRestart.contains { $0.contains("endpoint") || $0 == "[device] id" }
         if let whole, !whole.allSatisfy({ $0 }), !isNamed { atRestart.append("[[endpoint]] profile or headers") }
         for endpoint in newCredentials.sorted() where !live.contains(where: { $0.contains("endpoint") }) {
             live.append("credentials of \(endpoint)")
