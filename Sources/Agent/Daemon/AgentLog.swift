@@ -19,18 +19,40 @@ public struct AgentLog {
         static let queue = "b3a1c0de5f6a4a0f8c2d1e4b7a905106"
         static let summary = "b3a1c0de5f6a4a0f8c2d1e4b7a905107"
         static let configuration = "b3a1c0de5f6a4a0f8c2d1e4b7a905108"
+        static let power = "b3a1c0de5f6a4a0f8c2d1e4b7a905109"
     }
 
-    private var logger: Logger
-    /// Whether coordinates may appear, at debug.
-    private let positions: Bool
+    /// What is told. All copies of the log share it.
+    private final class Verbosity {
+        var level: Logger.Level
+        /// Whether coordinates may appear, at debug.
+        var positions: Bool
+
+        init(level: Logger.Level, positions: Bool) {
+            self.level = level
+            self.positions = positions
+        }
+    }
+
+    private let logger: Logger
+    private let verbosity: Verbosity
 
     public init(logger: Logger, positions: Bool) {
+        verbosity = Verbosity(level: logger.logLevel, positions: positions)
+        var logger = logger
+        logger.logLevel = .trace
         self.logger = logger
-        self.positions = positions
     }
 
-    private func say(_ level: Logger.Level, _ id: String, _ message: String, _ fields: [String: String] = [:]) {
+    /// From now on, for all copies.
+    func set(level: Logger.Level, positions: Bool) {
+        verbosity.level = level
+        verbosity.positions = positions
+    }
+
+    private func say(_ level: Logger.Level, _ id: String?, _ message: String, _ fields: [String: String] = [:]) {
+        guard level >= verbosity.level else { return }
+        guard let id else { return logger.log(level: level, "\(message)", metadata: fields.mapValues { .string($0) }) }
         var metadata: Logger.Metadata = ["message_id": .string(id)]
         for (key, value) in fields { metadata[key] = .string(value) }
         logger.log(level: level, "\(message)", metadata: metadata)
@@ -65,7 +87,7 @@ public struct AgentLog {
 
     func hoursChanged(open: Bool, until: UTCTime?) {
         let until = until.map { " until \($0.iso8601)" } ?? ""
-        logger.info("schedule: \(open ? "tracking" : "not tracking")\(until)")
+        say(.info, nil, "schedule: \(open ? "tracking" : "not tracking")\(until)")
     }
 
     func motionChanged(_ change: MotionChange) {
@@ -86,8 +108,8 @@ public struct AgentLog {
             numbers += ", accuracy \(metres(accuracy))"
         }
         say(.notice, MessageID.motion, "\(state)\(since) (\(change.reason.rawValue): \(numbers))", fields)
-        if positions {
-            logger.debug("at \(change.coordinate.latitude) \(change.coordinate.longitude)")
+        if verbosity.positions {
+            say(.debug, nil, "at \(change.coordinate.latitude) \(change.coordinate.longitude)")
         }
     }
 
@@ -153,7 +175,7 @@ public struct AgentLog {
     }
 
     func uploaded(endpoint: String, batch: String, count: Int) {
-        logger.debug("batch \(batch) of \(count) accepted", metadata: ["endpoint": .string(endpoint)])
+        say(.debug, nil, "batch \(batch) of \(count) accepted", ["endpoint": endpoint])
     }
 
     func queueProblem(_ text: String, waiting: Int) {
@@ -194,6 +216,49 @@ public struct AgentLog {
 
     func warning(_ text: String) {
         say(.warning, MessageID.configuration, text)
+    }
+
+    /// - Parameters:
+    ///   - live: keys that took effect.
+    ///   - atRestart: keys that did not.
+    func reloaded(live: [String], atRestart: [String]) {
+        let now = live.isEmpty ? "nothing that takes effect now has changed" : "new: \(live.joined(separator: ", "))"
+        let later = atRestart.isEmpty ? "" : "; at the next start: \(atRestart.joined(separator: ", "))"
+        say(
+            atRestart.isEmpty ? .notice : .warning, MessageID.configuration, "configuration read anew; \(now)\(later)",
+            ["state": "reloaded", "live": live.joined(separator: ","), "restart": atRestart.joined(separator: ",")])
+    }
+
+    /// - Parameter problems: one line each.
+    func reloadRefused(_ problems: [String]) {
+        for problem in problems.prefix(20) {
+            say(.error, MessageID.configuration, "configuration refused: \(problem)", ["state": "refused"])
+        }
+        say(
+            .error, MessageID.configuration,
+            "configuration refused (\(problems.count) \(problems.count == 1 ? "problem" : "problems")), "
+                + "the one before stays in force", ["state": "refused"])
+    }
+
+    func supplyChanged(_ name: String, _ words: String, isProblem: Bool) {
+        say(
+            isProblem ? .warning : .info, MessageID.power, "power supply \(name): \(words)",
+            ["supply": name, "state": isProblem ? "unreadable" : words == "gone" ? "gone" : "ok"])
+    }
+
+    /// - Parameter reason: as in the record: `power-on`, `power-off`, `battery-low`, `moved-without-power`.
+    func powerChanged(_ reason: String?, _ power: PowerState) {
+        let level = power.batteryPercent.map { "battery at \($0) %" } ?? "battery unknown"
+        let words =
+            switch reason {
+            case "power-on": "external power is back, \(level)"
+            case "power-off": "external power is gone, \(level)"
+            case "battery-low": "low: \(level)"
+            default: "\(reason ?? "changed"), \(level)"
+            }
+        say(
+            reason == "power-on" ? .notice : .warning, MessageID.power, "power: \(words)",
+            ["reason": reason ?? "", "battery": power.batteryPercent.map(String.init) ?? ""])
     }
 
     func receiverNotice(_ text: String) {
