@@ -9,18 +9,6 @@ import Tracking
 ///
 /// Each kind of event has a MESSAGE_ID of its own, so that `journalctl MESSAGE_ID=…` finds it in any wording.
 public struct AgentLog {
-    /// 32 hex digits a kind.
-    private enum MessageID {
-        static let started = "b3a1c0de5f6a4a0f8c2d1e4b7a905101"
-        static let stopping = "b3a1c0de5f6a4a0f8c2d1e4b7a905102"
-        static let motion = "b3a1c0de5f6a4a0f8c2d1e4b7a905103"
-        static let source = "b3a1c0de5f6a4a0f8c2d1e4b7a905104"
-        static let upload = "b3a1c0de5f6a4a0f8c2d1e4b7a905105"
-        static let queue = "b3a1c0de5f6a4a0f8c2d1e4b7a905106"
-        static let summary = "b3a1c0de5f6a4a0f8c2d1e4b7a905107"
-        static let configuration = "b3a1c0de5f6a4a0f8c2d1e4b7a905108"
-    }
-
     private var logger: Logger
     /// Whether coordinates may appear, at debug.
     private let positions: Bool
@@ -30,15 +18,19 @@ public struct AgentLog {
         self.positions = positions
     }
 
-    private func say(_ level: Logger.Level, _ id: String, _ message: String, _ fields: [String: String] = [:]) {
-        var metadata: Logger.Metadata = ["message_id": .string(id)]
+    private func say(
+        _ level: Logger.Level, _ id: MessageID, _ message: String, _ fields: [String: String] = [:],
+        trackables: [String] = []
+    ) {
+        var metadata: Logger.Metadata = ["message_id": .string(id.rawValue)]
         for (key, value) in fields { metadata[key] = .string(value) }
+        if !trackables.isEmpty { metadata["trackable"] = .array(trackables.map { .string($0) }) }
         logger.log(level: level, "\(message)", metadata: metadata)
     }
 
     func started(version: String, source: String, endpoints: [String], waiting: Int) {
         say(
-            .notice, MessageID.started,
+            .notice, .started,
             "waypost \(version) started: reads \(source), uploads to "
                 + (endpoints.isEmpty ? "nobody" : endpoints.joined(separator: ", "))
                 + (waiting > 0 ? ", \(waiting) locations wait from before" : ""),
@@ -46,29 +38,32 @@ public struct AgentLog {
     }
 
     func stopping(why: String) {
-        say(.notice, MessageID.stopping, "stopping: \(why)", ["reason": why])
+        say(.notice, .stopping, "stopping: \(why)", ["reason": why])
     }
 
     func stopped(waiting: Int) {
         say(
-            .notice, MessageID.stopping,
+            .notice, .stopping,
             waiting == 0 ? "stopped, queue empty" : "stopped, \(waiting) locations wait on disk",
             ["waiting": String(waiting)])
     }
 
     func lost(_ count: Int, because reason: String?) {
         say(
-            .error, MessageID.queue,
+            .error, .queue,
             "queue: \(count) locations could not be stored and are lost: \(reason ?? "the disk did not answer in time")",
             ["lost": String(count), "state": "failed"])
     }
 
     func hoursChanged(open: Bool, until: UTCTime?) {
-        let until = until.map { " until \($0.iso8601)" } ?? ""
-        logger.info("schedule: \(open ? "tracking" : "not tracking")\(until)")
+        let words = until.map { " until \($0.iso8601)" } ?? ""
+        say(
+            .info, .schedule, "schedule: \(open ? "tracking" : "not tracking")\(words)",
+            ["state": open ? "open" : "closed", "until": until?.iso8601 ?? ""])
     }
 
-    func motionChanged(_ change: MotionChange) {
+    /// - Parameter trackables: whose motion it is.
+    func motionChanged(_ change: MotionChange, of trackables: [String]) {
         let state = change.moving ? "moving" : "stationary"
         let since = change.since.map { " since \($0.iso8601)" } ?? ""
         var numbers = "evidence \(metres(change.evidence.evidence)), distance \(metres(change.evidence.distance))"
@@ -85,7 +80,8 @@ public struct AgentLog {
             fields["accuracy_m"] = metres(accuracy)
             numbers += ", accuracy \(metres(accuracy))"
         }
-        say(.notice, MessageID.motion, "\(state)\(since) (\(change.reason.rawValue): \(numbers))", fields)
+        say(.notice, .motion, "\(state)\(since) (\(change.reason.rawValue): \(numbers))", fields,
+            trackables: trackables)
         if positions {
             logger.debug("at \(change.coordinate.latitude) \(change.coordinate.longitude)")
         }
@@ -107,26 +103,26 @@ public struct AgentLog {
             case .ended: (.notice, "end of input", "ended")
             }
         let level = expected && (state == .opening || state == .receiving) ? .debug : usual
-        say(level, MessageID.source, "receiver \(name): \(words)", ["source": name, "state": word])
+        say(level, .source, "receiver \(name): \(words)", ["source": name, "state": word])
     }
 
     /// - Parameter isAlarm: somebody has to look at it: nothing is sent to a peer that may be the wrong one.
     func uploadProblem(endpoint: String, _ text: String, failures: Int, isAlarm: Bool = false) {
         say(
-            isAlarm ? .error : .warning, MessageID.upload, "upload to \(endpoint): \(text)",
+            isAlarm ? .error : .warning, .upload, "upload to \(endpoint): \(text)",
             ["endpoint": endpoint, "failures": String(failures), "state": "failing"])
     }
 
     func uploadRecovered(endpoint: String, failures: Int) {
         say(
-            .notice, MessageID.upload, "upload to \(endpoint) works again after \(failures) failed attempts",
+            .notice, .upload, "upload to \(endpoint) works again after \(failures) failed attempts",
             ["endpoint": endpoint, "failures": String(failures), "state": "ok"])
     }
 
     /// - Parameter reason: why it is held; nil = it is not any more.
     func linkHeld(endpoint: String, _ reason: String?) {
         say(
-            .notice, MessageID.upload,
+            .notice, .upload,
             "upload to \(endpoint): \(reason ?? "the way out is no longer metered")",
             ["endpoint": endpoint, "state": reason == nil ? "ok" : "held"])
     }
@@ -135,20 +131,20 @@ public struct AgentLog {
     func quarantined(endpoint: String, _ count: Int, row: Int64?, _ reason: String) {
         let what = row.map { "location \($0)" } ?? "\(count) locations"
         say(
-            .warning, MessageID.upload,
+            .warning, .quarantine,
             "upload to \(endpoint): \(what) set aside: \(reason); waypost quarantine list shows what is there",
             ["endpoint": endpoint, "quarantined": String(count), "reason": reason])
     }
 
     func collision(endpoint: String, _ text: String) {
         say(
-            .error, MessageID.upload, "upload to \(endpoint): asset id taken: \(text)",
+            .error, .upload, "upload to \(endpoint): asset id taken: \(text)",
             ["endpoint": endpoint, "state": "taken"])
     }
 
     func routeChanged(endpoint: String, to route: String) {
         say(
-            .notice, MessageID.upload, "upload to \(endpoint): goes to \(route) now",
+            .notice, .upload, "upload to \(endpoint): goes to \(route) now",
             ["endpoint": endpoint, "route": route])
     }
 
@@ -158,18 +154,18 @@ public struct AgentLog {
 
     func queueProblem(_ text: String, waiting: Int) {
         say(
-            .error, MessageID.queue, "queue: \(text); \(waiting) locations are held in memory",
+            .error, .queue, "queue: \(text); \(waiting) locations are held in memory",
             ["ram_ring_depth": String(waiting), "state": "degraded"])
     }
 
     func queueRecovered() {
-        say(.notice, MessageID.queue, "queue: written to disk again", ["state": "ok"])
+        say(.notice, .queue, "queue: written to disk again", ["state": "ok"])
     }
 
     func queueSetAside(_ recovery: Recovery) {
         let copy = recovery.copy ?? "?"
         say(
-            .error, MessageID.queue,
+            .error, .queue,
             "queue: \(recovery.reason ?? "damaged"); set aside as \(copy), which is worth keeping and reporting; "
                 + "a new one is in use, and what can be read is brought back",
             ["copy": copy, "state": "degraded"])
@@ -177,7 +173,7 @@ public struct AgentLog {
 
     func queueSalvaged(_ recovery: Recovery) {
         say(
-            .notice, MessageID.queue, "queue: \(recovery.salvaged) locations were brought back from the damaged copy",
+            .notice, .queue, "queue: \(recovery.salvaged) locations were brought back from the damaged copy",
             ["salvaged": String(recovery.salvaged), "salvage_inversions": String(recovery.inversions)])
     }
 
@@ -187,21 +183,21 @@ public struct AgentLog {
             ("expired", dropped.expired), ("events_dropped", dropped.events),
         ].filter { $0.1 > 0 }
         say(
-            .warning, MessageID.queue,
+            .warning, .queue,
             "queue: its limits were reached: " + counts.map { "\($0.0) \($0.1)" }.joined(separator: ", "),
             Dictionary(uniqueKeysWithValues: counts.map { ($0.0, String($0.1)) }))
     }
 
     func warning(_ text: String) {
-        say(.warning, MessageID.configuration, text)
+        say(.warning, .configuration, text)
     }
 
     func receiverNotice(_ text: String) {
-        say(.warning, MessageID.source, text)
+        say(.warning, .source, text)
     }
 
     func summary(_ text: String, fields: [String: String]) {
-        say(.info, MessageID.summary, text, fields)
+        say(.info, .summary, text, fields)
     }
 
     private func metres(_ value: Double) -> String { "\(Int(value.rounded())) m" }

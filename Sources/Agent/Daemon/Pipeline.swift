@@ -185,7 +185,7 @@ final class Pipeline {
             case .motionchange, .geofence, .power, .trip, .panic: flushWanted = true
             }
         case .announceMotion(let change):
-            log.motionChanged(change)
+            log.motionChanged(change, of: run.tracker.snapshot.trackables.map(\.id))
             changed()
         // Not at once: the source may be in the middle of handing over.
         case .sleepReceiver: sleepWanted = true
