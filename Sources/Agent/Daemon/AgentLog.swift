@@ -37,6 +37,10 @@ public struct AgentLog {
             ["version": version, "source": source, "waiting": String(waiting)])
     }
 
+    func refused(_ error: StartupError) {
+        say(.critical, .refused, "\(error)", ["status": String(error.exitCode)])
+    }
+
     func stopping(why: String) {
         say(.notice, .stopping, "stopping: \(why)", ["reason": why])
     }

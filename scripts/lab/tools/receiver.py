@@ -43,6 +43,8 @@ def main():
     name = os.ttyname(theirs)
     os.chown(name, 0, int(next(line.split(":")[2] for line in open("/etc/group") if line.startswith("dialout:"))))
     os.chmod(name, 0o660)
+    # Whoever opens the port takes it for himself alone, and that lasts as long as anybody holds it.
+    os.close(theirs)
     options.link.parent.mkdir(exist_ok=True)
     options.link.unlink(missing_ok=True)
     options.link.symlink_to(name)

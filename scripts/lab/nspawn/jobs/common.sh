@@ -12,11 +12,10 @@ ok() {
 }
 # within SECONDS COMMAND…: until it succeeds.
 within() {
-    tenths=$(($1 * 10))
+    deadline=$(($(date +%s) + $1))
     shift
-    while ! "$@" 2>/dev/null; do
-        tenths=$((tenths - 1))
-        [ $tenths -gt 0 ] || return 1
+    while ! "$@" >/dev/null 2>&1; do
+        [ "$(date +%s)" -lt $deadline ] || return 1
         sleep 0.1
     done
 }
@@ -47,3 +46,11 @@ collector() { # PORT
 }
 no_collector() { kill "$collector_pid"; wait "$collector_pid" 2>/dev/null; rm -f /run/collector.port; }
 received() { [ "$(wc -l </lab/received.jsonl)" -gt "${1:-0}" ]; }
+
+finish() {
+    [ "$failures" = 0 ] && exit 0
+    echo "# what the journal has"
+    journalctl --sync
+    journalctl -u waypost -o short-monotonic -n 40 --no-pager
+    exit 1
+}
