@@ -18,14 +18,10 @@ need() {
 
 # ok WHAT COMMAND…
 ok() {
-    local what=$1
+    local what=$1 verdict=ok began=$SECONDS
     shift
-    if "$@"; then
-        echo "ok    $what"
-    else
-        echo "FAIL  $what"
-        failures=$((failures + 1))
-    fi
+    "$@" || verdict=FAIL failures=$((failures + 1))
+    printf '%-5s %s (%s s)\n' $verdict "$what" $((SECONDS - began))
 }
 
 # packages REVISION…: builds the package in these revisions, once for each binary, and sets debs.

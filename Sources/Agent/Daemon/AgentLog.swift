@@ -84,7 +84,8 @@ public struct AgentLog {
             fields["accuracy_m"] = metres(accuracy)
             numbers += ", accuracy \(metres(accuracy))"
         }
-        say(.notice, .motion, "\(state)\(since) (\(change.reason.rawValue): \(numbers))", fields,
+        say(
+            .notice, .motion, "\(state)\(since) (\(change.reason.rawValue): \(numbers))", fields,
             trackables: trackables)
         if positions {
             logger.debug("at \(change.coordinate.latitude) \(change.coordinate.longitude)")

@@ -31,7 +31,8 @@ import Testing
 
     @Test func eachEntryHasASubjectAndAText() throws {
         for (id, entry) in try entries() {
-            let (head, body) = try #require(entry.range(of: "\n\n").map { (entry[..<$0.lowerBound], entry[$0.upperBound...]) })
+            let (head, body) = try #require(
+                entry.range(of: "\n\n").map { (entry[..<$0.lowerBound], entry[$0.upperBound...]) })
             #expect(head.hasPrefix("Subject: ") && head.contains("\nDefined-By: waypost"), "\(id)")
             #expect(!body.isEmpty, "\(id)")
         }

@@ -6,9 +6,11 @@ configuration=/etc/waypost/waypost.toml
 title() { echo "# $*"; }
 # ok WHAT COMMAND…
 ok() {
-    what=$1
+    what=$1 began=$(date +%s)
     shift
-    if "$@"; then echo "ok    $what"; else echo "FAIL  $what"; failures=$((failures + 1)); fi
+    if "$@"; then verdict=ok; else verdict=FAIL failures=$((failures + 1)); fi
+    took=$(($(date +%s) - began))
+    printf '%-5s %s\n' $verdict "$what$([ $took -lt 5 ] || echo " ($took s)")"
 }
 # within SECONDS COMMAND…: until it succeeds.
 within() {
