@@ -97,7 +97,7 @@ install: ## into $(DESTDIR)$(prefix); run make build first
 	install -D -m 0755 $(binary) "$(DESTDIR)$(prefix)/bin/waypost"
 	install -D -m 0644 docs/waypost.8 "$(DESTDIR)$(mandir)/man8/waypost.8"
 	install -d "$(DESTDIR)$(unitdir)" "$(DESTDIR)$(sleepdir)" "$(DESTDIR)$(bashdir)" "$(DESTDIR)$(zshdir)" "$(DESTDIR)$(fishdir)"
-	sed 's#^ExecStart=/usr/bin/#ExecStart=$(prefix)/bin/#' systemd/waypost.service > "$(DESTDIR)$(unitdir)/waypost.service"
+	sed 's#^\(Exec[A-Za-z]*\)=/usr/bin/#\1=$(prefix)/bin/#' systemd/waypost.service > "$(DESTDIR)$(unitdir)/waypost.service"
 	chmod 0644 "$(DESTDIR)$(unitdir)/waypost.service"
 	sed 's#/usr/bin/waypost#$(prefix)/bin/waypost#' systemd/waypost-sleep > "$(DESTDIR)$(sleepdir)/waypost"
 	chmod 0755 "$(DESTDIR)$(sleepdir)/waypost"

@@ -50,6 +50,16 @@ public struct TrackerRun {
         for effect in effects { perform(effect, utc) }
     }
 
+    /// Other settings and hours, without forgetting anything: motion, odometer and stays in geofences go on.
+    public mutating func reloaded(
+        _ settings: Tracker.Settings?, _ timetable: Timetable, at: EventTime, _ perform: (Effect, UTCTime?) -> Void
+    ) {
+        passDeadlines(before: at, perform)
+        if let settings { handle(.settingsReloaded(settings), at: at, perform) }
+        reached = max(reached, at)
+        change(watch.reloaded(timetable, tracker.utc(at: reached), at: reached), at: reached, perform)
+    }
+
     /// The input is over: what waits for the next fix waits in vain. Nothing when there was none.
     public mutating func ended(_ perform: (Effect, UTCTime?) -> Void) {
         guard reached > EventTime(nanoseconds: .min) else { return }

@@ -81,7 +81,7 @@ public struct DeliverySchedule: Sendable {
         nextAttempt = now + startDelay
     }
 
-    public let settings: EndpointSettings
+    public internal(set) var settings: EndpointSettings
     public internal(set) var state: EndpointState
     /// Failures in a row.
     public internal(set) var failures = 0

@@ -8,7 +8,7 @@ struct WaitingRows: Sendable {
     private(set) var flushing = 0
     /// When rows were recorded, oldest first, for the newest `depth` rows at most: only those can wait for a window.
     private var arrivals: [(count: Int, at: EventTime)] = []
-    private let depth: Int
+    private var depth: Int
 
     init(depth: Int) { self.depth = max(1, depth) }
 
@@ -39,6 +39,9 @@ struct WaitingRows: Sendable {
         count += rows
         flushing += rows
     }
+
+    /// Rows that waited before another depth count as they did.
+    mutating func limited(to depth: Int) { self.depth = max(1, depth) }
 
     mutating func flush() { flushing = count }
 

@@ -4,12 +4,13 @@ extension StoredState {
     /// As it is kept in the queue: some 150 bytes, so that it fits on one small page beside the queue's other marks.
     public var bytes: [UInt8] { StateCoder.bytes(of: self) }
 
-    /// nil when the bytes are damaged or of another version.
+    /// nil when the bytes are damaged, or of another version than this one and the one before.
     public init?(bytes: [UInt8]) {
-        guard let state = StateCoder.value(bytes, as: StoredState.blank), state.version == Self.version else {
-            return nil
-        }
+        guard let state = StateCoder.value(bytes, as: StoredState.blank),
+            (Self.version - 1...Self.version).contains(state.version)
+        else { return nil }
         self = state
+        version = Self.version
     }
 }
 
@@ -36,6 +37,7 @@ extension StoredState: StateCoded {
         coder.code(&recorded)
         coder.code(&fenceSet)
         coder.code(&stays)
+        if version >= 4 { coder.code(&batteryTold) }
     }
 }
 

@@ -5,8 +5,8 @@ import Positioning
 /// No event time is in it: that means nothing in another run. Ring and evidence window are not kept, a few seconds
 /// of fixes make them again.
 public struct StoredState: Hashable, Sendable {
-    /// Format of the stored bytes; another one is not read.
-    public static let version = 3
+    /// Format of the stored bytes; of others only the one before is read.
+    public static let version = 4
 
     public struct Anchor: Hashable, Sendable {
         public var coordinate: Coordinate
@@ -83,6 +83,8 @@ public struct StoredState: Hashable, Sendable {
     public var trip: Trip?
     public var lastGap: UTCTime?
     public var power = PowerState()
+    /// The battery is low, and that was recorded.
+    public var batteryTold = false
     /// The receiver sleeps until a trip begins by `pace`.
     public var released = false
     public var recorded: [Recorded] = []

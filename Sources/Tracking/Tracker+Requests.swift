@@ -65,6 +65,19 @@ extension Tracker {
         }
     }
 
+    mutating func batteryChanged(percent: Int?, charging: Bool?, _ effects: inout [Effect]) {
+        power.batteryPercent = percent.map { max(0, min(100, $0)) }
+        power.charging = charging
+        board.batteryRead(at: now)
+        board.powerChanged(power)
+        recompute(&effects)
+        guard batteryAlarm.wants(power, settings.batteryAlarm), windowOpen else { return }
+        guard let time = utc(at: now), let location = here(time: time, event: .power, reason: "battery-low")
+        else { return }
+        batteryAlarm.told()
+        recordAll(location, &effects)
+    }
+
     mutating func confirmPower(_ value: Bool, _ effects: inout [Effect]) {
         power.externalPower = value
         board.powerChanged(power)

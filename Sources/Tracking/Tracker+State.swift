@@ -30,6 +30,7 @@ extension Tracker {
         state.trip = trip
         state.lastGap = gap.recordedTime
         state.power = power
+        state.batteryTold = batteryAlarm.isTold
         geofences.store(in: &state)
         state.released = hasStarted ? cycle.isReleased : restoredRelease
         for (index, track) in tracks.enumerated() {
@@ -60,6 +61,7 @@ extension Tracker {
                     subscribers: entry.subscribers.count, near: board.isNear(entry),
                     batteryLow: entry.battery.isLow, lastRecorded: tracks[index].recorded)
             }, odometer: odometer.metres, gapMetres: odometer.gapMetres, power: power,
+            batteryLow: batteryAlarm.isLow,
             fences: geofences.fences.count, fencesRefused: geofences.refused, staysUntold: geofences.untold,
             inside: geofences.inside.sorted())
     }

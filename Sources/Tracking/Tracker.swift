@@ -28,6 +28,8 @@ public struct Tracker: Sendable {
         public var keepEngineFixes = false
         /// Record a summary (event `trip`) directly after each stop. The default is false.
         public var tripSummary = false
+        /// When the battery is so low that somebody should hear of it.
+        public var batteryAlarm = BatteryAlarm.Settings()
 
         public init(trackables: [Trackable]) { self.trackables = trackables }
     }
@@ -109,6 +111,7 @@ public struct Tracker: Sendable {
     var gap = Gap()
     var power = PowerState()
     var pendingPower: PendingPower?
+    var batteryAlarm: BatteryAlarm
     var lastRecordAt: EventTime?
     var hasFixSinceRecord = false
     var pendingPace: Pace?
@@ -154,6 +157,7 @@ public struct Tracker: Sendable {
                 sampler: LocationSampler(settings: settings.sampling, selected: recorded?.selected),
                 recorded: recorded?.time)
         }
+        batteryAlarm = BatteryAlarm(isTold: restored?.batteryTold ?? false)
         if settings.motion.startMoving { pendingPace = .moving }
         guard let restored else { return }
         restoredFix = restored.lastFix
@@ -194,11 +198,7 @@ public struct Tracker: Sendable {
         case .externalPowerChanged(let value):
             externalPowerChanged(value, &effects)
         case .batteryChanged(let percent, let charging):
-            power.batteryPercent = percent.map { max(0, min(100, $0)) }
-            power.charging = charging
-            board.batteryRead(at: now)
-            board.powerChanged(power)
-            recompute(&effects)
+            batteryChanged(percent: percent, charging: charging, &effects)
         case .movementSourceChanged(_, let moving):
             movementSourceChanged(moving: moving, &effects)
         case .paceRequested(let pace):

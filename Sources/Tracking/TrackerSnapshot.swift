@@ -61,6 +61,8 @@ public struct TrackerSnapshot: Hashable, Sendable {
     public var odometer: Double
     public var gapMetres: Double
     public var power: PowerState
+    /// The battery is below the level of the alarm.
+    public var batteryLow: Bool
     /// Geofences that are watched.
     public var fences: Int
     /// Geofences that cannot be used.

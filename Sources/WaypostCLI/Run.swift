@@ -34,6 +34,11 @@ struct Run: ParsableCommand {
         var options = Agent.Options()
         options.fromStart = fromStart
         options.linger = linger.map { .milliseconds(Int64($0 * 1000)) }
+        options.reread = { [config] () throws(ConfigurationProblems) in
+            // A credential that systemd did not hand over at the start is named, not refused.
+            try AgentConfig.load(
+                path: config, environment: ConfigurationFile.environment(requiresCredentials: false))
+        }
         let agent: Agent
         do throws(StartupError) {
             agent = try Agent(loaded, environment: ProcessEnvironment.variables, options: options)

@@ -70,6 +70,22 @@ private struct StatusSummary: Decodable {
         var sentences: Int
         var fixes: Int
     }
+    struct Power: Decodable {
+        var battery: Int?
+        var charging: Bool?
+        var external: Bool?
+        var low: Bool
+
+        /// nil where nothing is known.
+        var text: String? {
+            let parts = [
+                battery.map { "battery \($0) %\(low ? " (low)" : "")" },
+                charging.map { $0 ? "charging" : "not charging" },
+                external.map { $0 ? "external power" : "no external power" },
+            ].compactMap { $0 }
+            return parts.isEmpty ? nil : parts.joined(separator: ", ")
+        }
+    }
     struct Queue: Decodable {
         var depth: Int
 
@@ -80,6 +96,7 @@ private struct StatusSummary: Decodable {
     var problems: [String]
     var motion: Motion
     var source: Source
+    var power: Power
     var queue: Queue
     var endpoints: [EndpointReply]
 
@@ -94,6 +111,7 @@ private struct StatusSummary: Decodable {
         lines.append(
             "motion     \(motion.state)\(motion.since.map { " since \($0)" } ?? "")"
                 + (motion.lastFix.map { ", last fix \($0)" } ?? ", no fix yet"))
+        if let power = power.text { lines.append("power      \(power)") }
         if let schedule = motion.schedule {
             let until = schedule.until.map { " until \($0)" } ?? ""
             lines.append("schedule   \(schedule.open ? "tracking" : "not tracking")\(until)")

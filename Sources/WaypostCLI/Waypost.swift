@@ -14,7 +14,7 @@ public struct Waypost: ParsableCommand {
         version: AgentVersion.current,
         subcommands: [
             Run.self, Replay.self, Decode.self, Check.self, Profile.self, Queue.self, Quarantine.self,
-            Endpoint.self, Flush.self, Status.self, Pace.self, Engine.self, Subscriber.self, Odometer.self,
+            Endpoint.self, Flush.self, Status.self, Reload.self, Pace.self, Engine.self, Subscriber.self, Odometer.self,
         ])
 
     public init() {}

@@ -26,6 +26,7 @@ import Testing
         state.released = true
         state.lastGap = UTCTime(milliseconds: 1_725_515_950_000)
         state.power = PowerState(batteryPercent: 87, charging: false, externalPower: true)
+        state.batteryTold = true
         state.recorded = ["Wagen 7", ""].map {
             .init(
                 trackable: $0, time: UTCTime(milliseconds: 1_725_545_948_000),
@@ -63,6 +64,15 @@ import Testing
         let bytes = Self.full.bytes
         for count in bytes.indices { #expect(StoredState(bytes: Array(bytes[..<count])) == nil) }
         #expect(StoredState(bytes: bytes + [0]) == nil)
+    }
+
+    @Test func takesTheFormatBefore() {
+        var before = Self.full
+        before.version = 3
+        let read = StoredState(bytes: before.bytes)
+        before.version = StoredState.version
+        before.batteryTold = false
+        #expect(read == before)
     }
 
     @Test func takesNoOtherFormat() {

@@ -7,7 +7,7 @@ import Tracking
 extension AgentConfig {
     /// Tables of the manual that this build does not have.
     private static let absentTables = [
-        "battery", "remote",
+        "remote"
     ]
 
     /// nil when something without which there is no configuration is missing; problems are left with the reader.
@@ -22,6 +22,7 @@ extension AgentConfig {
         let scheduleTable = root.table("schedule")
         let geofenceTables = root.tables("geofence")
         let geofencesTable = root.table("geofences")
+        let batteryTable = root.table("battery")
         let outboxTable = root.table("outbox")
         let endpointTables = root.tables("endpoint").map { ($0, $0.table("data_tracking_config")) }
         let profileTable = root.table("profile")
@@ -46,6 +47,8 @@ extension AgentConfig {
         if !root.hasProblems(under: "geofence"), !root.hasProblems(under: "geofences") {
             tracking.resolution.requireFences(tracking.geofences.fences, of: ruleTables)
         }
+        tracking.batteryAlarm.read(batteryTable)
+        battery = BatteryConfig(reading: batteryTable, isLive: !(source?.isFile ?? false))
         outbox = OutboxConfig(reading: outboxTable, vendor: endpointTables.map(\.1))
         outbox.settings.bound = tracking.sampling.bound
         profiles = ProfileShelf(reading: profileTable)

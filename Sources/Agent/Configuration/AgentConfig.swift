@@ -11,6 +11,7 @@ public struct AgentConfig: Sendable {
     public var tracking: Tracker.Settings
     /// When to track; without hours always.
     public var timetable: Timetable
+    public var battery: BatteryConfig
     public var outbox: OutboxConfig
     /// In the order of the file; none = record, and upload nothing.
     public var endpoints: [EndpointConfig]

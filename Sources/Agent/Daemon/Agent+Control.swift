@@ -8,6 +8,7 @@ extension Agent {
     func beat(at now: EventTime) {
         guard watchdog != nil else { return }
         if watchdog?.isDue(at: now.nanoseconds) ?? false { notifier.watchdog() }
+        power?.passing(at: now)
         watchdogAlarm?.deadline = watchdog.map { EventTime(nanoseconds: $0.nextDeadline) }
     }
 
@@ -59,19 +60,21 @@ extension Agent {
         case "boost": try pipeline.boostCommand(request, at: loop.now, &writer)
         case "engine": try pipeline.engineCommand(request, at: loop.now, &writer)
         case "subscriber": try pipeline.subscriberCommand(request, at: loop.now, &writer)
+        case "reload": try reloadCommand(at: loop.now, &writer)
         case "refresh": pipeline.handle(.refreshRequested, at: loop.now)
         default:
             throw ControlError(
                 "unknown-verb", "unknown verb \"\(request.do)\"",
                 hint:
                     "this version knows: status, endpoint, quarantine, flush, pace, engine, subscriber, boost, refresh, "
-                    + "movement, power, odometer")
+                    + "movement, power, odometer, reload")
         }
     }
 
-    private func report(at now: EventTime) -> StatusReport {
+    func report(at now: EventTime) -> StatusReport {
         StatusReport(
             now: now, startedAt: startedAt, wakeups: loop.wakeups, pipeline: pipeline, recorder: recorder,
-            deliveries: deliveries, uplink: uplink)
+            deliveries: deliveries, uplink: uplink, supplies: power?.supplies,
+            configurationProblem: configurationProblem)
     }
 }

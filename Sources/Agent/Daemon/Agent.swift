@@ -20,6 +20,8 @@ public final class Agent {
         public var linger: Duration?
         /// Between two lines that sum up.
         public var summaryInterval = Duration.seconds(3600)
+        /// Reads the configuration anew; nil = a reload reads the secrets in files alone.
+        public var reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?
 
         public init() {}
     }
@@ -36,13 +38,17 @@ public final class Agent {
     let notifier: Notifier
     let recorder: Recorder
     let uplink: LoopedUplink
-    private let credentials: [EndpointCredentials]
+    /// In the order of the endpoints of the configuration.
+    var credentials: [EndpointCredentials]
+    let makeCredentials: (EndpointConfig) -> EndpointCredentials
     let deliveries: [EndpointDelivery]
     let pipeline: Pipeline
     let orders: OperatorDesk
     let flushes: FlushDesk
     private var control: ControlServer?
     private var links: LinkWatch?
+    var devices: DeviceWatch?
+    var power: PowerWatch?
     var watchdogAlarm: EventLoop.Alarm?
     var statusAlarm: EventLoop.Alarm?
     var summaryAlarm: EventLoop.Alarm?
@@ -50,6 +56,11 @@ public final class Agent {
     var watchdog: Watchdog?
     private var signals: Int32 = -1
     let options: Options
+    /// What is in force.
+    var config: AgentConfig
+    /// Its keys, as far as they are known.
+    var effective = EffectiveConfiguration()
+    var configurationProblem: String?
     let startedAt: EventTime
     var statusSentAt = EventTime(nanoseconds: .min)
     var phase = Phase.running
@@ -73,6 +84,7 @@ public final class Agent {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
         self.options = options
+        self.config = config
         if let problem = config.tracking.problems.first { throw StartupError(problem, exitCode: 78) }
         log = AgentLog(logger: logger, positions: config.log.positions)
         notifier = Notifier(environment: environment)
@@ -126,10 +138,13 @@ public final class Agent {
 
         let (recorder, uplink, log) = (self.recorder, self.uplink, self.log)
         let stateDirectory = config.outbox.directory
-        let credentials = config.endpoints.map {
+        let makeCredentials = { (endpoint: EndpointConfig) in
             EndpointCredentials(
-                $0, environment: environment, stateDirectory: stateDirectory, uplink: uplink, log: log, loop: loop)
+                endpoint, environment: environment, stateDirectory: stateDirectory, uplink: uplink, log: log, loop: loop
+            )
         }
+        self.makeCredentials = makeCredentials
+        let credentials = config.endpoints.map(makeCredentials)
         self.credentials = credentials
         let routes = zip(config.endpoints, credentials).map {
             EndpointDelivery.Route(settings: $0.settings, credentials: $1)
@@ -161,6 +176,7 @@ public final class Agent {
         }
         connect()
         watchdog = Watchdog(environment: environment, at: now.nanoseconds)
+        power = makePowerWatch(config)
         log.started(
             version: AgentVersion.current, source: pipeline.source.name,
             endpoints: config.endpoints.map { $0.settings.name }, waiting: current.rows)
@@ -178,6 +194,7 @@ public final class Agent {
         for warning in loaded.warnings { log.warning("\(warning)") }
         do throws(StartupError) {
             try self.init(config: loaded.config, environment: environment, logger: logger, options: options)
+            effective = loaded.effective
         } catch {
             log.refused(error)
             throw error
@@ -228,9 +245,7 @@ public final class Agent {
                 for (other, joining) in deliveries.enumerated() where other != index { joining.mayJoin(at: now) }
             }
         }
-        for credentials in credentials {
-            credentials.receiverMs = { [unowned self] now in pipeline.receiverTime(at: now)?.milliseconds }
-        }
+        for credentials in credentials { connect(credentials) }
         pipeline.changed = { [unowned self] in statusChanged() }
         pipeline.ended = { [unowned self] now in drain(at: now) }
         watchdogAlarm = loop.alarm { [unowned self] now in beat(at: now) }
@@ -249,9 +264,12 @@ public final class Agent {
         summaryAlarm?.deadline = now + options.summaryInterval
         pipeline.start(at: now)
         watchLinks(at: now)
+        watchDevices(at: now)
         for delivery in deliveries { delivery.step(at: now) }
         try loop.run()
         pipeline.close()
+        power?.stop()
+        devices?.stop()
         links?.stop()
         uplink.close()
         control?.close()
@@ -260,6 +278,10 @@ public final class Agent {
         log.stopped(waiting: recorder.latest.rows)
         if recorder.held > 0 { log.lost(recorder.held, because: recorder.lastError?.description) }
         return recorder.held
+    }
+
+    func connect(_ credentials: EndpointCredentials) {
+        credentials.receiverMs = { [unowned self] now in pipeline.receiverTime(at: now)?.milliseconds }
     }
 
     private func listen(_ settings: AgentConfig.ControlConfig) throws(SystemError) {
@@ -299,10 +321,7 @@ public final class Agent {
             switch waypost_signalfd_read(signals) {
             case SIGTERM: stop("SIGTERM", at: now)
             case SIGINT: stop("SIGINT", at: now)
-            case SIGHUP:
-                for credentials in credentials { credentials.reread() }
-                log.warning(
-                    "SIGHUP: secrets in files were read anew; a changed configuration takes effect at the next start")
+            case SIGHUP: reload(at: now)
             default: break
             }
         }

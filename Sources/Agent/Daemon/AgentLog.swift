@@ -9,21 +9,41 @@ import Tracking
 ///
 /// Each kind of event has a MESSAGE_ID of its own, so that `journalctl MESSAGE_ID=…` finds it in any wording.
 public struct AgentLog {
-    private var logger: Logger
-    /// Whether coordinates may appear, at debug.
-    private let positions: Bool
+    /// What is told. All copies of the log share it.
+    private final class Verbosity {
+        var level: Logger.Level
+        /// Whether coordinates may appear, at debug.
+        var positions: Bool
+
+        init(level: Logger.Level, positions: Bool) {
+            self.level = level
+            self.positions = positions
+        }
+    }
+
+    private let logger: Logger
+    private let verbosity: Verbosity
 
     public init(logger: Logger, positions: Bool) {
+        verbosity = Verbosity(level: logger.logLevel, positions: positions)
+        var logger = logger
+        logger.logLevel = .trace
         self.logger = logger
-        self.positions = positions
+    }
+
+    /// From now on, for all copies.
+    func set(level: Logger.Level, positions: Bool) {
+        verbosity.level = level
+        verbosity.positions = positions
     }
 
     private func say(
-        _ level: Logger.Level, _ id: MessageID, _ message: String, _ fields: [String: String] = [:],
+        _ level: Logger.Level, _ id: MessageID?, _ message: String, _ fields: [String: String] = [:],
         trackables: [String] = []
     ) {
-        var metadata: Logger.Metadata = ["message_id": .string(id.rawValue)]
-        for (key, value) in fields { metadata[key] = .string(value) }
+        guard level >= verbosity.level else { return }
+        var metadata: Logger.Metadata = fields.mapValues { .string($0) }
+        if let id { metadata["message_id"] = .string(id.rawValue) }
         if !trackables.isEmpty { metadata["trackable"] = .array(trackables.map { .string($0) }) }
         logger.log(level: level, "\(message)", metadata: metadata)
     }
@@ -87,8 +107,8 @@ public struct AgentLog {
         say(
             .notice, .motion, "\(state)\(since) (\(change.reason.rawValue): \(numbers))", fields,
             trackables: trackables)
-        if positions {
-            logger.debug("at \(change.coordinate.latitude) \(change.coordinate.longitude)")
+        if verbosity.positions {
+            say(.debug, nil, "at \(change.coordinate.latitude) \(change.coordinate.longitude)")
         }
     }
 
@@ -154,7 +174,7 @@ public struct AgentLog {
     }
 
     func uploaded(endpoint: String, batch: String, count: Int) {
-        logger.debug("batch \(batch) of \(count) accepted", metadata: ["endpoint": .string(endpoint)])
+        say(.debug, nil, "batch \(batch) of \(count) accepted", ["endpoint": endpoint])
     }
 
     func queueProblem(_ text: String, waiting: Int) {
@@ -195,6 +215,49 @@ public struct AgentLog {
 
     func warning(_ text: String) {
         say(.warning, .configuration, text)
+    }
+
+    /// - Parameters:
+    ///   - live: keys that took effect.
+    ///   - atRestart: keys that did not.
+    func reloaded(live: [String], atRestart: [String]) {
+        let now = live.isEmpty ? "nothing that takes effect now has changed" : "new: \(live.joined(separator: ", "))"
+        let later = atRestart.isEmpty ? "" : "; at the next start: \(atRestart.joined(separator: ", "))"
+        say(
+            atRestart.isEmpty ? .notice : .warning, .configuration, "configuration read anew; \(now)\(later)",
+            ["state": "reloaded", "live": live.joined(separator: ","), "restart": atRestart.joined(separator: ",")])
+    }
+
+    /// - Parameter problems: one line each.
+    func reloadRefused(_ problems: [String]) {
+        for problem in problems.prefix(20) {
+            say(.error, .configuration, "configuration refused: \(problem)", ["state": "refused"])
+        }
+        say(
+            .error, .configuration,
+            "configuration refused (\(problems.count) \(problems.count == 1 ? "problem" : "problems")), "
+                + "the one before stays in force", ["state": "refused"])
+    }
+
+    func supplyChanged(_ name: String, _ words: String, isProblem: Bool) {
+        say(
+            isProblem ? .warning : .info, .power, "power supply \(name): \(words)",
+            ["supply": name, "state": isProblem ? "unreadable" : words == "gone" ? "gone" : "ok"])
+    }
+
+    /// - Parameter reason: as in the record: `power-on`, `power-off`, `battery-low`, `moved-without-power`.
+    func powerChanged(_ reason: String?, _ power: PowerState) {
+        let level = power.batteryPercent.map { "battery at \($0) %" } ?? "battery unknown"
+        let words =
+            switch reason {
+            case "power-on": "external power is back, \(level)"
+            case "power-off": "external power is gone, \(level)"
+            case "battery-low": "low: \(level)"
+            default: "\(reason ?? "changed"), \(level)"
+            }
+        say(
+            reason == "power-on" ? .notice : .warning, .power, "power: \(words)",
+            ["reason": reason ?? "", "battery": power.batteryPercent.map(String.init) ?? ""])
     }
 
     func receiverNotice(_ text: String) {

@@ -80,7 +80,8 @@ final class EndpointCredentials {
             return done(.failure(CredentialProblem(message: "the secret \(reference) cannot be read")))
         }
         guard let source else { return done(.success(RequestSecrets(values: values))) }
-        source.obtain(at: now, values) { [unowned self] result in
+        // Others may have taken its place before the token is there.
+        source.obtain(at: now, values) { [self] result in
             token = try? result.get()
             done(result.map { RequestSecrets(values: values, token: $0) })
         }

@@ -12,9 +12,9 @@ final class EndpointDelivery {
         var credentials: EndpointCredentials
     }
 
-    let settings: EndpointSettings
+    private(set) var settings: EndpointSettings
     /// The endpoint itself, and those that stand in for it.
-    let routes: [Route]
+    private(set) var routes: [Route]
     let uplink: any Uplink
     let recorder: Recorder
     let log: AgentLog
@@ -83,6 +83,16 @@ final class EndpointDelivery {
     func recorded(_ location: Location, at now: EventTime) {
         guard settings.wants(location) else { return }
         schedule.rowsRecorded(1, at: now)
+    }
+
+    /// Goes on by another pace and with other credentials.
+    ///
+    /// - Parameter routes: the same endpoints in the same order.
+    func reload(_ routes: [Route], at now: EventTime) {
+        self.routes = routes
+        settings = routes[0].settings
+        schedule.paceChanged(to: settings)
+        step(at: now)
     }
 
     func flush(at now: EventTime) {

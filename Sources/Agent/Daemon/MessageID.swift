@@ -11,6 +11,7 @@ enum MessageID: String, CaseIterable {
     case queue = "b3a1c0de5f6a4a0f8c2d1e4b7a905106"
     case summary = "b3a1c0de5f6a4a0f8c2d1e4b7a905107"
     case configuration = "b3a1c0de5f6a4a0f8c2d1e4b7a905108"
+    case power = "b3a1c0de5f6a4a0f8c2d1e4b7a905109"
     case schedule = "b3a1c0de5f6a4a0f8c2d1e4b7a905110"
     case quarantine = "b3a1c0de5f6a4a0f8c2d1e4b7a905111"
     case refused = "b3a1c0de5f6a4a0f8c2d1e4b7a905112"

@@ -39,6 +39,7 @@ final class Pipeline {
     /// The receiver was woken to look: that it opens and tells sentences again is no news.
     private var isProbing = false
     private var wasInHours = true
+    private var toldPowerAt: EventTime?
     private var position: FilePosition?
     private(set) var sourceState = SourceState.opening
     private(set) var lastEpochAt: EventTime?
@@ -93,6 +94,24 @@ final class Pipeline {
     func handle(_ event: TrackerEvent, at now: EventTime, stored: Bool = false) {
         feed(event, trackingAt: trackingTime(now), now: now)
         if stored { commitWanted = true }
+        settle(at: now)
+    }
+
+    /// - Parameter settings: nil = the same as before.
+    func reload(_ settings: Tracker.Settings?, _ timetable: Timetable, at now: EventTime) {
+        run.reloaded(settings, timetable, at: trackingTime(now)) { effect, _ in perform(effect, now: now) }
+        settle(at: now)
+    }
+
+    /// The supplies of this host were looked at.
+    func powerRead(_ reading: PowerWatch.Reading, at now: EventTime) {
+        let (at, state) = (trackingTime(now), reading.state)
+        if reading.tellsBattery {
+            feed(.batteryChanged(percent: state.batteryPercent, charging: state.charging), trackingAt: at, now: now)
+        }
+        feed(.externalPowerChanged(state.externalPower), trackingAt: at, now: now)
+        // What is in memory goes to disk before it is certain that this is no dip.
+        if reading.isLoss { commitWanted = true }
         settle(at: now)
     }
 
@@ -184,7 +203,10 @@ final class Pipeline {
             switch location.event {
             case .none, .heartbeat: break
             case .gap: commitWanted = true
-            case .motionchange, .geofence, .power, .trip, .panic: flushWanted = true
+            case .power:
+                tellPower(location)
+                flushWanted = true
+            case .motionchange, .geofence, .trip, .panic: flushWanted = true
             }
         case .announceMotion(let change):
             motionChanges.append(change)
@@ -195,6 +217,13 @@ final class Pipeline {
         // Receivers are thinned in software; nothing else is asked of them.
         case .announceResolution, .setReceiver, .count: break
         }
+    }
+
+    /// Once for all trackables.
+    private func tellPower(_ location: Location) {
+        guard toldPowerAt.map({ $0 != location.at }) ?? true else { return }
+        toldPowerAt = location.at
+        log.powerChanged(location.reason, location.power)
     }
 
     /// After each event: commit and send what is urgent, and watch what the source and the tracker wait for now.

@@ -39,7 +39,7 @@ final class Recorder {
     /// When rows of a damaged queue are being brought back, the next ones are due so long after the last.
     private static let salvageDelay = Duration.seconds(1)
 
-    let settings: Settings
+    private(set) var settings: Settings
     private let writer: OutboxWriter
     private let log: AgentLog
     let loop: EventLoop
@@ -111,6 +111,14 @@ final class Recorder {
 
     /// Bytes of the queue's files, the log beside it included.
     var bytesOnDisk: Int { writer.bytesOnDisk }
+
+    /// What is in memory already waits no longer than the new window.
+    func reload(commitWindow: Duration, at now: EventTime) {
+        settings.commitWindow = commitWindow
+        guard windowEnds != nil, !problem.isOpen else { return }
+        endWindow(by: now + commitWindow)
+        arm()
+    }
 
     /// Takes a row; it reaches the disk with a later commit.
     func record(_ row: NewRow, at now: EventTime) {

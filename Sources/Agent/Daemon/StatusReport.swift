@@ -2,6 +2,7 @@ import Delivery
 import NMEA
 import Outbox
 import Positioning
+import Sensors
 import Tracking
 
 /// The daemon's health and counters at one instant, for `waypost status`, the service manager and the hourly summary.
@@ -21,6 +22,10 @@ struct StatusReport {
     let recorder: Recorder
     let deliveries: [EndpointDelivery]
     let uplink: LoopedUplink
+    /// nil = they are not read.
+    let supplies: PowerSupplies?
+    /// Why the configuration in the file is not the one in force; nil = it is, or nobody has asked to read it.
+    let configurationProblem: String?
 
     var problems: [String] {
         var problems: [String] = []
@@ -33,6 +38,7 @@ struct StatusReport {
         case .unreadable: problems.append("receiver: bytes but no sentence")
         case .lost(let reason): problems.append("receiver: \(reason)")
         }
+        if let configurationProblem { problems.append(configurationProblem) }
         if let error = recorder.lastError { problems.append(error.description) }
         for delivery in deliveries {
             if let problem = delivery.lastProblem { problems.append("\(delivery.settings.name): \(problem)") }
@@ -106,6 +112,7 @@ struct StatusReport {
         writer.field("repeated_on_fresh_connection", uplink.counters.repeatedOnFreshConnection)
         motion(&writer)
         source(&writer)
+        power(&writer)
         queue(&writer)
         writeEndpoints(to: &writer)
     }

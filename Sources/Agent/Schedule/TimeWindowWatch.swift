@@ -6,7 +6,7 @@ import Tracking
 /// The time of the fixes decides, live and in replay; between fixes it goes on with the event time. Before the first dated
 /// fix nothing is known, and the windows are as the tracker takes them to be.
 struct TimeWindowWatch {
-    let timetable: Timetable
+    private(set) var timetable: Timetable
     /// What the tracker was told, in the order of the timetable.
     private var isOpen: [Bool]
     /// The times at which this remains so.
@@ -72,6 +72,23 @@ struct TimeWindowWatch {
             return []
         }
         return look(UTCTime(milliseconds: max(time.milliseconds, valid.upperBound)), at: at)
+    }
+
+    /// Other windows, or other hours of the same ones.
+    ///
+    /// - Parameter time: what the receiver's clock shows; nil before it showed anything.
+    mutating func reloaded(_ new: Timetable, _ time: UTCTime?, at: EventTime) -> [TrackerEvent] {
+        guard new != timetable else { return [] }
+        let told = Dictionary(uniqueKeysWithValues: zip(timetable.entries.map(\.window), isOpen))
+        // A window that is no more is as it would be without any hours.
+        let events = timetable.entries.map(\.window).filter { window in
+            !new.entries.contains { $0.window == window } && told[window] != (window == .tracking)
+        }.map { TrackerEvent.timeWindowChanged($0, open: $0 == .tracking) }
+        timetable = new
+        isOpen = new.entries.map { told[$0.window] ?? ($0.window == .tracking) }
+        valid = nil
+        due = nil
+        return time.map { events + look($0, at: at) } ?? events
     }
 
     private mutating func look(_ time: UTCTime, at: EventTime) -> [TrackerEvent] {

@@ -21,12 +21,24 @@ import Tracking
         var log: [String] = []
 
         init(_ track: String?, hours: [String] = [], restored: StoredState? = nil) throws {
+            run = TrackerRun(
+                tracker: Tracker(settings: Tracker.Settings(trackables: [Trackable(id: "car")]), restored: restored),
+                timetable: try Self.timetable(track, hours))
+        }
+
+        private static func timetable(_ track: String?, _ hours: [String]) throws -> Timetable {
             var timetable = Timetable()
             if let track { timetable.set(.tracking, try WeeklyHours(parsing: track)) }
             for text in hours { timetable.set(.hours(text), try WeeklyHours(parsing: text)) }
-            run = TrackerRun(
-                tracker: Tracker(settings: Tracker.Settings(trackables: [Trackable(id: "car")]), restored: restored),
-                timetable: timetable)
+            return timetable
+        }
+
+        mutating func reload(_ track: String?, hours: [String] = []) throws {
+            let before = run.tracker.snapshot.inHours
+            var effects: [Effect] = []
+            run.reloaded(nil, try Self.timetable(track, hours), at: at) { effect, _ in effects.append(effect) }
+            look(before)
+            for effect in effects { note(effect) }
         }
 
         private var at: EventTime { EventTime(nanoseconds: Int64(seconds * 1e9)) }
@@ -71,6 +83,52 @@ import Tracking
             }
             for effect in effects { note(effect) }
         }
+    }
+
+    @Test func aReloadOpensAndClosesAtOnce() throws {
+        var rig = try Rig(nil)
+        rig.fixes(120)
+        try rig.reload("sun 08:00-09:00")
+        #expect(rig.log == ["-120"])
+        // The same again is nothing new.
+        try rig.reload("sun 08:00-09:00")
+        rig.fixes(10)
+        #expect(rig.log == ["-120"] && rig.run.schedule?.isOpen == false)
+        try rig.reload("mon 08:00-08:05")
+        #expect(rig.log == ["-120", "+130"])
+        rig.silence(600)
+        #expect(rig.log == ["-120", "+130", "-360"])
+        try rig.reload(nil)
+        #expect(rig.log == ["-120", "+130", "-360", "+730"] && rig.run.schedule == nil)
+    }
+
+    @Test func hoursThatAreNoMoreAreClosedAndThoseThatStayGoOn() throws {
+        func timetable(_ hours: [String]) throws -> Timetable {
+            var timetable = Timetable()
+            for text in hours { timetable.set(.hours(text), try WeeklyHours(parsing: text)) }
+            return timetable
+        }
+        func words(_ events: [TrackerEvent]) -> [String] {
+            events.compactMap { event in
+                guard case .timeWindowChanged(.hours(let hours), let open) = event else { return nil }
+                return "\(open ? "+" : "-")\(hours)"
+            }
+        }
+        let now = UTCTime(milliseconds: Self.start + 120_000)
+        var watch = TimeWindowWatch(try timetable(["mon 07:00-09:00", "mon 08:00-08:05"]))
+        #expect(words(watch.begins(now, at: .zero)) == ["+mon 07:00-09:00", "+mon 08:00-08:05"])
+        let other = try timetable(["mon 08:00-08:05", "mon 07:30-08:30", "tue"])
+        #expect(words(watch.reloaded(other, now, at: .zero)) == ["-mon 07:00-09:00", "+mon 07:30-08:30"])
+        #expect(watch.reloaded(other, now, at: .zero).isEmpty)
+    }
+
+    @Test func beforeTheFirstDateAReloadClosesNothing() throws {
+        var rig = try Rig(nil)
+        rig.fixes(5, dated: false)
+        try rig.reload("sun 08:00-09:00")
+        #expect(rig.log.isEmpty)
+        rig.fixes(1)
+        #expect(rig.log == ["-6"])
     }
 
     @Test func theTimeOfTheFixesOpensAndCloses() throws {

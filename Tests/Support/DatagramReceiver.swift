@@ -1,20 +1,18 @@
 import Glibc
-import TestSupport
-import Testing
 
 /// A service that listens on a Unix datagram socket: the service manager or journald of a test.
-final class DatagramReceiver {
-    private(set) var fd: Int32 = -1
+public final class DatagramReceiver {
+    public private(set) var fd: Int32 = -1
     private let folder: String
-    let path: String
+    public let path: String
 
-    init() throws {
+    public init() throws {
         folder = try makeTemporaryDirectory()
         path = "\(folder)/socket"
         try bind(Array(path.utf8) + [0])
     }
 
-    init(abstractName: String) throws {
+    public init(abstractName: String) throws {
         folder = ""
         path = "@\(abstractName)"
         try bind([0] + Array(abstractName.utf8))
@@ -25,13 +23,13 @@ final class DatagramReceiver {
         if !folder.isEmpty { rmdir(folder) }
     }
 
-    func stop() {
+    public func stop() {
         if fd >= 0 { close(fd) }
         fd = -1
         if !folder.isEmpty { unlink(path) }
     }
 
-    func startAgain() throws { try bind(Array(path.utf8) + [0]) }
+    public func startAgain() throws { try bind(Array(path.utf8) + [0]) }
 
     private func bind(_ name: [UInt8]) throws {
         fd = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
@@ -42,11 +40,13 @@ final class DatagramReceiver {
         let result = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.bind(fd, $0, length) }
         }
-        try #require(result == 0)
+        guard result == 0 else {
+            throw RunningProgram.Unfinished(text: "bind: \(String(cString: strerror(errno)))")
+        }
     }
 
     /// The datagrams that have arrived. A datagram between Unix sockets is there when its send returns.
-    func datagrams() -> [[UInt8]] {
+    public func datagrams() -> [[UInt8]] {
         var all: [[UInt8]] = []
         var buffer = [UInt8](repeating: 0, count: 262_144)
         while true {
@@ -56,5 +56,5 @@ final class DatagramReceiver {
         }
     }
 
-    func texts() -> [String] { datagrams().map { String(decoding: $0, as: UTF8.self) } }
+    public func texts() -> [String] { datagrams().map { String(decoding: $0, as: UTF8.self) } }
 }

@@ -1,0 +1,137 @@
+import Delivery
+import Tracking
+
+/// What a new configuration means for a daemon that runs: what takes effect now, and what at the next start.
+///
+/// Everything that decides what is asked of tracking, power, the journal and the pace of uploads may change at any time.
+/// Where rows come from, where they lie and whose they are is settled at a start.
+struct ReloadPlan {
+    /// Names of the keys that take effect now, as they are written: `[tracking] stop_timeout`.
+    private(set) var live: [String] = []
+    /// Names of those that do not.
+    private(set) var atRestart: [String] = []
+    /// What to run with: the new configuration, with the old one's where that needs a restart.
+    private(set) var config: AgentConfig
+    /// Its keys, to compare the next one with.
+    private(set) var effective: EffectiveConfiguration
+    /// Names of the endpoints whose credentials change.
+    private(set) var newCredentials: Set<String> = []
+
+    private static let liveTables: Set = [
+        "[tracking]", "[tracking.moving]", "[tracking.stationary]", "[sampling]", "[resolution]", "[[resolution.rule]]",
+        "[[trackable]]", "[[geofence]]", "[geofences]", "[schedule]", "[battery]", "[log]",
+    ]
+    /// With everything below them.
+    private static let livePrefixes = ["[resolution.", "[trackable.", "[geofence."]
+    private static let liveKeys: [String: Set<String>] = [
+        "[receiver]": ["sleep", "settle", "probe", "probe_on"], "[outbox]": ["commit_window"],
+        "[[endpoint]]": ["batch_size", "batch_window", "min_batch", "timeout", "fresh_head", "on_collision"],
+    ]
+
+    init(from old: AgentConfig, _ oldKeys: EffectiveConfiguration, to new: LoadedConfiguration) {
+        let wanted = new.config
+        config = old
+        effective = new.effective
+        config.tracking = wanted.tracking
+        // What endpoints ask for is theirs.
+        config.tracking.keepEngineFixes = old.tracking.keepEngineFixes
+        // Under the old name, whose rows they are.
+        if wanted.device != old.device, wanted.tracking.trackables.map(\.id) == [wanted.device] {
+            config.tracking.trackables[0].id = old.tracking.trackables[0].id
+        }
+        config.timetable = wanted.timetable
+        config.battery = wanted.battery
+        config.log = wanted.log
+        config.outbox.commitWindow = wanted.outbox.commitWindow
+        let areSame = Self.names(old.endpoints) == Self.names(wanted.endpoints)
+        let whole = areSame ? takeEndpoints(of: wanted) : []
+        name(ConfigurationDifference(from: oldKeys, to: new.effective), whole)
+        nameUnshown(old, wanted, areSame ? whole : nil)
+    }
+
+    private static func names(_ endpoints: [EndpointConfig]) -> [String] { endpoints.map(\.settings.name) }
+
+    /// - Returns: whether each is now as the new configuration has it.
+    private mutating func takeEndpoints(of wanted: AgentConfig) -> [Bool] {
+        zip(config.endpoints.indices, wanted.endpoints).map { index, new in
+            let old = config.endpoints[index]
+            config.endpoints[index].settings.takePace(of: new.settings)
+            guard old.isSameButForPaceAndCredentials(as: new) else { return false }
+            guard old.credentials != new.credentials else { return true }
+            // systemd hands credentials over at a start.
+            guard !new.credentials.namesNewCredentials(besides: old.credentials) else { return false }
+            config.endpoints[index] = new
+            newCredentials.insert(new.settings.name)
+            return true
+        }
+    }
+
+    private mutating func name(_ difference: ConfigurationDifference, _ whole: [Bool]) {
+        for change in difference.changes {
+            let isLive: Bool =
+                switch change.table {
+                case _ where Self.liveTables.contains(change.table): true
+                case _ where Self.livePrefixes.contains(where: { change.table.hasPrefix($0) }): true
+                case _ where Self.liveKeys[change.table]?.contains(change.key) ?? false:
+                    change.table != "[[endpoint]]" || change.index < whole.count
+                case "[[endpoint]]": change.index < whole.count && whole[change.index]
+                case _ where change.table.hasPrefix("[endpoint."): !whole.isEmpty && whole.allSatisfy { $0 }
+                default: false
+                }
+            if isLive {
+                add(change.name, to: &live)
+            } else {
+                add(change.name, to: &atRestart)
+                effective.restore(change, from: difference)
+            }
+        }
+    }
+
+    /// Keys of the user's own, as headers and profiles have them, are not among those that are compared.
+    private mutating func nameUnshown(_ old: AgentConfig, _ wanted: AgentConfig, _ whole: [Bool]?) {
+        if !config.tracking.isSame(as: old.tracking) || config.timetable != old.timetable, live.isEmpty {
+            live.append(config.tracking.geofences == old.tracking.geofences ? "[tracking]" : "[geofences] file")
+        }
+        let isNamed = atRestart.contains { $0.contains("endpoint") || $0 == "[device] id" }
+        if let whole, !whole.allSatisfy({ $0 }), !isNamed { atRestart.append("[[endpoint]] profile or headers") }
+        for endpoint in newCredentials.sorted() where !live.contains(where: { $0.contains("endpoint") }) {
+            live.append("credentials of \(endpoint)")
+        }
+    }
+
+    private func add(_ name: String, to names: inout [String]) {
+        if !names.contains(name) { names.append(name) }
+    }
+}
+
+extension EndpointConfig {
+    /// What a request carries beside the rows.
+    fileprivate struct Credentials: Hashable {
+        var secrets: [String: Secret.Reference]
+        var auth: EndpointAuth?
+        var sign: EndpointSignature?
+        var tls: EndpointTLS?
+        var clock: SigningClock
+
+        func namesNewCredentials(besides old: Credentials) -> Bool {
+            let known = Set(old.references)
+            return references.contains { reference in
+                if case .credential = reference { !known.contains(reference) } else { false }
+            }
+        }
+
+        private var references: [Secret.Reference] {
+            secrets.values + [tls?.authorities, tls?.certificate, tls?.key].compactMap { $0 }
+        }
+    }
+
+    fileprivate var credentials: Credentials {
+        Credentials(secrets: secrets, auth: auth, sign: sign, tls: tls, clock: signingClock)
+    }
+
+    fileprivate func isSameButForPaceAndCredentials(as other: EndpointConfig) -> Bool {
+        var settings = settings
+        settings.takePace(of: other.settings)
+        return settings == other.settings
+    }
+}

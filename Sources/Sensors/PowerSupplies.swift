@@ -1,0 +1,75 @@
+import Positioning
+
+/// All supplies of a host at one instant, and what they come to.
+public struct PowerSupplies: Hashable, Sendable {
+    /// Which of them count.
+    public struct Selection: Hashable, Sendable {
+        /// Names of those that alone are the battery, whatever they say of themselves; empty = every battery and UPS of
+        /// the system that is present.
+        public var batteries: Set<String> = []
+        /// Names of those that alone tell of external power; empty = every supply of the system that is none but a battery.
+        public var chargers: Set<String> = []
+        /// Names of those that do not count.
+        public var ignored: Set<String> = []
+
+        public init() {}
+
+        func wants(_ name: String) -> Bool { batteries.contains(name) || chargers.contains(name) }
+    }
+
+    /// Those that count, in the order of their names.
+    public var batteries: [PowerSupply]
+    public var chargers: [PowerSupply]
+
+    public init(_ supplies: [PowerSupply] = [], selection: Selection = Selection()) {
+        let counted = supplies.filter { !selection.ignored.contains($0.name) }.sorted { $0.name < $1.name }
+        batteries = counted.filter { supply in
+            guard selection.batteries.isEmpty else { return selection.batteries.contains(supply.name) }
+            return (supply.kind == .battery || supply.kind == .ups) && !supply.isOfPeripheral && supply.isPresent
+        }
+        chargers = counted.filter { supply in
+            guard selection.chargers.isEmpty else { return selection.chargers.contains(supply.name) }
+            return supply.kind != .battery && supply.kind != .other && !supply.isOfPeripheral
+        }
+    }
+
+    public var state: PowerState {
+        PowerState(batteryPercent: percent, charging: isCharging, externalPower: hasExternalPower)
+    }
+
+    /// 0…100; nil when none tells: never 0 for want of a reading.
+    private var percent: Int? {
+        let readable = batteries.filter { $0.capacity != nil || $0.energy != nil || $0.charge != nil }
+        guard let first = readable.first else { return nil }
+        // What a gauge makes of its own cell is better than what two numbers do.
+        if readable.count == 1, let capacity = first.capacity { return capacity }
+        if let level = Self.level(readable.map(\.energy)) ?? Self.level(readable.map(\.charge)) {
+            return Int(level.rounded())
+        }
+        let told = readable.compactMap(\.capacity)
+        return told.isEmpty ? nil : Int((Double(told.reduce(0, +)) / Double(told.count)).rounded())
+    }
+
+    /// Of all together, so that a big battery counts for more than a small one; nil unless all tell.
+    private static func level(_ stores: [PowerSupply.Store?]) -> Double? {
+        let known = stores.compactMap { $0 }
+        guard known.count == stores.count else { return nil }
+        return PowerState.percent(
+            level: known.map(\.now).reduce(0, +), scale: known.map(\.full).reduce(0, +))
+    }
+
+    private var isCharging: Bool? {
+        let known = batteries.compactMap(\.status)
+        return known.isEmpty ? nil : known.contains(.charging)
+    }
+
+    /// Where no supply tells, the battery does: one that fills is fed, one that drains is not. A full or held one may be
+    /// either.
+    private var hasExternalPower: Bool? {
+        let told = chargers.compactMap(\.isOnline)
+        if !told.isEmpty { return told.contains(true) }
+        let known = batteries.compactMap(\.status)
+        if known.contains(.charging) { return true }
+        return known.contains(.discharging) ? false : nil
+    }
+}

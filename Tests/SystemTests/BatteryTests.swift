@@ -1,0 +1,154 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The daemon on a host whose battery and charger are folders.
+@Suite struct BatteryTests {
+    private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
+
+    private func fixes(_ lines: Range<Int>) throws -> [UInt8] {
+        let text = try String(contentsOfFile: drive, encoding: .utf8).split(whereSeparator: \.isNewline)
+        return Array(text.filter { $0.hasPrefix("$") }[lines].map { "\($0)\r\n" }.joined().utf8)
+    }
+
+    private func set(_ rig: Rig, _ name: String, _ files: KeyValuePairs<String, String>) throws {
+        let folder = rig.path("supplies/\(name)")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        for (file, text) in files {
+            try "\(text)\n".write(toFile: "\(folder)/\(file)", atomically: true, encoding: .utf8)
+        }
+    }
+
+    private func rig(_ server: LocalServer, _ more: String = "") throws -> Rig {
+        let rig = try Rig()
+        try rig.startCollector()
+        try rig.configure(
+            source: "kind = \"tcp\"\nhost = \"127.0.0.1\"\nport = \(server.port)\nrollover = \"off\"",
+            more: "[battery]\npath = \"\(rig.path("supplies"))\"\n\(more)")
+        return rig
+    }
+
+    /// Asks the daemon to look, again and again: nobody sends events about folders.
+    private func look(_ rig: Rig, _ daemon: RunningProgram, until member: String, _ wanted: @escaping (Any?) -> Bool)
+        throws
+    {
+        try rig.waitFor("power", member, within: 60) { value in
+            if wanted(value) { return true }
+            daemon.kill(SIGHUP)
+            return false
+        }
+    }
+
+    private func records(_ rig: Rig, _ count: Int) throws -> [Rig.Received] {
+        let deadline = Date(timeIntervalSinceNow: 60)
+        while true {
+            let found = try rig.received().filter { $0.event == "power" }
+            if found.count >= count || Date() > deadline { return found }
+            usleep(20_000)
+        }
+    }
+
+    @Test func tellsOfABatteryThatRunsLowOnceAndOfPowerThatComesAndGoes() throws {
+        let server = try LocalServer()
+        let rig = try rig(server)
+        try set(rig, "BAT0", ["type": "Battery", "status": "Discharging", "capacity": "80"])
+        try set(rig, "AC", ["type": "Mains", "online": "0"])
+        var daemon = try rig.startDaemon()
+        try server.accept()
+        server.send(try fixes(0..<120))
+        try rig.waitFor("motion", "admitted") { ($0 as? Int ?? 0) > 20 }
+        #expect(try rig.order(#"{"id":1,"do":"pace","moving":false}"#)["motion"] as? String == "stationary")
+        let shown = try rig.waypost(["status", "--socket", rig.path("control.sock")])
+        _ = try shown.exitStatus(within: 20)
+        #expect(shown.text.contains("\npower      battery 80 %, not charging, no external power\n"), "\(shown.text)")
+
+        try set(rig, "BAT0", ["capacity": "9"])
+        try look(rig, daemon, until: "low") { $0 as? Bool == true }
+        let low = try #require(try records(rig, 1).first)
+        #expect(low.reason == "battery-low")
+        #expect(low.members["battery"] as? Int == 9)
+        #expect(low.members["external_power"] as? Bool == false)
+        #expect(daemon.text.contains("power: low: battery at 9 %"))
+
+        // Not again after a restart.
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+        daemon = try rig.startDaemon()
+        try server.accept()
+        server.send(try fixes(120..<240))
+        try rig.waitFor("motion", "admitted", within: 60) { ($0 as? Int ?? 0) > 20 }
+        try look(rig, daemon, until: "low") { $0 as? Bool == true }
+
+        try set(rig, "AC", ["online": "1"])
+        try look(rig, daemon, until: "external") { $0 as? Bool == true }
+        #expect(try records(rig, 2).map(\.reason) == ["battery-low", "power-on"])
+        try set(rig, "AC", ["online": "0"])
+        try look(rig, daemon, until: "external") { $0 as? Bool == false }
+        #expect(try records(rig, 3).map(\.reason) == ["battery-low", "power-on", "power-off"])
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+        #expect(daemon.text.contains("power supply AC: mains, not connected"))
+    }
+
+    @Test func aLowBatteryIsLookedAtWithoutAnyEvent() throws {
+        let server = try LocalServer()
+        let rig = try rig(server)
+        try set(rig, "BAT0", ["type": "Battery", "status": "Discharging", "capacity": "12"])
+        let daemon = try rig.startDaemon()
+        try rig.waitFor("power", "battery") { $0 as? Int == 12 }
+        try set(rig, "BAT0", ["capacity": "7"])
+        try rig.waitFor("power", "battery", within: 60) { $0 as? Int == 7 }
+        try FileManager.default.removeItem(atPath: rig.path("supplies/BAT0"))
+        try rig.waitFor("power", "battery", within: 60) { $0 == nil || $0 is NSNull }
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+        // One line for each that happened, however often it was looked at.
+        for line in ["power supply BAT0: battery, 12 %, discharging", "power supply BAT0: gone"] {
+            #expect(daemon.text.components(separatedBy: line).count == 2, "\(daemon.text)")
+        }
+        #expect(daemon.text.components(separatedBy: "power supply").count == 3, "\(daemon.text)")
+    }
+
+    @Test func aLowBatterySlowsWhatIsPublished() throws {
+        let server = try LocalServer()
+        let rig = try rig(
+            server,
+            """
+            [resolution.apply_without_constraints]
+            battery_threshold = 50
+            low_battery_multiplier = 4.0
+            """)
+        try set(rig, "BAT0", ["type": "Battery", "status": "Discharging", "capacity": "60"])
+        let daemon = try rig.startDaemon()
+        func interval() throws -> Int? {
+            let motion = try rig.status().report["motion"] as? [String: Any]
+            return (motion?["engine"] as? [String: Any])?["interval_ms"] as? Int
+        }
+        try rig.waitFor("power", "battery") { $0 as? Int == 60 }
+        let normal = try #require(try interval())
+        try set(rig, "BAT0", ["capacity": "40"])
+        try look(rig, daemon, until: "battery") { $0 as? Int == 40 }
+        #expect(try interval() == 4 * normal)
+        // What feeds a battery makes it good enough.
+        try set(rig, "BAT0", ["status": "Charging"])
+        try look(rig, daemon, until: "external") { $0 as? Bool == true }
+        #expect(try interval() == normal)
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+    }
+
+    @Test func anotherProgramMayTellOfABatteryThatNoSupplyKnows() throws {
+        let server = try LocalServer()
+        let rig = try rig(server)
+        try set(rig, "AC", ["type": "Mains", "online": "0"])
+        let daemon = try rig.startDaemon()
+        try rig.waitFor("power", "external") { $0 as? Bool == false }
+        _ = try rig.order(#"{"id":1,"do":"power","percent":33}"#)
+        try set(rig, "AC", ["online": "1"])
+        // Looking at a charger alone takes nothing back.
+        try look(rig, daemon, until: "external") { $0 as? Bool == true }
+        try rig.waitFor("power", "battery") { $0 as? Int == 33 }
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+    }
+}

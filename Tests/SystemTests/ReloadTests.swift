@@ -1,0 +1,149 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The daemon is told to read its configuration anew.
+@Suite struct ReloadTests {
+    private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
+
+    private func reload(_ rig: Rig) throws -> (exit: Int32, text: String) {
+        let program = try rig.waypost(["reload", "--socket", rig.path("control.sock")])
+        return (try program.exitStatus(within: 60), program.text)
+    }
+
+    private func problems(_ rig: Rig) throws -> String { "\(try rig.status().report["problems"] ?? "")" }
+
+    private func engine(_ rig: Rig) throws -> String? {
+        let motion = try rig.status().report["motion"] as? [String: Any]
+        return (motion?["engine"] as? [String: Any])?["mode"] as? String
+    }
+
+    @Test func losesNoFixAndForgetsNothingInTheMiddleOfADrive() throws {
+        let rig = try Rig()
+        try rig.startCollector()
+        try rig.configure(
+            source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = 200", more: "[tracking]\ngap_after = \"1m\"")
+        let manager = try DatagramReceiver()
+        let daemon = try rig.startDaemon(environment: ["NOTIFY_SOCKET": manager.path])
+        var told: [String] = []
+        for round in 1...5 {
+            let (old, new) = (round == 1 ? "\"1m\"" : "\"\(69 + round)s\"", "\"\(70 + round)s\"")
+            try rig.waitFor("source", "sentences", within: 60) { ($0 as? Int ?? 0) > round * 400 }
+            try rig.reconfigure("gap_after = \(old)", to: "gap_after = \(new)")
+            daemon.kill(SIGHUP)
+            let deadline = Date(timeIntervalSinceNow: 60)
+            while told.filter({ $0.hasPrefix("READY=1") }).count <= round, Date() < deadline {
+                told += manager.texts()
+                usleep(5000)
+            }
+        }
+        #expect(try daemon.exitStatus(within: 120) == 0)
+        told += manager.texts()
+        let story = told.compactMap { text in
+            ["READY=1", "RELOADING=1\nMONOTONIC_USEC=", "STOPPING=1"].first { text.hasPrefix($0) }
+        }
+        let reload = ["RELOADING=1\nMONOTONIC_USEC=", "READY=1"]
+        #expect(Array(story.prefix(11)) == ["READY=1"] + (0..<5).flatMap { _ in reload })
+        #expect(daemon.text.components(separatedBy: "configuration read anew; new: [tracking] gap_after").count == 6)
+        let (received, expected) = try (rig.received(), rig.replayed(drive))
+        #expect(received.map(\.timeMs) == expected.map(\.timeMs))
+        #expect(received.map(\.seq) == Array(1...expected.count))
+        for (mine, told) in zip(received, expected) {
+            #expect(mine.members["odometer"] as? NSNumber == told.members["odometer"] as? NSNumber)
+        }
+    }
+
+    @Test func aConfigurationWithAMistakeChangesNothing() throws {
+        let rig = try Rig()
+        try rig.configure(source: "kind = \"serial\"\npath = \"/dev/none-such\"", more: "[log]\nlevel = \"info\"")
+        let manager = try DatagramReceiver()
+        let daemon = try rig.startDaemon(environment: ["NOTIFY_SOCKET": manager.path])
+        try rig.waitFor("source", "state") { $0 != nil }
+        let good = try String(contentsOfFile: rig.path("waypost.toml"), encoding: .utf8)
+        let engine = "[resolution.constant_engine]\npriority = \"high\"\ninterval = 1\ndisplacement = 1\n"
+        try rig.reconfigure("[log]", to: engine + "[log]")
+        try rig.reconfigure("level = \"info\"", to: "levle = \"debug\"\nlevel = 7")
+
+        let refused = try reload(rig)
+        #expect(refused.exit == 1)
+        for words in ["\(rig.path("waypost.toml")):", ":1: log.levle: found an unknown key", "did you mean level?"] {
+            #expect(refused.text.contains(words), "\(refused.text)")
+            #expect(daemon.text.contains(words), "\(daemon.text)")
+        }
+        #expect(refused.text.contains("nothing has changed"))
+        #expect(try self.engine(rig) == "dynamic")
+        #expect(try rig.status().exit == 1)
+        #expect(try problems(rig).contains("configuration refused, the one before stays in force"))
+        let told = manager.texts()
+        let end = try #require(told.last { $0.hasPrefix("READY=1") })
+        #expect(end.contains("STATUS=") && end.contains("configuration refused"))
+
+        // By the file the command finds the mistake itself.
+        let byFile = try rig.waypost(["reload", "--config", rig.path("waypost.toml")])
+        #expect(try byFile.exitStatus(within: 60) == 1 && byFile.text.contains("log.levle"))
+
+        try rig.reconfigure("levle = \"debug\"\nlevel = 7", to: "level = \"debug\"")
+        let done = try reload(rig)
+        #expect(
+            done.exit == 0 && done.text.contains("[log] level") && done.text.contains("[resolution.constant_engine]"))
+        #expect(try self.engine(rig) == "constant")
+        #expect(try !problems(rig).contains("refused"))
+
+        try FileManager.default.removeItem(atPath: rig.path("waypost.toml"))
+        let missing = try reload(rig)
+        #expect(missing.exit == 1 && missing.text.contains("found no such file"))
+        #expect(try self.engine(rig) == "constant")
+        try good.write(toFile: rig.path("waypost.toml"), atomically: true, encoding: .utf8)
+        #expect(try reload(rig).exit == 0)
+        #expect(try self.engine(rig) == "dynamic")
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+    }
+
+    @Test func namesWhatWaitsForTheNextStart() throws {
+        let rig = try Rig()
+        try rig.configure(source: "kind = \"serial\"\npath = \"/dev/none-such\"")
+        let daemon = try rig.startDaemon()
+        try rig.waitFor("source", "state") { $0 != nil }
+        try rig.reconfigure("id = \"rig\"", to: "id = \"van\"")
+        try rig.reconfigure("[control]", to: "commit_window = \"1s\"\n[control]")
+        for _ in 0..<2 {
+            let reply = try reload(rig)
+            #expect(reply.exit == 0 && reply.text.contains("at the next start: [device] id"), "\(reply.text)")
+        }
+        #expect(daemon.text.contains("new: [outbox] commit_window"))
+        let again = try reload(rig)
+        #expect(again.text.contains("nothing that takes effect now has changed"))
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+        let nobody = try reload(rig)
+        #expect(nobody.exit == 2)
+    }
+
+    @Test func aTokenFromAnotherFileGoesOutAtOnce() throws {
+        let rig = try Rig()
+        let server = try ScriptedServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        for (name, token) in [("a", "first-token"), ("b", "second-token")] {
+            try token.write(toFile: rig.path(name), atomically: true, encoding: .utf8)
+            chmod(rig.path(name), 0o600)
+        }
+        let lines = try String(contentsOfFile: drive, encoding: .utf8).split(whereSeparator: \.isNewline)
+        try lines.prefix(400).joined(separator: "\r\n").write(
+            toFile: rig.path("log"), atomically: true, encoding: .utf8)
+        try rig.configure(
+            source: "kind = \"file\"\npath = \"\(rig.path("log"))\"\nplayback = \"max\"\nfollow = true",
+            server: server.port, endpoint: "batch_window = \"0s\"",
+            more: "[endpoint.auth]\nkind = \"bearer\"\ntoken = \"file:\(rig.path("a"))\"")
+        let daemon = try rig.startDaemon()
+        try rig.waitForEndpoint(within: 60) { $0["waiting"] as? Int == 0 && !server.requests.isEmpty }
+        #expect(server.requests.allSatisfy { $0.header("Authorization") == "Bearer first-token" })
+        try rig.reconfigure(rig.path("a") + "\"", to: rig.path("b") + "\"")
+        #expect(try reload(rig).exit == 0)
+        let before = server.requests.count
+        _ = try rig.order(#"{"id":1,"do":"flush","panic":true}"#)
+        try rig.waitForEndpoint(within: 60) { _ in server.requests.count > before }
+        #expect(server.requests.last?.header("Authorization") == "Bearer second-token")
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+    }
+}
