@@ -61,4 +61,5 @@ def main():
         at += 1
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -139,5 +139,5 @@ ok "the credential arrives, over TLS" within 60 has_line safe.txt "Bearer sesame
 ok "IPv6 works" within 60 has_line six.txt "POST /locations"
 no_receiver
 no_collector
-[ ! -e /lab/reload.sh ] || . /lab/reload.sh
+. /scripts/lab/nspawn/jobs/reload.sh
 finish
