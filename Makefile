@@ -8,15 +8,22 @@ mandir ?= $(prefix)/share/man
 sleepdir ?= $(prefix)/lib/systemd/system-sleep
 udevdir ?= $(prefix)/lib/udev/rules.d
 sysusersdir ?= $(prefix)/lib/sysusers.d
+# journald looks for it in /usr/lib and /etc alone.
+catalogdir ?= $(prefix)/lib/systemd/catalog
+bashdir ?= $(prefix)/share/bash-completion/completions
+zshdir ?= $(prefix)/share/zsh/site-functions
+fishdir ?= $(prefix)/share/fish/vendor_completions.d
 DESTDIR ?=
+# What is installed: stripped, with the Swift runtime in it.
+binary ?= .build/release/waypost
 
 debug_build = swift build --build-tests --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo tests test check lint size units docs expected fixtures fuzz bench score storm powercut receivers corpus install clean
+.PHONY: help setup build demo tests test check lint size units docs expected fixtures fuzz bench score storm powercut receivers corpus install deb lab lab-full clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
 
 setup:
 	@scripts/setup
@@ -83,21 +90,41 @@ corpus: tests ## against the recorded logs in ../shared/corpus and the vectors i
 	@test -d ../shared/vectors || { echo "corpus: ../shared/vectors is not there" >&2; exit 1; }
 	swift test --skip-build --filter CorpusTests
 
+# The one list of what goes where: the package is made of it too.
 # As root there is often no swift on the PATH: what was built is found without it.
 install: ## into $(DESTDIR)$(prefix); run make build first
-	@test -x .build/release/waypost || { echo "install: nothing built yet: run make build first" >&2; exit 1; }
-	install -D -m 0755 .build/release/waypost "$(DESTDIR)$(prefix)/bin/waypost"
+	@test -x $(binary) || { echo "install: nothing built yet: run make build first" >&2; exit 1; }
+	install -D -m 0755 $(binary) "$(DESTDIR)$(prefix)/bin/waypost"
 	install -D -m 0644 docs/waypost.8 "$(DESTDIR)$(mandir)/man8/waypost.8"
-	install -d "$(DESTDIR)$(unitdir)"
-	sed 's#^ExecStart=/usr/bin/#ExecStart=$(prefix)/bin/#' systemd/waypost.service > "$(DESTDIR)$(unitdir)/waypost.service"
+	install -d "$(DESTDIR)$(unitdir)" "$(DESTDIR)$(sleepdir)" "$(DESTDIR)$(bashdir)" "$(DESTDIR)$(zshdir)" "$(DESTDIR)$(fishdir)"
+	sed 's#^\(Exec[A-Za-z]*\)=/usr/bin/#\1=$(prefix)/bin/#' systemd/waypost.service > "$(DESTDIR)$(unitdir)/waypost.service"
 	chmod 0644 "$(DESTDIR)$(unitdir)/waypost.service"
-	install -d "$(DESTDIR)$(sleepdir)"
 	sed 's#/usr/bin/waypost#$(prefix)/bin/waypost#' systemd/waypost-sleep > "$(DESTDIR)$(sleepdir)/waypost"
 	chmod 0755 "$(DESTDIR)$(sleepdir)/waypost"
 	install -D -m 0644 systemd/waypost.sysusers "$(DESTDIR)$(sysusersdir)/waypost.conf"
+	install -D -m 0644 systemd/waypost.catalog "$(DESTDIR)$(catalogdir)/waypost.catalog"
 	install -D -m 0644 udev/70-waypost.rules "$(DESTDIR)$(udevdir)/70-waypost.rules"
+	$(binary) --generate-completion-script bash | sed "1{/^#!/d}" > "$(DESTDIR)$(bashdir)/waypost"
+	$(binary) --generate-completion-script zsh > "$(DESTDIR)$(zshdir)/_waypost"
+	$(binary) --generate-completion-script fish > "$(DESTDIR)$(fishdir)/waypost.fish"
+	chmod 0644 "$(DESTDIR)$(bashdir)/waypost" "$(DESTDIR)$(zshdir)/_waypost" "$(DESTDIR)$(fishdir)/waypost.fish"
 	test -e "$(DESTDIR)$(sysconfdir)/waypost/waypost.toml" || \
 		install -D -m 0640 systemd/waypost.toml "$(DESTDIR)$(sysconfdir)/waypost/waypost.toml"
+
+deb: setup ## a Debian package for this suite and architecture, in build/
+	@scripts/setup --deb
+	scripts/build waypost
+	packaging/build
+
+lab: setup ## the installed daemon under a real systemd, gpsd and hotplug; needs root; LAB=part…
+	@scripts/setup --lab
+	scripts/build waypost waypost-collector
+	scripts/lab/run $(LAB)
+
+lab-full: setup ## the same in a virtual machine with a kernel of its own; needs root; LAB=part…
+	@scripts/setup --lab-full
+	scripts/build waypost waypost-collector
+	scripts/lab/vm/run-all $(LAB)
 
 clean: ## remove what was built
 	rm -rf .build build

@@ -10,7 +10,9 @@
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/timerfd.h>
 #include <sys/timex.h>
 #include <sys/vfs.h>
@@ -59,7 +61,13 @@ int64_t waypost_boottime_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-int waypost_tty_exclusive(int fd) { return ioctl(fd, TIOCEXCL); }
+int waypost_tty_exclusive(int fd) {
+    // A pseudo-terminal (major 136 to 143) keeps the mark beyond the last close, for as long as its other end lives: a
+    // daemon that was killed would lock itself out.
+    struct stat status;
+    if (fstat(fd, &status) == 0 && major(status.st_rdev) >= 136 && major(status.st_rdev) <= 143) return 0;
+    return ioctl(fd, TIOCEXCL);
+}
 
 int waypost_tty_shared(int fd) { return ioctl(fd, TIOCNXCL); }
 

@@ -47,7 +47,7 @@ extension Unicode.Scalar {
 struct LogFields {
     /// The kind of event, 32 lower-case hexadecimal digits, if the statement names one.
     private(set) var messageID: String?
-    /// Sorted by key, so that the same statement always gives the same bytes.
+    /// Sorted, so that the same statement always gives the same bytes.
     private(set) var pairs: [(key: String, value: String)] = []
 
     init(_ layers: Logger.Metadata?..., error: (any Error)? = nil) {
@@ -55,14 +55,17 @@ struct LogFields {
         for case .some(let layer) in layers { all.merge(layer) { _, later in later } }
         if let error, all["error"] == nil { all["error"] = "\(error)" }
         for (key, value) in all {
-            let text = "\(value)"
-            if key == "message_id", Self.isMessageID(text) {
-                messageID = text
-            } else {
-                pairs.append((key, text))
+            // The journal keeps a field with several values as several fields, each of which can be searched for.
+            let values = if case .array(let values) = value { values } else { [value] }
+            for text in values.map({ "\($0)" }) {
+                if key == "message_id", Self.isMessageID(text) {
+                    messageID = text
+                } else {
+                    pairs.append((key, text))
+                }
             }
         }
-        pairs.sort { $0.key < $1.key }
+        pairs.sort { ($0.key, $0.value) < ($1.key, $1.value) }
     }
 
     private static func isMessageID(_ text: String) -> Bool {

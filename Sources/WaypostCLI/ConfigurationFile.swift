@@ -12,11 +12,15 @@ enum ConfigurationFile {
             requiresCredentials: requiresCredentials)
     }
 
-    /// - Throws: `ExitCode` 78 after the problems were printed, one a line.
-    static func load(_ path: String, requiresCredentials: Bool = false) throws -> LoadedConfiguration {
+    /// - Parameter log: tells the problems instead where they belong into the journal, and whether it did.
+    /// - Throws: `ExitCode` 78 after the problems were told, one a line.
+    static func load(
+        _ path: String, requiresCredentials: Bool = false, log: (ConfigurationProblems) -> Bool = { _ in false }
+    ) throws -> LoadedConfiguration {
         do throws(ConfigurationProblems) {
             return try AgentConfig.load(path: path, environment: environment(requiresCredentials: requiresCredentials))
         } catch {
+            if log(error) { throw ExitCode(78) }
             for problem in error.warnings { printError("warning: \(problem)") }
             for problem in error.problems { printError("\(problem)") }
             throw ExitCode(78)

@@ -28,7 +28,9 @@ struct Run: ParsableCommand {
 
     func run() throws {
         Self.occupyStandardDescriptors()
-        let loaded = try ConfigurationFile.load(config, requiresCredentials: true)
+        let loaded = try ConfigurationFile.load(config, requiresCredentials: true) {
+            Agent.journal($0, environment: ProcessEnvironment.variables)
+        }
         var options = Agent.Options()
         options.fromStart = fromStart
         options.linger = linger.map { .milliseconds(Int64($0 * 1000)) }

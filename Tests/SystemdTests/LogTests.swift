@@ -73,6 +73,13 @@ import Testing
         #expect(try #require(journald.texts().first).hasSuffix("WAYPOST_MESSAGE_ID=MESSAGE=forged\n"))
     }
 
+    @Test func severalValuesAreSeveralFields() throws {
+        logger(socket()).info("x", metadata: ["trackable": ["order-17", "van"], "a": .array([])])
+        #expect(
+            try #require(journald.texts().first).hasSuffix(
+                "WAYPOST_LOGGER=waypost.test\nWAYPOST_TRACKABLE=order-17\nWAYPOST_TRACKABLE=van\n"))
+    }
+
     @Test func aLineEndInTheMessageForgesNoField() throws {
         logger(socket()).info("x\nPRIORITY=0")
         #expect(

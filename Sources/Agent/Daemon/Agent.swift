@@ -191,14 +191,26 @@ public final class Agent {
         let destination = LogDestination.detect(environment: environment)
         var logger = Logger(label: "waypost") { destination.makeHandler(label: $0) }
         logger.logLevel = loaded.config.log.level
-        for warning in loaded.warnings { logger.warning("\(warning)") }
+        let log = AgentLog(logger: logger, positions: false)
+        for warning in loaded.warnings { log.warning("\(warning)") }
         do throws(StartupError) {
             try self.init(config: loaded.config, environment: environment, logger: logger, options: options)
             effective = loaded.effective
         } catch {
-            logger.critical("\(error)")
+            log.refused(error)
             throw error
         }
+    }
+
+    /// Logs why there is no configuration to run with, as entries that can be found by their severity and MESSAGE_ID.
+    /// - Returns: false where standard error does not go to the journal: nothing was logged.
+    public static func journal(_ problems: ConfigurationProblems, environment: [String: String]) -> Bool {
+        let destination = LogDestination.detect(environment: environment)
+        guard case .journal = destination else { return false }
+        let log = AgentLog(logger: Logger(label: "waypost") { destination.makeHandler(label: $0) }, positions: false)
+        for problem in problems.warnings { log.warning("\(problem)") }
+        for problem in problems.problems { log.refused(StartupError("\(problem)", exitCode: 78)) }
+        return true
     }
 
     /// Ties the parts' events together.

@@ -9,19 +9,6 @@ import Tracking
 ///
 /// Each kind of event has a MESSAGE_ID of its own, so that `journalctl MESSAGE_ID=…` finds it in any wording.
 public struct AgentLog {
-    /// 32 hex digits a kind.
-    private enum MessageID {
-        static let started = "b3a1c0de5f6a4a0f8c2d1e4b7a905101"
-        static let stopping = "b3a1c0de5f6a4a0f8c2d1e4b7a905102"
-        static let motion = "b3a1c0de5f6a4a0f8c2d1e4b7a905103"
-        static let source = "b3a1c0de5f6a4a0f8c2d1e4b7a905104"
-        static let upload = "b3a1c0de5f6a4a0f8c2d1e4b7a905105"
-        static let queue = "b3a1c0de5f6a4a0f8c2d1e4b7a905106"
-        static let summary = "b3a1c0de5f6a4a0f8c2d1e4b7a905107"
-        static let configuration = "b3a1c0de5f6a4a0f8c2d1e4b7a905108"
-        static let power = "b3a1c0de5f6a4a0f8c2d1e4b7a905109"
-    }
-
     /// What is told. All copies of the log share it.
     private final class Verbosity {
         var level: Logger.Level
@@ -50,47 +37,57 @@ public struct AgentLog {
         verbosity.positions = positions
     }
 
-    private func say(_ level: Logger.Level, _ id: String?, _ message: String, _ fields: [String: String] = [:]) {
+    private func say(
+        _ level: Logger.Level, _ id: MessageID?, _ message: String, _ fields: [String: String] = [:],
+        trackables: [String] = []
+    ) {
         guard level >= verbosity.level else { return }
-        guard let id else { return logger.log(level: level, "\(message)", metadata: fields.mapValues { .string($0) }) }
-        var metadata: Logger.Metadata = ["message_id": .string(id)]
-        for (key, value) in fields { metadata[key] = .string(value) }
+        var metadata: Logger.Metadata = fields.mapValues { .string($0) }
+        if let id { metadata["message_id"] = .string(id.rawValue) }
+        if !trackables.isEmpty { metadata["trackable"] = .array(trackables.map { .string($0) }) }
         logger.log(level: level, "\(message)", metadata: metadata)
     }
 
     func started(version: String, source: String, endpoints: [String], waiting: Int) {
         say(
-            .notice, MessageID.started,
+            .notice, .started,
             "waypost \(version) started: reads \(source), uploads to "
                 + (endpoints.isEmpty ? "nobody" : endpoints.joined(separator: ", "))
                 + (waiting > 0 ? ", \(waiting) locations wait from before" : ""),
             ["version": version, "source": source, "waiting": String(waiting)])
     }
 
+    func refused(_ error: StartupError) {
+        say(.critical, .refused, "\(error)", ["status": String(error.exitCode)])
+    }
+
     func stopping(why: String) {
-        say(.notice, MessageID.stopping, "stopping: \(why)", ["reason": why])
+        say(.notice, .stopping, "stopping: \(why)", ["reason": why])
     }
 
     func stopped(waiting: Int) {
         say(
-            .notice, MessageID.stopping,
+            .notice, .stopping,
             waiting == 0 ? "stopped, queue empty" : "stopped, \(waiting) locations wait on disk",
             ["waiting": String(waiting)])
     }
 
     func lost(_ count: Int, because reason: String?) {
         say(
-            .error, MessageID.queue,
+            .error, .queue,
             "queue: \(count) locations could not be stored and are lost: \(reason ?? "the disk did not answer in time")",
             ["lost": String(count), "state": "failed"])
     }
 
     func hoursChanged(open: Bool, until: UTCTime?) {
-        let until = until.map { " until \($0.iso8601)" } ?? ""
-        say(.info, nil, "schedule: \(open ? "tracking" : "not tracking")\(until)")
+        let words = until.map { " until \($0.iso8601)" } ?? ""
+        say(
+            .info, .schedule, "schedule: \(open ? "tracking" : "not tracking")\(words)",
+            ["state": open ? "open" : "closed", "until": until?.iso8601 ?? ""])
     }
 
-    func motionChanged(_ change: MotionChange) {
+    /// - Parameter trackables: whose motion it is.
+    func motionChanged(_ change: MotionChange, of trackables: [String]) {
         let state = change.moving ? "moving" : "stationary"
         let since = change.since.map { " since \($0.iso8601)" } ?? ""
         var numbers = "evidence \(metres(change.evidence.evidence)), distance \(metres(change.evidence.distance))"
@@ -107,7 +104,9 @@ public struct AgentLog {
             fields["accuracy_m"] = metres(accuracy)
             numbers += ", accuracy \(metres(accuracy))"
         }
-        say(.notice, MessageID.motion, "\(state)\(since) (\(change.reason.rawValue): \(numbers))", fields)
+        say(
+            .notice, .motion, "\(state)\(since) (\(change.reason.rawValue): \(numbers))", fields,
+            trackables: trackables)
         if verbosity.positions {
             say(.debug, nil, "at \(change.coordinate.latitude) \(change.coordinate.longitude)")
         }
@@ -129,26 +128,26 @@ public struct AgentLog {
             case .ended: (.notice, "end of input", "ended")
             }
         let level = expected && (state == .opening || state == .receiving) ? .debug : usual
-        say(level, MessageID.source, "receiver \(name): \(words)", ["source": name, "state": word])
+        say(level, .source, "receiver \(name): \(words)", ["source": name, "state": word])
     }
 
     /// - Parameter isAlarm: somebody has to look at it: nothing is sent to a peer that may be the wrong one.
     func uploadProblem(endpoint: String, _ text: String, failures: Int, isAlarm: Bool = false) {
         say(
-            isAlarm ? .error : .warning, MessageID.upload, "upload to \(endpoint): \(text)",
+            isAlarm ? .error : .warning, .upload, "upload to \(endpoint): \(text)",
             ["endpoint": endpoint, "failures": String(failures), "state": "failing"])
     }
 
     func uploadRecovered(endpoint: String, failures: Int) {
         say(
-            .notice, MessageID.upload, "upload to \(endpoint) works again after \(failures) failed attempts",
+            .notice, .upload, "upload to \(endpoint) works again after \(failures) failed attempts",
             ["endpoint": endpoint, "failures": String(failures), "state": "ok"])
     }
 
     /// - Parameter reason: why it is held; nil = it is not any more.
     func linkHeld(endpoint: String, _ reason: String?) {
         say(
-            .notice, MessageID.upload,
+            .notice, .upload,
             "upload to \(endpoint): \(reason ?? "the way out is no longer metered")",
             ["endpoint": endpoint, "state": reason == nil ? "ok" : "held"])
     }
@@ -157,20 +156,20 @@ public struct AgentLog {
     func quarantined(endpoint: String, _ count: Int, row: Int64?, _ reason: String) {
         let what = row.map { "location \($0)" } ?? "\(count) locations"
         say(
-            .warning, MessageID.upload,
+            .warning, .quarantine,
             "upload to \(endpoint): \(what) set aside: \(reason); waypost quarantine list shows what is there",
             ["endpoint": endpoint, "quarantined": String(count), "reason": reason])
     }
 
     func collision(endpoint: String, _ text: String) {
         say(
-            .error, MessageID.upload, "upload to \(endpoint): asset id taken: \(text)",
+            .error, .upload, "upload to \(endpoint): asset id taken: \(text)",
             ["endpoint": endpoint, "state": "taken"])
     }
 
     func routeChanged(endpoint: String, to route: String) {
         say(
-            .notice, MessageID.upload, "upload to \(endpoint): goes to \(route) now",
+            .notice, .upload, "upload to \(endpoint): goes to \(route) now",
             ["endpoint": endpoint, "route": route])
     }
 
@@ -180,18 +179,18 @@ public struct AgentLog {
 
     func queueProblem(_ text: String, waiting: Int) {
         say(
-            .error, MessageID.queue, "queue: \(text); \(waiting) locations are held in memory",
+            .error, .queue, "queue: \(text); \(waiting) locations are held in memory",
             ["ram_ring_depth": String(waiting), "state": "degraded"])
     }
 
     func queueRecovered() {
-        say(.notice, MessageID.queue, "queue: written to disk again", ["state": "ok"])
+        say(.notice, .queue, "queue: written to disk again", ["state": "ok"])
     }
 
     func queueSetAside(_ recovery: Recovery) {
         let copy = recovery.copy ?? "?"
         say(
-            .error, MessageID.queue,
+            .error, .queue,
             "queue: \(recovery.reason ?? "damaged"); set aside as \(copy), which is worth keeping and reporting; "
                 + "a new one is in use, and what can be read is brought back",
             ["copy": copy, "state": "degraded"])
@@ -199,7 +198,7 @@ public struct AgentLog {
 
     func queueSalvaged(_ recovery: Recovery) {
         say(
-            .notice, MessageID.queue, "queue: \(recovery.salvaged) locations were brought back from the damaged copy",
+            .notice, .queue, "queue: \(recovery.salvaged) locations were brought back from the damaged copy",
             ["salvaged": String(recovery.salvaged), "salvage_inversions": String(recovery.inversions)])
     }
 
@@ -209,13 +208,13 @@ public struct AgentLog {
             ("expired", dropped.expired), ("events_dropped", dropped.events),
         ].filter { $0.1 > 0 }
         say(
-            .warning, MessageID.queue,
+            .warning, .queue,
             "queue: its limits were reached: " + counts.map { "\($0.0) \($0.1)" }.joined(separator: ", "),
             Dictionary(uniqueKeysWithValues: counts.map { ($0.0, String($0.1)) }))
     }
 
     func warning(_ text: String) {
-        say(.warning, MessageID.configuration, text)
+        say(.warning, .configuration, text)
     }
 
     /// - Parameters:
@@ -225,24 +224,24 @@ public struct AgentLog {
         let now = live.isEmpty ? "nothing that takes effect now has changed" : "new: \(live.joined(separator: ", "))"
         let later = atRestart.isEmpty ? "" : "; at the next start: \(atRestart.joined(separator: ", "))"
         say(
-            atRestart.isEmpty ? .notice : .warning, MessageID.configuration, "configuration read anew; \(now)\(later)",
+            atRestart.isEmpty ? .notice : .warning, .configuration, "configuration read anew; \(now)\(later)",
             ["state": "reloaded", "live": live.joined(separator: ","), "restart": atRestart.joined(separator: ",")])
     }
 
     /// - Parameter problems: one line each.
     func reloadRefused(_ problems: [String]) {
         for problem in problems.prefix(20) {
-            say(.error, MessageID.configuration, "configuration refused: \(problem)", ["state": "refused"])
+            say(.error, .configuration, "configuration refused: \(problem)", ["state": "refused"])
         }
         say(
-            .error, MessageID.configuration,
+            .error, .configuration,
             "configuration refused (\(problems.count) \(problems.count == 1 ? "problem" : "problems")), "
                 + "the one before stays in force", ["state": "refused"])
     }
 
     func supplyChanged(_ name: String, _ words: String, isProblem: Bool) {
         say(
-            isProblem ? .warning : .info, MessageID.power, "power supply \(name): \(words)",
+            isProblem ? .warning : .info, .power, "power supply \(name): \(words)",
             ["supply": name, "state": isProblem ? "unreadable" : words == "gone" ? "gone" : "ok"])
     }
 
@@ -257,16 +256,16 @@ public struct AgentLog {
             default: "\(reason ?? "changed"), \(level)"
             }
         say(
-            reason == "power-on" ? .notice : .warning, MessageID.power, "power: \(words)",
+            reason == "power-on" ? .notice : .warning, .power, "power: \(words)",
             ["reason": reason ?? "", "battery": power.batteryPercent.map(String.init) ?? ""])
     }
 
     func receiverNotice(_ text: String) {
-        say(.warning, MessageID.source, text)
+        say(.warning, .source, text)
     }
 
     func summary(_ text: String, fields: [String: String]) {
-        say(.info, MessageID.summary, text, fields)
+        say(.info, .summary, text, fields)
     }
 
     private func metres(_ value: Double) -> String { "\(Int(value.rounded())) m" }

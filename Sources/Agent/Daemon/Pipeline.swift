@@ -31,6 +31,8 @@ final class Pipeline {
     private var closed = false
     private var flushWanted = false
     private var commitWanted = false
+    /// Not told yet: whose they are is not known in the middle of handing over.
+    private var motionChanges: [MotionChange] = []
     /// What the tracker last said of the receiver, and what was done about it.
     private var sleepWanted = false
     private var isAsleep = false
@@ -207,7 +209,7 @@ final class Pipeline {
             case .motionchange, .geofence, .trip, .panic: flushWanted = true
             }
         case .announceMotion(let change):
-            log.motionChanged(change)
+            motionChanges.append(change)
             changed()
         // Not at once: the source may be in the middle of handing over.
         case .sleepReceiver: sleepWanted = true
@@ -226,6 +228,11 @@ final class Pipeline {
 
     /// After each event: commit and send what is urgent, and watch what the source and the tracker wait for now.
     private func settle(at now: EventTime) {
+        if !motionChanges.isEmpty {
+            let trackables = run.tracker.snapshot.trackables.map(\.id)
+            for change in motionChanges { log.motionChanged(change, of: trackables) }
+            motionChanges.removeAll()
+        }
         followSleep(at: now)
         // First: the number of a descriptor that the source has closed may soon belong to somebody else.
         watchSource()

@@ -21,7 +21,7 @@ int waypost_accept(int fd);
 int64_t waypost_peer_uid(int fd);
 /// CLOCK_BOOTTIME in nanoseconds.
 int64_t waypost_boottime_ns(void);
-/// ioctl(fd, TIOCEXCL): further opens of this terminal fail with EBUSY (root excepted).
+/// ioctl(fd, TIOCEXCL): further opens of this terminal fail with EBUSY (root excepted). Nothing for a pseudo-terminal.
 int waypost_tty_exclusive(int fd);
 /// ioctl(fd, TIOCNXCL): the end of waypost_tty_exclusive. A pseudo-terminal outlives our close and would stay locked.
 int waypost_tty_shared(int fd);
