@@ -2,6 +2,7 @@ import Delivery
 import NMEA
 import Outbox
 import Positioning
+import Sensors
 import Tracking
 
 /// The daemon's health and counters at one instant, for `waypost status`, the service manager and the hourly summary.
@@ -217,6 +218,7 @@ struct StatusReport {
         writer.field("bad_fields", counters.badFields)
         writer.field("late", counters.late)
         writer.field("dateless", counters.dateless)
+        (pipeline.source as? GPSDSource)?.write(to: &writer)
         writer.endObject()
     }
 
