@@ -84,7 +84,8 @@ extension GPSDReport {
                 self = .other
                 break
             }
-            self = .version(GPSDVersion(release: release ?? "?", major: major, minor: object.integer("proto_minor") ?? 0))
+            self = .version(
+                GPSDVersion(release: release ?? "?", major: major, minor: object.integer("proto_minor") ?? 0))
         case "DEVICES":
             let items = object.array("devices").prefix(Self.devicesMax)
             self = .devices(

@@ -86,10 +86,10 @@ public struct JSONReader {
         while let byte = next {
             position += 1
             switch byte {
-            case UInt8(ascii: "\"") : isText.toggle()
+            case UInt8(ascii: "\""): isText.toggle()
             case UInt8(ascii: "\\") where isText: position += 1
-            case UInt8(ascii: "["), UInt8(ascii: "{") : if !isText { open += 1 }
-            case UInt8(ascii: "]"), UInt8(ascii: "}") : if !isText { open -= 1 }
+            case UInt8(ascii: "["), UInt8(ascii: "{"): if !isText { open += 1 }
+            case UInt8(ascii: "]"), UInt8(ascii: "}"): if !isText { open -= 1 }
             default: break
             }
             if open == 0 { return .null }

@@ -4,8 +4,9 @@ import Glibc
 /// A connection to gpsd through libgps: opens it, subscribes, and hands out the raw lines.
 ///
 /// Everything that knows libgps is in this file. Of its struct only the descriptor is used, since the rest is laid out
-/// anew by each release: 3.22 to 3.27 can be compiled against. Used by one thread at a time: made on a thread of its
-/// own, then handed over to the loop.
+/// anew by each release: 3.22 to 3.27 can be compiled against. Lines are not read by `gps_read`: it unpacks each of them
+/// into the struct, and the unpacking of 3.22 never comes back from some damaged ones. Used by one thread at a time: made
+/// on a thread of its own, then handed over to the loop.
 final class GPSDConnection: @unchecked Sendable {
     enum Reading {
         case line([UInt8])
@@ -15,12 +16,13 @@ final class GPSDConnection: @unchecked Sendable {
         case ended(String)
     }
 
-    /// The longest line that libgps can hold; gpsd's own are at most 10 240 bytes.
-    private static let bufferBytes = 20_480
+    /// gpsd's own lines have at most 10 240 bytes.
+    private static let longestLine = 20_480
 
     // libgps keeps a pointer to private data in the struct: it must never be copied.
     private let session: UnsafeMutablePointer<gps_data_t>
-    private let buffer: UnsafeMutablePointer<CChar>
+    private var lines = LineBuffer(longestLine: longestLine)
+    private var isOpen = false
 
     /// Connects, which takes as long as the resolver and the network do.
     static func open(host: String, port: UInt16) -> Result<GPSDConnection, SourceProblem> {
@@ -34,19 +36,15 @@ final class GPSDConnection: @unchecked Sendable {
         return .success(connection)
     }
 
-    private var isOpen = false
-
     private init() {
         session = .allocate(capacity: 1)
         // Zeroed as C would: a value of Swift's would have to be copied in.
         memset(session, 0, MemoryLayout<gps_data_t>.stride)
-        buffer = .allocate(capacity: Self.bufferBytes)
     }
 
     deinit {
         if isOpen { gps_close(session) }
         session.deallocate()
-        buffer.deallocate()
     }
 
     /// Readable when lines may be there.
@@ -68,20 +66,20 @@ final class GPSDConnection: @unchecked Sendable {
         return request.withUTF8 { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) == $0.count }
     }
 
-    /// The next line. Lines that came together are kept by libgps, where epoll cannot see them: read on until there is
-    /// nothing.
+    /// The next line. Lines that came together are kept here, where epoll cannot see them: read on until there is nothing.
     func read() -> Reading {
-        buffer[0] = 0
-        errno = 0
-        let count = gps_read(session, buffer, Int32(Self.bufferBytes))
-        let code = errno
-        let length = strnlen(buffer, Self.bufferBytes)
-        // Later releases say -1 for a line that they do not understand themselves.
-        if count > 0 || (count < 0 && length > 0) {
-            return .line(Array(UnsafeRawBufferPointer(start: buffer, count: length)))
+        while true {
+            if let line = lines.nextLine() { return .line(line) }
+            let fd = descriptor
+            guard let count = lines.fill({ recv(fd, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT)) }) else {
+                return .ended("a line of \(Self.longestLine) bytes does not end")
+            }
+            if count > 0 { continue }
+            if count == 0 { return .ended("gpsd closed the connection") }
+            let code = errno
+            if code == EINTR { continue }
+            return code == EAGAIN ? .nothing : .ended(String(cString: strerror(code)))
         }
-        if count == 0 { return .nothing }
-        return .ended(code == 0 ? "gpsd closed the connection" : String(cString: strerror(code)))
     }
 
     /// A peer that is gone without a word is found out within a minute.

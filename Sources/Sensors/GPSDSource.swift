@@ -59,7 +59,7 @@ public final class GPSDSource: FixSource {
     private var stream: GPSDStream
     private var phase = Phase.closed
     private var retry: RetryDelay
-    /// libgps holds lines that the descriptor does not show.
+    /// There may be more lines than a turn takes, which the descriptor does not show.
     private var hasMore: EventTime?
     private var isAsleep = false
 
@@ -227,7 +227,8 @@ public final class GPSDSource: FixSource {
                 let isGPSD = version != nil
                 let place = "\(settings.host):\(settings.port)"
                 return failed(
-                    isGPSD ? "\(place): \(reason)" : "what answers at \(place) is not gpsd, or ends at once (\(reason))",
+                    isGPSD
+                        ? "\(place): \(reason)" : "what answers at \(place) is not gpsd, or ends at once (\(reason))",
                     at: now, &events)
             }
             if case .receiving = stream.state { retry.reset() }

@@ -192,7 +192,8 @@ struct GPSDStream {
         guard !isProtocolNoted, let version = decoder.version, version.major != 3 else { return }
         isProtocolNoted = true
         events.append(
-            .notice("gpsd \(version.release) speaks protocol \(version.protocolVersion), which is not known: expected 3"))
+            .notice(
+                "gpsd \(version.release) speaks protocol \(version.protocolVersion), which is not known: expected 3"))
     }
 
     private mutating func announce(_ new: SourceState, _ events: inout [SourceEvent]) {

@@ -61,7 +61,8 @@ extension SourceConfig {
         var staleness = Duration.seconds(5)
 
         private static let homes: [(key: String, kinds: [Kind])] = [
-            ("path", [.serial, .file]), ("baud", [.serial]), ("host", [.gpsd, .tcp, .udp]), ("port", [.gpsd, .tcp, .udp]),
+            ("path", [.serial, .file]), ("baud", [.serial]), ("host", [.gpsd, .tcp, .udp]),
+            ("port", [.gpsd, .tcp, .udp]),
             ("device", [.gpsd]), ("from", [.udp]), ("playback", [.file]), ("follow", [.file]),
             ("talker", [.serial, .file, .tcp, .udp]), ("allow_missing_checksum", [.serial, .file, .tcp, .udp]),
         ]
