@@ -8,6 +8,8 @@ public enum SourceEvent: Sendable {
     case stateChanged(SourceState)
     /// A followed file has no more bytes for now: from here on its epochs arrive on the boot clock.
     case caughtUp
+    /// For people, once.
+    case notice(String)
 }
 
 /// The clock that the event time of an epoch comes from.

@@ -236,14 +236,7 @@ public final class TCPSource: FixSource {
     }
 
     private func connected(_ fd: Int32, at now: EventTime, _ events: inout [SourceEvent]) {
-        for (level, option, value) in [
-            (SOL_SOCKET, SO_KEEPALIVE, 1), (Int32(IPPROTO_TCP), TCP_KEEPIDLE, 30),
-            (Int32(IPPROTO_TCP), TCP_KEEPINTVL, 10),
-            (Int32(IPPROTO_TCP), TCP_KEEPCNT, 3),
-        ] as [(Int32, Int32, Int32)] {
-            var value = value
-            setsockopt(fd, level, option, &value, socklen_t(MemoryLayout.size(ofValue: value)))
-        }
+        keepAlive(fd)
         phase = .connected(fd)
         live.opened(at: now, &events)
     }

@@ -4,7 +4,7 @@ import Positioning
 import Sensors
 
 extension SourceConfig {
-    fileprivate enum Kind: String, CaseIterable { case serial, file, tcp, udp }
+    fileprivate enum Kind: String, CaseIterable { case serial, gpsd, file, tcp, udp }
 
     /// nil when the table does not say where the fixes come from.
     init?(reading table: TableReader) {
@@ -14,7 +14,7 @@ extension SourceConfig {
         let kind = table.require("kind", as: .sourceKind)
         let keys = Keys(table, kind)
         var decoder = NMEADecoder.Settings(live: kind != .file)
-        decoder.read(table, buildDate: table.environment.buildDate)
+        decoder.read(table, buildDate: table.environment.buildDate, readsSentences: kind != .gpsd)
         guard let kind else { return nil }
         keys.check(table, kind)
 
@@ -23,6 +23,11 @@ extension SourceConfig {
             guard let path = keys.path else { return nil }
             self = .serial(
                 SerialSettings(path: path, speed: keys.speed, staleness: keys.staleness, decoder: decoder))
+        case .gpsd:
+            self = .gpsd(
+                GPSDSettings(
+                    host: keys.daemonHost, port: keys.daemonPort, device: keys.device, staleness: keys.staleness,
+                    decoder: decoder))
         case .file:
             guard let path = keys.path else { return nil }
             self = .file(
@@ -47,14 +52,19 @@ extension SourceConfig {
         var speed = SerialSettings.Speed.auto
         var host: String?
         var port: UInt16?
+        var daemonHost = "localhost"
+        var daemonPort: UInt16 = 2947
+        var device: String?
         var from: String?
         var playback = FileSettings.Playback.maximum
         var follow = false
         var staleness = Duration.seconds(5)
 
         private static let homes: [(key: String, kinds: [Kind])] = [
-            ("path", [.serial, .file]), ("baud", [.serial]), ("host", [.tcp, .udp]), ("port", [.tcp, .udp]),
-            ("from", [.udp]), ("playback", [.file]), ("follow", [.file]),
+            ("path", [.serial, .file]), ("baud", [.serial]), ("host", [.gpsd, .tcp, .udp]),
+            ("port", [.gpsd, .tcp, .udp]),
+            ("device", [.gpsd]), ("from", [.udp]), ("playback", [.file]), ("follow", [.file]),
+            ("talker", [.serial, .file, .tcp, .udp]), ("allow_missing_checksum", [.serial, .file, .tcp, .udp]),
         ]
         private static let needed: [(key: String, kinds: [Kind], what: String)] = [
             ("path", [.serial, .file], "the path of the device or file"), ("host", [.tcp], "a host name or address"),
@@ -71,8 +81,14 @@ extension SourceConfig {
             }
             read("path", into: &path, as: .sourcePath)
             read("baud", into: &speed, as: .baud)
-            read("host", into: &host, as: .text("a host name or address") { $0.contains("/") ? Mistake() : nil })
-            read("port", into: &port, as: .port)
+            if kind == .gpsd {
+                table.read("host", into: &daemonHost, as: .host)
+                table.read("port", into: &daemonPort, as: .port)
+            } else {
+                read("host", into: &host, as: .host)
+                read("port", into: &port, as: .port)
+            }
+            read("device", into: &device, as: .text("a device as gpsd calls it, such as \"/dev/ttyACM0\""))
             read("from", into: &from, as: .text("an address in digits"))
             read("playback", into: &playback, as: .playback)
             read("follow", into: &follow, as: .flag)
@@ -100,13 +116,18 @@ extension SourceConfig {
 extension NMEADecoder.Settings {
     private enum Repair: String, CaseIterable { case off, repair }
 
-    fileprivate mutating func read(_ table: TableReader, buildDate: CivilDate?) {
+    /// - Parameter readsSentences: false = somebody else does, and the keys about sentences mean nothing.
+    fileprivate mutating func read(_ table: TableReader, buildDate: CivilDate?, readsSentences: Bool) {
         // Old logs are legitimately old; an old date from a receiver that runs now is the rollover of its week number.
         var repair = live ? Repair.repair : .off
-        table.read("talker", into: &talker, as: .talker)
         table.read("rollover", into: &repair, as: .word(Repair.allCases.map { ($0.rawValue, $0) }))
         if repair == .repair, let buildDate { rollover = .repair(buildDate: buildDate) }
-        table.read("allow_missing_checksum", into: &allowMissingChecksum, as: .flag)
+        if readsSentences {
+            table.read("talker", into: &talker, as: .talker)
+            table.read("allow_missing_checksum", into: &allowMissingChecksum, as: .flag)
+        } else {
+            for key in ["talker", "allow_missing_checksum"] { _ = table.take(key) }
+        }
 
         let errors = table.table("range_error")
         let metres = ValueForm<Double>.distance(.between(0.001, 1000))
@@ -122,22 +143,17 @@ extension NMEADecoder.Settings {
 
 extension ValueForm where Value == SourceConfig.Kind {
     fileprivate static var sourceKind: ValueForm {
-        let words = word(SourceConfig.Kind.allCases.map { ($0.rawValue, $0) })
-        var form = words
-        form.read = { node, environment in
-            guard case .string("gpsd") = node.value else { return words.read(node, environment) }
-            return .mistake(
-                Mistake(
-                    found: "\"gpsd\", which this build does not have",
-                    expected: words.expected + "; kind = \"tcp\" reads raw NMEA from a port"))
-        }
-        return form
+        word(SourceConfig.Kind.allCases.map { ($0.rawValue, $0) })
     }
 }
 
 extension ValueForm where Value == String {
     fileprivate static var sourcePath: ValueForm {
         text("an absolute path, or \"-\" for standard input") { $0.hasPrefix("/") || $0 == "-" ? nil : Mistake() }
+    }
+
+    fileprivate static var host: ValueForm {
+        text("a host name or address") { $0.contains { $0 == "/" || $0.isWhitespace } ? Mistake() : nil }
     }
 
     fileprivate static var talker: ValueForm {

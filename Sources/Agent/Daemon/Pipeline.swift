@@ -180,6 +180,7 @@ final class Pipeline {
                 feed(.shutdown, trackingAt: trackingTime(now), now: now)
                 ended(now)
             }
+        case .notice(let text): log.receiverNotice("receiver \(source.name): \(text)")
         case .caughtUp:
             clock = .following(shift: run.reached.nanoseconds - now.nanoseconds)
         }

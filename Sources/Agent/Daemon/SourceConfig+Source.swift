@@ -6,6 +6,7 @@ extension SourceConfig {
     public var decoding: NMEADecoder.Settings {
         switch self {
         case .serial(let settings): settings.decoder
+        case .gpsd(let settings): settings.decoder
         case .file(let settings): settings.decoder
         case .tcp(let settings): settings.decoder
         case .udp(let settings): settings.decoder
@@ -22,6 +23,7 @@ extension SourceConfig {
         case .serial(var settings):
             settings.rememberedSpeed = memory?.baud.flatMap(LineSpeed.init(baud:))
             return SerialSource(settings: settings)
+        case .gpsd(let settings): return GPSDSource(settings: settings, jitter: { Double.random(in: 0..<1) })
         case .file(let settings): return FileSource(settings: settings, startAt: memory?.position)
         case .tcp(let settings): return TCPSource(settings: settings, jitter: { Double.random(in: 0..<1) })
         case .udp(let settings): return UDPSource(settings: settings)

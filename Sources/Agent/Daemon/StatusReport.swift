@@ -224,6 +224,7 @@ struct StatusReport {
         writer.field("bad_fields", counters.badFields)
         writer.field("late", counters.late)
         writer.field("dateless", counters.dateless)
+        (pipeline.source as? GPSDSource)?.write(to: &writer)
         writer.endObject()
     }
 
