@@ -2,6 +2,7 @@ import Delivery
 import Logging
 import Outbox
 import Positioning
+import Sensors
 import Tracking
 
 extension AgentConfig {
@@ -30,10 +31,12 @@ extension AgentConfig {
         root.refuse(Self.absentTables)
 
         device = Self.device(deviceTable)
-        let source = SourceConfig(reading: sourceTable)
+        var source = SourceConfig(reading: sourceTable)
         tracking = Tracker.Settings(trackables: [])
         tracking.read(trackingTable)
         tracking.receiver.read(receiverTable)
+        let profile = ReceiverProfile(reading: receiverTable)
+        source?.take(profile, receiverTable)
         let preset = tracking.sampling.read(
             samplingTable, timeAlone: ResolutionSettings.vendorFilterIsOff(resolutionTable))
         let ruleTables = tracking.resolution.read(resolutionTable, preset: preset)

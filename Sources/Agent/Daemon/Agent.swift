@@ -43,6 +43,7 @@ public final class Agent {
     let flushes: FlushDesk
     private var control: ControlServer?
     private var links: LinkWatch?
+    private var devices: DeviceWatch?
     var watchdogAlarm: EventLoop.Alarm?
     var statusAlarm: EventLoop.Alarm?
     var summaryAlarm: EventLoop.Alarm?
@@ -235,11 +236,14 @@ public final class Agent {
         notifier.ready(status: "starting")
         beat(at: now)
         summaryAlarm?.deadline = now + options.summaryInterval
+        // Before the receiver is opened: what is plugged in between would be missed.
+        watchDevices()
         pipeline.start(at: now)
         watchLinks(at: now)
         for delivery in deliveries { delivery.step(at: now) }
         try loop.run()
         pipeline.close()
+        devices?.stop()
         links?.stop()
         uplink.close()
         control?.close()
@@ -260,6 +264,13 @@ public final class Agent {
             [unowned self] request, ticket, writer throws(ControlError) in
             try answer(request, ticket, &writer)
         }
+    }
+
+    /// Without word of the devices each is looked for by its own timer alone.
+    private func watchDevices() {
+        devices = DeviceWatch(
+            loop: loop, ["tty": { [unowned self] event, now in pipeline.deviceChanged(event, at: now) }])
+        if devices == nil { log.warning("devices that are plugged in are found by looking for them: no word of udev") }
     }
 
     /// Without word of the links an endpoint is retried by its timer alone.
@@ -289,6 +300,7 @@ public final class Agent {
             case SIGINT: stop("SIGINT", at: now)
             case SIGHUP:
                 for credentials in credentials { credentials.reread() }
+                pipeline.hurry(at: now)
                 log.warning(
                     "SIGHUP: secrets in files were read anew; a changed configuration takes effect at the next start")
             default: break
