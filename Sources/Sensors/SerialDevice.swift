@@ -94,6 +94,14 @@ public struct USBIdentity: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
+extension SerialSettings {
+    /// Whether the gpsd of this host has the line on its list.
+    public var isHeldByGPSD: Bool {
+        guard let node = try? device.node(among: SerialDevice.all) else { return false }
+        return GPSDInquiry.hasLine([node], host: gpsd)
+    }
+}
+
 /// Which line a receiver is on, by a name that outlives a plug.
 public enum SerialName: Hashable, Sendable, CustomStringConvertible {
     /// A node or a link to one: `/dev/serial/by-id/…`, `/dev/waypost/gps`.

@@ -18,13 +18,14 @@ import Tracking
         return script
     }
 
-    @Test(arguments: [
-        ([80, 16, 15], 0), ([80, 14], 1), ([14, 13, 12, 5, 0], 1),
-        // Swinging around the level; then really charged, and low again.
-        ([14, 15, 14, 16, 14], 1), ([14, 17, 14], 2),
-        // A reading that fails says nothing.
-        ([14, nil, 14, nil, 13], 1), ([nil, nil], 0), ([300, -5], 1),
-    ] as [([Int?], Int)])
+    @Test(
+        arguments: [
+            ([80, 16, 15], 0), ([80, 14], 1), ([14, 13, 12, 5, 0], 1),
+            // Swinging around the level; then really charged, and low again.
+            ([14, 15, 14, 16, 14], 1), ([14, 17, 14], 2),
+            // A reading that fails says nothing.
+            ([14, nil, 14, nil, 13], 1), ([nil, nil], 0), ([300, -5], 1),
+        ] as [([Int?], Int)])
     func tellsOnceEachTimeThatItRunsLow(_ percents: [Int?], _ times: Int) {
         #expect(reasons(percents) == Array(repeating: "battery-low", count: times))
     }

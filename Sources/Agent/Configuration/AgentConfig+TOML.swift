@@ -41,6 +41,7 @@ extension AgentConfig {
             samplingTable, timeAlone: ResolutionSettings.vendorFilterIsOff(resolutionTable))
         let ruleTables = tracking.resolution.read(resolutionTable, preset: preset)
         tracking.readProfiles(trackingTable)
+        tracking.receiver.warnOfNoEffect(receiverTable)
         tracking.trackables = Trackable.all(trackableTables, device: device)
         timetable = Timetable(reading: scheduleTable)
         for hours in tracking.resolution.hours { timetable.set(hours: hours) }
