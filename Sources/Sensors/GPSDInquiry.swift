@@ -31,7 +31,7 @@ public final class GPSDInquiry {
     let deadline: EventTime
     /// The descriptor is watched for writability.
     private(set) var isConnecting = true
-    private let paths: Set<String>
+    private let paths: [String]
     private var reply: [UInt8] = []
 
     /// nil when no gpsd runs here.
@@ -49,7 +49,7 @@ public final class GPSDInquiry {
             return nil
         }
         self.descriptor = descriptor
-        self.paths = Set(paths.flatMap { [$0, resolved($0)] })
+        self.paths = paths
         deadline = now + Self.patience
     }
 
@@ -71,7 +71,7 @@ public final class GPSDInquiry {
             if count < 0, errno == EAGAIN { return nil }
             guard count > 0, reply.count + count <= Self.replyMax else { return false }
             reply += chunk[..<count]
-            if let listed = Self.devices(in: reply) { return listed.contains { paths.contains(resolved($0)) } }
+            if let listed = Self.devices(in: reply) { return listed.contains(where: isOurs) }
         }
     }
 
@@ -86,6 +86,13 @@ public final class GPSDInquiry {
             if let answer = inquiry.answer() { return answer }
         }
         return false
+    }
+
+    /// Under whatever name.
+    private func isOurs(_ path: String) -> Bool {
+        if paths.contains(path) { return true }
+        guard let device = deviceNumber(of: path) else { return false }
+        return paths.contains { deviceNumber(of: $0) == device }
     }
 
     /// The paths of the devices that gpsd lists; nil before its whole answer is there.
@@ -108,11 +115,10 @@ public final class GPSDInquiry {
     }
 }
 
-/// The node behind links; the path itself where there is none.
-func resolved(_ path: String) -> String {
-    guard let real = realpath(path, nil) else { return path }
-    defer { free(real) }
-    return String(cString: real)
+/// Of the device behind links; nil where there is none.
+private func deviceNumber(of path: String) -> dev_t? {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFCHR ? status.st_rdev : nil
 }
 
 extension Substring {

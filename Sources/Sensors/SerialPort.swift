@@ -27,8 +27,8 @@ final class SerialPort {
 
     let fd: Int32
     private let path: String
-    /// The node behind the links of the path, as it was when opened.
-    private let node: String
+    /// The node behind the links of the path; nil where /proc does not tell.
+    private let node: String?
 
     /// - Throws: a ``SourceProblem`` that says what to do.
     init(path: String) throws(SourceProblem) {
@@ -37,11 +37,12 @@ final class SerialPort {
         guard fd >= 0 else { throw Self.openProblem(path, errno) }
         self.fd = fd
         self.path = path
-        node = resolved(path)
+        node = Self.node(behind: fd)
         // isatty() says no on emulated lines for which tcgetattr() succeeds.
         var settings = termios()
         guard tcgetattr(fd, &settings) == 0 else { throw Self.notALine(fd, path, errno) }
-        guard waypost_tty_exclusive(fd) == 0 else {
+        // Lines that do not know the call are shared.
+        guard waypost_tty_exclusive(fd) == 0 || errno == ENOTTY else {
             throw SourceProblem("cannot take \(path) for ourselves", errno: errno)
         }
     }
@@ -125,6 +126,12 @@ final class SerialPort {
             default: nil
             }
         return SourceProblem("cannot open \(path)", errno: code, hint: hint)
+    }
+
+    private static func node(behind fd: Int32) -> String? {
+        var name = [CChar](repeating: 0, count: 256)
+        let count = readlink("/proc/self/fd/\(fd)", &name, name.count)
+        return count > 0 ? String(decoding: name[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil
     }
 
     private static func group(of path: String) -> String? {

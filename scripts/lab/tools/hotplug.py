@@ -1,6 +1,7 @@
 """A USB receiver that exists for one daemon alone: it is plugged and unplugged under changing numbers.
 
-The receiver is a pseudo-terminal behind a node of the mocked /dev; sysfs and the events of udev are umockdev's.
+The receiver is a pseudo-terminal behind a node of the mocked /dev; sysfs and the events of udev are umockdev's. The path
+that is configured lies outside of that /dev: a node that is missing there makes libumockdev (0.17) end the program.
 """
 
 import argparse
@@ -21,7 +22,7 @@ import gi
 from proof.drive import checksummed
 
 gi.require_version("UMockdev", "1.0")
-from gi.repository import UMockdev  # noqa: E402
+from gi.repository import UMockdev
 
 PATIENCE_S = 60
 # Of the first plugs: what is allocated once is allocated then.
@@ -32,10 +33,11 @@ LEAK_MAX_KB = 256
 class Receiver:
     """One that tells fixes as fast as it is asked to, each a second after the last."""
 
-    def __init__(self, testbed):
+    def __init__(self, testbed, link):
         self.testbed = testbed
         self.dev = pathlib.Path(testbed.get_root_dir()) / "dev"
-        (self.dev / "waypost").mkdir(parents=True, exist_ok=True)
+        self.dev.mkdir(exist_ok=True)
+        self.link = link
         self.usb = testbed.add_device(
             "usb", "usb1", None, ["idVendor", "1546", "idProduct", "01a8", "serial", "G8-1"], ["DEVTYPE", "usb_device"])
         self.second = 0
@@ -48,13 +50,12 @@ class Receiver:
         os.set_blocking(self.ours, False)
         (self.dev / self.node).symlink_to(os.ttyname(theirs))
         os.close(theirs)
-        (self.dev / "waypost" / "gps").symlink_to(f"../{self.node}")
+        self.link.symlink_to(self.dev / self.node)
         if tells:
             # Adding it sends the event.
             self.device = self.testbed.add_device(
                 "tty", self.node, self.usb, ["dev", f"166:{number}"],
-                ["DEVNAME", f"/dev/{self.node}", "ID_VENDOR_ID", "1546", "ID_MODEL_ID", "01a8", "ID_SERIAL_SHORT", "G8-1",
-                 "DEVLINKS", "/dev/waypost/gps"])
+                ["DEVNAME", f"/dev/{self.node}", "ID_VENDOR_ID", "1546", "ID_MODEL_ID", "01a8", "ID_SERIAL_SHORT", "G8-1"])
         else:
             self.device = None
 
@@ -72,13 +73,13 @@ class Receiver:
             pass  # Nobody has the line open, or its buffer is full.
 
     def unplug(self, tells=True):
-        (self.dev / self.node).unlink()
-        (self.dev / "waypost" / "gps").unlink()
-        os.close(self.ours)
+        self.link.unlink()
         if self.device:
             if tells:
                 self.testbed.uevent(self.device, "remove")
             self.testbed.remove_device(self.device)
+        (self.dev / self.node).unlink(missing_ok=True)
+        os.close(self.ours)
 
 
 class Daemon:
@@ -103,7 +104,7 @@ class Daemon:
         while True:
             try:
                 source = self.source()
-            except (FileNotFoundError, ConnectionRefusedError):
+            except (FileNotFoundError, ConnectionError):
                 source = {}
             if source and wanted(source):
                 return time.monotonic() - began, source
@@ -116,8 +117,9 @@ class Daemon:
     def holds(self):
         """Open descriptors, and kilobytes of memory that are its own."""
         proc = pathlib.Path(f"/proc/{self.process.pid}")
-        dirty = re.search(r"Private_Dirty: +(\d+)", (proc / "smaps_rollup").read_text())
-        return len(list((proc / "fd").iterdir())), int(dirty[1])
+        # Not the dirty pages: those of a binary that was just built are among them.
+        own = re.search(r"Anonymous: +(\d+)", (proc / "smaps_rollup").read_text())
+        return len(list((proc / "fd").iterdir())), int(own[1])
 
     def stop(self):
         self.process.terminate()
@@ -140,8 +142,9 @@ def cycle(daemon, receiver, number, tells=True):
 
 def run(program, source, cycles, blind):
     with tempfile.TemporaryDirectory() as folder:
-        receiver = Receiver(UMockdev.Testbed.new())
-        daemon = Daemon(program, source, pathlib.Path(folder))
+        link = pathlib.Path(folder) / "gps"
+        receiver = Receiver(UMockdev.Testbed.new(), link)
+        daemon = Daemon(program, source.format(link=link), pathlib.Path(folder))
         daemon.wait("nothing is plugged in", lambda source: source["state"] == "lost")
         times = []
         before = None
@@ -155,9 +158,12 @@ def run(program, source, cycles, blind):
         status = daemon.stop()
         daemon.log.seek(0)
         lines = daemon.log.read().count("\n")
-        print(f"ok    {source}: {cycles} plugs, first fix within {max(t[0] for t in times):.1f} s, "
-              f"loss within {max(t[1] for t in times):.1f} s; {blind} without events; {lines} lines in the log")
+        print(f"ok    {source}: {cycles} plugs, first fix within {max(t[0] for t in times):.2f} s, "
+              f"loss within {max(t[1] for t in times):.2f} s; {blind} without events; {lines} lines in the log")
         print(f"      descriptors {before[0]} to {after[0]}, own memory {before[1]} kB to {after[1]} kB")
+        # Its timer would take a second, most of the time.
+        if sorted(seen for seen, _ in times)[cycles // 2] > 0.5:
+            sys.exit("FAIL  events do not open the receiver")
         if after[0] > before[0] or after[1] > before[1] + LEAK_MAX_KB or status != 0:
             sys.exit(f"FAIL  a leak, or exit status {status}")
 
@@ -167,7 +173,7 @@ def main():
     options.add_argument("program")
     options.add_argument("--cycles", type=int, default=50)
     options = options.parse_args()
-    run(options.program, 'path = "/dev/waypost/gps"', options.cycles, blind=2)
+    run(options.program, 'path = "{link}"', options.cycles, blind=2)
     run(options.program, 'serial_number = "G8-1"', max(1, options.cycles // 5), blind=0)
 
 
