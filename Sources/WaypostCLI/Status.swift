@@ -3,7 +3,7 @@ import FoundationEssentials
 
 struct Status: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Ask the running daemon how it is.",
+        commandName: "status", abstract: "Ask the running daemon how it is.",
         discussion: "Exit status: 0 all is well, 1 something needs a look, 2 no daemon answers.")
 
     @OptionGroup var daemon: DaemonOptions

@@ -100,7 +100,8 @@ public final class Agent {
         do throws(OutboxError) {
             outbox = try Outbox(
                 config.outbox.settings, endpoints: config.endpoints.map(\.settings),
-                bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID, waitsForDisk: true)
+                bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID, waitsForDisk: true,
+                isAlone: true)
             inFlight = outbox.openProblem == nil ? try outbox.inFlight() : []
         } catch { throw StartupError(error) }
         let current = outbox.current
@@ -214,12 +215,20 @@ public final class Agent {
                     delivery.rebound(depth)
                 }
             }
+            // What was driven before this start counts as well.
+            if let found = reply.foundState.flatMap(StoredState.init(bytes:)), found.odometer > 0 {
+                let metres = found.odometer + pipeline.tracker.snapshot.odometer
+                pipeline.handle(.odometerSet(metres: metres), at: now, stored: true)
+            }
             pipeline.recorderAdvanced(at: now)
             progress(at: now)
         }
         recorder.refused = { [unowned self] forms, now in
             for delivery in deliveries { delivery.refused(forms, at: now) }
             statusChanged()
+        }
+        recorder.storedRowsRead = { [unowned self] name, now in
+            deliveries.first { $0.settings.name == name }?.storedRowsRead(at: now)
         }
         for delivery in deliveries {
             delivery.changed = { [unowned self] in
