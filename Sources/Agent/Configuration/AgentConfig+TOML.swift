@@ -81,9 +81,13 @@ extension AgentConfig {
 }
 
 extension AgentConfig.ControlConfig {
+    /// Where the socket is unless the file says otherwise.
+    public static func standardSocket(_ environment: ConfigurationEnvironment) -> String {
+        "\(environment.directory("RUNTIME_DIRECTORY", fallback: "/run/waypost"))/control.sock"
+    }
+
     fileprivate init(reading table: TableReader) {
-        let directory = table.environment.directory("RUNTIME_DIRECTORY", fallback: "/run/waypost")
-        socket = "\(directory)/control.sock"
+        socket = Self.standardSocket(table.environment)
         // The kernel's limit on the name of a Unix socket is 107 bytes.
         table.read(
             "socket", into: &socket,
