@@ -119,7 +119,12 @@ class Daemon:
         proc = pathlib.Path(f"/proc/{self.process.pid}")
         # Not the dirty pages: those of a binary that was just built are among them.
         own = re.search(r"Anonymous: +(\d+)", (proc / "smaps_rollup").read_text())
-        return len(list((proc / "fd").iterdir())), int(own[1])
+        # The last question about the status may still be open to the daemon.
+        counts = []
+        for _ in range(20):
+            counts.append(len(list((proc / "fd").iterdir())))
+            time.sleep(0.02)
+        return min(counts), int(own[1])
 
     def stop(self):
         self.process.terminate()
