@@ -11,7 +11,6 @@ title install
 install_waypost
 ok "it waits for a receiver" within 30 is_active
 ok "the driver is not there yet" sh -c '! grep -q ttyACM /proc/devices'
-before=$(descriptors)
 
 title plug
 modprobe dummy_hcd
@@ -31,6 +30,8 @@ for cycle in $(seq "$cycles"); do
     kill $feeder
     unplug
     within 30 state_is lost || { ok "unplug $cycle is noticed" false; break; }
+    # The first is the measure: the connection to the collector is open by then.
+    [ "$cycle" != 1 ] || before=$(descriptors)
     fixes=$(status_of '["source"]["fixes"]')
     plug
     within 30 test -e /dev/ttyACM0
@@ -42,7 +43,7 @@ ok "the receiver kept its number" test ! -e /dev/ttyACM1
 kill $feeder
 unplug
 within 30 state_is lost
-ok "no descriptor is left" test "$(descriptors)" -le $((before + 1))
+ok "no descriptor is left" test "$(descriptors)" -le "$before"
 ok "the journal says why" logged "lost: "
 
 title "without udevd"
