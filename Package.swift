@@ -44,7 +44,7 @@ let package = Package(
         room("Delivery", ["Positioning"]),
 
         // The edges.
-        room("Sensors", ["Positioning", "NMEA", "CLinux", "CUdev"]),
+        room("Sensors", ["Positioning", "NMEA", "CLinux", "CGPS", "CUdev"]),
         room("Outbox", ["Positioning", "Delivery", "CSQLite", "CLinux"]),
         room("Uplink", ["Delivery", "Positioning", "CCurl", "CCrypto", "CZlib"]),
         room("Systemd", [logging]),

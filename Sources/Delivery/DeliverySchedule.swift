@@ -166,6 +166,8 @@ extension DeliverySchedule {
     }
     /// A commit that lists what is in flight was asked for and has not been answered.
     public var isForming: Bool { phase == .forming }
+    /// Nothing is being sent, nor is a credential looked for.
+    public var isFreeToForm: Bool { phase == .idle || phase == .forming }
     /// After `shutdownRequested`: there is nothing left to do or to wait for.
     public var isShutDown: Bool {
         guard shutdown != nil else { return false }

@@ -1,3 +1,5 @@
+import Positioning
+
 /// Writes JSON (RFC 8259) into one growing buffer: no spaces, members in the order in which they are written.
 ///
 /// The same calls always give the same bytes. Text is UTF-8 with control characters, `"` and `\` escaped and nothing

@@ -123,6 +123,8 @@ public struct Commit: Sendable {
     public var states: [StateChange]
     public var orders: [QueueOrder]
     public var forms: [FormRequest]
+    /// What endpoints were sent while the disk refused.
+    public var had: [HadRows]
     /// Newest trusted time of the receiver, Unix milliseconds: what ages are measured against. nil = nothing expires.
     public var receiverMs: Int64?
 
@@ -139,7 +141,7 @@ public struct Commit: Sendable {
     public init(
         rows: [NewRow] = [], trackerState: [UInt8]? = nil, sourceState: [UInt8]? = nil,
         settlements: [Settlement] = [], states: [StateChange] = [], orders: [QueueOrder] = [],
-        forms: [FormRequest] = [], receiverMs: Int64? = nil
+        forms: [FormRequest] = [], had: [HadRows] = [], receiverMs: Int64? = nil
     ) {
         self.rows = rows
         self.trackerState = trackerState
@@ -148,6 +150,7 @@ public struct Commit: Sendable {
         self.states = states
         self.orders = orders
         self.forms = forms
+        self.had = had
         self.receiverMs = receiverMs
     }
 }
@@ -170,6 +173,8 @@ public struct CommitReply: Hashable, Sendable {
     public var recovery = Recovery()
     /// The file could not be opened before: whatever stands in it is news.
     public var wasOpenedLate = false
+    /// With `wasOpenedLate`, the tracker's state that stood there before this commit; nil = none.
+    public var foundState: [UInt8]?
     /// Live pages and log.
     public var bytes: Int64 = 0
 

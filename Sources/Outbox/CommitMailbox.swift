@@ -3,12 +3,22 @@ import Glibc
 import Positioning
 import Synchronization
 
-/// Between the loop and the writer thread: commits in, replies out, both in order. Only values cross it.
+/// Between the loop and the writer thread: jobs in, replies out, both in order. Only values cross it.
 final class CommitMailbox: Sendable {
-    typealias Reply = Result<CommitReply, OutboxError>
+    enum Job: Sendable {
+        case commit(Commit)
+        case read(StoredQuery)
+        /// Has no reply.
+        case letReadersIn
+    }
+
+    enum Reply: Sendable {
+        case committed(Result<CommitReply, OutboxError>)
+        case read(StoredRows?)
+    }
 
     private struct State {
-        var commits: [Commit] = []
+        var jobs: [Job] = []
         var replies: [Reply] = []
         var closing = false
         var ended = false
@@ -36,8 +46,8 @@ final class CommitMailbox: Sendable {
         Glibc.close(ready)
     }
 
-    func submit(_ commit: Commit) {
-        state.withLock { $0.commits.append(commit) }
+    func submit(_ job: Job) {
+        state.withLock { $0.jobs.append(job) }
         Self.signal(work)
     }
 
@@ -54,17 +64,20 @@ final class CommitMailbox: Sendable {
         }
     }
 
-    /// Waits for the next commit; nil once the mailbox is closed and empty.
-    func nextCommit() -> Commit? {
+    /// Waits for the next job; nil once the mailbox is closed and empty.
+    /// - Parameter readers: readable when somebody wants to look at the queue; nil = nobody needs to be let in.
+    func nextJob(or readers: Int32?) -> Job? {
         while true {
-            let (commit, closing) = state.withLock { state in
-                (state.commits.isEmpty ? nil : state.commits.removeFirst(), state.closing)
+            let (job, closing) = state.withLock { state in
+                (state.jobs.isEmpty ? nil : state.jobs.removeFirst(), state.closing)
             }
-            if let commit { return commit }
+            if let job { return job }
             if closing { return nil }
-            var wait = pollfd(fd: work, events: Int16(POLLIN), revents: 0)
-            _ = poll(&wait, 1, -1)
+            // A negative descriptor is passed over.
+            var waits = [work, readers ?? -1].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            _ = poll(&waits, 2, -1)
             Self.clear(work)
+            if waits[1].revents != 0 { return .letReadersIn }
         }
     }
 

@@ -7,6 +7,10 @@ final class Connection {
 
     enum Access {
         case readWrite, readOnly
+        /// Writes, and keeps everybody else out as long as it is open; `.locked` while somebody is there.
+        case alone
+        /// Reads what nobody else has open, by the word of the caller: neither lock nor index is written.
+        case readOnlyAlone
     }
 
     private static let indexIsAllocated: Void = waypost_sqlite_allocate_index()
@@ -15,19 +19,27 @@ final class Connection {
         _ = Self.indexIsAllocated
         self.path = path
         var handle: OpaquePointer?
-        let flags = access == .readWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
-        let code = sqlite3_open_v2(path, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
+        let writes = access == .readWrite || access == .alone
+        let flags = writes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
+        let code = sqlite3_open_v2(
+            path, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+            access == .readOnlyAlone ? "unix-none" : nil)
         guard code == SQLITE_OK, let handle else {
             let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
             sqlite3_close_v2(handle)
             throw OutboxError(code: code, path: path, message: message, sql: nil)
         }
-        guard access == .readOnly || sqlite3_db_readonly(handle, "main") == 0 else {
+        guard !writes || sqlite3_db_readonly(handle, "main") == 0 else {
             sqlite3_close_v2(handle)
             throw OutboxError(.readOnly, path: path, message: "may only be read")
         }
         self.handle = handle
         _ = waypost_sqlite_keep_wal(handle)
+        if access == .alone || access == .readOnlyAlone {
+            try execute("PRAGMA locking_mode = EXCLUSIVE")
+            // Takes the lock of a file that has a log.
+            if access == .alone { _ = try integer("PRAGMA user_version") }
+        }
         // Writers are kept apart by the lock file; only the recovery of the log by a reader can be in the way.
         sqlite3_busy_timeout(handle, 2000)
     }

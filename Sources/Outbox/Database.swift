@@ -18,9 +18,11 @@ final class Database {
     private let pageSize: Int64
 
     /// Makes the file when there is none and brings it to the newest schema.
-    convenience init(path: String, migrations: [String]) throws(OutboxError) {
+    convenience init(
+        path: String, migrations: [String], access: Connection.Access = .readWrite
+    ) throws(OutboxError) {
         try Self.create(path)
-        let connection = try Connection(path: path, access: .readWrite)
+        let connection = try Connection(path: path, access: access)
         try Schema.migrate(connection, steps: migrations)
         try self.init(connection)
     }

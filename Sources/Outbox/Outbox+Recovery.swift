@@ -34,7 +34,7 @@ struct OpenedQueue {
     ///   - newUUID: of a queue that is new.
     static func open(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], migrations: [String],
-        lastSeq: Int64 = 0, damage: OutboxError? = nil
+        lastSeq: Int64 = 0, damage: OutboxError? = nil, access: Connection.Access = .readWrite
     ) throws(OutboxError) -> OpenedQueue {
         let files = QueueFiles(path: settings.path)
         try files.finishSettingAside()
@@ -42,14 +42,15 @@ struct OpenedQueue {
         if found == nil {
             do throws(OutboxError) {
                 return try good(
-                    settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations, lastSeq: lastSeq)
+                    settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations, lastSeq: lastSeq,
+                    access: access)
             } catch {
                 guard error.isDamage else { throw error }
                 found = error
             }
         }
         let copy = try files.setAside()
-        let database = try Database(path: settings.path, migrations: migrations)
+        let database = try Database(path: settings.path, migrations: migrations, access: access)
         let plan = try takeOver(copy, of: files, by: database, lastSeq: lastSeq)
         let opened = try database.load(endpoints: endpoints, newUUID: newUUID)
         files.prune(maxBytes: settings.maxBytes, keeping: Set(plan.parts.map(\.copy)))
@@ -92,9 +93,9 @@ struct OpenedQueue {
 
     private static func good(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], migrations: [String],
-        lastSeq: Int64
+        lastSeq: Int64, access: Connection.Access
     ) throws(OutboxError) -> OpenedQueue {
-        let database = try Database(path: settings.path, migrations: migrations)
+        let database = try Database(path: settings.path, migrations: migrations, access: access)
         // The power may have gone between the copy and the queue that replaces it.
         let files = QueueFiles(path: settings.path)
         var orphan = try database.blob(.uuid) == nil ? files.copies().last : nil

@@ -26,6 +26,8 @@ public final class Outbox {
     /// nil after a failure, until the next commit opens the file again.
     var database: Database?
     private var lock: OutboxLock?
+    /// nil: everybody may read at any time.
+    private let readers: ReaderWatch?
     private let migrations: [String]
     /// What is known to be wrong with the file, until another has taken its place.
     private var damage: OutboxError?
@@ -51,19 +53,22 @@ public final class Outbox {
     ///   - bootID: of the running system; nil when it has none.
     ///   - newUUID: 16 random bytes, used when the queue is new.
     ///   - waitsForDisk: goes on without a file where the disk refuses, with `openProblem`.
+    ///   - isAlone: keeps readers out until they come, which saves flash. For an outbox that an `OutboxWriter` takes over,
+    ///     who lets them in.
     public convenience init(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], bootID: String?, newUUID: [UInt8],
-        waitsForDisk: Bool = false
+        waitsForDisk: Bool = false, isAlone: Bool = false
     ) throws(OutboxError) {
         try self.init(
             settings, endpoints: endpoints, bootID: bootID, newUUID: newUUID, migrations: Schema.migrations,
-            waitsForDisk: waitsForDisk)
+            waitsForDisk: waitsForDisk, isAlone: isAlone)
     }
 
     init(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], bootID: String?, newUUID: [UInt8],
-        migrations: [String], waitsForDisk: Bool = false
+        migrations: [String], waitsForDisk: Bool = false, isAlone: Bool = false
     ) throws(OutboxError) {
+        readers = isAlone ? ReaderWatch() : nil
         self.settings = settings
         self.endpoints = endpoints
         self.bootID = bootID
@@ -71,7 +76,7 @@ public final class Outbox {
         uuid = newUUID
         do throws(OutboxError) {
             lock = try OutboxLock(path: settings.path)
-            take(try OpenedQueue.open(settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations))
+            take(try open(newUUID: newUUID))
         } catch {
             guard waitsForDisk, error.isOfDisk else { throw error }
             openProblem = error
@@ -153,6 +158,7 @@ public final class Outbox {
 
     private func store(_ commit: Commit) throws(OutboxError) -> CommitReply {
         let database = try opened()
+        let found = wasOpenedLate ? trackerState : nil
         let bringsRows = !commit.rows.isEmpty
         var commit = commit
         commit.rows = notYetStored(commit.rows)
@@ -169,7 +175,9 @@ public final class Outbox {
             do throws(OutboxError) { try salvageStep(database) } catch { failed(error, rows: []) }
         }
         defer { wasOpenedLate = false }
-        return complete(reply)
+        reply = complete(reply)
+        reply.foundState = found
+        return reply
     }
 
     private func perform(_ commit: Commit, in database: Database) throws(OutboxError) -> CommitReply {
@@ -226,19 +234,22 @@ public final class Outbox {
 
     /// A failed medium is never trusted again: the file is opened anew, and what it really holds is read from it.
     private func opened() throws(OutboxError) -> Database {
+        if readers?.mayCloseAgain == true {
+            readers?.closesAgain()
+            database = nil
+        }
         if let database { return database }
         guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
         if lock == nil { lock = try OutboxLock(path: settings.path) }
         if openProblem != nil {
-            let queue = try OpenedQueue.open(settings, endpoints: endpoints, newUUID: uuid, migrations: migrations)
+            let queue = try open(newUUID: uuid)
             take(queue)
             openProblem = nil
             wasOpenedLate = true
             return queue.database
         }
-        let given = ledger.lastSeq
-        let queue = try OpenedQueue.open(
-            settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, lastSeq: given, damage: damage)
+        let given = ledger
+        let queue = try open(newUUID: uuid, lastSeq: given.lastSeq, damage: damage)
         let opened = queue.opened
         damage = nil
         // Rows of a commit whose fate is unknown are in the damaged file at most, and are not brought back from there.
@@ -246,11 +257,51 @@ public final class Outbox {
         adopt(queue)
         ledger = opened.ledger
         // Should the file have gone meanwhile, a number given twice would make a server take new rows for old ones.
-        ledger.lastSeq = max(ledger.lastSeq, given)
+        ledger.lastSeq = max(ledger.lastSeq, given.lastSeq)
+        for index in ledger.endpoints.indices {
+            guard let known = given.index(of: ledger.endpoints[index].settings.name) else { continue }
+            ledger.endpoints[index].settledUnsent = given.endpoints[known].settledUnsent
+        }
         trackerState = opened.trackerState
         sourceState = opened.sourceState
         database = queue.database
         return queue.database
+    }
+
+    private func open(
+        newUUID: [UInt8], lastSeq: Int64 = 0, damage: OutboxError? = nil
+    ) throws(OutboxError) -> OpenedQueue {
+        var access = readers?.access ?? .readWrite
+        let queue: OpenedQueue
+        do throws(OutboxError) {
+            queue = try OpenedQueue.open(
+                settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations, lastSeq: lastSeq,
+                damage: damage, access: access)
+        } catch  where error.cause == .locked(pid: nil) && access == .alone {
+            access = .readWrite
+            queue = try OpenedQueue.open(
+                settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations, lastSeq: lastSeq,
+                damage: damage, access: access)
+        }
+        readers?.opened(settings.path, as: access)
+        return queue
+    }
+
+    /// Readable when somebody wants to look at the queue, who is kept out until `letReadersIn`; nil = everybody may.
+    var readerDescriptor: Int32? { readers?.descriptor }
+
+    /// Gives the file up until the next commit, and has it together with others from then on, as long as they come.
+    func letReadersIn() {
+        readers?.readerCame()
+        database = nil
+    }
+
+    /// Rows that wait, for a caller whose commits fail.
+    func stored(_ query: StoredQuery) throws(OutboxError) -> StoredRows? {
+        if let database { return try database.stored(query) }
+        // Nobody writes: the lock says so.
+        let connection = try Connection(path: settings.path, access: lock == nil ? .readOnly : .readOnlyAlone)
+        return try Database(reading: connection).stored(query)
     }
 
     func failed(_ error: OutboxError, rows: [NewRow]) {
@@ -288,6 +339,6 @@ public final class Outbox {
 extension Commit {
     var isEmpty: Bool {
         rows.isEmpty && trackerState == nil && sourceState == nil && settlements.isEmpty && states.isEmpty
-            && orders.isEmpty && forms.isEmpty
+            && orders.isEmpty && forms.isEmpty && had.isEmpty
     }
 }

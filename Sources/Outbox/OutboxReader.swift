@@ -1,3 +1,4 @@
+import CSQLite
 import Delivery
 
 /// A look at a queue that changes nothing, beside a running daemon or without one.
@@ -11,15 +12,34 @@ public final class OutboxReader {
     /// nil: the file was made, but the first transaction never ended. That is an empty queue.
     private let database: Database?
 
+    /// A daemon that has the queue to itself is asked to let others in, simply by opening the file.
     public init(path: String) throws(OutboxError) {
+        var attempts = 5
+        while true {
+            do throws(OutboxError) {
+                (database, uuid) = try Self.open(path)
+                return
+            } catch {
+                attempts -= 1
+                guard error.cause == .locked(pid: nil), attempts > 0 else { throw error }
+            }
+        }
+    }
+
+    private static func open(_ path: String) throws(OutboxError) -> (Database?, [UInt8]) {
         let connection = try Connection(path: path, access: .readOnly)
-        if try Schema.isBlank(connection) {
-            database = nil
-            uuid = []
-        } else {
-            let database = try Database(reading: connection)
-            self.database = database
-            uuid = try database.blob(.uuid) ?? []
+        if try isBlank(connection) { return (nil, []) }
+        let database = try Database(reading: connection)
+        return (database, try database.blob(.uuid) ?? [])
+    }
+
+    /// A rollback journal is left only by a power cut or kill while a new file was being given its log; from then on there
+    /// is none. Who may not write cannot take it back, and need not.
+    private static func isBlank(_ connection: Connection) throws(OutboxError) -> Bool {
+        do throws(OutboxError) {
+            return try Schema.isBlank(connection)
+        } catch  where error.code == SQLITE_READONLY | (3 << 8) {
+            return true
         }
     }
 

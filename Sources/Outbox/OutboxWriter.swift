@@ -8,7 +8,12 @@ public final class OutboxWriter {
 
     private let mailbox: CommitMailbox
     private var thread: pthread_t?
-    private var completions: [Completion] = []
+    private enum Waiting {
+        case commit(Completion)
+        case read((StoredRows?) -> Void)
+    }
+
+    private var completions: [Waiting] = []
     private let path: String
     private static let patience = Duration.seconds(10)
 
@@ -46,21 +51,37 @@ public final class OutboxWriter {
         }
     }
 
-    /// Commits that have not been answered yet.
+    /// Jobs that have not been answered yet.
     public var pending: Int { completions.count }
 
     /// Hands a commit to the writer. The completion is called from `drain()`, in order of submission.
     public func submit(_ commit: Commit, completion: @escaping Completion) {
-        completions.append(completion)
+        completions.append(.commit(completion))
         guard thread != nil else {
-            return mailbox.reply(.failure(OutboxError(.cannotOpen, path: path, message: "closed")))
+            return mailbox.reply(.committed(.failure(OutboxError(.cannotOpen, path: path, message: "closed"))))
         }
-        mailbox.submit(commit)
+        mailbox.submit(.commit(commit))
     }
 
-    /// Calls the completions of the commits that are done.
+    /// Looks at rows without writing anything, for a disk that refuses writes may still be read.
+    ///
+    /// - Parameter completion: called from `drain()`; with nil when nothing can be told.
+    public func read(_ query: StoredQuery, completion: @escaping (StoredRows?) -> Void) {
+        completions.append(.read(completion))
+        guard thread != nil else { return mailbox.reply(.read(nil)) }
+        mailbox.submit(.read(query))
+    }
+
+    /// Calls the completions of what is done.
     public func drain() {
-        for reply in mailbox.takeReplies() where !completions.isEmpty { completions.removeFirst()(reply) }
+        for reply in mailbox.takeReplies() where !completions.isEmpty {
+            switch (completions.removeFirst(), reply) {
+            case (.commit(let completion), .committed(let result)): completion(result)
+            case (.read(let completion), .read(let rows)): completion(rows)
+            // Replies come in the order of the jobs.
+            case (.commit, .read), (.read, .committed): continue
+            }
+        }
     }
 
     /// Carries out what was submitted, calls the completions, closes the outbox and ends the thread.
@@ -107,11 +128,17 @@ private func writeCommits(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableR
     var signals = sigset_t()
     sigfillset(&signals)
     pthread_sigmask(SIG_BLOCK, &signals, nil)
-    while let commit = work.mailbox.nextCommit() {
-        do throws(OutboxError) {
-            work.mailbox.reply(.success(try work.outbox.commit(commit)))
-        } catch {
-            work.mailbox.reply(.failure(error))
+    while let job = work.mailbox.nextJob(or: work.outbox.readerDescriptor) {
+        switch job {
+        case .letReadersIn: work.outbox.letReadersIn()
+        case .commit(let commit):
+            do throws(OutboxError) {
+                work.mailbox.reply(.committed(.success(try work.outbox.commit(commit))))
+            } catch {
+                work.mailbox.reply(.committed(.failure(error)))
+            }
+        case .read(let query):
+            work.mailbox.reply(.read((try? work.outbox.stored(query)).flatMap(\.self)))
         }
     }
     work.outbox.close()

@@ -59,6 +59,19 @@ struct SequenceRanges: Hashable {
         ranges.append(range)
     }
 
+    /// - Parameter more: in any order.
+    mutating func formUnion(_ more: [ClosedRange<Int64>]) {
+        var merged: [ClosedRange<Int64>] = []
+        for range in (ranges + more).sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = merged.last, range.lowerBound <= last.upperBound || range.lowerBound - 1 == last.upperBound {
+                merged[merged.count - 1] = last.lowerBound...max(last.upperBound, range.upperBound)
+            } else {
+                merged.append(range)
+            }
+        }
+        ranges = merged
+    }
+
     func contains(_ seq: Int64) -> Bool { range(of: seq) != nil }
 
     func range(of seq: Int64) -> ClosedRange<Int64>? {

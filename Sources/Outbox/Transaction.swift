@@ -45,6 +45,7 @@ struct Transaction {
         if let state = commit.trackerState { try database.store(.tracker, state) }
         if let position = commit.sourceState { try database.store(.file, position) }
         for settlement in commit.settlements { try settle(settlement) }
+        for rows in commit.had { try note(rows) }
         for change in commit.states { try apply(change) }
         let orders = try carryOut(commit.orders)
         try settleTaken()

@@ -3,7 +3,7 @@ import ArgumentParser
 
 struct Check: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Judge a configuration.",
+        commandName: "check", abstract: "Judge a configuration.",
         discussion: """
             Every problem is told at once, as file:line:column: key: what was found and what was expected. \
             Exit status 0 when it can be used, 78 when not.
@@ -18,6 +18,7 @@ struct Check: ParsableCommand {
     func run() throws {
         let loaded = try ConfigurationFile.load(file)
         for warning in loaded.warnings { printError("warning: \(warning)") }
+        for rival in loaded.config.source.rivals { printError("warning: source: \(rival)") }
         if prints {
             print(loaded.effective)
         } else {

@@ -3,7 +3,7 @@ import ArgumentParser
 
 struct Decode: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Turn an NMEA log into fixes.",
+        commandName: "decode", abstract: "Turn an NMEA log into fixes.",
         discussion: """
             One line for each measurement of the receiver; measurements without a fix have no position. \
             Bad sentences are counted, never fatal.

@@ -3,7 +3,7 @@ import ArgumentParser
 
 struct Endpoint: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show the endpoints, and set one going again.",
+        commandName: "endpoint", abstract: "Show the endpoints, and set one going again.",
         discussion: """
             A paused or stopped endpoint goes on after 'resume'. One whose address, device or asset changed while rows \
             waited (rebind), or whose asset another device took (taken), goes on after 'bind', which keeps the waiting \
@@ -13,7 +13,7 @@ struct Endpoint: ParsableCommand {
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "State of each endpoint, and what to do about it.",
+            commandName: "list", abstract: "State of each endpoint, and what to do about it.",
             discussion:
                 "Exit status: 0 all is well, 1 an endpoint needs a look. Without a daemon it tells what the queue knows."
         )
@@ -40,7 +40,7 @@ struct Endpoint: ParsableCommand {
 
     struct Bind: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Take the present address, device and asset for the rows that wait.",
+            commandName: "bind", abstract: "Take the present address, device and asset for the rows that wait.",
             discussion: """
                 Rows of another device or asset are taken with --force only: on_collision says whether they are sent \
                 under the new name (keep), put into quarantine, or deleted (clear).
@@ -64,7 +64,7 @@ struct Endpoint: ParsableCommand {
 
     struct Resume: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "End a pause or a stop: try again now.")
+            commandName: "resume", abstract: "End a pause or a stop: try again now.")
 
         @Argument(help: "The endpoint.")
         var name: String
@@ -81,7 +81,8 @@ struct Endpoint: ParsableCommand {
 
     struct Drop: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Give up the rows that wait for the old binding, and go on with the new one.")
+            commandName: "drop", abstract: "Give up the rows that wait for the old binding, and go on with the new one."
+        )
 
         @Argument(help: "The endpoint.")
         var name: String

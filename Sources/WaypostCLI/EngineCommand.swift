@@ -3,7 +3,7 @@ import ArgumentParser
 
 struct Engine: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Set or clear the constant location engine of the running daemon.",
+        commandName: "engine", abstract: "Set or clear the constant location engine of the running daemon.",
         discussion: """
             With a constant engine the receiver is asked for one resolution, whatever is kept of it. It ends with clear, \
             and with the daemon; [resolution] constant_engine of the configuration is for every start.
@@ -12,7 +12,7 @@ struct Engine: ParsableCommand {
 
     struct Set: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Ask the receiver for this resolution from now on.")
+            commandName: "set", abstract: "Ask the receiver for this resolution from now on.")
 
         @OptionGroup var resolution: ResolutionOptions
         @OptionGroup var daemon: DaemonOptions
@@ -28,7 +28,7 @@ struct Engine: ParsableCommand {
 
     struct Clear: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Ask the receiver for the finest of what is published again.")
+            commandName: "clear", abstract: "Ask the receiver for the finest of what is published again.")
 
         @OptionGroup var daemon: DaemonOptions
 

@@ -3,7 +3,7 @@ import ArgumentParser
 
 struct Flush: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Write to disk and send now, without waiting for a window.",
+        commandName: "flush", abstract: "Write to disk and send now, without waiting for a window.",
         discussion: """
             Waits until each endpoint has taken what waited, or has failed to, 30 s at most. A server's Retry-After and a \
             metered link that is to be spared are respected. Exit status: 0 all was taken, 1 something could not be sent, 2 no \

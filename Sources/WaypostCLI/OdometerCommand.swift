@@ -3,11 +3,11 @@ import ArgumentParser
 
 struct Odometer: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Set the odometer of the running daemon.", subcommands: [Set.self])
+        commandName: "odometer", abstract: "Set the odometer of the running daemon.", subcommands: [Set.self])
 
     struct Set: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Set the odometer, for example to that of the vehicle.",
+            commandName: "set", abstract: "Set the odometer, for example to that of the vehicle.",
             discussion: "A trip that is under way keeps its length. waypost status shows the odometer.")
 
         @Argument(help: "Metres, 0 or more.")

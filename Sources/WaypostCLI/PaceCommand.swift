@@ -3,7 +3,7 @@ import ArgumentParser
 
 struct Pace: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Force the motion state of the running daemon.",
+        commandName: "pace", abstract: "Force the motion state of the running daemon.",
         discussion: """
             moving begins a trip at once, stationary ends one; from there on the receiver's evidence decides again, so \
             that a vehicle that still rolls departs anew. auto takes back a state that waits for the first fix.

@@ -4,7 +4,7 @@ import Glibc
 
 struct Profile: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show how locations are put into requests.",
+        commandName: "profile", abstract: "Show how locations are put into requests.",
         discussion: """
             A profile is a template: what a receiver of locations wants to get, and what its answers mean. Those of \
             waypost need no configuration; with one, its own profiles and what its endpoints fill in are shown.
@@ -44,7 +44,7 @@ struct Profile: ParsableCommand {
     }
 
     struct List: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Name the profiles, one a line.")
+        static let configuration = CommandConfiguration(commandName: "list", abstract: "Name the profiles, one a line.")
 
         @OptionGroup var options: Options
 
@@ -56,7 +56,7 @@ struct Profile: ParsableCommand {
 
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Print a profile with all that it extends, as TOML.")
+            commandName: "show", abstract: "Print a profile with all that it extends, as TOML.")
 
         @OptionGroup var options: Options
 
@@ -76,7 +76,7 @@ struct Profile: ParsableCommand {
 
     struct Render: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Print the exact request, secrets masked.",
+            commandName: "render", abstract: "Print the exact request, secrets masked.",
             discussion: """
                 Method and URL, the headers in order, an empty line, the body. A body that goes out compressed is shown \
                 as it is before. A line ### stands between two requests, and # begins a remark.

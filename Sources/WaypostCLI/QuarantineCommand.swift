@@ -4,6 +4,7 @@ import Glibc
 
 struct Quarantine: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "quarantine",
         abstract: "Rows that a receiver refused: look at them, send them again, delete them.",
         discussion: """
             A row that a receiver will not take is set aside here with its reason, so that it stops no other.
@@ -62,7 +63,7 @@ struct Quarantine: ParsableCommand {
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Each row with its id, endpoint and reason, oldest first.",
+            commandName: "list", abstract: "Each row with its id, endpoint and reason, oldest first.",
             discussion: "Reads the queue beside a running daemon, or without one.")
 
         @OptionGroup var source: Source
@@ -75,6 +76,7 @@ struct Quarantine: ParsableCommand {
 
     struct Retry: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "retry",
             abstract: "Send rows again, behind what waits, to the endpoint that refused them alone.")
 
         @OptionGroup var rows: Rows
@@ -89,7 +91,7 @@ struct Quarantine: ParsableCommand {
 
     struct Export: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Write rows whole, as JSON Lines.",
+            commandName: "export", abstract: "Write rows whole, as JSON Lines.",
             discussion: "A file is made with mode 0600, since it holds positions; one that exists is not overwritten.")
 
         @Argument(help: "Where to; standard output unless named.", completion: .file())
@@ -129,7 +131,7 @@ struct Quarantine: ParsableCommand {
 
     struct Drop: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Delete rows for good; for root and the user of the daemon.")
+            commandName: "drop", abstract: "Delete rows for good; for root and the user of the daemon.")
 
         @OptionGroup var rows: Rows
         @OptionGroup var daemon: DaemonOptions

@@ -3,7 +3,7 @@ import ArgumentParser
 
 struct Queue: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show what waits to be uploaded.",
+        commandName: "queue", abstract: "Show what waits to be uploaded.",
         discussion: """
             Reads the queue beside a running daemon, or without one. Only forget changes anything.
 
@@ -46,7 +46,7 @@ struct Queue: ParsableCommand {
 
     struct Verify: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Check every page and every count of the queue.",
+            commandName: "verify", abstract: "Check every page and every count of the queue.",
             discussion: "Exit status 0: the queue is sound. 1: it is not, and the lines say why.")
 
         @OptionGroup var options: Options
@@ -68,7 +68,7 @@ struct Queue: ParsableCommand {
 
     struct Forget: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Give up what waits for an endpoint that is no longer configured.",
+            commandName: "forget", abstract: "Give up what waits for an endpoint that is no longer configured.",
             discussion: "Rows that another endpoint needs stay. Without a daemon the queue is changed itself.")
 
         @Argument(help: "Its name.")
@@ -85,7 +85,8 @@ struct Queue: ParsableCommand {
     }
 
     struct List: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "List rows as JSON Lines, oldest first.")
+        static let configuration = CommandConfiguration(
+            commandName: "list", abstract: "List rows as JSON Lines, oldest first.")
 
         @OptionGroup var options: Options
 

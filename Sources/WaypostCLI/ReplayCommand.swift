@@ -3,7 +3,7 @@ import ArgumentParser
 
 struct Replay: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Run recorded logs through tracking, as the daemon would, in an instant.",
+        commandName: "replay", abstract: "Run recorded logs through tracking, as the daemon would, in an instant.",
         discussion: """
             Nothing is stored and nothing is sent. The text tells trips, stops and gaps with times and reasons, \
             and what became of the fixes; jsonl gives each decision as an object. With --config the settings of \

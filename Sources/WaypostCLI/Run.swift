@@ -4,7 +4,7 @@ import Glibc
 
 struct Run: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Be the daemon: read the receiver, track, queue, upload.",
+        commandName: "run", abstract: "Be the daemon: read the receiver, track, queue, upload.",
         discussion: """
             Runs in the foreground and logs to the journal, or to standard error. SIGTERM ends it within seconds: \
             what was recorded is on disk by then. With a file as the source it ends by itself when the file is read \

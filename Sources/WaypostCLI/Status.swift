@@ -3,7 +3,7 @@ import FoundationEssentials
 
 struct Status: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Ask the running daemon how it is.",
+        commandName: "status", abstract: "Ask the running daemon how it is.",
         discussion: "Exit status: 0 all is well, 1 something needs a look, 2 no daemon answers.")
 
     @OptionGroup var daemon: DaemonOptions
@@ -69,6 +69,23 @@ private struct StatusSummary: Decodable {
         var reason: String?
         var sentences: Int
         var fixes: Int
+        var gpsd: GPSD?
+    }
+    struct GPSD: Decodable {
+        struct Device: Decodable {
+            var path: String
+            var driver: String?
+        }
+        var release: String
+        var device: String?
+        var devices: [Device]
+
+        /// `gpsd 3.22 with /dev/ttyACM0 (u-blox)`, the one in use if there is one.
+        var text: String {
+            let shown = devices.filter { device == nil || $0.path == device }
+            let names = shown.map { "\($0.path)\($0.driver.map { " (\($0))" } ?? "")" }
+            return "gpsd \(release) \(names.isEmpty ? "without a device" : "with \(names.joined(separator: ", "))")"
+        }
     }
     struct Power: Decodable {
         var battery: Int?
@@ -108,6 +125,7 @@ private struct StatusSummary: Decodable {
         lines.append(
             "receiver   \(source.name): \(source.state)\(source.reason.map { " (\($0))" } ?? ""), "
                 + "\(source.sentences) sentences, \(source.fixes) fixes")
+        if let gpsd = source.gpsd { lines.append("           \(gpsd.text)") }
         lines.append(
             "motion     \(motion.state)\(motion.since.map { " since \($0)" } ?? "")"
                 + (motion.lastFix.map { ", last fix \($0)" } ?? ", no fix yet"))

@@ -3,7 +3,7 @@ import ArgumentParser
 
 struct Subscriber: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Tell the running daemon that somebody watches a trackable.",
+        commandName: "subscriber", abstract: "Tell the running daemon that somebody watches a trackable.",
         discussion: """
             A subscriber may ask for a resolution; the finest of what all ask for is published. Its presence alone counts \
             where the constraints of the trackable tell with_subscriber from without. Subscribers are forgotten when the \
@@ -21,7 +21,7 @@ struct Subscriber: ParsableCommand {
 
     struct Add: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Somebody watches, or asks for another resolution.")
+            commandName: "add", abstract: "Somebody watches, or asks for another resolution.")
 
         @OptionGroup var target: Target
         @OptionGroup var resolution: ResolutionOptions
@@ -38,7 +38,8 @@ struct Subscriber: ParsableCommand {
     }
 
     struct Remove: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Nobody of this name watches any more.")
+        static let configuration = CommandConfiguration(
+            commandName: "remove", abstract: "Nobody of this name watches any more.")
 
         @OptionGroup var target: Target
         @OptionGroup var daemon: DaemonOptions

@@ -1,4 +1,5 @@
 import Delivery
+import Positioning
 import TestSupport
 import Testing
 
@@ -28,6 +29,15 @@ import Testing
     @Test func refusesBytesThatAreNoText() {
         #expect(JSONReader.read([0x22, 0xFF, 0x22]) == nil)
         #expect(JSONReader.read([0x22, 0xC0, 0x80, 0x22]) == nil)
+    }
+
+    @Test func leavesOutWhatIsNotNeeded() {
+        func kept(_ text: String) -> String? {
+            JSONReader.read(Array(text.utf8), omitting: "s").map { String(decoding: $0.bytes, as: UTF8.self) }
+        }
+        #expect(kept(#"{"s":[{"a":"]}\"["},[]],"b":1}"#) == #"{"s":null,"b":1}"#)
+        #expect(kept(#"{"s":7,"b":{"s":{}}}"#) == #"{"s":7,"b":{"s":null}}"#)
+        for text in [#"{"s":["#, #"{"s":["]"#, #"{"s":["a\"#, #"{"s":{}"#] { #expect(kept(text) == nil) }
     }
 
     @Test func hasBounds() {

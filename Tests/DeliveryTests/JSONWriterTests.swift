@@ -1,4 +1,5 @@
 import Delivery
+import Positioning
 import TestSupport
 import Testing
 

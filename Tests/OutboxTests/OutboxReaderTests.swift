@@ -1,7 +1,8 @@
 import Delivery
 import Glibc
-import Outbox
 import Testing
+
+@testable import Outbox
 
 @Suite struct OutboxReaderTests {
     private let scratch: Scratch
@@ -31,6 +32,19 @@ import Testing
             #expect(try reader.depths().map(\.waiting) == [7, 7])
         }
         #expect(outbox.settings.path == scratch.path)
+    }
+
+    @Test func takesAFileThatWasCutOffWhileItWasGivenItsLogForAnEmptyQueue() throws {
+        // As a kill between the writing of the header and the end of that transaction leaves it.
+        let young = scratch.path + "-young"
+        close(creat(young, 0o600))
+        let connection = try Connection(path: young, access: .readWrite)
+        try connection.execute("PRAGMA page_size = 512; PRAGMA cache_size = 1; CREATE TABLE t (x); BEGIN IMMEDIATE")
+        for _ in 0..<200 { try connection.execute("INSERT INTO t VALUES (randomblob(400))") }
+        for suffix in ["", "-journal"] { Scratch.write(Scratch.read(young + suffix), to: scratch.path + suffix) }
+        try connection.execute("ROLLBACK")
+        #expect(try OutboxReader(path: scratch.path).rowCount() == 0)
+        try #require(access(scratch.path + "-journal", F_OK) == 0)
     }
 
     @Test func takesAFileThatWasCutOffWhileItWasMadeForAnEmptyQueue() throws {

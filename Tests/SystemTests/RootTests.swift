@@ -58,7 +58,29 @@ import Testing
         #expect(received.map(\.timeMs) == expected.map(\.timeMs))
     }
 
-    /// The index of the log is mapped: a page of it that found no blocks would end the process with SIGBUS.
+    @Test func theOdometerOutlivesAStartWithoutADisk() throws {
+        let rig = try Rig()
+        let disk = try SmallDisk(rig)
+        try configure(rig, on: disk)
+        try rig.reconfigure("playback = 300.0", to: "playback = 20.0")
+        let first = try rig.startDaemon()
+        try first.waitFor("stationary since")
+        let set = try rig.waypost(["odometer", "set", "5000000", "--socket", rig.path("control.sock")])
+        #expect(try set.exitStatus(within: 60) == 0)
+        first.kill(SIGTERM)
+        #expect(try first.exitStatus(within: 60) == 0)
+        try disk.run("mount -o remount,ro \(disk.path)")
+        let second = try rig.startDaemon()
+        try second.waitFor("check owner and mode")
+        try rig.waitFor("motion", "odometer") { (1..<5_000_000).contains($0 as? Double ?? 0) }
+        try disk.run("mount -o remount,rw \(disk.path)")
+        try rig.waitFor("motion", "odometer", within: 60) { $0 as? Double ?? 0 > 5_000_000 }
+        second.kill(SIGTERM)
+        #expect(try second.exitStatus(within: 60) == 0)
+    }
+
+    /// The index of the log is mapped by those who look at a queue: a page of it that found no blocks would end them, and
+    /// the daemon that lets them in, with SIGBUS.
     @Test func aDiskOfSmallBlocksThatIsFullEndsNothingBySignal() throws {
         let rig = try Rig()
         let image = rig.path("image")
@@ -71,9 +93,15 @@ import Testing
         _ = try daemon.exitStatus(within: 20)
         // Room for one block of each page, and not for all four.
         let fill = "for size in 64k 1k; do dd if=/dev/zero bs=$size >> filler 2>/dev/null; done"
-        try disk.run("cd \(disk.path); rm outbox.db-shm; \(fill); truncate -s -12K filler; sync -f filler")
+        try disk.run("cd \(disk.path); rm -f outbox.db-shm; \(fill); truncate -s -12K filler; sync -f filler")
         let later = try rig.startDaemon()
-        try later.waitFor("input/output error")
+        try rig.waitFor("queue", "commit_failed") { $0 as? Int ?? 0 > 0 }
+        for _ in 0..<3 {
+            let look = try rig.waypost(["queue", "--path", disk.path + "/outbox.db"])
+            #expect(try (0...78).contains(look.exitStatus(within: 60)))
+            // With the index that the look has left, as far as there was room.
+            try rig.waitFor("motion", "kept") { $0 as? Int ?? 0 > 0 }
+        }
         try disk.run("rm \(disk.path)/filler")
         try later.waitFor("written to disk again", within: 40)
         #expect(later.isRunning)

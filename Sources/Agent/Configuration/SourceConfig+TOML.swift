@@ -4,7 +4,7 @@ import Positioning
 import Sensors
 
 extension SourceConfig {
-    fileprivate enum Kind: String, CaseIterable { case serial, file, tcp, udp }
+    fileprivate enum Kind: String, CaseIterable { case serial, gpsd, file, tcp, udp }
 
     /// nil when the table does not say where the fixes come from.
     init?(reading table: TableReader) {
@@ -14,15 +14,20 @@ extension SourceConfig {
         let kind = table.require("kind", as: .sourceKind)
         let keys = Keys(table, kind)
         var decoder = NMEADecoder.Settings(live: kind != .file)
-        decoder.read(table, buildDate: table.environment.buildDate)
+        decoder.read(table, buildDate: table.environment.buildDate, readsSentences: kind != .gpsd)
         guard let kind else { return nil }
         keys.check(table, kind)
 
         switch kind {
         case .serial:
-            guard let path = keys.path else { return nil }
+            guard let device = keys.device else { return nil }
             self = .serial(
-                SerialSettings(path: path, speed: keys.speed, staleness: keys.staleness, decoder: decoder))
+                SerialSettings(device: device, speed: keys.speed, staleness: keys.staleness, decoder: decoder))
+        case .gpsd:
+            self = .gpsd(
+                GPSDSettings(
+                    host: keys.daemonHost, port: keys.daemonPort, device: keys.gpsdDevice, staleness: keys.staleness,
+                    decoder: decoder))
         case .file:
             guard let path = keys.path else { return nil }
             self = .file(
@@ -44,20 +49,27 @@ extension SourceConfig {
     /// The keys of all kinds.
     private struct Keys {
         var path: String?
+        var usb: USBIdentity?
+        var serialNumber: String?
         var speed = SerialSettings.Speed.auto
         var host: String?
         var port: UInt16?
+        var daemonHost = "localhost"
+        var daemonPort: UInt16 = 2947
+        var gpsdDevice: String?
         var from: String?
         var playback = FileSettings.Playback.maximum
         var follow = false
         var staleness = Duration.seconds(5)
 
         private static let homes: [(key: String, kinds: [Kind])] = [
-            ("path", [.serial, .file]), ("baud", [.serial]), ("host", [.tcp, .udp]), ("port", [.tcp, .udp]),
+            ("path", [.serial, .file]), ("usb_id", [.serial]), ("serial_number", [.serial]), ("baud", [.serial]),
+            ("host", [.gpsd, .tcp, .udp]), ("port", [.gpsd, .tcp, .udp]), ("device", [.gpsd]),
             ("from", [.udp]), ("playback", [.file]), ("follow", [.file]),
+            ("talker", [.serial, .file, .tcp, .udp]), ("allow_missing_checksum", [.serial, .file, .tcp, .udp]),
         ]
         private static let needed: [(key: String, kinds: [Kind], what: String)] = [
-            ("path", [.serial, .file], "the path of the device or file"), ("host", [.tcp], "a host name or address"),
+            ("path", [.file], "the path of the file"), ("host", [.tcp], "a host name or address"),
             ("port", [.tcp, .udp], "a port from 1 to 65535"),
         ]
 
@@ -70,13 +82,28 @@ extension SourceConfig {
                 if Self.means(key, kind) { table.read(key, into: &value, as: form) } else { _ = table.take(key) }
             }
             read("path", into: &path, as: .sourcePath)
+            read("usb_id", into: &usb, as: .usbID)
+            read("serial_number", into: &serialNumber, as: .text("the serial number of a USB device"))
             read("baud", into: &speed, as: .baud)
-            read("host", into: &host, as: .text("a host name or address") { $0.contains("/") ? Mistake() : nil })
-            read("port", into: &port, as: .port)
+            if kind == .gpsd {
+                table.read("host", into: &daemonHost, as: .host)
+                table.read("port", into: &daemonPort, as: .port)
+            } else {
+                read("host", into: &host, as: .host)
+                read("port", into: &port, as: .port)
+            }
+            read("device", into: &gpsdDevice, as: .text("a device as gpsd calls it, such as \"/dev/ttyACM0\""))
             read("from", into: &from, as: .text("an address in digits"))
             read("playback", into: &playback, as: .playback)
             read("follow", into: &follow, as: .flag)
             table.read("stale_after", into: &staleness, as: .duration(.between(1, 3600)))
+        }
+
+        /// The name of a serial line; nil when there is none.
+        var device: SerialName? {
+            if let path { return .path(path) }
+            guard usb != nil || serialNumber != nil else { return nil }
+            return .usb(USBIdentity(vendor: usb?.vendor, product: usb?.product, serial: serialNumber))
         }
 
         private static func means(_ key: String, _ kind: Kind?) -> Bool {
@@ -90,8 +117,23 @@ extension SourceConfig {
                 let right = kinds.map { "kind = \($0.rawValue.asTOML)" }.joined(separator: " or ")
                 table.report(key, "found with kind = \(kind.rawValue.asTOML), expected only with \(right)")
             }
+            if kind == .serial { checkLine(table) }
             for (key, kinds, what) in Self.needed where !table.has(key) && kinds.contains(kind) {
                 table.report(key, "found nothing, expected \(what), which kind = \(kind.rawValue.asTOML) needs")
+            }
+        }
+
+        /// A path is a name by itself, and says more than what hangs on it.
+        private func checkLine(_ table: TableReader) {
+            let others = ["usb_id", "serial_number"].filter(table.has)
+            if !table.has("path"), others.isEmpty {
+                table.report(
+                    "path",
+                    "found nothing, expected the path of the device, or usb_id or serial_number, of which "
+                        + "kind = \(Kind.serial.rawValue.asTOML) needs one")
+            }
+            if table.has("path"), let other = others.first {
+                table.report(other, "found together with path, expected one of the two: each names the receiver")
             }
         }
     }
@@ -100,13 +142,18 @@ extension SourceConfig {
 extension NMEADecoder.Settings {
     private enum Repair: String, CaseIterable { case off, repair }
 
-    fileprivate mutating func read(_ table: TableReader, buildDate: CivilDate?) {
+    /// - Parameter readsSentences: false = somebody else does, and the keys about sentences mean nothing.
+    fileprivate mutating func read(_ table: TableReader, buildDate: CivilDate?, readsSentences: Bool) {
         // Old logs are legitimately old; an old date from a receiver that runs now is the rollover of its week number.
         var repair = live ? Repair.repair : .off
-        table.read("talker", into: &talker, as: .talker)
         table.read("rollover", into: &repair, as: .word(Repair.allCases.map { ($0.rawValue, $0) }))
         if repair == .repair, let buildDate { rollover = .repair(buildDate: buildDate) }
-        table.read("allow_missing_checksum", into: &allowMissingChecksum, as: .flag)
+        if readsSentences {
+            table.read("talker", into: &talker, as: .talker)
+            table.read("allow_missing_checksum", into: &allowMissingChecksum, as: .flag)
+        } else {
+            for key in ["talker", "allow_missing_checksum"] { _ = table.take(key) }
+        }
 
         let errors = table.table("range_error")
         let metres = ValueForm<Double>.distance(.between(0.001, 1000))
@@ -122,16 +169,7 @@ extension NMEADecoder.Settings {
 
 extension ValueForm where Value == SourceConfig.Kind {
     fileprivate static var sourceKind: ValueForm {
-        let words = word(SourceConfig.Kind.allCases.map { ($0.rawValue, $0) })
-        var form = words
-        form.read = { node, environment in
-            guard case .string("gpsd") = node.value else { return words.read(node, environment) }
-            return .mistake(
-                Mistake(
-                    found: "\"gpsd\", which this build does not have",
-                    expected: words.expected + "; kind = \"tcp\" reads raw NMEA from a port"))
-        }
-        return form
+        word(SourceConfig.Kind.allCases.map { ($0.rawValue, $0) })
     }
 }
 
@@ -140,10 +178,29 @@ extension ValueForm where Value == String {
         text("an absolute path, or \"-\" for standard input") { $0.hasPrefix("/") || $0 == "-" ? nil : Mistake() }
     }
 
+    fileprivate static var host: ValueForm {
+        text("a host name or address") { $0.contains { $0 == "/" || $0.isWhitespace } ? Mistake() : nil }
+    }
+
     fileprivate static var talker: ValueForm {
         text("a talker of two capital letters, such as \"GP\"") { text in
             text.utf8.count == 2 && text.utf8.allSatisfy { (65...90).contains($0) } ? nil : Mistake()
         }
+    }
+}
+
+extension ValueForm where Value == USBIdentity {
+    fileprivate static var usbID: ValueForm {
+        let expected = "vendor and product as lsusb shows them, such as \"1546:01a8\""
+        return ValueForm(
+            expected: expected,
+            read: { node, _ in
+                guard case .string(let text) = node.value, let identity = USBIdentity(id: text) else {
+                    return .mistake(Mistake())
+                }
+                return .value(identity)
+            },
+            render: { ($0.id ?? "").asTOML })
     }
 }
 

@@ -5,6 +5,7 @@ import Sensors
 /// Where the fixes come from.
 public enum SourceConfig: Sendable {
     case serial(SerialSettings)
+    case gpsd(GPSDSettings)
     case file(FileSettings)
     case tcp(TCPSettings)
     case udp(UDPSettings)

@@ -100,7 +100,8 @@ public final class Agent {
         do throws(OutboxError) {
             outbox = try Outbox(
                 config.outbox.settings, endpoints: config.endpoints.map(\.settings),
-                bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID, waitsForDisk: true)
+                bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID, waitsForDisk: true,
+                isAlone: true)
             inFlight = outbox.openProblem == nil ? try outbox.inFlight() : []
         } catch { throw StartupError(error) }
         let current = outbox.current
@@ -226,12 +227,20 @@ public final class Agent {
                     delivery.rebound(depth)
                 }
             }
+            // What was driven before this start counts as well.
+            if let found = reply.foundState.flatMap(StoredState.init(bytes:)), found.odometer > 0 {
+                let metres = found.odometer + pipeline.tracker.snapshot.odometer
+                pipeline.handle(.odometerSet(metres: metres), at: now, stored: true)
+            }
             pipeline.recorderAdvanced(at: now)
             progress(at: now)
         }
         recorder.refused = { [unowned self] forms, now in
             for delivery in deliveries { delivery.refused(forms, at: now) }
             statusChanged()
+        }
+        recorder.storedRowsRead = { [unowned self] name, now in
+            deliveries.first { $0.settings.name == name }?.storedRowsRead(at: now)
         }
         for delivery in deliveries {
             delivery.changed = { [unowned self] in
@@ -262,9 +271,10 @@ public final class Agent {
         notifier.ready(status: "starting")
         beat(at: now)
         summaryAlarm?.deadline = now + options.summaryInterval
+        // Before the receiver is opened: what is plugged in between would be missed.
+        watchDevices(at: now)
         pipeline.start(at: now)
         watchLinks(at: now)
-        watchDevices(at: now)
         for delivery in deliveries { delivery.step(at: now) }
         try loop.run()
         pipeline.close()
@@ -321,7 +331,9 @@ public final class Agent {
             switch waypost_signalfd_read(signals) {
             case SIGTERM: stop("SIGTERM", at: now)
             case SIGINT: stop("SIGINT", at: now)
-            case SIGHUP: reload(at: now)
+            case SIGHUP:
+                pipeline.hurry(at: now)
+                reload(at: now)
             default: break
             }
         }

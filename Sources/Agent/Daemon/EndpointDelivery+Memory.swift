@@ -31,6 +31,12 @@ extension EndpointDelivery {
         return true
     }
 
+    /// Rows that lie on a disk which refuses were read for it.
+    func storedRowsRead(at now: EventTime) {
+        guard schedule.isFreeToForm else { return }
+        if formFromMemory(schedule.batchLimit, at: now) { step(at: now) }
+    }
+
     func memoryAnswered(
         _ sent: Batch, _ verdict: Verdict, _ settled: [DeliverySchedule.Settled], at now: EventTime
     ) {

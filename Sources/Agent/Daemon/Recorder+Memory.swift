@@ -9,6 +9,10 @@ struct MemoryEpisode {
         var batch: Batch
         /// Its rows, and those before them that the endpoint is never to have.
         var numbers: Set<Int64>
+        /// The numbers are those of rows on disk, and not those of the ring.
+        var isStored = false
+        /// Rows on disk up to here are out of date once this one has arrived; nil = none.
+        var supersedes: Int64?
     }
 
     /// When the disk refused first.
@@ -18,6 +22,10 @@ struct MemoryEpisode {
     var sendingSince: EventTime?
     /// By endpoint.
     var sent: [String: Sent] = [:]
+    /// By endpoint: rows on disk, which can still be read.
+    var stored: [String: StoredBacklog] = [:]
+    /// Endpoints that are being sent rows on disk.
+    var sendingStored: Set<String> = []
 }
 
 // Sending without a disk. Rows that arrive never come to disk; after a crash they may be repeated under other keys.
@@ -34,38 +42,64 @@ extension Recorder {
         else {
             return nil
         }
-        return depth.waiting + rowsInMemory(for: endpoint)
+        return max(0, depth.waiting - (memory?.stored[endpoint.name]?.had ?? 0)) + rowsInMemory(for: endpoint)
     }
 
-    /// A batch of the oldest rows that this endpoint has not had, straight from memory, while the disk refuses.
+    /// A batch of the oldest rows that this endpoint has not had, while the disk refuses: first those that lie on it, as
+    /// far as it can be read, then those in memory.
     ///
-    /// The caller sees to it that none of its batches stands on disk. nil while rows of this endpoint wait there, so that
-    /// order is kept. Settle it with `memorySettled`, also when nothing came of it; until then no commit is made, as long
-    /// as that takes no longer than a request.
+    /// The caller sees to it that none of its batches stands on disk. nil while rows on disk are being read, which
+    /// `storedRowsRead` tells the end of, and where they cannot be, so that order is kept. Settle it with
+    /// `memorySettled`, also when nothing came of it; until then no commit is made, as long as that takes no longer than
+    /// a request.
     ///
     /// - Parameter sender: who sends it, the endpoint itself or a spare of it.
     func memoryBatch(
         for endpoint: EndpointSettings, by sender: EndpointSettings? = nil, limit: Int, sentMs: Int64?
     ) -> Batch? {
-        guard isDiskBad, underWay == nil, !commitWanted, limit > 0, let memory, !mayBeStored(at: loop.now),
-            let depth = latest.depths.first(where: { $0.endpoint == endpoint.name }), depth.waiting == 0,
-            !ring.isSending(to: endpoint.name)
+        guard isDiskBad, underWay == nil, !commitWanted, limit > 0, memory != nil, !mayBeStored(at: loop.now),
+            let depth = latest.depths.first(where: { $0.endpoint == endpoint.name }), !isSending(to: endpoint.name)
         else { return nil }
         let sender = sender ?? endpoint
         let waiting = ring.waiting(for: endpoint)
-        let found: MemoryEpisode.Sent
-        if let last = memory.sent[endpoint.name], last.batch.endpoint == sender.name,
-            last.batch.rows.count <= limit, last.numbers.isSubset(of: waiting.lazy.map(\.number))
+        // Where only the newest row counts, those on disk have been overtaken.
+        let isOvertaken = sender.delivery == .latest && !waiting.isEmpty
+        if depth.waiting > 0, !isOvertaken {
+            switch storedBatch(for: endpoint, by: sender, limit: limit, sentMs: sentMs) {
+            case .batch(let batch): return batch
+            case .unknown: return nil
+            case .none: break
+            }
+        }
+        guard let memory else { return nil }
+        var found: MemoryEpisode.Sent
+        if let last = memory.sent[endpoint.name], last.goesOutAgain(by: sender, limit: limit, isStored: false),
+            last.numbers.isSubset(of: waiting.lazy.map(\.number))
         {
             found = last
         } else {
-            guard let planned = planned(waiting, sender, limit: limit, sentMs: sentMs, memory) else { return nil }
-            found = planned
+            let rows = waiting.lazy.map { [bootID = settings.bootID] in
+                QueuedLocation(
+                    seq: $0.number, bootID: bootID, receivedMs: $0.row.receivedMs, location: $0.row.location)
+            }
+            let plan = firstBatch(of: rows, isAll: true, sender, limit: limit)
+            guard !plan.rows.isEmpty else { return nil }
+            found = .init(
+                batch: batch(plan.rows, sender, sentMs: sentMs, outbox: memory.outbox),
+                numbers: plan.unsent.union(plan.rows.map(\.seq)))
         }
+        found.supersedes = isOvertaken && depth.waiting > 0 ? latest.lastSeq : nil
         self.memory?.sent[endpoint.name] = found
         self.memory?.sendingSince = loop.now
         ring.send(found.numbers, to: endpoint.name)
         return found.batch
+    }
+
+    /// Something is being sent that is on no disk, or that the disk does not know of.
+    var isSending: Bool { ring.isSending || memory?.sendingStored.isEmpty == false }
+
+    func isSending(to endpoint: String) -> Bool {
+        ring.isSending(to: endpoint) || memory?.sendingStored.contains(endpoint) == true
     }
 
     /// A medium that failed may have stored the last commit all the same. For a while it is asked again before those rows
@@ -75,46 +109,48 @@ extension Recorder {
         return now.duration(since: memory.since) < settings.doubt
     }
 
-    /// The first batch that the profile's rules make of these rows.
-    private func planned(
-        _ waiting: [RowRing.Held], _ sender: EndpointSettings, limit: Int, sentMs: Int64?, _ memory: MemoryEpisode
-    ) -> MemoryEpisode.Sent? {
+    /// The first batch that the profile's rules make of these rows; empty when they make none yet.
+    ///
+    /// - Parameter isAll: no row waits behind these.
+    /// - Returns: with it the rows before it that are not to be sent, and how many it has dealt with.
+    func firstBatch(
+        of waiting: some Collection<QueuedLocation>, isAll: Bool, _ sender: EndpointSettings, limit: Int
+    ) -> (rows: [QueuedLocation], unsent: Set<Int64>, consumed: Int) {
         let depth = max(1, sender.planningDepth(limit: limit))
-        var numbers: Set<Int64> = []
+        var unsent: Set<Int64> = []
+        var dealtWith = 0
         var rest = waiting[...]
         while !rest.isEmpty {
-            let rows = rest.prefix(depth).map {
-                QueuedLocation(
-                    seq: $0.number, bootID: settings.bootID, receivedMs: $0.row.receivedMs, location: $0.row.location)
-            }
-            let plan = sender.plan(rows, limit: limit, isEnd: rows.count == rest.count, receiverMs: receiverMs())
+            let rows = Array(rest.prefix(depth))
+            let plan = sender.plan(
+                rows, limit: limit, isEnd: isAll && rows.count == rest.count, receiverMs: receiverMs())
             let consumed = min(rows.count, plan.consumed)
-            guard consumed > 0 else { return nil }
+            guard consumed > 0 else { break }
             for (place, why) in plan.settled where place < consumed {
                 // What breaks a rule goes to quarantine, which is on disk.
                 if case .refused = why { continue }
-                numbers.insert(rows[place].seq)
+                unsent.insert(rows[place].seq)
             }
-            if let places = plan.batches.first, !places.isEmpty {
-                let chosen = places.map { rows[$0] }
-                let batch = batch(chosen, sender, sentMs: sentMs, memory)
-                return .init(batch: batch, numbers: numbers.union(chosen.map(\.seq)))
-            }
+            dealtWith += consumed
+            if let places = plan.batches.first, !places.isEmpty { return (places.map { rows[$0] }, unsent, dealtWith) }
             rest = rest.dropFirst(consumed)
         }
-        return nil
+        return ([], unsent, dealtWith)
     }
 
-    private func batch(
-        _ rows: [QueuedLocation], _ sender: EndpointSettings, sentMs: Int64?, _ memory: MemoryEpisode
+    /// - Parameter outbox: uuid of the keys of its rows.
+    func batch(
+        _ rows: [QueuedLocation], _ sender: EndpointSettings, sentMs: Int64?, outbox: [UInt8]
     ) -> Batch {
         let newest = rows.reduce(Int64.min) { max($0, $1.location.time.milliseconds) }
         var batch = Batch(
             endpoint: sender.name, id: "", rows: rows,
-            sentMs: sentMs.flatMap { $0 < newest - Self.clockTolerance ? nil : $0 }, outbox: memory.outbox)
-        batch.id = "\(batch.outboxName)-\(sender.name)-\(rows[0].seq)-\(rows[rows.count - 1].seq)"
+            sentMs: sentMs.flatMap { $0 < newest - Self.clockTolerance ? nil : $0 }, outbox: outbox)
+        // A batch that was never formed has a key of this episode, whose ever its rows are.
+        let episode = String(hexOf: (memory?.outbox ?? outbox).prefix(4))
+        batch.id = "\(episode)-\(sender.name)-\(rows[0].seq)-\(rows[rows.count - 1].seq)"
         // One id never names two bodies, also when a row between the others had to go.
-        for last in memory.sent.values where last.batch.id.hasPrefix(batch.id) && last.batch.rows != rows {
+        for last in (memory?.sent ?? [:]).values where last.batch.id.hasPrefix(batch.id) && last.batch.rows != rows {
             batch.generation = max(batch.generation, last.batch.generation + 1)
         }
         if batch.generation > 1 { batch.id += "-g\(batch.generation)" }
@@ -126,12 +162,18 @@ extension Recorder {
     ///
     /// - Parameter accepted: by `seq` of the batch; empty when nothing arrived.
     func memorySettled(_ endpoint: String, accepted: Set<Int64>) {
-        var had = accepted
-        if !accepted.isEmpty, let last = memory?.sent[endpoint] {
-            had.formUnion(last.numbers.subtracting(last.batch.rows.map(\.seq)))
+        var numbers = accepted
+        let last = memory?.sent[endpoint]
+        if !accepted.isEmpty, let last {
+            numbers.formUnion(last.numbers.subtracting(last.batch.rows.map(\.seq)))
+            if let through = last.supersedes { supersede(through, for: endpoint) }
         }
-        ring.settle(endpoint, had: had, among: settings.endpoints)
-        guard !ring.isSending else { return }
+        if memory?.sendingStored.remove(endpoint) != nil {
+            had(numbers, by: endpoint)
+        } else {
+            ring.settle(endpoint, had: numbers, among: settings.endpoints)
+        }
+        guard !isSending else { return }
         if commitWanted {
             commit(at: loop.now)
         } else {

@@ -26,6 +26,8 @@ final class Recorder {
         var bootID: String?
         /// So long after a medium began to fail nothing is sent from memory: the rows may be on disk.
         var doubt = Duration.seconds(10)
+        /// So long a disk has to refuse before rows that lie on it are sent without its knowledge.
+        var storedPatience = Duration.seconds(60)
     }
 
     /// Acknowledged rows alone make a commit only after this long, so that a parked and drained tracker writes nothing.
@@ -40,7 +42,7 @@ final class Recorder {
     private static let salvageDelay = Duration.seconds(1)
 
     private(set) var settings: Settings
-    private let writer: OutboxWriter
+    let writer: OutboxWriter
     private let log: AgentLog
     let loop: EventLoop
     private var alarm: EventLoop.Alarm?
@@ -52,7 +54,9 @@ final class Recorder {
     /// What is sent from memory, as long as the disk refuses.
     var memory: MemoryEpisode?
     private var dropsTold = DropLog()
-    private var settlements: [Settlement] = []
+    private(set) var settlements: [Settlement] = []
+    /// By endpoint: rows on disk that it has had, which the disk is to be told.
+    var hadRows: [String: [ClosedRange<Int64>]] = [:]
     private var states: [Commit.StateChange] = []
     private var forms: [FormRequest] = []
     private var orders: [(order: QueueOrder, done: (OrderResult) -> Void)] = []
@@ -86,6 +90,8 @@ final class Recorder {
     var committed: (CommitReply, [FormRequest], EventTime) -> Void = { _, _, _ in }
     /// The disk refused a commit with these form requests.
     var refused: ([FormRequest], EventTime) -> Void = { _, _ in }
+    /// Rows of this endpoint were read from a disk that refuses: a batch can be made of them.
+    var storedRowsRead: (String, EventTime) -> Void = { _, _ in }
 
     init(
         settings: Settings, writer: OutboxWriter, current: CommitReply, openProblem: OutboxError? = nil, log: AgentLog,
@@ -177,7 +183,7 @@ final class Recorder {
             commitWanted = true
             return
         }
-        if ring.isSending, let since = memory?.sendingSince {
+        if isSending, let since = memory?.sendingSince {
             let patience = waiters.isEmpty ? Self.sendingPatience : Self.hurriedPatience
             if now.duration(since: since) < patience {
                 // As soon as it is answered; until then nothing else is sent from memory.
@@ -186,18 +192,21 @@ final class Recorder {
                 return arm()
             }
             ring.abandonSending()
+            memory?.sendingStored = []
         }
         let (trackerState, sourceState) = snapshot()
         let taken = ring.takeAll()
         let commit = Commit(
             rows: taken.map(\.row), trackerState: trackerState, sourceState: sourceState, settlements: settlements,
-            states: states, orders: orders.map(\.order), forms: forms, receiverMs: receiverMs())
+            states: states, orders: orders.map(\.order), forms: forms,
+            had: hadRows.map { HadRows(endpoint: $0.key, ranges: $0.value) }, receiverMs: receiverMs())
         let answers = orders.map(\.done)
         underWay = (commit, taken)
         settlements = []
         states = []
         forms = []
         orders = []
+        hadRows = [:]
         windowEnds = nil
         commitWanted = false
         alarm?.deadline = nil
@@ -243,7 +252,9 @@ final class Recorder {
         ring.limit(to: settings.ringMax, onFull: settings.onFull, bound: settings.bound)
         settlements = commit.settlements + settlements
         states = commit.states.filter { old in !states.contains { $0.endpoint == old.endpoint } } + states
+        for rows in commit.had { hadRows[rows.endpoint] = rows.ranges + (hadRows[rows.endpoint] ?? []) }
         refusedBy(error)
+        storedRowsMayBeRead()
         refused(commit.forms, now)
     }
 

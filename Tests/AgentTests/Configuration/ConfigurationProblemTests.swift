@@ -211,20 +211,36 @@ import Testing
     @Test(
         arguments: [
             (
-                "kind = \"gpsd\"",
-                "w.toml:2:8: source.kind: found \"gpsd\", which this build does not have, expected \"serial\", \"file\", \"tcp\" or \"udp\"; kind = \"tcp\" reads raw NMEA from a port"
+                "kind = \"gpsd\"\nport = 70000",
+                "w.toml:3:8: source.port: found 70000, expected a port from 1 to 65535"
+            ),
+            (
+                "kind = \"gpsd\"\nhost = \"shared memory\"",
+                "w.toml:3:8: source.host: found \"shared memory\", expected a host name or address"
+            ),
+            (
+                "kind = \"gpsd\"\nbaud = 9600",
+                "w.toml:3:8: source.baud: found with kind = \"gpsd\", expected only with kind = \"serial\""
+            ),
+            (
+                "kind = \"serial\"\npath = \"/dev/a\"\ndevice = \"/dev/b\"",
+                "w.toml:4:10: source.device: found with kind = \"serial\", expected only with kind = \"gpsd\""
+            ),
+            (
+                "kind = \"gpsd\"\ntalker = \"GP\"",
+                "w.toml:3:10: source.talker: found with kind = \"gpsd\", expected only with kind = \"serial\" or kind = \"file\" or kind = \"tcp\" or kind = \"udp\""
             ),
             (
                 "kind = \"seriel\"\npath = \"/dev/a\"",
-                "w.toml:2:8: source.kind: found \"seriel\", expected \"serial\", \"file\", \"tcp\" or \"udp\" (did you mean \"serial\"?)"
+                "w.toml:2:8: source.kind: found \"seriel\", expected \"serial\", \"gpsd\", \"file\", \"tcp\" or \"udp\" (did you mean \"serial\"?)"
             ),
             (
                 "kind = \"serial\"",
-                "w.toml:1:2: source.path: found nothing, expected the path of the device or file, which kind = \"serial\" needs"
+                "w.toml:1:2: source.path: found nothing, expected the path of the device, or usb_id or serial_number, of which kind = \"serial\" needs one"
             ),
             (
                 "path = \"/dev/a\"",
-                "w.toml:1:2: source.kind: found nothing, expected \"serial\", \"file\", \"tcp\" or \"udp\""
+                "w.toml:1:2: source.kind: found nothing, expected \"serial\", \"gpsd\", \"file\", \"tcp\" or \"udp\""
             ),
             (
                 "kind = \"file\"\npath = \"/a\"\nbaud = 9600",

@@ -18,7 +18,7 @@ import Testing
         private(set) var refusals = 0
 
         init(
-            commitWindow: Duration, doubt: Duration = .zero, damaged: Bool = false,
+            commitWindow: Duration, doubt: Duration = .zero, storedPatience: Duration = .zero, damaged: Bool = false,
             endpoints: [EndpointSettings] = [.init(name: "main", baseURL: "http://127.0.0.1:9", device: "d")]
         ) throws {
             directory = try makeTemporaryDirectory()
@@ -34,7 +34,8 @@ import Testing
                 newUUID: [UInt8](repeating: 7, count: 16))
             let current = outbox.current
             recorder = try Recorder(
-                settings: .init(commitWindow: commitWindow, endpoints: endpoints, doubt: doubt),
+                settings: .init(
+                    commitWindow: commitWindow, endpoints: endpoints, doubt: doubt, storedPatience: storedPatience),
                 writer: try OutboxWriter(outbox), current: current,
                 log: AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false),
                 loop: loop)
@@ -56,28 +57,12 @@ import Testing
                 reason: nil, odometer: 0, power: PowerState(), published: true)
             recorder.record(NewRow(location), at: loop.now)
         }
-
-        /// Runs the loop until `done`, or 10 s.
-        func run(until done: @escaping () -> Bool) throws {
-            let limit = loop.now + .seconds(10)
-            // The loop keeps its alarms: what they hold on to must be let go of by hand.
-            var isDone: (() -> Bool)? = done
-            var poll: EventLoop.Alarm?
-            poll = loop.alarm { [unowned loop] now in
-                if isDone?() ?? true || now >= limit { return loop.stop() }
-                poll?.deadline = now + .milliseconds(1)
-            }
-            poll?.deadline = loop.now
-            try loop.run()
-            poll = nil
-            isDone = nil
-        }
     }
 
     @Test func aDamagedQueueIsBroughtBackWhileNothingIsRecorded() throws {
         let bench = try Bench(commitWindow: .seconds(10), damaged: true)
         #expect(bench.recorder.recovery.isSalvaging)
-        try bench.run { !bench.recorder.recovery.isSalvaging }
+        try bench.loop.run { !bench.recorder.recovery.isSalvaging }
         #expect(!bench.recorder.recovery.isSalvaging)
     }
 
@@ -86,7 +71,7 @@ import Testing
         bench.record(1)
         bench.recorder.commit(at: bench.loop.now)
         bench.record(2)
-        try bench.run { bench.recorder.held == 0 }
+        try bench.loop.run { bench.recorder.held == 0 }
         #expect(bench.stored == [1, 2])
     }
 
@@ -94,7 +79,7 @@ import Testing
         let bench = try Bench(commitWindow: .milliseconds(5))
         bench.recorder.settle(Settlement(endpoint: "main", batchID: "none"), at: bench.loop.now)
         bench.record(1)
-        try bench.run { bench.recorder.held == 0 }
+        try bench.loop.run { bench.recorder.held == 0 }
         #expect(bench.stored == [1])
     }
 
@@ -102,10 +87,10 @@ import Testing
         let bench = try Bench(commitWindow: .zero)
         try breakDescriptors(of: bench.directory + "/outbox.db-wal")
         bench.record(1)
-        try bench.run { bench.refusals > 0 }
+        try bench.loop.run { bench.refusals > 0 }
         let refused = bench.loop.now
         bench.record(2)
-        try bench.run { bench.recorder.held == 0 }
+        try bench.loop.run { bench.recorder.held == 0 }
         #expect(bench.loop.now.duration(since: refused) > .milliseconds(90))
         #expect(bench.refusals == 1)
         #expect(bench.stored == [2])
@@ -120,7 +105,7 @@ import Testing
         #expect(recorder.memoryBatch(for: main, limit: 9, sentMs: nil) == nil)
         try breakDescriptors(of: bench.directory + "/outbox.db-wal")
         bench.record(1)
-        try bench.run { bench.refusals > 0 }
+        try bench.loop.run { bench.refusals > 0 }
         bench.record(2)
         let batch = try #require(recorder.memoryBatch(for: main, limit: 9, sentMs: 5))
         #expect(batch.rows.map(\.seq) == [1, 2])
@@ -138,7 +123,7 @@ import Testing
         #expect(recorder.held == 3 && bench.stored.isEmpty)
         recorder.memorySettled("main", accepted: [1, 2])
         #expect(recorder.sentFromRAM == 2)
-        try bench.run { recorder.held == 0 }
+        try bench.loop.run { recorder.held == 0 }
         #expect(bench.stored.last == 1)
         #expect(recorder.lastError == nil)
         #expect(recorder.memoryBatch(for: main, limit: 9, sentMs: nil) == nil)
@@ -149,7 +134,7 @@ import Testing
         let bench = try Bench(commitWindow: .zero, doubt: .seconds(60))
         try breakDescriptors(of: bench.directory + "/outbox.db-wal")
         bench.record(1)
-        try bench.run { bench.refusals > 0 }
+        try bench.loop.run { bench.refusals > 0 }
         let main = EndpointSettings(name: "main", baseURL: "http://127.0.0.1:9", device: "d")
         #expect(bench.recorder.memoryBatch(for: main, limit: 9, sentMs: nil) == nil)
     }
@@ -162,7 +147,7 @@ import Testing
         let recorder = bench.recorder
         try breakDescriptors(of: bench.directory + "/outbox.db-wal")
         bench.record(1)
-        try bench.run { bench.refusals > 0 }
+        try bench.loop.run { bench.refusals > 0 }
         bench.record(2)
         bench.record(3)
         let batch = try #require(recorder.memoryBatch(for: latest, by: spare, limit: 9, sentMs: nil))

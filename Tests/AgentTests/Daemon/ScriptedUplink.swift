@@ -1,4 +1,5 @@
 import Delivery
+import Positioning
 import Testing
 
 /// Takes requests, and answers when it is told to.

@@ -74,7 +74,7 @@ import Tracking
                     guard at > .zero else { return }
                     run.epochReceived(epoch, at: at) { printer.effect($0, decided: $1) }
                 case .stateChanged(.ended): isEnded = true
-                case .epoch, .stateChanged, .caughtUp: break
+                case .epoch, .stateChanged, .caughtUp, .notice: break
                 }
             }
             func turn() {

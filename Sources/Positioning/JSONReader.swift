@@ -8,9 +8,12 @@ public struct JSONReader {
     /// The one value of a text; nil when it is no JSON, is cut short, is too long, or nests too deeply.
     ///
     /// A whole number that fits 64 bits is `.int`, any other `.double`. Names may repeat; the first one counts for `value(at:)`.
-    public static func read(_ bytes: [UInt8]) -> JSONValue? {
+    ///
+    /// - Parameter omitting: arrays and objects of members of this name are left out and become null. They cost no memory,
+    ///   and of what they hold only that its brackets and texts end is looked at.
+    public static func read(_ bytes: [UInt8], omitting: String? = nil) -> JSONValue? {
         guard bytes.count <= bytesMax else { return nil }
-        var reader = JSONReader(bytes: bytes)
+        var reader = JSONReader(bytes: bytes, omitted: omitting)
         reader.skipSpace()
         guard let value = reader.value(depth: 0) else { return nil }
         reader.skipSpace()
@@ -18,9 +21,13 @@ public struct JSONReader {
     }
 
     private let bytes: [UInt8]
+    private let omitted: String?
     private var position = 0
 
-    private init(bytes: [UInt8]) { self.bytes = bytes }
+    private init(bytes: [UInt8], omitted: String?) {
+        self.bytes = bytes
+        self.omitted = omitted
+    }
 
     private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
@@ -65,11 +72,29 @@ public struct JSONReader {
             skipSpace()
             guard take(UInt8(ascii: ":")) else { return nil }
             skipSpace()
-            guard let value = value(depth: depth) else { return nil }
+            guard let value = name == omitted ? omittedValue(depth: depth) : value(depth: depth) else { return nil }
             members.append(.init(name, value))
             skipSpace()
         } while take(UInt8(ascii: ","))
         return take(UInt8(ascii: "}")) ? .object(members) : nil
+    }
+
+    private mutating func omittedValue(depth: Int) -> JSONValue? {
+        guard next == UInt8(ascii: "[") || next == UInt8(ascii: "{") else { return value(depth: depth) }
+        var open = 0
+        var isText = false
+        while let byte = next {
+            position += 1
+            switch byte {
+            case UInt8(ascii: "\""): isText.toggle()
+            case UInt8(ascii: "\\") where isText: position += 1
+            case UInt8(ascii: "["), UInt8(ascii: "{"): if !isText { open += 1 }
+            case UInt8(ascii: "]"), UInt8(ascii: "}"): if !isText { open -= 1 }
+            default: break
+            }
+            if open == 0 { return .null }
+        }
+        return nil
     }
 
     private mutating func array(depth: Int) -> JSONValue? {
@@ -190,16 +215,5 @@ extension JSONValue {
     public func value(atFirstOf paths: [[String]]) -> JSONValue? {
         for path in paths { if let value = value(at: path) { return value } }
         return nil
-    }
-
-    /// A string as it is, a number or bool as JSON writes it; nil for anything else.
-    public var text: String? {
-        switch self {
-        case .string(let string): string
-        case .bool(let bool): bool ? "true" : "false"
-        case .int(let int): String(int)
-        case .double, .decimal: isWritable ? String(decoding: bytes, as: UTF8.self) : nil
-        case .null, .array, .object: nil
-        }
     }
 }

@@ -1,4 +1,4 @@
-/// A JSON value that keeps the order of its members, for output whose exact bytes matter.
+/// A JSON value that keeps the order of its members, as it was read or as it is to be written.
 public enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
@@ -19,16 +19,5 @@ public enum JSONValue: Hashable, Sendable {
             self.name = name
             self.value = value
         }
-    }
-
-    /// UTF-8, no spaces.
-    public var bytes: [UInt8] {
-        var writer = JSONWriter()
-        writer.value(self)
-        return writer.bytes
-    }
-
-    var isWritable: Bool {
-        if case .double(let value) = self { value.isFinite } else { true }
     }
 }

@@ -1,0 +1,238 @@
+import Positioning
+
+/// Lines of gpsd in, epochs out: each exactly once, in arrival order.
+///
+/// gpsd reports an epoch of a receiver several times, each time with more of it (up to 32 times in recorded logs). They
+/// are merged by device and time; another time, 300 ms without a line of the receiver and the end close an epoch. Bad
+/// input is counted and skipped.
+public struct GPSDDecoder: Sendable {
+    /// What a line was about.
+    public enum Line: Hashable, Sendable {
+        /// The receiver in use told something.
+        case report
+        /// The list of devices, in full.
+        case deviceList
+        /// gpsd opened or closed the device, or found out what it is.
+        case device(path: String)
+        /// What gpsd says about a request of ours.
+        case error(String)
+        /// Of another receiver, or of no use here.
+        case other
+        /// No JSON of gpsd's.
+        case unreadable
+    }
+
+    private static let silence = Duration.milliseconds(300)
+    /// Without a time an epoch could go on for ever at a few reports a second.
+    private static let longestEpoch = Duration.seconds(2)
+    /// HDOP and satellites of an older SKY object say nothing about a fix.
+    private static let skyLife = Duration.seconds(10)
+    /// Metres that gpsd multiplies HDOP with where the receiver tells no error of its own, and calls 95 %.
+    private static let errorFactors = [19.0, 4.75]
+    private static let productTolerance = 0.02
+    /// R95 / R68 of a round error.
+    private static let errorToAccuracy = 1.62
+
+    /// Set = only this device counts; nil = the first that gives a fix, until ``deviceWentStale()``.
+    private let configuredDevice: String?
+    private var dates: DateKeeper
+    private var accuracy: AccuracyEstimator
+    private var intervals = RecentIntervals()
+    private var draft: GPSDDraft?
+    /// Newest line of the receiver in use.
+    private var newestLineAt: EventTime?
+    /// What came last, by gpsd's own time. Kept over a reconnect, after which gpsd may repeat it.
+    private var emitted: (device: String?, time: UTCTime)?
+    private var hdop: (device: String?, value: Double, at: EventTime)?
+    private var satellitesUsed: (device: String?, value: Int, at: EventTime)?
+    private var estimate: (device: String?, time: UTCTime, accuracy: Double)?
+    private var hasFix = false
+    /// The receiver in use; nil until one reports.
+    public private(set) var device: String?
+    /// Newest report of a receiver that is not in use.
+    public private(set) var othersHeardAt: EventTime?
+    public private(set) var version: GPSDVersion?
+    /// As gpsd listed them last, with what it said of each since.
+    public private(set) var devices: [GPSDDevice] = []
+    /// Lines count as sentences.
+    public private(set) var counters = NMEACounters()
+
+    /// - Parameter settings: range errors and rollover count; gpsd has read the sentences.
+    public init(settings: NMEADecoder.Settings = .init(live: true), device: String? = nil) {
+        configuredDevice = device
+        self.device = device
+        dates = DateKeeper(newest: nil, rollover: settings.rollover)
+        accuracy = AccuracyEstimator(rangeErrors: settings.rangeErrors, live: true)
+    }
+
+    /// While an epoch is open: when silence closes it.
+    public var nextDeadline: EventTime? {
+        guard let draft, let newestLineAt else { return nil }
+        return min(newestLineAt + Self.silence, draft.at + Self.longestEpoch)
+    }
+
+    /// Arrival of the first line of the open epoch; nil while none is open.
+    public var openEpochAt: EventTime? { draft?.at }
+
+    /// Median of the last intervals between timed epochs, by the receiver's time; nil before the second one.
+    public var measuredInterval: Duration? { intervals.median.map { .milliseconds($0) } }
+
+    /// Takes one line, with or without its end. `emit` gets the epoch that it closes. Never fails and never traps.
+    ///
+    /// - Parameter at: arrival of the line; not before that of earlier ones.
+    public mutating func decode(_ line: [UInt8], at now: EventTime, _ emit: (Epoch) -> Void) -> Line {
+        counters.bytes += line.count + 1
+        guard let report = GPSDReport(line: line, badFields: &counters.badFields) else {
+            counters.badBytes += 1
+            return .unreadable
+        }
+        counters.sentences += 1
+        switch report {
+        case .version(let told):
+            version = told
+            return .other
+        case .devices(let list):
+            devices = list
+            return .deviceList
+        case .device(let told):
+            update(told)
+            return .device(path: told.path)
+        case .tpv(let position): return take(position, at: now, emit)
+        case .sky(let device, let hdop, let used):
+            if let hdop, isUsed(device) { self.hdop = (device, hdop, now) }
+            if let used, isUsed(device) { satellitesUsed = (device, used, now) }
+            return heard(device, at: now)
+        case .gst(let device, let time, let accuracy):
+            if isUsed(device) { estimate = (device, time, accuracy) }
+            return heard(device, at: now)
+        case .error(let message): return .error(message)
+        case .other:
+            counters.unknownTypes += 1
+            return .other
+        }
+    }
+
+    /// Closes the open epoch when the receiver has been silent since ``nextDeadline``. Earlier calls do nothing.
+    public mutating func deadlineReached(at now: EventTime, _ emit: (Epoch) -> Void) {
+        if let nextDeadline, now >= nextDeadline { close(emit) }
+    }
+
+    /// The connection ended: emits the last epoch.
+    public mutating func endOfInput(_ emit: (Epoch) -> Void) { close(emit) }
+
+    /// What was true of the gpsd before need not be true of the next: forgets its devices and what was learnt of the
+    /// receiver. Call ``endOfInput(_:)`` before, to get an open epoch.
+    public mutating func reset() {
+        draft = nil
+        version = nil
+        devices = []
+        forgetReceiver()
+    }
+
+    /// The receiver in use has told nothing for too long: without a configured device another one may take its place.
+    public mutating func deviceWentStale() { forgetReceiver() }
+
+    private mutating func forgetReceiver() {
+        device = configuredDevice
+        hasFix = false
+        othersHeardAt = nil
+        intervals = RecentIntervals()
+        hdop = nil
+        satellitesUsed = nil
+        estimate = nil
+    }
+
+    private mutating func update(_ told: GPSDDevice) {
+        guard let index = devices.firstIndex(where: { $0.path == told.path }) else {
+            if devices.count < 32 { devices.append(told) }
+            return
+        }
+        devices[index].driver = told.driver ?? devices[index].driver
+        devices[index].isActive = told.isActive ?? devices[index].isActive
+        devices[index].isNative = told.isNative
+    }
+
+    /// A report that names no device is of the only one that there is.
+    private func isUsed(_ name: String?) -> Bool { device == nil || name == nil || name == device }
+
+    private mutating func heard(_ name: String?, at now: EventTime) -> Line {
+        guard isUsed(name) else {
+            othersHeardAt = now
+            return .other
+        }
+        newestLineAt = now
+        return .report
+    }
+
+    private mutating func take(_ position: GPSDPosition, at now: EventTime, _ emit: (Epoch) -> Void) -> Line {
+        if !isUsed(position.device), configuredDevice == nil, !hasFix, position.mode ?? 0 >= 2 {
+            // Another receiver is the first with a fix.
+            draft = nil
+            forgetReceiver()
+        }
+        let line = heard(position.device, at: now)
+        guard line == .report else { return line }
+        device = device ?? position.device
+        if position.mode ?? 0 >= 2 { hasFix = true }
+        if let draft, draft.isContinued(by: position), now < draft.at + Self.longestEpoch {
+            self.draft?.add(position)
+            return line
+        }
+        if let emitted, position.time == emitted.time, position.device == emitted.device {
+            counters.late += 1
+            return line
+        }
+        close(emit)
+        draft = GPSDDraft(position, at: now)
+        return line
+    }
+
+    private mutating func close(_ emit: (Epoch) -> Void) {
+        guard let done = draft else { return }
+        draft = nil
+        if let time = done.time {
+            if let emitted { intervals.add(time.milliseconds(since: emitted.time)) }
+            emitted = (done.device, time)
+        }
+        var epoch = done.solution(
+            hdop: hdop.flatMap { isFresh($0.device, $0.at, done) ? $0.value : nil },
+            satellitesUsed: satellitesUsed.flatMap { isFresh($0.device, $0.at, done) ? $0.value : nil })
+        switch epoch {
+        case .fix(var fix):
+            if let time = done.time {
+                let dating = dates.fixReceived(timeOfDay: fix.timeOfDay, day: time.daysSince1970)
+                fix.time = dating.time
+                fix.rollover = dating.rollover
+            }
+            fix.horizontalAccuracy = horizontalAccuracy(of: fix, done)
+            counters.fixes += 1
+            if fix.time == nil { counters.dateless += 1 }
+            epoch = .fix(fix)
+        case .void(var void):
+            void.time = void.timeOfDay.flatMap { dates.counted(timeOfDay: $0) }
+            counters.voidEpochs += 1
+            epoch = .void(void)
+        }
+        emit(epoch)
+    }
+
+    private func isFresh(_ name: String?, _ at: EventTime, _ done: GPSDDraft) -> Bool {
+        (name == nil || done.device == nil || name == done.device) && at + Self.skyLife >= done.at
+    }
+
+    /// GST of the epoch, the receiver's own estimate, HDOP times the range error, gpsd's guess: the first of them.
+    private mutating func horizontalAccuracy(of fix: Fix, _ done: GPSDDraft) -> Double? {
+        var told: Double?
+        if let estimate, estimate.time == done.time, estimate.device == done.device { told = estimate.accuracy }
+        let isNative = devices.first { $0.path == done.device }?.isNative ?? false
+        if told == nil, isNative, let error = done.horizontalError, !isProduct(error, fix.hdop) { told = error }
+        if let metres = accuracy.horizontalAccuracy(of: fix, told: told) { return metres }
+        guard fix.hdop == nil, fix.quality != .manual, fix.quality != .simulated else { return nil }
+        return done.horizontalError.map { $0 / Self.errorToAccuracy }
+    }
+
+    private func isProduct(_ error: Double, _ hdop: Double?) -> Bool {
+        guard let hdop else { return false }
+        return Self.errorFactors.contains { abs(error - $0 * hdop) <= Self.productTolerance * $0 * hdop }
+    }
+}

@@ -1,0 +1,21 @@
+import Positioning
+
+@testable import Agent
+
+extension EventLoop {
+    /// Runs the loop until `done`, or for a minute.
+    func run(until done: @escaping () -> Bool) throws {
+        let limit = now + .seconds(60)
+        // The loop keeps its alarms: what they hold on to must be let go of by hand.
+        var isDone: (() -> Bool)? = done
+        var poll: EventLoop.Alarm?
+        poll = alarm { [unowned self] now in
+            if isDone?() ?? true || now >= limit { return stop() }
+            poll?.deadline = now + .milliseconds(1)
+        }
+        poll?.deadline = now
+        try run()
+        poll = nil
+        isDone = nil
+    }
+}

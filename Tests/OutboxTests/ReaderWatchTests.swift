@@ -1,0 +1,64 @@
+import Delivery
+import Glibc
+import Testing
+
+@testable import Outbox
+
+/// A queue that the daemon has to itself, and those who look at it all the same.
+@Suite struct ReaderWatchTests {
+    private let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    private func open() throws -> OutboxWriter {
+        let outbox = try Outbox(
+            OutboxSettings(path: scratch.path), endpoints: [.test()], bootID: nil, newUUID: testUUID,
+            isAlone: true)
+        return try OutboxWriter(outbox)
+    }
+
+    private func commit(_ numbers: Range<Int>, to writer: OutboxWriter) throws -> CommitReply {
+        var result: Result<CommitReply, OutboxError>?
+        writer.submit(Commit(rows: numbers.map { NewRow(.sample($0)) })) { result = $0 }
+        while result == nil {
+            var wait = pollfd(fd: writer.descriptor, events: Int16(POLLIN), revents: 0)
+            try #require(poll(&wait, 1, 60_000) == 1)
+            writer.drain()
+        }
+        return try #require(result).get()
+    }
+
+    @Test func nobodyElseCausesAnIndexOnDisk() throws {
+        let writer = try open()
+        for number in 0..<20 { _ = try commit(number..<number + 1, to: writer) }
+        #expect(access(scratch.path + "-wal", F_OK) == 0)
+        #expect(access(scratch.path + "-shm", F_OK) != 0)
+    }
+
+    /// Its own look at the rows needs nobody's leave.
+    @Test func readersAreLetInAndSeeAllThatIsCommitted() throws {
+        let writer = try open()
+        for round in 0..<5 {
+            _ = try commit(round..<round + 1, to: writer)
+            let reader = try OutboxReader(path: scratch.path)
+            #expect(try reader.rowCount() == round + 1)
+            _ = try commit(100..<100, to: writer)
+            // Rows of later commits are seen by a reader that stays, too.
+            #expect(try reader.depths().map(\.waiting) == [round + 1])
+        }
+        #expect(writer.close())
+        #expect(try Outbox.open(scratch).current.rows == 5)
+    }
+
+    @Test func whatWaitsCanBeReadByTheWriter() throws {
+        let writer = try open()
+        _ = try commit(0..<10, to: writer)
+        var found: StoredRows?
+        writer.read(StoredQuery(endpoint: "main", feed: .network, after: 3, through: 8, limit: 4)) { found = $0 }
+        var wait = pollfd(fd: writer.descriptor, events: Int16(POLLIN), revents: 0)
+        try #require(poll(&wait, 1, 60_000) == 1)
+        writer.drain()
+        #expect(found?.rows.map(\.seq) == [4, 5, 6, 7] && found?.isAll == false)
+        #expect(found?.inFlight == [] && found?.outbox == testUUID)
+    }
+}
