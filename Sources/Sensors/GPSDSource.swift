@@ -17,10 +17,13 @@ public struct GPSDSettings: Sendable {
     public var connectTimeout: Duration
     /// Range errors and rollover count; gpsd reads the sentences.
     public var decoder: NMEADecoder.Settings
+    /// `.gpsdCycle`: gpsd is asked for the rate that is wanted. The default is `.none`.
+    public var receiver: ReceiverProfile
 
     public init(
         host: String = "localhost", port: UInt16 = 2947, device: String? = nil, staleness: Duration = .seconds(5),
-        connectTimeout: Duration = .seconds(10), decoder: NMEADecoder.Settings = .init(live: true)
+        connectTimeout: Duration = .seconds(10), decoder: NMEADecoder.Settings = .init(live: true),
+        receiver: ReceiverProfile = .none
     ) {
         self.host = host
         self.port = port
@@ -28,6 +31,7 @@ public struct GPSDSettings: Sendable {
         self.staleness = staleness
         self.connectTimeout = connectTimeout
         self.decoder = decoder
+        self.receiver = receiver
     }
 
     /// gpsd is on this host: what it calls /dev/ttyACM0 is ours too.
@@ -57,6 +61,7 @@ public final class GPSDSource: FixSource {
     private let settings: GPSDSettings
     private let jitter: () -> Double
     private var stream: GPSDStream
+    private var control: ReceiverControl
     private var phase = Phase.closed
     private var retry: RetryDelay
     /// There may be more lines than a turn takes, which the descriptor does not show.
@@ -67,6 +72,7 @@ public final class GPSDSource: FixSource {
     public init(settings: GPSDSettings, jitter: @escaping () -> Double) {
         self.settings = settings
         self.jitter = jitter
+        control = ReceiverControl(profile: settings.receiver)
         let host = settings.host.contains(":") ? "[\(settings.host)]" : settings.host
         name = "gpsd \(host):\(settings.port)\(settings.device.map { " \($0)" } ?? "")"
         retry = RetryDelay(from: .seconds(1), to: settings.isLocal ? .seconds(10) : .seconds(60))
@@ -90,7 +96,7 @@ public final class GPSDSource: FixSource {
         switch phase {
         case .waiting(let until): until
         case .opening(_, let until): until
-        case .connected: [hasMore, stream.nextDeadline].compactMap { $0 }.min()
+        case .connected: [hasMore, stream.nextDeadline, control.nextDeadline].compactMap { $0 }.min()
         case .closed: nil
         }
     }
@@ -107,14 +113,14 @@ public final class GPSDSource: FixSource {
     public var device: String? { stream.decoder.device }
 
     public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
-        act(deliver) { events in
+        act(at: now, deliver) { events in
             stream.opening(&events)
             begin(at: now, &events)
         }
     }
 
     public func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
-        act(deliver) { events in
+        act(at: now, deliver) { events in
             switch phase {
             case .opening(let opening, _): openingAnswered(opening, at: now, &events)
             case .connected(let connection): read(connection, at: now, &events)
@@ -124,7 +130,7 @@ public final class GPSDSource: FixSource {
     }
 
     public func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
-        act(deliver) { events in
+        act(at: now, deliver) { events in
             switch phase {
             case .waiting(let until):
                 if now >= until { begin(at: now, &events) }
@@ -138,6 +144,7 @@ public final class GPSDSource: FixSource {
                 // What is still to be read is older than the silence.
                 if hasMore == nil { stream.deadlineReached(at: now, &events) }
                 askForDevices(at: now, &events)
+                carryOut(control.deadlineReached(at: now), &events)
             case .opening(_, nil), .closed: break
             }
         }
@@ -152,7 +159,7 @@ public final class GPSDSource: FixSource {
     ) -> Bool {
         guard asleep != isAsleep else { return true }
         isAsleep = asleep
-        act(deliver) { events in
+        act(at: now, deliver) { events in
             if asleep {
                 close()
                 stream.fellAsleep(&events)
@@ -170,27 +177,47 @@ public final class GPSDSource: FixSource {
         if case .waiting = phase { phase = .waiting(until: now) }
     }
 
-    /// Asks gpsd to set the receiver to one epoch each `interval`. What gpsd answers means nothing (it says yes for a
-    /// receiver that ignores it): measure.
-    ///
-    /// - Returns: false when there is no connection, or no device that could be named.
-    public func requestCycle(_ interval: Duration) -> Bool {
-        guard case .connected(let connection) = phase, let path = device ?? onlyDevice,
-            let request = GPSDRequest.cycle(of: path, interval: interval)
-        else { return false }
-        return connection.send(request)
+    public var rate: ReceiverRate? { control.rate }
+
+    public func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+        act(at: now, deliver) { carryOut(control.intervalWanted(interval, at: now), &$0) }
+    }
+
+    /// What gpsd answers means nothing (it says yes for a receiver that ignores it): the epochs that come are measured.
+    private func carryOut(_ orders: [ReceiverControl.Order], _ events: inout [SourceEvent]) {
+        for order in orders {
+            switch order {
+            case .cycle(let milliseconds):
+                guard case .connected(let connection) = phase, let path = device ?? onlyDevice,
+                    let request = GPSDRequest.cycle(of: path, interval: .milliseconds(milliseconds))
+                else { continue }
+                // A connection that takes nothing any more shows at the next read.
+                _ = connection.send(request)
+            // A line's, which gpsd has.
+            case .write: break
+            case .rateNotHonoured(let rate): events.append(.notice(rate.complaint))
+            }
+        }
     }
 
     public func close() {
         phase = .closed
         hasMore = nil
+        control.disconnected()
     }
 
     private var onlyDevice: String? { devices.count == 1 ? devices[0].path : nil }
 
-    private func act(_ deliver: (SourceEvent) -> Void, _ body: (inout [SourceEvent]) -> Void) {
+    private func act(
+        at now: EventTime, _ deliver: (SourceEvent) -> Void, _ body: (inout [SourceEvent]) -> Void
+    ) {
         var events: [SourceEvent] = []
         body(&events)
+        if case .connected = phase {
+            for case .epoch(let epoch, _, _) in events {
+                carryOut(control.epochReceived(timeOfDay: epoch.timeOfDay, at: now), &events)
+            }
+        }
         for event in events { deliver(event) }
     }
 
@@ -248,6 +275,7 @@ public final class GPSDSource: FixSource {
 
     private func failed(_ reason: String, at now: EventTime, _ events: inout [SourceEvent]) {
         hasMore = nil
+        control.disconnected()
         phase = .waiting(until: now + retry.take(spread: jitter()))
         stream.lost(reason, at: now, &events)
     }

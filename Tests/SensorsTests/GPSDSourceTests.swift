@@ -12,10 +12,13 @@ private final class FakeGPSD {
     let source: GPSDSource
     let loop: TestLoop
 
-    init(device: String? = nil, host: String = "127.0.0.1", port: UInt16? = nil) throws {
+    init(
+        device: String? = nil, host: String = "127.0.0.1", port: UInt16? = nil, receiver: ReceiverProfile = .none
+    ) throws {
         server = try Listener()
         source = GPSDSource(
-            settings: GPSDSettings(host: host, port: port ?? server.port, device: device), jitter: { 0 })
+            settings: GPSDSettings(host: host, port: port ?? server.port, device: device, receiver: receiver),
+            jitter: { 0 })
         loop = TestLoop(source)
     }
 
@@ -282,14 +285,29 @@ private final class FakeGPSD {
         #expect(fake.loop.wakeUps <= 11 * 3)
     }
 
-    @Test func asksForARate() throws {
-        let fake = try FakeGPSD()
+    /// - Parameter step: seconds between the fixes of the receiver once it is asked for one in five.
+    @Test(arguments: [5, 1]) func asksForARateAndMeasuresWhatComes(step: Int) throws {
+        let fake = try FakeGPSD(receiver: .gpsdCycle)
         fake.loop.start()
-        #expect(!fake.source.requestCycle(.seconds(5)))
         try fake.connect(devices: FakeGPSD.devices("/dev/ttyACM0"))
         #expect(fake.loop.run { !fake.source.devices.isEmpty })
-        #expect(fake.source.requestCycle(.milliseconds(2500)))
-        #expect(try fake.request() == #"?DEVICE={"path":"/dev/ttyACM0","cycle":2.500};"# + "\n")
+        fake.source.setInterval(.seconds(5), at: fake.loop.now) { _ in }
+        var second = 0
+        func fix(_ step: Int) throws {
+            second += step
+            let known = fake.loop.seconds.count
+            fake.loop.pass(.seconds(Int64(step)))
+            try fake.send(FakeGPSD.tpv(second, device: "/dev/ttyACM0"))
+            #expect(fake.loop.run { fake.loop.seconds.count > known })
+        }
+        // What it does by itself is not what is wanted.
+        for _ in 0..<5 { try fix(1) }
+        #expect(try fake.request() == #"?DEVICE={"path":"/dev/ttyACM0","cycle":5.000};"# + "\n")
+        // gpsd says yes in any case.
+        try fake.send(#"{"class":"DEVICE","path":"/dev/ttyACM0","cycle":5.00}"#)
+        for _ in 0..<5 { try fix(step) }
+        #expect(fake.source.rate == ReceiverRate(wanted: 5000, measured: Int64(step) * 1000, isHonoured: step == 5))
+        #expect(fake.loop.notices.filter { $0.contains("rate not honoured") }.count == (step == 5 ? 0 : 1))
     }
 
     @Test func requestsAreWellFormed() {
