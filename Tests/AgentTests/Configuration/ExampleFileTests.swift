@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func everyAlternativeIsValid() {
-        #expect(alternatives.count == 6)
+        #expect(alternatives.count == 7)
         for alternative in alternatives {
             #expect(problems(alternative.joined(separator: "\n"), environment) == [])
         }
