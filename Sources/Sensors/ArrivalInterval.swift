@@ -22,6 +22,14 @@ struct ArrivalInterval {
 }
 
 extension Epoch {
+    /// Milliseconds since midnight; nil when the epoch told no time.
+    var timeOfDay: Int? {
+        switch self {
+        case .fix(let fix): fix.timeOfDay
+        case .void(let void): void.timeOfDay
+        }
+    }
+
     /// Arrival of the first byte; settable, because a log has a clock of its own.
     var at: EventTime {
         get {

@@ -129,7 +129,9 @@ public final class FileSource: FixSource {
         }
     }
 
-    public func setAsleep(_ asleep: Bool, at now: EventTime, _ deliver: (SourceEvent) -> Void) -> Bool { false }
+    public func setAsleep(
+        _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
+    ) -> Bool { false }
 
     public func close() {
         file = nil

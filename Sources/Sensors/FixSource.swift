@@ -8,7 +8,7 @@ public enum SourceEvent: Sendable {
     case stateChanged(SourceState)
     /// A followed file has no more bytes for now: from here on its epochs arrive on the boot clock.
     case caughtUp
-    /// For people, once.
+    /// Something that people should know, told once.
     case notice(String)
 }
 
@@ -56,7 +56,27 @@ public protocol FixSource: AnyObject {
     func setPaused(_ paused: Bool, at now: EventTime)
     /// Asleep, a receiver's line is closed and nothing is delivered or due; awake again it is opened anew, as at the
     /// start. A file goes on: it costs no current, and would miss nothing by waiting.
+    /// - Parameter until: when it will be woken, for receivers that wake by themselves; nil = not known.
     /// - Returns: whether this source can sleep.
-    func setAsleep(_ asleep: Bool, at now: EventTime, _ deliver: (SourceEvent) -> Void) -> Bool
+    func setAsleep(_ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void) -> Bool
+    /// What tracking asks of the receiver; zero = every fix. More of them are no harm.
+    func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void)
+    /// How the receiver keeps what it was asked for; nil where nothing is asked.
+    var rate: ReceiverRate? { get }
+    /// What is wrong beside the state, for people; nil = nothing.
+    var remark: String? { get }
+    /// What was missing may be there now: do not wait for the next attempt.
+    func hurry(at now: EventTime)
+    /// A device came, went or changed; nil = events were lost, and any may have.
+    func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void)
     func close()
+}
+
+/// Of a source that cannot be told anything, and that no device stands for.
+extension FixSource {
+    public var rate: ReceiverRate? { nil }
+    public var remark: String? { nil }
+    public func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
+    public func hurry(at now: EventTime) {}
+    public func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
 }

@@ -147,7 +147,9 @@ public final class GPSDSource: FixSource {
     public func setPaused(_ paused: Bool, at now: EventTime) {}
 
     /// gpsd closes a receiver that nobody watches, unless it runs with -n.
-    public func setAsleep(_ asleep: Bool, at now: EventTime, _ deliver: (SourceEvent) -> Void) -> Bool {
+    public func setAsleep(
+        _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
+    ) -> Bool {
         guard asleep != isAsleep else { return true }
         isAsleep = asleep
         act(deliver) { events in

@@ -21,6 +21,14 @@ struct LiveStream {
     private var lastByte: EventTime?
     /// Set where epochs have a place to go on from.
     private var file: FileStream?
+    private(set) var isAsleep = false
+    /// How far apart epochs may be though they were closer so far; nil = as they were.
+    var expectedInterval: Duration? {
+        didSet {
+            guard expectedInterval != oldValue, isOpen, staleAt != nil, let lastByte else { return }
+            staleAt = lastByte + staleness
+        }
+    }
 
     /// - Parameter staleness: the shortest time without a sentence that counts as silence.
     init(settings: NMEADecoder.Settings, staleness: Duration) {
@@ -75,11 +83,22 @@ struct LiveStream {
         announce(.lost(reason: reason), &events)
     }
 
-    /// Nothing arrives until the line is opened again, and that is as it should be; what had begun of an epoch is all of
-    /// it.
-    mutating func fellAsleep(at now: EventTime, _ events: inout [SourceEvent]) {
+    /// What is left to the owner of the line when it falls asleep or wakes.
+    enum SleepTurn { case close, open }
+
+    /// Asleep nothing arrives, and that is as it should be; what had begun of an epoch is all of it.
+    ///
+    /// - Returns: nil when nothing changes.
+    mutating func setAsleep(_ asleep: Bool, at now: EventTime, _ events: inout [SourceEvent]) -> SleepTurn? {
+        guard asleep != isAsleep else { return nil }
+        isAsleep = asleep
+        guard asleep else {
+            opening(&events)
+            return .open
+        }
         if isOpen { streamBroken(goesOnAs: nil, at: now, &events) }
         isOpen = false
+        return .close
     }
 
     /// Nothing will ever arrive any more.
@@ -150,7 +169,8 @@ struct LiveStream {
 
     /// max(5 s, 3 × interval) with the default setting.
     private var staleness: Duration {
-        max(stalenessMin, max(arrivals.median ?? .zero, decoder.measuredInterval ?? .zero) * 3)
+        let interval = max(arrivals.median ?? .zero, decoder.measuredInterval ?? .zero, expectedInterval ?? .zero)
+        return max(stalenessMin, interval * 3)
     }
 
     mutating func announce(_ new: SourceState, _ events: inout [SourceEvent]) {

@@ -27,6 +27,8 @@ final class SerialPort {
 
     let fd: Int32
     private let path: String
+    /// The node behind the links of the path; nil where /proc does not tell.
+    private let node: String?
 
     /// - Throws: a ``SourceProblem`` that says what to do.
     init(path: String) throws(SourceProblem) {
@@ -35,12 +37,36 @@ final class SerialPort {
         guard fd >= 0 else { throw Self.openProblem(path, errno) }
         self.fd = fd
         self.path = path
+        node = Self.node(behind: fd)
         // isatty() says no on emulated lines for which tcgetattr() succeeds.
         var settings = termios()
         guard tcgetattr(fd, &settings) == 0 else { throw Self.notALine(fd, path, errno) }
-        guard waypost_tty_exclusive(fd) == 0 else {
+        // Lines that do not know the call are shared.
+        guard waypost_tty_exclusive(fd) == 0 || errno == ENOTTY else {
             throw SourceProblem("cannot take \(path) for ourselves", errno: errno)
         }
+    }
+
+    /// Hands bytes to the kernel, which sends them also when the line is closed at once. What finds no room is lost, as
+    /// it is when the receiver is busy.
+    func write(_ bytes: [UInt8]) {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes[sent...].withUnsafeBytes { Glibc.write(fd, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return }
+            sent += count
+        }
+    }
+
+    /// Whether an event is about the device behind this line.
+    func isNamed(by event: DeviceEvent) -> Bool { event.node == node || event.node == path }
+
+    /// The other end is gone, whatever reading says.
+    var isHungUp: Bool {
+        var state = pollfd(fd: fd, events: Int16(POLLIN), revents: 0)
+        let broken = Int16(POLLHUP | POLLERR | POLLNVAL)
+        return poll(&state, 1, 0) == 1 && state.revents & broken != 0
     }
 
     deinit {
@@ -89,10 +115,10 @@ final class SerialPort {
         let hint: String? =
             switch code {
             case ENOENT: "is the receiver plugged in, and does the name still fit? See /dev/serial/by-id"
-            case EACCES: "add the user to the group that owns it (dialout), or wait for udev to set its permissions"
+            case EACCES: "this user is not in group \(group(of: path) ?? "dialout"), which owns it"
             // Not a matter of the file's mode: a device cgroup says no.
             case EPERM:
-                "the service manager forbids it: name its major number in DeviceAllow= (char-166 ttyACM, char-188 ttyUSB)"
+                "blocked by DeviceAllow= of the unit: name its major number there (char-166 ttyACM, char-188 ttyUSB)"
             case EBUSY:
                 "another program holds it: gpsd (then use the gpsd source, or USBAUTO=false), ModemManager, a terminal program or another waypost"
             case ENXIO, ENODEV, EIO: "the node is there but no device answers behind it"
@@ -100,6 +126,18 @@ final class SerialPort {
             default: nil
             }
         return SourceProblem("cannot open \(path)", errno: code, hint: hint)
+    }
+
+    private static func node(behind fd: Int32) -> String? {
+        var name = [CChar](repeating: 0, count: 256)
+        let count = readlink("/proc/self/fd/\(fd)", &name, name.count)
+        return count > 0 ? String(decoding: name[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil
+    }
+
+    private static func group(of path: String) -> String? {
+        var status = stat()
+        guard stat(path, &status) == 0, let entry = getgrgid(status.st_gid) else { return nil }
+        return String(cString: entry.pointee.gr_name)
     }
 
     private static func notALine(_ fd: Int32, _ path: String, _ code: Int32) -> SourceProblem {

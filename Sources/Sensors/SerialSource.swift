@@ -2,49 +2,21 @@ import Glibc
 import NMEA
 import Positioning
 
-/// How a serial line is read.
-public struct SerialSettings: Sendable {
-    /// How the speed is chosen.
-    public enum Speed: Hashable, Sendable {
-        case fixed(LineSpeed)
-        /// Try one after another until three sentences with good checksums arrive.
-        case auto
-    }
-
-    /// A stable name, such as one under /dev/serial/by-id: kernel numbers change with each plug.
-    public var path: String
-    /// The default is `auto`.
-    public var speed: Speed
-    /// What ``SerialSource/foundSpeed`` was at the last run: tried first.
-    public var rememberedSpeed: LineSpeed?
-    /// Without a sentence for so long, or for three intervals of the receiver where that is longer, the line counts as
-    /// silent. The default is 5 s.
-    public var staleness: Duration
-    public var decoder: NMEADecoder.Settings
-
-    public init(
-        path: String, speed: Speed = .auto, rememberedSpeed: LineSpeed? = nil, staleness: Duration = .seconds(5),
-        decoder: NMEADecoder.Settings = .init()
-    ) {
-        self.path = path
-        self.speed = speed
-        self.rememberedSpeed = rememberedSpeed
-        self.staleness = staleness
-        self.decoder = decoder
-    }
-}
-
 /// A receiver on a serial line or a USB port that looks like one.
 ///
 /// End of file is how an unplugged adapter shows itself. The line is then closed at once and opened again after 1 s,
-/// doubling to 10 s, without regard to hotplug events: on a host without udevd there are none.
+/// doubling to 10 s, without regard to hotplug events: on a host without udevd there are none. An event only shortens
+/// the wait.
 public final class SerialSource: FixSource {
     public let name: String
     /// The speed at which sentences with good checksums have arrived; nil until then. Worth remembering.
     public private(set) var foundSpeed: LineSpeed?
 
     private let settings: SerialSettings
+    /// What is plugged in.
+    private let devices: () -> [SerialDevice]
     private var live: LiveStream
+    private var control: ReceiverControl
     private var port: SerialPort?
     private var hunt: BaudHunt?
     private var bufferTime: Duration?
@@ -53,40 +25,60 @@ public final class SerialSource: FixSource {
     /// Since when an open is refused for want of permission, after a time without the device.
     private var deniedSince: EventTime?
     private var wasAbsent = false
-    private var isAsleep = false
+    private var owner = LineOwner()
+    /// What the last attempt tried to open.
+    private var node: String?
 
-    public init(settings: SerialSettings) {
-        self.settings = settings
-        name = "serial \(settings.path)"
-        live = LiveStream(settings: settings.decoder, staleness: settings.staleness)
+    public convenience init(settings: SerialSettings) {
+        self.init(settings: settings, devices: SerialDevice.all)
     }
 
+    init(settings: SerialSettings, devices: @escaping () -> [SerialDevice]) {
+        self.settings = settings
+        self.devices = devices
+        name = "serial \(settings.device)"
+        live = LiveStream(settings: settings.decoder, staleness: settings.staleness)
+        control = ReceiverControl(profile: settings.receiver)
+    }
+
+    /// While gpsd is asked about the line, which takes a moment, its answer is waited for: what the line has to say stays
+    /// in the kernel's buffer.
     public var descriptor: Int32? {
+        if let inquiry = owner.inquiry { return inquiry.descriptor }
         guard !live.isResting else { return nil }
         return fd
     }
 
-    public var awaitsWritability: Bool { false }
+    public var awaitsWritability: Bool { owner.inquiry?.isConnecting ?? false }
 
     public var nextDeadline: EventTime? {
-        fd == nil ? retryAt : [live.nextDeadline, hunt?.nextDeadline].compactMap { $0 }.min()
+        let line = fd == nil ? [retryAt] : [live.nextDeadline, hunt?.nextDeadline, control.nextDeadline]
+        return (line + [owner.inquiry?.deadline]).compactMap { $0 }.min()
     }
 
     public var counters: NMEACounters { live.counters }
 
+    public var rate: ReceiverRate? { control.rate }
+
+    public var remark: String? { owner.remark }
+
     public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
-        act(deliver) { events in
+        act(at: now, deliver) { events in
             live.opening(&events)
             open(at: now, &events)
         }
     }
 
     public func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
-        act(deliver) { read(at: now, &$0) }
+        act(at: now, deliver) { events in
+            if let answer = owner.inquiry?.answer() { ownerAnswered(answer, at: now, &events) }
+            if !read(at: now, &events), let port, port.isHungUp { unplugged("hung up", at: now, &events) }
+        }
     }
 
     public func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
-        act(deliver) { events in
+        act(at: now, deliver) { events in
+            if let inquiry = owner.inquiry, now >= inquiry.deadline { ownerAnswered(false, at: now, &events) }
             if fd == nil {
                 if let retryAt, now >= retryAt { open(at: now, &events) }
                 return
@@ -96,51 +88,84 @@ public final class SerialSource: FixSource {
             live.deadlineReached(at: now, &events)
             if settings.speed == .auto, hunt == nil, live.state == .unreadable { beginHunt(at: now) }
             if let speed = hunt?.deadlineReached(at: now) { set(speed, at: now, &events) }
+            carryOut(control.deadlineReached(at: now), &events)
         }
     }
 
     /// A live line is read on: what nobody reads is lost.
     public func setPaused(_ paused: Bool, at now: EventTime) {}
 
-    public func setAsleep(_ asleep: Bool, at now: EventTime, _ deliver: (SourceEvent) -> Void) -> Bool {
-        guard asleep != isAsleep else { return true }
-        isAsleep = asleep
-        act(deliver) { events in
-            if asleep {
+    public func setAsleep(
+        _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
+    ) -> Bool {
+        act(at: now, deliver) { events in
+            switch live.setAsleep(asleep, at: now, &events) {
+            case .close:
+                for command in control.standby(for: until.map { $0.duration(since: now) }) { port?.write(command) }
                 close()
-                live.fellAsleep(at: now, &events)
-            } else {
+            case .open:
                 retry.reset()
-                live.opening(&events)
                 open(at: now, &events)
+            case nil: break
             }
         }
         return true
     }
 
-    /// The device may be there now (a hotplug event): do not wait for the timer.
+    public func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+        act(at: now, deliver) { carryOut(control.intervalWanted(interval, at: now), &$0) }
+    }
+
     public func hurry(at now: EventTime) {
         if retryAt != nil { retryAt = now }
     }
 
+    public func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+        act(at: now, deliver) { events in
+            if let event, event.action == "remove" {
+                if let port, port.isNamed(by: event) { unplugged("removed", at: now, &events) }
+            } else if port == nil, retryAt != nil {
+                // A node that has just appeared may not be open to us yet.
+                wasAbsent = true
+                deniedSince = nil
+                retry.reset()
+                open(at: now, &events)
+            }
+        }
+    }
+
     public func close() {
-        port = nil
+        letGo()
         retryAt = nil
-        hunt = nil
+        owner = LineOwner()
     }
 
     private var fd: Int32? { port?.fd }
 
-    private func act(_ deliver: (SourceEvent) -> Void, _ body: (inout [SourceEvent]) -> Void) {
+    private func act(at now: EventTime, _ deliver: (SourceEvent) -> Void, _ body: (inout [SourceEvent]) -> Void) {
         var events: [SourceEvent] = []
         body(&events)
+        judge(at: now, &events)
         for event in events { deliver(event) }
     }
 
+    private func letGo() {
+        port = nil
+        hunt = nil
+        control.disconnected()
+        live.expectedInterval = nil
+    }
+}
+
+// Opening and losing the line.
+extension SerialSource {
     private func open(at now: EventTime, _ events: inout [SourceEvent]) {
         retryAt = nil
         do throws(SourceProblem) {
-            let port = try SerialPort(path: settings.path)
+            node = nil
+            let node = try settings.device.node(among: devices)
+            self.node = node
+            let port = try SerialPort(path: node)
             let speed: LineSpeed?
             switch settings.speed {
             case .fixed(let fixed): speed = fixed
@@ -152,15 +177,16 @@ public final class SerialSource: FixSource {
             self.port = port
             deniedSince = nil
             wasAbsent = false
+            owner = LineOwner()
             live.opened(at: now, &events)
+            for command in control.waking { port.write(command) }
         } catch {
             failed(error, at: now, &events)
         }
     }
 
     private func failed(_ problem: SourceProblem, at now: EventTime, _ events: inout [SourceEvent]) {
-        port = nil
-        hunt = nil
+        letGo()
         retryAt = now + retry.take()
         if problem.code == EACCES, wasAbsent {
             // A node that has just appeared belongs to root until udev has run its rules.
@@ -172,17 +198,57 @@ public final class SerialSource: FixSource {
             }
         }
         if problem.code != EACCES { wasAbsent = true }
+        if problem.code == EBUSY {
+            if let known = owner.problem { return live.lost(known, at: now, &events) }
+            if let node, owner.ask([node], settings.gpsd, at: now) {
+                owner.pending = problem.description
+                return
+            }
+        }
         live.lost(problem.description, at: now, &events)
     }
 
-    private func read(at now: EventTime, _ events: inout [SourceEvent]) {
-        guard let fd else { return }
+    private func unplugged(_ how: String, at now: EventTime, _ events: inout [SourceEvent]) {
+        // A descriptor whose device is gone stays readable for ever: close it at once.
+        letGo()
+        owner = LineOwner()
+        wasAbsent = true
+        live.lost("\(settings.device) is unplugged (\(how))", at: now, &events)
+        retryAt = now + retry.take()
+    }
+
+    private func ownerAnswered(_ isGPSD: Bool, at now: EventTime, _ events: inout [SourceEvent]) {
+        owner.answered(isGPSD, line: settings.device.description, isOpen: port != nil)
+        if let problem = owner.problem { live.lost(problem, at: now, &events) }
+        if let remark = owner.remark { events.append(.notice(remark)) }
+    }
+
+    /// While hunting, a speed that the adapter cannot do is one more that is not the receiver's.
+    private func configure(_ port: SerialPort, _ speed: LineSpeed?) throws(SourceProblem) {
+        do throws(SourceProblem) {
+            try port.configure(speed)
+        } catch {
+            guard settings.speed == .auto else { throw error }
+            try port.configure(nil)
+        }
+        bufferTime = speed.map { .nanoseconds(Int64(SerialPort.bufferBytes) * 10_000_000_000 / Int64($0.baud)) }
+    }
+}
+
+// Reading, and asking of the receiver.
+extension SerialSource {
+    /// - Returns: whether there was anything to read, the end included.
+    @discardableResult
+    private func read(at now: EventTime, _ events: inout [SourceEvent]) -> Bool {
+        guard let fd else { return false }
         var failure: String?
+        var hasRead = false
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: SerialPort.bufferBytes) { buffer in
             // A line at full speed cannot keep us here: it gives less in the time that reading takes.
             for _ in 0..<16 {
                 let count = Glibc.read(fd, buffer.baseAddress, buffer.count)
                 if count > 0 {
+                    hasRead = true
                     received(Span(_unsafeElements: UnsafeBufferPointer(rebasing: buffer[..<count])), at: now, &events)
                     continue
                 }
@@ -192,14 +258,8 @@ public final class SerialSource: FixSource {
                 return
             }
         }
-        // A descriptor whose device is gone stays readable for ever: close it at once.
-        if let failure {
-            port = nil
-            hunt = nil
-            wasAbsent = true
-            live.lost("\(settings.path) is unplugged (\(failure))", at: now, &events)
-            retryAt = now + retry.take()
-        }
+        if let failure { unplugged(failure, at: now, &events) }
+        return hasRead || failure != nil
     }
 
     private func received(_ bytes: Span<UInt8>, at now: EventTime, _ events: inout [SourceEvent]) {
@@ -215,6 +275,7 @@ public final class SerialSource: FixSource {
 
     private func beginHunt(at now: EventTime) {
         guard let port else { return }
+        control.disconnected()
         hunt = BaudHunt(remembered: nil, current: port.speed, at: now)
     }
 
@@ -228,14 +289,28 @@ public final class SerialSource: FixSource {
         }
     }
 
-    /// While hunting, a speed that the adapter cannot do is one more that is not the receiver's.
-    private func configure(_ port: SerialPort, _ speed: LineSpeed?) throws(SourceProblem) {
-        do throws(SourceProblem) {
-            try port.configure(speed)
-        } catch {
-            guard settings.speed == .auto else { throw error }
-            try port.configure(nil)
+    /// What the epochs that just came tell of the receiver's rate, and trouble of another reader.
+    private func judge(at now: EventTime, _ events: inout [SourceEvent]) {
+        // An opening line, or one at a speed that is still tried, has nothing to judge.
+        guard port != nil else { return }
+        if hunt == nil {
+            for event in events {
+                guard case .epoch(let epoch, _, _) = event else { continue }
+                carryOut(control.epochReceived(timeOfDay: epoch.timeOfDay, at: now), &events)
+            }
         }
-        bufferTime = speed.map { .nanoseconds(Int64(SerialPort.bufferBytes) * 10_000_000_000 / Int64($0.baud)) }
+        if let node, owner.isSuspect(live.state, live.counters) { _ = owner.ask([node], settings.gpsd, at: now) }
+    }
+
+    private func carryOut(_ orders: [ReceiverControl.Order], _ events: inout [SourceEvent]) {
+        for order in orders {
+            switch order {
+            case .write(let bytes): port?.write(bytes)
+            // gpsd's, which has no line.
+            case .cycle: break
+            case .rateNotHonoured(let rate): events.append(.notice(rate.complaint))
+            }
+        }
+        live.expectedInterval = control.expectedInterval
     }
 }

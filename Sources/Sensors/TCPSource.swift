@@ -49,7 +49,6 @@ public final class TCPSource: FixSource {
     private var retry = RetryDelay(from: .seconds(1), to: .seconds(60))
     /// A lookup that took longer than we waited and still runs.
     private var overdueLookup: HostLookup?
-    private var isAsleep = false
 
     /// - Parameter jitter: a number in 0…1, asked for at each retry; it shortens the pause by up to a fifth.
     public convenience init(settings: TCPSettings, jitter: @escaping () -> Double) {
@@ -134,17 +133,16 @@ public final class TCPSource: FixSource {
     /// A live line is read on: what nobody reads is lost.
     public func setPaused(_ paused: Bool, at now: EventTime) {}
 
-    public func setAsleep(_ asleep: Bool, at now: EventTime, _ deliver: (SourceEvent) -> Void) -> Bool {
-        guard asleep != isAsleep else { return true }
-        isAsleep = asleep
+    public func setAsleep(
+        _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
+    ) -> Bool {
         act(deliver) { events in
-            if asleep {
-                close()
-                live.fellAsleep(at: now, &events)
-            } else {
+            switch live.setAsleep(asleep, at: now, &events) {
+            case .close: close()
+            case .open:
                 retry.reset()
-                live.opening(&events)
                 begin(at: now, &events)
+            case nil: break
             }
         }
         return true

@@ -42,7 +42,6 @@ public final class UDPSource: FixSource {
     private var fd: Int32?
     private var retry = RetryDelay(from: .seconds(1), to: .seconds(10))
     private var retryAt: EventTime?
-    private var isAsleep = false
 
     public init(settings: UDPSettings) {
         self.settings = settings
@@ -99,17 +98,16 @@ public final class UDPSource: FixSource {
     /// A live line is read on: what nobody reads is lost.
     public func setPaused(_ paused: Bool, at now: EventTime) {}
 
-    public func setAsleep(_ asleep: Bool, at now: EventTime, _ deliver: (SourceEvent) -> Void) -> Bool {
-        guard asleep != isAsleep else { return true }
-        isAsleep = asleep
+    public func setAsleep(
+        _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
+    ) -> Bool {
         act(deliver) { events in
-            if asleep {
-                close()
-                live.fellAsleep(at: now, &events)
-            } else {
+            switch live.setAsleep(asleep, at: now, &events) {
+            case .close: close()
+            case .open:
                 retry.reset()
-                live.opening(&events)
                 bind(at: now, &events)
+            case nil: break
             }
         }
         return true

@@ -1,6 +1,7 @@
 import Positioning
 
-/// When the receiver may sleep: a parked asset is looked at now and then instead of always.
+/// When the receiver may sleep: a parked asset is looked at now and then instead of always, and so is a moving one that
+/// is to be followed coarsely.
 ///
 /// It only says when; fixes that come from a receiver that cannot sleep are tracked like any others.
 public struct ReceiverCycle: Sendable {
@@ -16,6 +17,9 @@ public struct ReceiverCycle: Sendable {
         /// How long it is listened to then, from its first fix on. The default is 30 s, which evidence of a departure
         /// needs at most.
         public var probeOn = Duration.seconds(30)
+        /// Put the receiver to sleep between two fixes of a moving asset, where the interval that is asked of it is far
+        /// above the time that it takes to find itself again. The default is false: nothing is known of the way between.
+        public var sleepMoving = false
 
         public init() {}
     }
@@ -28,14 +32,14 @@ public struct ReceiverCycle: Sendable {
     }
 
     private enum Phase {
-        /// The asset is not parked, or the receiver never sleeps.
+        /// The receiver never sleeps as things are.
         case onDuty
-        /// Parked for too short a time, or roused. Leaves to asleep.
+        /// Parked or on the way for too short a time, roused, or asked for too many fixes. Leaves to asleep.
         case settling(until: EventTime)
         /// nil = released until a trip begins. Leaves to probing.
         case asleep(until: EventTime?)
-        /// Woken to look. Leaves to asleep, later with every fix that hints at a departure.
-        case probing(until: EventTime, hasFix: Bool)
+        /// Woken to look. Leaves to asleep, later with every fix that hints at a departure or a stop.
+        case probing(until: EventTime, firstFix: EventTime?)
     }
 
     /// Seconds without any fix after which a probe is given up: where there is no sky looking longer only costs power.
@@ -43,10 +47,23 @@ public struct ReceiverCycle: Sendable {
     /// A probe whose last fixes hint at a departure goes on for so long.
     private static let prolongation = Duration.seconds(30)
 
+    /// What it takes to find itself again until that was measured: a cold receiver under open sky.
+    private static let usualTimeToFix = Duration.seconds(30)
+    /// Intervals below are never far above it.
+    private static let intervalMin = Duration.seconds(60)
+    private static let timesToFixMax = 5
+
     private(set) var settings: Settings
     private var phase = Phase.onDuty
     /// When the receiver was last woken: its silence counts from there.
     private(set) var wokenAt: EventTime?
+    private var isMoving = false
+    /// The last times from waking to the first fix.
+    private var timesToFix: [Duration] = []
+    /// Between two fixes, as asked of the receiver.
+    private var interval = Duration.zero
+    /// Sleeping longer would end a trip.
+    private var sleepMax = Duration.seconds(900)
 
     init(settings: Settings) { self.settings = settings }
 
@@ -70,21 +87,51 @@ public struct ReceiverCycle: Sendable {
             phase = .asleep(until: nil)
             return .sleep(until: nil)
         }
-        let order = leaveSleep(at: at)
-        phase = settings.sleep ? .settling(until: at + settings.settle) : .onDuty
-        return order
+        isMoving = false
+        return begin(at: at)
     }
 
     mutating func departed(at: EventTime) -> Order? {
+        isMoving = true
+        return begin(at: at)
+    }
+
+    private mutating func begin(at: EventTime) -> Order? {
         let order = leaveSleep(at: at)
-        phase = .onDuty
+        phase = mayEverSleep ? .settling(until: at + settings.settle) : .onDuty
         return order
+    }
+
+    private var mayEverSleep: Bool { isMoving ? settings.sleepMoving : settings.sleep }
+
+    /// - Parameter sleepMax: the longest time without a fix while moving.
+    mutating func intervalChanged(_ interval: Duration, sleepMax: Duration, at: EventTime) -> Order? {
+        self.interval = interval
+        self.sleepMax = sleepMax
+        // Parked it is not asked for its interval.
+        guard isMoving, isAsleep, pause(from: at, at: at) == nil else { return nil }
+        return begin(at: at)
+    }
+
+    /// Median of the last times.
+    private var timeToFix: Duration {
+        timesToFix.isEmpty ? Self.usualTimeToFix : timesToFix.sorted()[timesToFix.count / 2]
+    }
+
+    /// When it has to wake again if it falls asleep now; nil = sleep is not worth it.
+    private func pause(from base: EventTime, at: EventTime) -> EventTime? {
+        // A pause of nothing would make deadlines that do not pass.
+        guard isMoving else { return at + max(settings.probe, .seconds(1)) }
+        let timeToFix = timeToFix
+        let cycle = min(interval, sleepMax)
+        guard cycle >= Self.intervalMin, cycle >= timeToFix * 4 + settings.probeOn else { return nil }
+        return max(base + (cycle - timeToFix), at + .seconds(1))
     }
 
     /// Something other than the receiver tells movement: it is awake at least for so long. A released one stays so.
     mutating func roused(for duration: Duration, at: EventTime) -> Order? {
         if isReleased { return nil }
-        guard settings.sleep, let due = nextDeadline else { return nil }
+        guard mayEverSleep, let due = nextDeadline else { return nil }
         let order = leaveSleep(at: at)
         let until = at + max(settings.settle, duration)
         phase = .settling(until: order == nil ? max(until, due) : until)
@@ -92,36 +139,46 @@ public struct ReceiverCycle: Sendable {
     }
 
     mutating func fixReceived(at: EventTime) {
-        if case .probing(_, hasFix: false) = phase { phase = .probing(until: at + settings.probeOn, hasFix: true) }
+        guard case .probing(_, firstFix: nil) = phase else { return }
+        phase = .probing(until: at + settings.probeOn, firstFix: at)
+        guard let wokenAt, at > wokenAt else { return }
+        if timesToFix.count == Self.timesToFixMax { timesToFix.removeFirst() }
+        timesToFix.append(at.duration(since: wokenAt))
     }
 
-    /// - Parameter isRestless: the last fixes hint at a departure.
+    /// - Parameter isRestless: the last fixes hint at a departure, or at a stop.
     mutating func deadlineReached(at: EventTime, isRestless: Bool) -> Order? {
         guard let nextDeadline, nextDeadline <= at else { return nil }
         switch phase {
         case .onDuty: return nil
         case .asleep:
-            phase = .probing(until: at + Self.acquisition, hasFix: false)
+            phase = .probing(until: at + Self.acquisition, firstFix: nil)
             wokenAt = at
             return .wake
         case .settling where isRestless:
             phase = .settling(until: at + Self.prolongation)
             return nil
-        case .probing(_, hasFix: true) where isRestless:
-            phase = .probing(until: at + Self.prolongation, hasFix: true)
+        case .probing(_, let firstFix?) where isRestless:
+            phase = .probing(until: at + Self.prolongation, firstFix: firstFix)
             return nil
-        case .settling, .probing:
-            // A pause of nothing would make deadlines that do not pass.
-            let until = at + max(settings.probe, .seconds(1))
-            phase = .asleep(until: until)
-            return .sleep(until: until)
+        case .settling: return fallAsleep(from: at, at: at)
+        case .probing(_, let firstFix): return fallAsleep(from: firstFix ?? at, at: at)
         }
+    }
+
+    private mutating func fallAsleep(from base: EventTime, at: EventTime) -> Order? {
+        guard let until = pause(from: base, at: at) else {
+            phase = .settling(until: at + Self.prolongation)
+            return nil
+        }
+        phase = .asleep(until: until)
+        return .sleep(until: until)
     }
 
     mutating func reload(_ settings: Settings, isParked: Bool, at: EventTime) -> Order? {
         guard settings != self.settings else { return nil }
         self.settings = settings
-        return isReleased || !isParked ? nil : parked(released: false, at: at)
+        return isReleased || !(isParked || isMoving) ? nil : begin(at: at)
     }
 
     private mutating func leaveSleep(at: EventTime) -> Order? {

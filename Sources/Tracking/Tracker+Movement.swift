@@ -30,12 +30,17 @@ extension Tracker {
     mutating func receiverDeadlineReached(_ effects: inout [Effect]) {
         // What was restless minutes ago says nothing now.
         let isFresh = lastFixAt.map { now.seconds(since: $0) <= max(10, 3 * interval.seconds) } ?? false
-        perform(cycle.deadlineReached(at: now, isRestless: isFresh && motion.isRestless), &effects)
+        // A halt is watched to its end: it may be a stop.
+        let isRestless = motion.isMoving ? motion.state != .moving : motion.isRestless
+        perform(cycle.deadlineReached(at: now, isRestless: isFresh && isRestless), &effects)
     }
 
     /// The asset was parked when the process ended: its receiver goes on sleeping, or settles anew.
     mutating func resumeReceiver(_ effects: inout [Effect]) {
-        guard motion.state == .stationary else { return }
+        guard motion.state == .stationary else {
+            if motion.isMoving { perform(cycle.departed(at: now), &effects) }
+            return
+        }
         let released = restoredRelease && settings.motion.stopOnStationary && pendingPace != .moving
         perform(cycle.parked(released: released, at: now), &effects)
     }

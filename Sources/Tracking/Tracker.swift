@@ -272,6 +272,10 @@ public struct Tracker: Sendable {
         board.insideFencesChanged(Set(geofences.inside))
         board.motionChanged(.init(motion.state), speed: averageSpeed.value(at: now))
         board.recompute(cap: publishedCap, into: &effects)
+        guard settings.receiver.sleepMoving, let engine = board.engine else { return }
+        let interval = Duration.milliseconds(engine.intervalMs)
+        perform(
+            cycle.intervalChanged(interval, sleepMax: settings.motion.noFixTimeout / 2, at: now), &effects)
     }
 
     private mutating func reload(_ settings: Settings, _ effects: inout [Effect]) {

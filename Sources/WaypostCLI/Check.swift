@@ -18,6 +18,7 @@ struct Check: ParsableCommand {
     func run() throws {
         let loaded = try ConfigurationFile.load(file)
         for warning in loaded.warnings { printError("warning: \(warning)") }
+        for rival in loaded.config.source.rivals { printError("warning: source: \(rival)") }
         if prints {
             print(loaded.effective)
         } else {

@@ -1,3 +1,4 @@
+import Agent
 import ArgumentParser
 
 struct Reload: ParsableCommand {
@@ -11,18 +12,30 @@ struct Reload: ParsableCommand {
     @OptionGroup var daemon: DaemonOptions
 
     func run() throws {
-        let reply: [UInt8]
-        do {
-            reply = try daemon.ask(#"{"id":1,"do":"reload"}"#, timeoutSeconds: 30)
-        } catch let code as ExitCode where code.rawValue == 78 {
-            // Without --socket the file tells where the daemon listens. What is wrong with it has been said.
-            throw fail("the configuration is refused, nothing has changed", exitCode: 1)
-        }
-        let answer: Answer = try DaemonReply.read(reply)
+        let answer: Answer = try DaemonReply.read(ask(#"{"id":1,"do":"reload"}"#))
         let live = answer.live.joined(separator: ", ")
         print(live.isEmpty ? "nothing that takes effect now has changed" : "new: \(live)")
         if !answer.restart.isEmpty { print("at the next start: \(answer.restart.joined(separator: ", "))") }
         try finishOutput()
+    }
+
+    /// A file with mistakes does not tell where the daemon listens, which is to hear of them all the same.
+    private func ask(_ request: String) throws -> [UInt8] {
+        let patience = 30
+        if daemon.socket != nil { return try daemon.ask(request, timeoutSeconds: patience) }
+        let environment = ConfigurationFile.environment(requiresCredentials: false)
+        var problems: [ConfigurationProblem] = []
+        var path = AgentConfig.ControlConfig.standardSocket(environment)
+        do throws(ConfigurationProblems) {
+            path = try AgentConfig.load(path: daemon.config, environment: environment).config.control.socket
+        } catch { problems = error.problems }
+        do throws(SystemError) {
+            return try ControlClient(path: path, timeoutSeconds: patience).ask(request)
+        } catch {
+            if problems.isEmpty { throw fail("no daemon answers: \(error)", exitCode: 2) }
+        }
+        for problem in problems { printError("\(problem)") }
+        throw fail("the configuration is refused, nothing has changed", exitCode: 1)
     }
 
     private struct Answer: Decodable {

@@ -33,6 +33,19 @@ final class PseudoTerminal {
         try #require(poll(&ready, 1, 5000) == 1)
     }
 
+    /// What was written to the receiver since the last call; waits a moment for the first byte.
+    func written(milliseconds: Int32 = 0) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        var ready = pollfd(fd: master, events: Int16(POLLIN), revents: 0)
+        while poll(&ready, 1, bytes.isEmpty ? milliseconds : 0) == 1, ready.revents & Int16(POLLIN) != 0 {
+            let count = read(master, &chunk, chunk.count)
+            guard count > 0 else { break }
+            bytes += chunk[..<count]
+        }
+        return bytes
+    }
+
     func unplug() {
         if master >= 0 { close(master) }
         master = -1

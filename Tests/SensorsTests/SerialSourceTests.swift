@@ -11,7 +11,7 @@ import Testing
     private func loop(
         _ path: String, speed: SerialSettings.Speed = .fixed(LineSpeed(baud: 9600)!), remembered: LineSpeed? = nil
     ) -> TestLoop {
-        TestLoop(SerialSource(settings: SerialSettings(path: path, speed: speed, rememberedSpeed: remembered)))
+        TestLoop(SerialSource(settings: .alone(path, speed: speed, rememberedSpeed: remembered)))
     }
 
     /// Sends the epochs of a stretch, each in one piece, one second apart.
@@ -156,7 +156,7 @@ import Testing
 
     @Test func hotplugShortensTheWait() throws {
         let folder = try TemporaryFolder()
-        let source = SerialSource(settings: SerialSettings(path: folder.path("gps"), speed: .fixed(s9600)))
+        let source = SerialSource(settings: .alone(folder.path("gps"), speed: .fixed(s9600)))
         let loop = TestLoop(source)
         loop.start()
         loop.pass(.seconds(7))
@@ -364,7 +364,7 @@ import Testing
     @Test func findsTheSpeedOfTheReceiverOnTheLine() throws {
         let line = try PseudoTerminal()
         line.set(LineSpeed(baud: 4800)!)
-        let source = SerialSource(settings: SerialSettings(path: line.path))
+        let source = SerialSource(settings: .alone(line.path))
         let loop = TestLoop(source)
         loop.start()
         var tried: [Int] = []
@@ -390,7 +390,7 @@ import Testing
 
     @Test func huntsAgainWhenTheReceiverChangesItsSpeed() throws {
         let line = try PseudoTerminal()
-        let source = SerialSource(settings: SerialSettings(path: line.path, rememberedSpeed: LineSpeed(baud: 9600)))
+        let source = SerialSource(settings: .alone(line.path, rememberedSpeed: LineSpeed(baud: 9600)))
         let loop = TestLoop(source)
         loop.start()
         for second in 0..<3 {
@@ -411,6 +411,16 @@ import Testing
     @Test func unknownSpeedsAreNoSpeeds() {
         #expect(LineSpeed(baud: 12_345) == nil)
         for baud in LineSpeed.supported { #expect(LineSpeed(baud: baud)?.baud == baud) }
+    }
+}
+
+extension SerialSettings {
+    /// On a host where gpsd is never asked.
+    static func alone(_ path: String, speed: Speed = .auto, rememberedSpeed: LineSpeed? = nil) -> SerialSettings {
+        var settings = SerialSettings(device: .path(path), speed: speed, rememberedSpeed: rememberedSpeed)
+        settings.gpsd.socket = "/"
+        settings.gpsd.services = []
+        return settings
     }
 }
 

@@ -58,7 +58,15 @@ final class TestLoop {
         return condition()
     }
 
-    func setAsleep(_ asleep: Bool) -> Bool { source.setAsleep(asleep, at: now, take) }
+    func setAsleep(_ asleep: Bool, for duration: Duration? = nil) -> Bool {
+        source.setAsleep(asleep, until: duration.map { now + $0 }, at: now, take)
+    }
+
+    func setInterval(_ interval: Duration) { source.setInterval(interval, at: now, take) }
+
+    func deviceChanged(_ event: DeviceEvent?) { source.deviceChanged(event, at: now, take) }
+
+    var notices: [String] { events.compactMap { if case .notice(let text) = $0 { text } else { nil } } }
 
     func forget() {
         events = []

@@ -47,5 +47,18 @@ public final class SerialReceiver {
         return sent
     }
 
+    /// What was written to the receiver, until it ends with `ending`; whatever came when that does not within 20 s.
+    public func written(until ending: String) -> String {
+        var text = ""
+        var chunk = [UInt8](repeating: 0, count: 1024)
+        var wait = pollfd(fd: controller, events: Int16(POLLIN), revents: 0)
+        while !text.hasSuffix(ending), poll(&wait, 1, 20_000) == 1 {
+            let count = read(controller, &chunk, chunk.count)
+            guard count > 0 else { break }
+            text += String(decoding: chunk[..<count], as: UTF8.self)
+        }
+        return text
+    }
+
     deinit { unplug() }
 }

@@ -287,7 +287,7 @@ import Testing
         #expect(
             Set(report.keys) == [
                 "id", "ok", "version", "health", "line", "problems", "uptime_s", "wakeups",
-                "repeated_on_fresh_connection", "motion", "source", "queue",
+                "repeated_on_fresh_connection", "motion", "source", "queue", "power",
                 "endpoints",
             ])
         #expect(report["health"] as? String == "ok" && (report["problems"] as? [String])?.isEmpty == true)

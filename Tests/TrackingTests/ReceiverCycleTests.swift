@@ -44,6 +44,10 @@ import Tracking
             }
         }
 
+        mutating func handle(_ event: TrackerEvent, at seconds: Double) {
+            happen(event, at: EventTime(nanoseconds: Int64(seconds * 1e9)))
+        }
+
         mutating func wait(until end: Double) {
             let end = EventTime(nanoseconds: Int64(end * 1e9))
             while let due = course.tracker.nextDeadline, due <= end { happen(.deadlineReached, at: due) }
@@ -80,6 +84,86 @@ import Tracking
                 .wake(1300), .sleep(1335, until: 1635),
             ])
         #expect(receiver.course.story == ["-start"])
+    }
+
+    private static func followed(every seconds: Int64) -> Tracker.Settings {
+        var settings = Tracker.Settings.car
+        settings.receiver.sleepMoving = true
+        settings.resolution.default = Resolution(priority: .low, intervalMs: seconds * 1000, displacement: 1000)
+        return settings
+    }
+
+    private static var longDrive: Script {
+        var script = Script()
+        script.stand(60)
+        script.pullAway()
+        script.drive(2400)
+        return script
+    }
+
+    @Test func sleepsBetweenTheFixesOfACoarseTrack() throws {
+        var receiver = Obedient(Self.followed(every: 300))
+        receiver.run(Self.longDrive)
+        #expect(receiver.course.changes.map(\.moving) == [false, true])
+        let departed = try #require(receiver.course.changes.last).at.seconds
+        // Settled for 5 min; at first a cold start is expected to take 30 s, then it is known to take 5.
+        let sleeps = receiver.turns.filter { !$0.wakes }
+        let wakes = receiver.turns.filter(\.wakes)
+        #expect(sleeps.first?.at == departed + 300)
+        #expect(sleeps.first?.until == departed + 300 + 270)
+        #expect(wakes.first?.at == departed + 570)
+        // Awake for 30 s from the first fix on, which comes 300 s after the one before.
+        let fixes = wakes.map { $0.at + 5 }
+        #expect(fixes.count >= 5)
+        #expect(zip(fixes, fixes.dropFirst()).dropFirst().allSatisfy { $1 - $0 == 300 })
+        #expect(zip(fixes, sleeps.dropFirst()).allSatisfy { $1.at - $0 == 30 })
+        // Silence by order is none that anybody has to know of.
+        #expect(receiver.course.records(.gap).isEmpty && receiver.course.tracker.counters.gaps == 0)
+        #expect(receiver.course.records.filter { $0.at.seconds > departed + 600 }.count >= 5)
+    }
+
+    @Test func staysAwakeWhereTheIntervalIsNotFarAboveTheTimeToAFix() {
+        for seconds in [10, 59, 149] as [Int64] {
+            var receiver = Obedient(Self.followed(every: seconds))
+            receiver.run(Self.longDrive)
+            #expect(receiver.turns.isEmpty, "\(seconds)")
+        }
+    }
+
+    @Test func aHaltIsWatchedToItsEnd() throws {
+        var script = Self.longDrive
+        script.brake()
+        script.stand(900)
+        var receiver = Obedient(Self.followed(every: 300))
+        receiver.run(script)
+        #expect(receiver.course.changes.map(\.moving) == [false, true, false])
+        // Parked it stays awake: that is for another setting to decide.
+        let stopped = try #require(receiver.course.changes.last).at.seconds
+        #expect(receiver.turns.allSatisfy { $0.at < stopped })
+        #expect(receiver.turns.last?.wakes == true)
+    }
+
+    @Test func aViewerWakesItAtOnce() throws {
+        var receiver = Obedient(Self.followed(every: 300))
+        receiver.run(Self.longDrive)
+        while receiver.turns.last?.wakes != false {
+            receiver.wait(until: try #require(receiver.course.tracker.nextDeadline).seconds)
+        }
+        let at = try #require(receiver.turns.last).at + 50
+        receiver.handle(
+            .profileChanged(
+                Boost(
+                    resolution: Resolution(priority: .high, intervalMs: 1000, displacement: 0), duration: .seconds(60))),
+            at: at)
+        #expect(receiver.turns.last == .wake(at))
+    }
+
+    @Test func sleepNeverEndsATrip() {
+        var receiver = Obedient(Self.followed(every: 36_000))
+        receiver.run(Self.longDrive)
+        receiver.wait(until: 4000)
+        let naps = receiver.turns.filter { !$0.wakes }
+        #expect(!naps.isEmpty && naps.allSatisfy { ($0.until ?? .infinity) - $0.at <= 900 })
     }
 
     @Test func silenceInSleepIsNoGapAndHeartbeatsDoNotWakeIt() {

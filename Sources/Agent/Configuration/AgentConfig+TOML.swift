@@ -2,6 +2,7 @@ import Delivery
 import Logging
 import Outbox
 import Positioning
+import Sensors
 import Tracking
 
 extension AgentConfig {
@@ -31,14 +32,17 @@ extension AgentConfig {
         root.refuse(Self.absentTables)
 
         device = Self.device(deviceTable)
-        let source = SourceConfig(reading: sourceTable)
+        var source = SourceConfig(reading: sourceTable)
         tracking = Tracker.Settings(trackables: [])
         tracking.read(trackingTable)
         tracking.receiver.read(receiverTable)
+        let profile = ReceiverProfile(reading: receiverTable)
+        source?.take(profile, receiverTable)
         let preset = tracking.sampling.read(
             samplingTable, timeAlone: ResolutionSettings.vendorFilterIsOff(resolutionTable))
         let ruleTables = tracking.resolution.read(resolutionTable, preset: preset)
         tracking.readProfiles(trackingTable)
+        tracking.receiver.warnOfNoEffect(receiverTable)
         tracking.trackables = Trackable.all(trackableTables, device: device)
         timetable = Timetable(reading: scheduleTable)
         for hours in tracking.resolution.hours { timetable.set(hours: hours) }
@@ -77,9 +81,13 @@ extension AgentConfig {
 }
 
 extension AgentConfig.ControlConfig {
+    /// Where the socket is unless the file says otherwise.
+    public static func standardSocket(_ environment: ConfigurationEnvironment) -> String {
+        "\(environment.directory("RUNTIME_DIRECTORY", fallback: "/run/waypost"))/control.sock"
+    }
+
     fileprivate init(reading table: TableReader) {
-        let directory = table.environment.directory("RUNTIME_DIRECTORY", fallback: "/run/waypost")
-        socket = "\(directory)/control.sock"
+        socket = Self.standardSocket(table.environment)
         // The kernel's limit on the name of a Unix socket is 107 bytes.
         table.read(
             "socket", into: &socket,

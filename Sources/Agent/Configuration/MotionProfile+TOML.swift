@@ -11,6 +11,7 @@ extension Tracker.Settings {
         moving.read(
             movingTable,
             layers: (sampling: "as [sampling]", resolution: "as [resolution.default]", tracking: "as [tracking]"))
+        movingTable.read("receiver", into: &receiver.sleepMoving, as: .receiverSleeps)
         movingTable.warnOfNoEffect(
             [("heartbeat", moving.heartbeat == profile.heartbeat)], "it is of a parked asset: see [tracking.stationary]"
         )
@@ -21,6 +22,7 @@ extension Tracker.Settings {
             layers: (
                 sampling: "as [tracking.moving]", resolution: "as [tracking.moving]", tracking: "as [tracking.moving]"
             ), heartbeatLayer: "as [tracking]")
+        stationaryTable.read("receiver", into: &receiver.sleep, as: .receiverSleeps, note: "as [receiver] sleep")
         stationaryTable.warnOfNoEffect(
             stationary.sampling.keys(asIn: moving.sampling),
             "while parked heartbeats and events are kept, whatever the rule")
@@ -41,7 +43,6 @@ extension MotionProfile {
         table.read("displacement", into: &resolution.displacement, as: .displacement, note: layers.resolution)
         table.read("accuracy_limit", into: &accuracyMax, as: .accuracyLimit, note: layers.tracking)
         table.read("heartbeat", into: &heartbeat, as: .heartbeat, note: heartbeatLayer ?? layers.tracking)
-        table.refuse(["receiver"])
     }
 }
 
@@ -61,6 +62,10 @@ extension TableReader {
     fileprivate func warnOfNoEffect(_ keys: [(key: String, isSame: Bool)], _ reason: String) {
         for (key, isSame) in keys where has(key) && !isSame { warn(key, "has no effect: \(reason)") }
     }
+}
+
+extension ValueForm where Value == Bool {
+    fileprivate static var receiverSleeps: ValueForm { .word([("on", false), ("sleep", true)]) }
 }
 
 extension ValueForm where Value == Double {

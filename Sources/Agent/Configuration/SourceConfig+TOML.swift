@@ -20,13 +20,13 @@ extension SourceConfig {
 
         switch kind {
         case .serial:
-            guard let path = keys.path else { return nil }
+            guard let device = keys.device else { return nil }
             self = .serial(
-                SerialSettings(path: path, speed: keys.speed, staleness: keys.staleness, decoder: decoder))
+                SerialSettings(device: device, speed: keys.speed, staleness: keys.staleness, decoder: decoder))
         case .gpsd:
             self = .gpsd(
                 GPSDSettings(
-                    host: keys.daemonHost, port: keys.daemonPort, device: keys.device, staleness: keys.staleness,
+                    host: keys.daemonHost, port: keys.daemonPort, device: keys.gpsdDevice, staleness: keys.staleness,
                     decoder: decoder))
         case .file:
             guard let path = keys.path else { return nil }
@@ -49,25 +49,27 @@ extension SourceConfig {
     /// The keys of all kinds.
     private struct Keys {
         var path: String?
+        var usb: USBIdentity?
+        var serialNumber: String?
         var speed = SerialSettings.Speed.auto
         var host: String?
         var port: UInt16?
         var daemonHost = "localhost"
         var daemonPort: UInt16 = 2947
-        var device: String?
+        var gpsdDevice: String?
         var from: String?
         var playback = FileSettings.Playback.maximum
         var follow = false
         var staleness = Duration.seconds(5)
 
         private static let homes: [(key: String, kinds: [Kind])] = [
-            ("path", [.serial, .file]), ("baud", [.serial]), ("host", [.gpsd, .tcp, .udp]),
-            ("port", [.gpsd, .tcp, .udp]),
-            ("device", [.gpsd]), ("from", [.udp]), ("playback", [.file]), ("follow", [.file]),
+            ("path", [.serial, .file]), ("usb_id", [.serial]), ("serial_number", [.serial]), ("baud", [.serial]),
+            ("host", [.gpsd, .tcp, .udp]), ("port", [.gpsd, .tcp, .udp]), ("device", [.gpsd]),
+            ("from", [.udp]), ("playback", [.file]), ("follow", [.file]),
             ("talker", [.serial, .file, .tcp, .udp]), ("allow_missing_checksum", [.serial, .file, .tcp, .udp]),
         ]
         private static let needed: [(key: String, kinds: [Kind], what: String)] = [
-            ("path", [.serial, .file], "the path of the device or file"), ("host", [.tcp], "a host name or address"),
+            ("path", [.file], "the path of the file"), ("host", [.tcp], "a host name or address"),
             ("port", [.tcp, .udp], "a port from 1 to 65535"),
         ]
 
@@ -80,6 +82,8 @@ extension SourceConfig {
                 if Self.means(key, kind) { table.read(key, into: &value, as: form) } else { _ = table.take(key) }
             }
             read("path", into: &path, as: .sourcePath)
+            read("usb_id", into: &usb, as: .usbID)
+            read("serial_number", into: &serialNumber, as: .text("the serial number of a USB device"))
             read("baud", into: &speed, as: .baud)
             if kind == .gpsd {
                 table.read("host", into: &daemonHost, as: .host)
@@ -88,11 +92,18 @@ extension SourceConfig {
                 read("host", into: &host, as: .host)
                 read("port", into: &port, as: .port)
             }
-            read("device", into: &device, as: .text("a device as gpsd calls it, such as \"/dev/ttyACM0\""))
+            read("device", into: &gpsdDevice, as: .text("a device as gpsd calls it, such as \"/dev/ttyACM0\""))
             read("from", into: &from, as: .text("an address in digits"))
             read("playback", into: &playback, as: .playback)
             read("follow", into: &follow, as: .flag)
             table.read("stale_after", into: &staleness, as: .duration(.between(1, 3600)))
+        }
+
+        /// The name of a serial line; nil when there is none.
+        var device: SerialName? {
+            if let path { return .path(path) }
+            guard usb != nil || serialNumber != nil else { return nil }
+            return .usb(USBIdentity(vendor: usb?.vendor, product: usb?.product, serial: serialNumber))
         }
 
         private static func means(_ key: String, _ kind: Kind?) -> Bool {
@@ -106,8 +117,23 @@ extension SourceConfig {
                 let right = kinds.map { "kind = \($0.rawValue.asTOML)" }.joined(separator: " or ")
                 table.report(key, "found with kind = \(kind.rawValue.asTOML), expected only with \(right)")
             }
+            if kind == .serial { checkLine(table) }
             for (key, kinds, what) in Self.needed where !table.has(key) && kinds.contains(kind) {
                 table.report(key, "found nothing, expected \(what), which kind = \(kind.rawValue.asTOML) needs")
+            }
+        }
+
+        /// A path is a name by itself, and says more than what hangs on it.
+        private func checkLine(_ table: TableReader) {
+            let others = ["usb_id", "serial_number"].filter(table.has)
+            if !table.has("path"), others.isEmpty {
+                table.report(
+                    "path",
+                    "found nothing, expected the path of the device, or usb_id or serial_number, of which "
+                        + "kind = \(Kind.serial.rawValue.asTOML) needs one")
+            }
+            if table.has("path"), let other = others.first {
+                table.report(other, "found together with path, expected one of the two: each names the receiver")
             }
         }
     }
@@ -160,6 +186,21 @@ extension ValueForm where Value == String {
         text("a talker of two capital letters, such as \"GP\"") { text in
             text.utf8.count == 2 && text.utf8.allSatisfy { (65...90).contains($0) } ? nil : Mistake()
         }
+    }
+}
+
+extension ValueForm where Value == USBIdentity {
+    fileprivate static var usbID: ValueForm {
+        let expected = "vendor and product as lsusb shows them, such as \"1546:01a8\""
+        return ValueForm(
+            expected: expected,
+            read: { node, _ in
+                guard case .string(let text) = node.value, let identity = USBIdentity(id: text) else {
+                    return .mistake(Mistake())
+                }
+                return .value(identity)
+            },
+            render: { ($0.id ?? "").asTOML })
     }
 }
 

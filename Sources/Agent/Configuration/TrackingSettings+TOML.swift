@@ -54,14 +54,17 @@ extension ReceiverCycle.Settings {
         table.read("settle", into: &settle, as: .duration(.between(0, 86_400)))
         table.read("probe", into: &probe, as: .duration(.between(1, 86_400)))
         table.read("probe_on", into: &probeOn, as: .duration(.between(1, 3600)))
-        if !sleep {
-            let usual = Self()
-            for (key, isUsual) in [
-                ("settle", settle == usual.settle), ("probe", probe == usual.probe),
-                ("probe_on", probeOn == usual.probeOn),
-            ] where table.has(key) && !isUsual {
-                table.warn(key, "found without sleep = true, expected only with it: the receiver never sleeps")
-            }
+    }
+
+    /// - Parameter table: that of the receiver.
+    func warnOfNoEffect(_ table: TableReader) {
+        let usual = Self()
+        let asleep = sleep || sleepMoving
+        for (key, isUsual, counts) in [
+            ("settle", settle == usual.settle, asleep), ("probe", probe == usual.probe, sleep),
+            ("probe_on", probeOn == usual.probeOn, asleep),
+        ] where table.has(key) && !isUsual && !counts {
+            table.warn(key, "found without sleep = true, expected only with it: the receiver never sleeps")
         }
     }
 }

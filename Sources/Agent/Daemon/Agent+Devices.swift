@@ -9,10 +9,16 @@ extension Agent {
         ) { [unowned self] reading, now in pipeline.powerRead(reading, at: now) }
     }
 
-    /// The monitor first: what changes while the files are read for the first time is not missed.
+    /// The monitor first: what changes while it is looked at for the first time is not missed. Without it each device is
+    /// looked for by a timer of its own alone.
     func watchDevices(at now: EventTime) {
         devices = DeviceWatch(
-            loop: loop, ["power_supply": { [unowned self] _, now in power?.devicesChanged(at: now) }])
+            loop: loop,
+            [
+                "tty": { [unowned self] event, now in pipeline.deviceChanged(event, at: now) },
+                "power_supply": { [unowned self] _, now in power?.devicesChanged(at: now) },
+            ])
+        if devices == nil { log.warning("devices that are plugged in are found by looking for them: no word of udev") }
         power?.start(at: now)
     }
 }

@@ -271,9 +271,10 @@ public final class Agent {
         notifier.ready(status: "starting")
         beat(at: now)
         summaryAlarm?.deadline = now + options.summaryInterval
+        // Before the receiver is opened: what is plugged in between would be missed.
+        watchDevices(at: now)
         pipeline.start(at: now)
         watchLinks(at: now)
-        watchDevices(at: now)
         for delivery in deliveries { delivery.step(at: now) }
         try loop.run()
         pipeline.close()
@@ -330,7 +331,9 @@ public final class Agent {
             switch waypost_signalfd_read(signals) {
             case SIGTERM: stop("SIGTERM", at: now)
             case SIGINT: stop("SIGINT", at: now)
-            case SIGHUP: reload(at: now)
+            case SIGHUP:
+                pipeline.hurry(at: now)
+                reload(at: now)
             default: break
             }
         }

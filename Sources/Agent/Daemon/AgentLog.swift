@@ -113,7 +113,10 @@ public struct AgentLog {
     }
 
     /// - Parameter expected: it is what the receiver was asked for, and happens many times a day.
-    func sourceChanged(_ name: String, _ state: SourceState, expected: Bool = false) {
+    /// - Parameter lines: what may be said of it: a plug with a bad contact does not fill the journal.
+    func sourceChanged(
+        _ name: String, _ state: SourceState, expected: Bool = false, lines: inout LineBudget, at now: EventTime
+    ) {
         let (usual, words, word): (Logger.Level, String, String) =
             switch state {
             case .opening: (.info, "opening", "opening")
@@ -127,8 +130,17 @@ public struct AgentLog {
             case .lost(let reason): (.warning, "lost: \(reason)", "lost")
             case .ended: (.notice, "end of input", "ended")
             }
-        let level = expected && (state == .opening || state == .receiving) ? .debug : usual
-        say(level, .source, "receiver \(name): \(words)", ["source": name, "state": word])
+        let fields = ["source": name, "state": word]
+        if expected && (state == .opening || state == .receiving) {
+            return say(.debug, .source, "receiver \(name): \(words)", fields)
+        }
+        switch lines.spend(at: now) {
+        case .tell(let untold):
+            let more = untold > 0 ? " (\(untold) changes before it were not told)" : ""
+            say(usual, .source, "receiver \(name): \(words)\(more)", fields)
+        case .withhold:
+            say(.debug, .source, "receiver \(name): \(words)", fields)
+        }
     }
 
     /// - Parameter isAlarm: somebody has to look at it: nothing is sent to a peer that may be the wrong one.

@@ -35,7 +35,11 @@ final class Pipeline {
     private var motionChanges: [MotionChange] = []
     /// What the tracker last said of the receiver, and what was done about it.
     private var sleepWanted = false
+    private var sleepUntil: EventTime?
     private var isAsleep = false
+    /// The interval between fixes that the tracker last asked of the receiver, until it is passed on.
+    private var intervalWanted: Duration?
+    private var lines = LineBudget()
     /// The receiver was woken to look: that it opens and tells sentences again is no news.
     private var isProbing = false
     private var wasInHours = true
@@ -115,6 +119,20 @@ final class Pipeline {
         settle(at: now)
     }
 
+    /// The source knows what to make of it.
+    func deviceChanged(_ event: DeviceEvent?, at now: EventTime) {
+        guard !closed else { return }
+        source.deviceChanged(event, at: now) { [unowned self] event in take(event, at: now) }
+        settle(at: now)
+    }
+
+    /// The source need not wait for its next attempt.
+    func hurry(at now: EventTime) {
+        guard !closed else { return }
+        source.hurry(at: now)
+        settle(at: now)
+    }
+
     /// Until when the receiver sleeps; nil = it is awake, or cannot sleep.
     var receiverSleep: TrackerSnapshot.ReceiverSleep? { isAsleep ? tracker.snapshot.receiverSleep : nil }
 
@@ -171,7 +189,7 @@ final class Pipeline {
             if let position { self.position = position }
         case .stateChanged(let state):
             sourceState = state
-            log.sourceChanged(source.name, state, expected: isProbing)
+            log.sourceChanged(source.name, state, expected: isProbing, lines: &lines, at: now)
             if state != .opening { isProbing = false }
             feed(.sourceStateChanged(state), trackingAt: trackingTime(now), now: now)
             changed()
@@ -180,7 +198,9 @@ final class Pipeline {
                 feed(.shutdown, trackingAt: trackingTime(now), now: now)
                 ended(now)
             }
-        case .notice(let text): log.receiverNotice("receiver \(source.name): \(text)")
+        case .notice(let text):
+            log.receiverNotice("receiver \(source.name): \(text)")
+            changed()
         case .caughtUp:
             clock = .following(shift: run.reached.nanoseconds - now.nanoseconds)
         }
@@ -213,10 +233,12 @@ final class Pipeline {
             motionChanges.append(change)
             changed()
         // Not at once: the source may be in the middle of handing over.
-        case .sleepReceiver: sleepWanted = true
+        case .sleepReceiver(let until):
+            sleepWanted = true
+            sleepUntil = until
         case .wakeReceiver: sleepWanted = false
-        // Receivers are thinned in software; nothing else is asked of them.
-        case .announceResolution, .setReceiver, .count: break
+        case .setReceiver(let resolution): intervalWanted = .milliseconds(resolution.intervalMs)
+        case .announceResolution, .count: break
         }
     }
 
@@ -235,6 +257,10 @@ final class Pipeline {
             motionChanges.removeAll()
         }
         followSleep(at: now)
+        if let interval = intervalWanted, !closed {
+            intervalWanted = nil
+            source.setInterval(interval, at: now) { [unowned self] event in take(event, at: now) }
+        }
         // First: the number of a descriptor that the source has closed may soon belong to somebody else.
         watchSource()
         // The batches that a flush forms are in the commit of the rows that asked for it.
@@ -261,7 +287,9 @@ final class Pipeline {
         while sleepWanted != isAsleep, !closed {
             let wanted = sleepWanted
             isProbing = !wanted
-            let can = source.setAsleep(wanted, at: now) { [unowned self] event in take(event, at: now) }
+            let can = source.setAsleep(wanted, until: wanted ? sleepUntil : nil, at: now) {
+                [unowned self] event in take(event, at: now)
+            }
             guard can else { return sleepWanted = false }
             isAsleep = wanted
             changed()

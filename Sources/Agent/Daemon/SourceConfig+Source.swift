@@ -17,6 +17,15 @@ extension SourceConfig {
         if case .file = self { true } else { false }
     }
 
+    /// Who else on this host reads the receiver, or may at any time, for people; asks gpsd, which takes a second at most.
+    public var rivals: [String] {
+        guard case .serial(let settings) = self else { return [] }
+        let advice = "read it with kind = \"gpsd\", or set USBAUTO=false in /etc/default/gpsd"
+        if settings.isHeldByGPSD { return ["gpsd has \(settings.device): \(advice)"] }
+        guard settings.gpsd.isSocketActivated else { return [] }
+        return ["gpsd.socket is active, and gpsd may open \(settings.device) too: \(advice)"]
+    }
+
     /// - Parameter memory: of an earlier run.
     func makeSource(memory: SourceMemory?) -> any FixSource {
         switch self {

@@ -39,6 +39,7 @@ struct StatusReport {
         case .lost(let reason): problems.append("receiver: \(reason)")
         }
         if let configurationProblem { problems.append(configurationProblem) }
+        if let remark = pipeline.source.remark { problems.append("receiver: \(remark)") }
         if let error = recorder.lastError { problems.append(error.description) }
         for delivery in deliveries {
             if let problem = delivery.lastProblem { problems.append("\(delivery.settings.name): \(problem)") }
@@ -212,6 +213,14 @@ struct StatusReport {
             writer.field("state", word: "lost")
             writer.field("reason", reason)
         case .ended: writer.field("state", word: "ended")
+        }
+        if let rate = pipeline.source.rate {
+            writer.key("rate")
+            writer.beginObject()
+            writer.field("wanted_ms", rate.wanted)
+            writer.field("measured_ms", rate.measured)
+            writer.field("honoured", rate.isHonoured)
+            writer.endObject()
         }
         writer.field("last_epoch_age_s", seconds(pipeline.lastEpochAt), places: 1)
         writer.field("bytes", counters.bytes)

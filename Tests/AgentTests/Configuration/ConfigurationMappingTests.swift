@@ -33,7 +33,7 @@ import Tracking
             Issue.record("not serial")
             return
         }
-        #expect(serial.path == "/dev/ttyACM0")
+        #expect(serial.device == .path("/dev/ttyACM0"))
         #expect(serial.speed == .auto)
         #expect(serial.decoder.live)
     }

@@ -236,7 +236,7 @@ import Testing
             ),
             (
                 "kind = \"serial\"",
-                "w.toml:1:2: source.path: found nothing, expected the path of the device or file, which kind = \"serial\" needs"
+                "w.toml:1:2: source.path: found nothing, expected the path of the device, or usb_id or serial_number, of which kind = \"serial\" needs one"
             ),
             (
                 "path = \"/dev/a\"",

@@ -57,6 +57,20 @@ import Tracking
         #expect(parked.heartbeat == .seconds(600))
     }
 
+    @Test func theReceiverSleepsByState() throws {
+        let moving = try tracking("[tracking.moving]\nreceiver = \"sleep\"").receiver
+        #expect(moving.sleepMoving && !moving.sleep)
+        let parked = try tracking("[tracking.stationary]\nreceiver = \"sleep\"").receiver
+        #expect(!parked.sleepMoving && parked.sleep)
+        // The state's own table is the upper layer.
+        let never = try tracking("[receiver]\nsleep = true\n[tracking.stationary]\nreceiver = \"on\"").receiver
+        #expect(!never.sleep)
+        let shown = try loaded(smallest + upload + "[receiver]\nsleep = true").effective.description
+        #expect(shown.contains("receiver = \"sleep\"  # as [receiver] sleep"))
+        let both = "[receiver]\nsettle = \"1m\"\n[tracking.moving]\nreceiver = \"sleep\""
+        #expect(try loaded(smallest + upload + both).warnings.isEmpty)
+    }
+
     @Test func aPresetIsTheLayerBelow() throws {
         let settings = try tracking("[tracking.moving]\ninterval = \"2s\"\n[sampling]\npreset = \"passive\"")
         #expect(settings.moving?.resolution == Resolution(priority: .balanced, intervalMs: 2000, displacement: 200))

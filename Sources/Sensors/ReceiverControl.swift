@@ -1,0 +1,145 @@
+import Positioning
+
+/// How the rate of the receiver compares with what was asked of it.
+public struct ReceiverRate: Hashable, Sendable {
+    /// Milliseconds between fixes that the receiver was asked for, within what it can do.
+    public var wanted: Int64
+    /// As it keeps; nil = not measured yet.
+    public var measured: Int64?
+    /// nil = it has not shown yet.
+    public var isHonoured: Bool?
+
+    /// For people.
+    public var complaint: String {
+        let found = measured.map { "fixes come every \($0) ms" } ?? "it keeps none"
+        return "rate not honoured: asked for a fix every \(wanted) ms, \(found); what is too much is thinned here"
+    }
+}
+
+/// Asks the receiver for the rate that is wanted of it, and believes only what it then measures.
+///
+/// It only spares bytes and wake-ups: fixes that come more often than they are wanted are thinned by tracking. Nothing is
+/// asked of a receiver whose speed is not found yet, or that keeps the interval already. It serves a line and gpsd
+/// alike: the owner carries out its orders.
+public struct ReceiverControl {
+    /// What the owner of the connection has to do.
+    public enum Order: Hashable, Sendable {
+        /// Bytes for the receiver.
+        case write([UInt8])
+        /// Milliseconds for gpsd's `?DEVICE={…,"cycle":…}`.
+        case cycle(Int64)
+        /// The receiver does not keep what it was asked for. Said once, until it keeps something.
+        case rateNotHonoured(ReceiverRate)
+    }
+
+    /// Between two commands: some receivers drop what comes while they work.
+    private static let pause = Duration.milliseconds(200)
+    /// Between two wishes that are carried out.
+    private static let settling = Duration.seconds(2)
+    /// 0 asks for every fix, of which there is one a second with receivers as they come.
+    private static let usualInterval: Int64 = 1000
+
+    public let profile: ReceiverProfile
+    private var judge = RateJudge()
+    /// Milliseconds, as asked for by tracking; nil = it does not mind.
+    private var wish: Int64?
+    /// What this receiver was told or does by itself, since it was connected; nil = not known.
+    private var told: Int64?
+    private var verdict: Bool?
+    private var pending: [[UInt8]] = []
+    /// When the next of `pending` goes out, or the next wish may be carried out.
+    private var resumeAt: EventTime?
+    private var hasComplained = false
+
+    public init(profile: ReceiverProfile) { self.profile = profile }
+
+    /// When `deadlineReached` is due; nil = at no time.
+    public var nextDeadline: EventTime? { resumeAt }
+
+    /// nil where nothing is asked of the receiver.
+    public var rate: ReceiverRate? {
+        told.map { ReceiverRate(wanted: $0, measured: judge.measured.map(Int64.init), isHonoured: verdict) }
+    }
+
+    /// How far apart epochs may be by what was asked; nil = nothing was, or it is not kept.
+    public var expectedInterval: Duration? { verdict == false ? nil : told.map { .milliseconds($0) } }
+
+    /// - Parameter interval: what tracking asks of the receiver; zero = every fix.
+    public mutating func intervalWanted(_ interval: Duration, at now: EventTime) -> [Order] {
+        wish = interval.milliseconds
+        return carryOut(at: now)
+    }
+
+    /// Whatever is connected now, nothing is known of it.
+    public mutating func disconnected() {
+        judge = RateJudge()
+        told = nil
+        verdict = nil
+        pending = []
+        resumeAt = nil
+    }
+
+    /// - Parameter timeOfDay: milliseconds since midnight, as the receiver tells it; nil = it does not.
+    public mutating func epochReceived(timeOfDay: Int?, at now: EventTime) -> [Order] {
+        guard profile.intervals != nil, let timeOfDay else { return [] }
+        guard let kept = judge.epochReceived(timeOfDay: timeOfDay) else {
+            return told == nil ? carryOut(at: now) : []
+        }
+        verdict = kept
+        if kept {
+            hasComplained = false
+        } else if !hasComplained, let rate {
+            hasComplained = true
+            return [.rateNotHonoured(rate)]
+        }
+        return []
+    }
+
+    public mutating func deadlineReached(at now: EventTime) -> [Order] {
+        guard let resumeAt, now >= resumeAt else { return [] }
+        self.resumeAt = nil
+        return pending.isEmpty ? carryOut(at: now) : sendNext(at: now)
+    }
+
+    /// Bytes that put the receiver to sleep; empty = it knows no sleep.
+    public func standby(for duration: Duration?) -> [[UInt8]] {
+        profile.standbyCommands(duration.map(\.milliseconds))
+    }
+
+    /// Bytes for a receiver that may be asleep.
+    public var waking: [[UInt8]] { profile.wakeCommands }
+
+    private var wanted: Int64? {
+        guard let limits = profile.intervals, let wish else { return nil }
+        return min(limits.upperBound, max(limits.lowerBound, wish == 0 ? Self.usualInterval : wish))
+    }
+
+    private mutating func carryOut(at now: EventTime) -> [Order] {
+        guard let wanted, wanted != told, resumeAt == nil else { return [] }
+        if told == nil {
+            // What it does by itself shows whether it has to be told at all.
+            guard let measured = judge.measured else { return [] }
+            if RateJudge.isKept(wanted, measured) {
+                told = wanted
+                verdict = true
+                return []
+            }
+        }
+        told = wanted
+        verdict = nil
+        if case .gpsdCycle = profile {
+            judge.commanded(wanted)
+            resumeAt = now + Self.settling
+            return [.cycle(wanted)]
+        }
+        pending = profile.rateCommands(wanted)
+        return sendNext(at: now)
+    }
+
+    private mutating func sendNext(at now: EventTime) -> [Order] {
+        let command = pending.removeFirst()
+        if let told { judge.commanded(told) }
+        resumeAt = now + (pending.isEmpty ? Self.settling : Self.pause)
+        return [.write(command)]
+    }
+}
