@@ -15,18 +15,22 @@ public struct GPSDSettings: Sendable {
     public var staleness: Duration
     /// For connecting, after which it is reported; the attempt goes on as long as the system makes it. The default is 10 s.
     public var connectTimeout: Duration
+    /// `gpsdCycle` or `none`: whether gpsd is asked for the rate that tracking wants.
+    public var receiver: ReceiverProfile
     /// Range errors and rollover count; gpsd reads the sentences.
     public var decoder: NMEADecoder.Settings
 
     public init(
         host: String = "localhost", port: UInt16 = 2947, device: String? = nil, staleness: Duration = .seconds(5),
-        connectTimeout: Duration = .seconds(10), decoder: NMEADecoder.Settings = .init(live: true)
+        connectTimeout: Duration = .seconds(10), receiver: ReceiverProfile = .none,
+        decoder: NMEADecoder.Settings = .init(live: true)
     ) {
         self.host = host
         self.port = port
         self.device = device
         self.staleness = staleness
         self.connectTimeout = connectTimeout
+        self.receiver = receiver
         self.decoder = decoder
     }
 
@@ -58,6 +62,7 @@ public final class GPSDSource: FixSource {
     private let jitter: () -> Double
     private var stream: GPSDStream
     private var phase = Phase.closed
+    private var control: ReceiverControl
     private var retry: RetryDelay
     /// There may be more lines than a turn takes, which the descriptor does not show.
     private var hasMore: EventTime?
@@ -69,6 +74,7 @@ public final class GPSDSource: FixSource {
         self.jitter = jitter
         let host = settings.host.contains(":") ? "[\(settings.host)]" : settings.host
         name = "gpsd \(host):\(settings.port)\(settings.device.map { " \($0)" } ?? "")"
+        control = ReceiverControl(profile: settings.receiver)
         retry = RetryDelay(from: .seconds(1), to: settings.isLocal ? .seconds(10) : .seconds(60))
         let isLocal = settings.isLocal
         stream = GPSDStream(
@@ -90,10 +96,12 @@ public final class GPSDSource: FixSource {
         switch phase {
         case .waiting(let until): until
         case .opening(_, let until): until
-        case .connected: [hasMore, stream.nextDeadline].compactMap { $0 }.min()
+        case .connected: [hasMore, stream.nextDeadline, control.nextDeadline].compactMap { $0 }.min()
         case .closed: nil
         }
     }
+
+    public var rate: ReceiverRate? { control.rate }
 
     public var counters: NMEACounters { stream.decoder.counters }
 
@@ -107,14 +115,14 @@ public final class GPSDSource: FixSource {
     public var device: String? { stream.decoder.device }
 
     public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
-        act(deliver) { events in
+        act(at: now, deliver) { events in
             stream.opening(&events)
             begin(at: now, &events)
         }
     }
 
     public func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
-        act(deliver) { events in
+        act(at: now, deliver) { events in
             switch phase {
             case .opening(let opening, _): openingAnswered(opening, at: now, &events)
             case .connected(let connection): read(connection, at: now, &events)
@@ -124,7 +132,7 @@ public final class GPSDSource: FixSource {
     }
 
     public func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
-        act(deliver) { events in
+        act(at: now, deliver) { events in
             switch phase {
             case .waiting(let until):
                 if now >= until { begin(at: now, &events) }
@@ -138,6 +146,7 @@ public final class GPSDSource: FixSource {
                 // What is still to be read is older than the silence.
                 if hasMore == nil { stream.deadlineReached(at: now, &events) }
                 askForDevices(at: now, &events)
+                carryOut(control.deadlineReached(at: now), &events)
             case .opening(_, nil), .closed: break
             }
         }
@@ -152,7 +161,7 @@ public final class GPSDSource: FixSource {
     ) -> Bool {
         guard asleep != isAsleep else { return true }
         isAsleep = asleep
-        act(deliver) { events in
+        act(at: now, deliver) { events in
             if asleep {
                 close()
                 stream.fellAsleep(&events)
@@ -170,15 +179,8 @@ public final class GPSDSource: FixSource {
         if case .waiting = phase { phase = .waiting(until: now) }
     }
 
-    /// Asks gpsd to set the receiver to one epoch each `interval`. What gpsd answers means nothing (it says yes for a
-    /// receiver that ignores it): measure.
-    ///
-    /// - Returns: false when there is no connection, or no device that could be named.
-    public func requestCycle(_ interval: Duration) -> Bool {
-        guard case .connected(let connection) = phase, let path = device ?? onlyDevice,
-            let request = GPSDRequest.cycle(of: path, interval: interval)
-        else { return false }
-        return connection.send(request)
+    public func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+        act(at: now, deliver) { carryOut(control.intervalWanted(interval, at: now), &$0) }
     }
 
     public func close() {
@@ -188,10 +190,42 @@ public final class GPSDSource: FixSource {
 
     private var onlyDevice: String? { devices.count == 1 ? devices[0].path : nil }
 
-    private func act(_ deliver: (SourceEvent) -> Void, _ body: (inout [SourceEvent]) -> Void) {
+    private func act(at now: EventTime, _ deliver: (SourceEvent) -> Void, _ body: (inout [SourceEvent]) -> Void) {
         var events: [SourceEvent] = []
         body(&events)
+        judge(at: now, &events)
         for event in events { deliver(event) }
+    }
+
+    /// What the epochs that just came tell of the receiver's rate.
+    private func judge(at now: EventTime, _ events: inout [SourceEvent]) {
+        guard case .connected = phase else { return control.disconnected() }
+        for event in events {
+            guard case .epoch(let epoch, _, _) = event else { continue }
+            carryOut(control.epochReceived(timeOfDay: epoch.timeOfDay, at: now), &events)
+        }
+    }
+
+    private func carryOut(_ orders: [ReceiverControl.Order], _ events: inout [SourceEvent]) {
+        for order in orders {
+            switch order {
+            case .cycle(let milliseconds): requestCycle(.milliseconds(milliseconds))
+            case .rateNotHonoured(let rate): events.append(.notice(rate.complaint))
+            // For a line of our own.
+            case .write: break
+            }
+        }
+        stream.expectedInterval = control.expectedInterval
+    }
+
+    /// Asks gpsd to set the receiver to one epoch each `interval`. What gpsd answers means nothing: it says yes for a
+    /// receiver that ignores it.
+    private func requestCycle(_ interval: Duration) {
+        guard case .connected(let connection) = phase, let path = device ?? onlyDevice,
+            let request = GPSDRequest.cycle(of: path, interval: interval)
+        else { return }
+        // A connection that does not take it shows so at the next reading.
+        _ = connection.send(request)
     }
 
     private func begin(at now: EventTime, _ events: inout [SourceEvent]) {

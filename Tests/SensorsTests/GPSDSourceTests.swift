@@ -12,10 +12,13 @@ private final class FakeGPSD {
     let source: GPSDSource
     let loop: TestLoop
 
-    init(device: String? = nil, host: String = "127.0.0.1", port: UInt16? = nil) throws {
+    init(
+        device: String? = nil, host: String = "127.0.0.1", port: UInt16? = nil, receiver: ReceiverProfile = .none
+    ) throws {
         server = try Listener()
         source = GPSDSource(
-            settings: GPSDSettings(host: host, port: port ?? server.port, device: device), jitter: { 0 })
+            settings: GPSDSettings(host: host, port: port ?? server.port, device: device, receiver: receiver),
+            jitter: { 0 })
         loop = TestLoop(source)
     }
 
@@ -282,14 +285,26 @@ private final class FakeGPSD {
         #expect(fake.loop.wakeUps <= 11 * 3)
     }
 
-    @Test func asksForARate() throws {
-        let fake = try FakeGPSD()
+    /// - Parameter obeys: what the receiver does; gpsd says yes in any case.
+    @Test(arguments: [true, false]) func asksForARateAndMeasures(obeys: Bool) throws {
+        let fake = try FakeGPSD(receiver: .gpsdCycle)
         fake.loop.start()
-        #expect(!fake.source.requestCycle(.seconds(5)))
         try fake.connect(devices: FakeGPSD.devices("/dev/ttyACM0"))
-        #expect(fake.loop.run { !fake.source.devices.isEmpty })
-        #expect(fake.source.requestCycle(.milliseconds(2500)))
-        #expect(try fake.request() == #"?DEVICE={"path":"/dev/ttyACM0","cycle":2.500};"# + "\n")
+        func tell(_ seconds: StrideTo<Int>) throws {
+            for second in seconds {
+                try fake.send(FakeGPSD.tpv(second, device: "/dev/ttyACM0"))
+                #expect(fake.loop.awaitInput())
+                fake.loop.pass(.seconds(1))
+            }
+        }
+        try tell(stride(from: 0, to: 6, by: 1))
+        fake.loop.setInterval(.seconds(5))
+        #expect(try fake.request() == #"?DEVICE={"path":"/dev/ttyACM0","cycle":5.000};"# + "\n")
+        try tell(stride(from: 6, to: 66, by: obeys ? 5 : 1))
+        #expect(fake.source.rate?.isHonoured == obeys)
+        let notices = fake.loop.events.compactMap { if case .notice(let text) = $0 { text } else { nil } }
+        #expect(notices.count == (obeys ? 0 : 1))
+        #expect(notices.allSatisfy { $0.contains("rate not honoured") })
     }
 
     @Test func requestsAreWellFormed() {

@@ -46,6 +46,9 @@ extension SourceConfig {
         if case .serial(var settings) = self, profile != .gpsdCycle {
             settings.receiver = profile
             self = .serial(settings)
+        } else if case .gpsd(var settings) = self, !profile.writesToLine {
+            settings.receiver = profile
+            self = .gpsd(settings)
         } else if profile != .none {
             let kind = profile.writesToLine ? "serial" : "gpsd"
             table.report(

@@ -246,7 +246,9 @@ import Tracking
         #expect(settings.device == nil)
         #expect(settings.decoder.rollover == .repair(buildDate: CivilDate(year: 2025, month: 1, day: 1)!))
         let remote = "[source]\nkind=\"gpsd\"\nhost=\"box.lan\"\nport=3000\ndevice=\"/dev/b\"\nstale_after=\"9s\"\n"
-        guard case .gpsd(let settings) = try loaded(remote + upload).config.source else { throw Unexpected() }
+        let paced = "[receiver]\nprofile=\"gpsd-cycle\"\n"
+        guard case .gpsd(let settings) = try loaded(remote + paced + upload).config.source else { throw Unexpected() }
+        #expect(settings.receiver == .gpsdCycle)
         #expect(settings.host == "box.lan")
         #expect(settings.port == 3000)
         #expect(settings.device == "/dev/b")
