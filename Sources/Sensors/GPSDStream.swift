@@ -25,6 +25,14 @@ struct GPSDStream {
     private var staleAt: EventTime?
     /// gpsd was asked for its devices because of silence: until then it may answer.
     private var answerDue: EventTime?
+    /// How far apart epochs may be by what the receiver was asked for.
+    var expectedInterval: Duration? {
+        didSet {
+            guard expectedInterval != oldValue, staleAt != nil, let lastReport else { return }
+            staleAt = lastReport + staleness
+        }
+    }
+    private var lastReport: EventTime?
     private var isProtocolNoted = false
     private var lastError: String?
     /// Set when there is something to ask gpsd.
@@ -53,6 +61,7 @@ struct GPSDStream {
     mutating func opened(at now: EventTime, _ events: inout [SourceEvent]) {
         isOpen = true
         lastError = nil
+        lastReport = nil
         staleAt = now + staleness
         announce(.opening, &events)
     }
@@ -86,6 +95,7 @@ struct GPSDStream {
         hand(over: epochs, &events)
         switch kind {
         case .report:
+            lastReport = now
             staleAt = now + staleness
             answerDue = nil
             announce(.receiving, &events)
@@ -130,7 +140,8 @@ struct GPSDStream {
 
     /// max(5 s, 3 × interval) with the default setting.
     private var staleness: Duration {
-        max(stalenessMin, max(arrivals.median ?? .zero, decoder.measuredInterval ?? .zero) * 3)
+        let interval = max(arrivals.median ?? .zero, decoder.measuredInterval ?? .zero, expectedInterval ?? .zero)
+        return max(stalenessMin, interval * 3)
     }
 
     private mutating func devicesListed(at now: EventTime, _ events: inout [SourceEvent]) {

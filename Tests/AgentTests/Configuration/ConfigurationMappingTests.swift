@@ -239,6 +239,21 @@ import Tracking
         #expect(settings.decoder.talker == "GN")
         #expect(settings.decoder.rollover == .repair(buildDate: CivilDate(year: 2025, month: 1, day: 1)!))
 
+        let gpsd = try loaded("[source]\nkind=\"gpsd\"\n" + upload).config.source
+        guard case .gpsd(let settings) = gpsd else { throw Unexpected() }
+        #expect(settings.host == "localhost")
+        #expect(settings.port == 2947)
+        #expect(settings.device == nil)
+        #expect(settings.decoder.rollover == .repair(buildDate: CivilDate(year: 2025, month: 1, day: 1)!))
+        let remote = "[source]\nkind=\"gpsd\"\nhost=\"box.lan\"\nport=3000\ndevice=\"/dev/b\"\nstale_after=\"9s\"\n"
+        let paced = "[receiver]\nprofile=\"gpsd-cycle\"\n"
+        guard case .gpsd(let settings) = try loaded(remote + paced + upload).config.source else { throw Unexpected() }
+        #expect(settings.receiver == .gpsdCycle)
+        #expect(settings.host == "box.lan")
+        #expect(settings.port == 3000)
+        #expect(settings.device == "/dev/b")
+        #expect(settings.staleness == .seconds(9))
+
         let udp = try loaded("[source]\nkind=\"udp\"\nport=10110\nstale_after=\"9s\"\n" + upload).config.source
         guard case .udp(let settings) = udp else { throw Unexpected() }
         #expect(settings.host == "127.0.0.1")

@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func everyAlternativeIsValid() {
-        #expect(alternatives.count >= 8)
+        #expect(alternatives.count >= 9)
         for alternative in alternatives {
             #expect(problems(alternative.joined(separator: "\n"), environment) == [])
         }
