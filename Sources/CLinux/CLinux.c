@@ -69,8 +69,6 @@ int waypost_tty_exclusive(int fd) {
     return ioctl(fd, TIOCEXCL);
 }
 
-int waypost_tty_shared(int fd) { return ioctl(fd, TIOCNXCL); }
-
 int64_t waypost_filesystem_magic(int fd) {
     struct statfs info;
     return fstatfs(fd, &info) == 0 ? (int64_t)info.f_type : -1;

@@ -70,7 +70,6 @@ final class SerialPort {
     }
 
     deinit {
-        _ = waypost_tty_shared(fd)
         close(fd)
     }
 

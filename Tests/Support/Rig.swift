@@ -102,7 +102,7 @@ public final class Rig {
     public func waitForEndpoint(
         _ name: String = "main", within seconds: Double = 30, _ wanted: ([String: Any]) -> Bool
     ) throws -> [String: Any] {
-        let deadline = Date(timeIntervalSinceNow: seconds)
+        let deadline = Date(timeIntervalSinceNow: seconds * RunningProgram.slack)
         while true {
             // Nobody listens yet while the daemon starts.
             let endpoints = (try? order(#"{"id":1,"do":"status"}"#))?["endpoints"] as? [[String: Any]] ?? []
@@ -156,7 +156,7 @@ public final class Rig {
     public func waitFor(
         _ group: String, _ member: String, within seconds: Double = 20, _ wanted: (Any?) -> Bool
     ) throws -> (exit: Int32, report: [String: Any]) {
-        let deadline = Date(timeIntervalSinceNow: seconds)
+        let deadline = Date(timeIntervalSinceNow: seconds * RunningProgram.slack)
         while true {
             let status = try status()
             if wanted((status.report[group] as? [String: Any])?[member]) { return status }

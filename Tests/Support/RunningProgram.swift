@@ -32,7 +32,12 @@ public final class RunningProgram {
         process.standardOutput = handle
         process.standardError = handle
         try process.run()
+        // It has its own; the process object keeps this one for ever.
+        try handle.close()
     }
+
+    /// The limits of waiting are those of an idle machine: one that runs all tests at once is given more.
+    static let slack = 4.0
 
     public var text: String { (try? String(contentsOf: output, encoding: .utf8)) ?? "" }
     public var isRunning: Bool { process.isRunning }
@@ -41,7 +46,7 @@ public final class RunningProgram {
     /// Waits for the end; a program that outlives `seconds` is killed, which is a failure of the test.
     /// - Returns: exit status, or the negative number of the signal that ended it.
     public func exitStatus(within seconds: Double) throws -> Int32 {
-        guard ended(within: seconds) else {
+        guard ended(within: seconds * Self.slack) else {
             kill(SIGKILL)
             throw Unfinished(text: text)
         }
@@ -62,7 +67,7 @@ public final class RunningProgram {
 
     /// Waits until its output holds `words`.
     public func waitFor(_ words: String, within seconds: Double = 20) throws {
-        let deadline = Date(timeIntervalSinceNow: seconds)
+        let deadline = Date(timeIntervalSinceNow: seconds * Self.slack)
         while !text.contains(words) {
             guard process.isRunning, Date() < deadline else { throw Unfinished(text: "no \"\(words)\" in: \(text)") }
             usleep(5000)

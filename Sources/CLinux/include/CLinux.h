@@ -23,8 +23,6 @@ int64_t waypost_peer_uid(int fd);
 int64_t waypost_boottime_ns(void);
 /// ioctl(fd, TIOCEXCL): further opens of this terminal fail with EBUSY (root excepted). Nothing for a pseudo-terminal.
 int waypost_tty_exclusive(int fd);
-/// ioctl(fd, TIOCNXCL): the end of waypost_tty_exclusive. A pseudo-terminal outlives our close and would stay locked.
-int waypost_tty_shared(int fd);
 /// f_type of fstatfs(2), the magic number of the file system that holds the file; -1 and errno on failure.
 int64_t waypost_filesystem_magic(int fd);
 /// A netlink socket (SOCK_NONBLOCK, SOCK_CLOEXEC) that hears of links, addresses and routes; -1 and errno on failure.

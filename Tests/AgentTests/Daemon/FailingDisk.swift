@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 import Testing
 
 /// Makes every descriptor of this file useless for writing, as a failing medium does.
@@ -6,7 +6,8 @@ func breakDescriptors(of path: String) throws {
     let void = open("/dev/null", O_RDONLY | O_CLOEXEC)
     defer { close(void) }
     var broken = 0
-    for descriptor in Int32(3)..<1024 {
+    let names = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+    for descriptor in names.compactMap({ Int32($0) }) {
         var target = [UInt8](repeating: 0, count: 512)
         let count = target.withUnsafeMutableBytes {
             readlink("/proc/self/fd/\(descriptor)", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)

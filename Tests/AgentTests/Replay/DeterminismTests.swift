@@ -58,7 +58,8 @@ import Tracking
         }
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
-        for end in ends { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
+        // A program that another test starts must not keep them open.
+        for end in ends { _ = (fcntl(end, F_SETFL, O_NONBLOCK), fcntl(end, F_SETFD, FD_CLOEXEC)) }
         defer { for end in ends where end >= 0 { close(end) } }
         let source = FileSource(settings: FileSettings(path: "-"), standardInput: ends[0])
         return try printed { descriptor in

@@ -37,7 +37,7 @@ register 0x0d 104
 ok "more than full is full" within 70 battery_is 100
 register 0x0d 9
 ok "a low battery is seen without an event, by the poll" within 70 battery_is 9
-ok "and told" within 30 logged "low: battery at 9 %"
+ok "and counts as low" within 30 field_is '["power"]["low"]' True
 register 0x16 0x0080
 ok "charging is seen" within 70 field_is '["power"]["charging"]' True
 
