@@ -15,23 +15,23 @@ public struct GPSDSettings: Sendable {
     public var staleness: Duration
     /// For connecting, after which it is reported; the attempt goes on as long as the system makes it. The default is 10 s.
     public var connectTimeout: Duration
-    /// `gpsdCycle` or `none`: whether gpsd is asked for the rate that tracking wants.
-    public var receiver: ReceiverProfile
     /// Range errors and rollover count; gpsd reads the sentences.
     public var decoder: NMEADecoder.Settings
+    /// `.gpsdCycle`: gpsd is asked for the rate that is wanted. The default is `.none`.
+    public var receiver: ReceiverProfile
 
     public init(
         host: String = "localhost", port: UInt16 = 2947, device: String? = nil, staleness: Duration = .seconds(5),
-        connectTimeout: Duration = .seconds(10), receiver: ReceiverProfile = .none,
-        decoder: NMEADecoder.Settings = .init(live: true)
+        connectTimeout: Duration = .seconds(10), decoder: NMEADecoder.Settings = .init(live: true),
+        receiver: ReceiverProfile = .none
     ) {
         self.host = host
         self.port = port
         self.device = device
         self.staleness = staleness
         self.connectTimeout = connectTimeout
-        self.receiver = receiver
         self.decoder = decoder
+        self.receiver = receiver
     }
 
     /// gpsd is on this host: what it calls /dev/ttyACM0 is ours too.
@@ -61,8 +61,8 @@ public final class GPSDSource: FixSource {
     private let settings: GPSDSettings
     private let jitter: () -> Double
     private var stream: GPSDStream
-    private var phase = Phase.closed
     private var control: ReceiverControl
+    private var phase = Phase.closed
     private var retry: RetryDelay
     /// There may be more lines than a turn takes, which the descriptor does not show.
     private var hasMore: EventTime?
@@ -72,9 +72,9 @@ public final class GPSDSource: FixSource {
     public init(settings: GPSDSettings, jitter: @escaping () -> Double) {
         self.settings = settings
         self.jitter = jitter
+        control = ReceiverControl(profile: settings.receiver)
         let host = settings.host.contains(":") ? "[\(settings.host)]" : settings.host
         name = "gpsd \(host):\(settings.port)\(settings.device.map { " \($0)" } ?? "")"
-        control = ReceiverControl(profile: settings.receiver)
         retry = RetryDelay(from: .seconds(1), to: settings.isLocal ? .seconds(10) : .seconds(60))
         let isLocal = settings.isLocal
         stream = GPSDStream(
@@ -100,8 +100,6 @@ public final class GPSDSource: FixSource {
         case .closed: nil
         }
     }
-
-    public var rate: ReceiverRate? { control.rate }
 
     public var counters: NMEACounters { stream.decoder.counters }
 
@@ -179,53 +177,49 @@ public final class GPSDSource: FixSource {
         if case .waiting = phase { phase = .waiting(until: now) }
     }
 
+    public var rate: ReceiverRate? { control.rate }
+
     public func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(at: now, deliver) { carryOut(control.intervalWanted(interval, at: now), &$0) }
     }
 
-    public func close() {
-        phase = .closed
-        hasMore = nil
-    }
-
-    private var onlyDevice: String? { devices.count == 1 ? devices[0].path : nil }
-
-    private func act(at now: EventTime, _ deliver: (SourceEvent) -> Void, _ body: (inout [SourceEvent]) -> Void) {
-        var events: [SourceEvent] = []
-        body(&events)
-        judge(at: now, &events)
-        for event in events { deliver(event) }
-    }
-
-    /// What the epochs that just came tell of the receiver's rate.
-    private func judge(at now: EventTime, _ events: inout [SourceEvent]) {
-        guard case .connected = phase else { return control.disconnected() }
-        for event in events {
-            guard case .epoch(let epoch, _, _) = event else { continue }
-            carryOut(control.epochReceived(timeOfDay: epoch.timeOfDay, at: now), &events)
-        }
-    }
-
+    /// What gpsd answers means nothing (it says yes for a receiver that ignores it): the epochs that come are measured.
     private func carryOut(_ orders: [ReceiverControl.Order], _ events: inout [SourceEvent]) {
         for order in orders {
             switch order {
-            case .cycle(let milliseconds): requestCycle(.milliseconds(milliseconds))
-            case .rateNotHonoured(let rate): events.append(.notice(rate.complaint))
-            // For a line of our own.
+            case .cycle(let milliseconds):
+                guard case .connected(let connection) = phase, let path = device ?? onlyDevice,
+                    let request = GPSDRequest.cycle(of: path, interval: .milliseconds(milliseconds))
+                else { continue }
+                // A connection that takes nothing any more shows at the next read.
+                _ = connection.send(request)
+            // A line's, which gpsd has.
             case .write: break
+            case .rateNotHonoured(let rate): events.append(.notice(rate.complaint))
             }
         }
         stream.expectedInterval = control.expectedInterval
     }
 
-    /// Asks gpsd to set the receiver to one epoch each `interval`. What gpsd answers means nothing: it says yes for a
-    /// receiver that ignores it.
-    private func requestCycle(_ interval: Duration) {
-        guard case .connected(let connection) = phase, let path = device ?? onlyDevice,
-            let request = GPSDRequest.cycle(of: path, interval: interval)
-        else { return }
-        // A connection that does not take it shows so at the next reading.
-        _ = connection.send(request)
+    public func close() {
+        phase = .closed
+        hasMore = nil
+        control.disconnected()
+    }
+
+    private var onlyDevice: String? { devices.count == 1 ? devices[0].path : nil }
+
+    private func act(
+        at now: EventTime, _ deliver: (SourceEvent) -> Void, _ body: (inout [SourceEvent]) -> Void
+    ) {
+        var events: [SourceEvent] = []
+        body(&events)
+        if case .connected = phase {
+            for case .epoch(let epoch, _, _) in events {
+                carryOut(control.epochReceived(timeOfDay: epoch.timeOfDay, at: now), &events)
+            }
+        }
+        for event in events { deliver(event) }
     }
 
     private func begin(at now: EventTime, _ events: inout [SourceEvent]) {
@@ -282,6 +276,7 @@ public final class GPSDSource: FixSource {
 
     private func failed(_ reason: String, at now: EventTime, _ events: inout [SourceEvent]) {
         hasMore = nil
+        control.disconnected()
         phase = .waiting(until: now + retry.take(spread: jitter()))
         stream.lost(reason, at: now, &events)
     }

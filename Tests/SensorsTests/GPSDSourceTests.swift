@@ -285,26 +285,46 @@ private final class FakeGPSD {
         #expect(fake.loop.wakeUps <= 11 * 3)
     }
 
-    /// - Parameter obeys: what the receiver does; gpsd says yes in any case.
-    @Test(arguments: [true, false]) func asksForARateAndMeasures(obeys: Bool) throws {
+    /// - Parameter step: seconds between the fixes of the receiver once it is asked for one in five.
+    @Test(arguments: [5, 1]) func asksForARateAndMeasuresWhatComes(step: Int) throws {
         let fake = try FakeGPSD(receiver: .gpsdCycle)
         fake.loop.start()
         try fake.connect(devices: FakeGPSD.devices("/dev/ttyACM0"))
-        func tell(_ seconds: StrideTo<Int>) throws {
-            for second in seconds {
-                try fake.send(FakeGPSD.tpv(second, device: "/dev/ttyACM0"))
-                #expect(fake.loop.awaitInput())
-                fake.loop.pass(.seconds(1))
-            }
+        #expect(fake.loop.run { !fake.source.devices.isEmpty })
+        fake.source.setInterval(.seconds(5), at: fake.loop.now) { _ in }
+        var second = 0
+        func fix(_ step: Int) throws {
+            second += step
+            let known = fake.loop.seconds.count
+            fake.loop.pass(.seconds(Int64(step)))
+            try fake.send(FakeGPSD.tpv(second, device: "/dev/ttyACM0"))
+            #expect(fake.loop.run { fake.loop.seconds.count > known })
         }
-        try tell(stride(from: 0, to: 6, by: 1))
-        fake.loop.setInterval(.seconds(5))
+        // What it does by itself is not what is wanted.
+        for _ in 0..<5 { try fix(1) }
         #expect(try fake.request() == #"?DEVICE={"path":"/dev/ttyACM0","cycle":5.000};"# + "\n")
-        try tell(stride(from: 6, to: 66, by: obeys ? 5 : 1))
-        #expect(fake.source.rate?.isHonoured == obeys)
-        let notices = fake.loop.events.compactMap { if case .notice(let text) = $0 { text } else { nil } }
-        #expect(notices.count == (obeys ? 0 : 1))
-        #expect(notices.allSatisfy { $0.contains("rate not honoured") })
+        // gpsd says yes in any case.
+        try fake.send(#"{"class":"DEVICE","path":"/dev/ttyACM0","cycle":5.00}"#)
+        for _ in 0..<5 { try fix(step) }
+        #expect(fake.source.rate == ReceiverRate(wanted: 5000, measured: Int64(step) * 1000, isHonoured: step == 5))
+        #expect(fake.loop.notices.filter { $0.contains("rate not honoured") }.count == (step == 5 ? 0 : 1))
+    }
+
+    @Test func silenceThatWasAskedForIsNoLoss() throws {
+        let fake = try FakeGPSD(receiver: .gpsdCycle)
+        fake.loop.start()
+        try fake.connect()
+        for second in 0..<5 {
+            try fake.send(FakeGPSD.tpv(second))
+            #expect(fake.loop.awaitInput())
+            fake.loop.pass(.seconds(1))
+        }
+        fake.source.setInterval(.seconds(20), at: fake.loop.now) { _ in }
+        #expect(try fake.request().contains("20.000"))
+        fake.loop.pass(.seconds(50))
+        #expect(fake.loop.states.last == .receiving)
+        fake.loop.pass(.seconds(20))
+        #expect(fake.loop.states.last?.word == "lost")
     }
 
     @Test func requestsAreWellFormed() {
