@@ -141,7 +141,8 @@ def run(program):
         wrong = sorted(set(times) - set(receiver.true_ms))
         kept = [sum(1 for at in set(times) if low < at <= low + PHASE * 1000)
                 for low in (receiver.true_ms[0] - 1000 + PHASE * 1000 * phase for phase in range(len(phases)))]
-        if wrong or times != sorted(times) or min(kept) < 5:
+        # The first holds the start, which at this pace lasts for as many fixes as the machine lets by.
+        if wrong or times != sorted(times) or kept[0] < 1 or min(kept[1:]) < 5:
             fail(f"times that nobody told: {wrong[:5]}; in order: {times == sorted(times)}; kept of each phase: {kept}")
         print(f"ok    {len(times)} records, every time as the receiver told it; of each phase {kept}")
 
