@@ -21,6 +21,24 @@ extension Agent {
         if devices == nil { log.warning("devices that are plugged in are found by looking for them: no word of udev") }
         power?.start(at: now)
     }
+
+    /// Without word of the links an endpoint is retried by its timer alone.
+    func watchLinks(at now: EventTime) {
+        do throws(SystemError) {
+            links = try LinkWatch(loop: loop) { [unowned self] now in
+                for delivery in deliveries { delivery.linksChanged(at: now) }
+            }
+        } catch {
+            log.warning("changes of the network are not seen: \(error)")
+        }
+        for delivery in deliveries {
+            // The boot clock counts from the start of the host: later starts are not those of a whole fleet.
+            if now < EventTime.zero + Self.hostStart {
+                delivery.startedWithHost(jitter: Double.random(in: 0..<1), at: now)
+            }
+            delivery.linksChanged(at: now)
+        }
+    }
 }
 
 extension AgentConfig {

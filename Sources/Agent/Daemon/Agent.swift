@@ -29,7 +29,7 @@ public final class Agent {
     /// Longest time between SIGTERM and exit that is spent on the network; the unit's TimeoutStopSec is longer.
     private static let shutdownGrace = Duration.seconds(5)
     /// A host that runs for less has just started.
-    private static let hostStart = Duration.seconds(300)
+    static let hostStart = Duration.seconds(300)
     /// Longest time after that for a disk that is busy with the last commit.
     private static let diskGrace = Duration.seconds(2)
 
@@ -46,7 +46,7 @@ public final class Agent {
     let orders: OperatorDesk
     let flushes: FlushDesk
     private var control: ControlServer?
-    private var links: LinkWatch?
+    var links: LinkWatch?
     var devices: DeviceWatch?
     var power: PowerWatch?
     var watchdogAlarm: EventLoop.Alarm?
@@ -303,24 +303,6 @@ public final class Agent {
         control = try ControlServer(path: settings.socket, group: group, loop: loop) {
             [unowned self] request, ticket, writer throws(ControlError) in
             try answer(request, ticket, &writer)
-        }
-    }
-
-    /// Without word of the links an endpoint is retried by its timer alone.
-    private func watchLinks(at now: EventTime) {
-        do throws(SystemError) {
-            links = try LinkWatch(loop: loop) { [unowned self] now in
-                for delivery in deliveries { delivery.linksChanged(at: now) }
-            }
-        } catch {
-            log.warning("changes of the network are not seen: \(error)")
-        }
-        for delivery in deliveries {
-            // The boot clock counts from the start of the host: later starts are not those of a whole fleet.
-            if now < EventTime.zero + Self.hostStart {
-                delivery.startedWithHost(jitter: Double.random(in: 0..<1), at: now)
-            }
-            delivery.linksChanged(at: now)
         }
     }
 
