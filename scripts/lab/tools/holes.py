@@ -9,19 +9,37 @@ def second(location):
     return location["time_ms"] // 1000
 
 
+def numbers(file):
+    return [int(line) for line in open(file)]
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--later-than", type=int, help="succeed when the last location is later than this Unix time")
     options.add_argument("--none-before", type=int, help="succeed when no second before this Unix time is missing")
+    options.add_argument("--told", help="succeed when no second in this file is missing, from the first that is there on")
+    options.add_argument("--but", type=int, default=0, help="with --told: but for so many at its end")
+    options.add_argument("--and-no-other", metavar="FILE", help="with --told: and there is none that is not in this file")
+    options.add_argument("--in-order", action="store_true", help="succeed when each line is later than the one before")
     options = options.parse_args()
-    seconds = sorted({second(json.loads(line)) for line in sys.stdin if line.strip()})
+    lines = [line for line in sys.stdin if line.strip()]
+    received = [second(json.loads(line)) for line in lines]
+    seconds = set(received)
     if options.later_than is not None:
-        sys.exit(not seconds or seconds[-1] <= options.later_than)
-    last = options.none_before - 1
-    missing = [at for at in range(seconds[0], last + 1) if at not in set(seconds)]
-    if missing:
-        print(f"missing: {[at - last for at in missing]} seconds from the edge", file=sys.stderr)
-    sys.exit(bool(missing))
+        sys.exit(not received or max(seconds) <= options.later_than)
+    if options.in_order:
+        sys.exit(not received or any(late <= early for early, late in zip(received, received[1:])))
+    if not received:
+        sys.exit("nothing was received")
+    told = numbers(options.told) if options.told else range(min(seconds), options.none_before)
+    last = told[-1] - options.but
+    first = min(seconds & set(told), default=told[0])
+    missing = [at for at in told if first <= at and at not in seconds]
+    print(f"      {len(seconds)} seconds, missing of {len(told)} that were told: {[at - told[-1] for at in missing][:40]}")
+    others = seconds - set(numbers(options.and_no_other)) if options.and_no_other else set()
+    for at in sorted(others)[:5]:
+        print(f"      never told: {lines[received.index(at)].strip()}")
+    sys.exit(bool(others) or any(at <= last for at in missing))
 
 
 main()

@@ -31,8 +31,26 @@ def epoch(at_s, begin_s, speed):
     ) + checksummed(f"GPGGA,{of_day},{place},1,09,0.9,34.0,M,44.0,M,,")
 
 
+def seconds(told=None):
+    """Whole seconds of Unix time as each comes, from the time of this host on; from there it is a clock of its own.
+
+    - told: a file that each of them is written to once the caller is done with it.
+    """
+    file = open(told, "a", buffering=1) if told else None
+    begin = int(time.time()) + 1
+    offset = time.time() - time.monotonic()
+    at = begin
+    while True:
+        time.sleep(max(0.0, at - offset - time.monotonic()))
+        yield at, begin
+        if file:
+            file.write(f"{at}\n")
+        at += 1
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--told", help="file to which each second that was told is appended")
     options.add_argument("--link", type=pathlib.Path, required=True, help="the name of the device")
     options.add_argument("--speed", type=float, default=15.0, help="m/s")
     options = options.parse_args()
@@ -50,15 +68,11 @@ def main():
     options.link.symlink_to(name)
     signal.signal(signal.SIGTERM, lambda *_: (options.link.unlink(missing_ok=True), os._exit(0)))
 
-    begin = int(time.time())
-    at = begin
-    while True:
-        time.sleep(max(0.0, at - time.time()))
+    for at, begin in seconds(options.told):
         try:
             os.write(ours, epoch(at, begin, options.speed))
         except BlockingIOError:
             pass  # Nobody reads, as at a port that is not open.
-        at += 1
 
 
 if __name__ == "__main__":

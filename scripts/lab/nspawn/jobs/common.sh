@@ -3,21 +3,23 @@ failures=0
 state=/var/lib/waypost
 configuration=/etc/waypost/waypost.toml
 
+# Seconds since the boot: the wall clock may be set meanwhile.
+uptime_s() { read -r up _ </proc/uptime; echo "${up%.*}"; }
 title() { echo "# $*"; }
 # ok WHAT COMMAND…
 ok() {
-    what=$1 began=$(date +%s)
+    what=$1 began=$(uptime_s)
     shift
     if "$@"; then verdict=ok; else verdict=FAIL failures=$((failures + 1)); fi
-    took=$(($(date +%s) - began))
+    took=$(($(uptime_s) - began))
     printf '%-5s %s\n' $verdict "$what$([ $took -lt 5 ] || echo " ($took s)")"
 }
 # within SECONDS COMMAND…: until it succeeds.
 within() {
-    deadline=$(($(date +%s) + $1))
+    deadline=$(($(uptime_s) + $1))
     shift
     while ! "$@" >/dev/null 2>&1; do
-        [ "$(date +%s)" -lt $deadline ] || return 1
+        [ "$(uptime_s)" -lt $deadline ] || return 1
         sleep 0.1
     done
 }

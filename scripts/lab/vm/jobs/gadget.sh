@@ -3,7 +3,6 @@
 plug() { modprobe g_serial idVendor=0x1546 idProduct=0x01a8 iSerialNumber=LABGPS iManufacturer=u-blox iProduct=GNSS; }
 unplug() { modprobe -r g_serial; }
 feed() { PYTHONPATH=/lab/scripts python3 -m lab.tools.feed /dev/ttyGS0 & feeder=$!; }
-state_is() { field_is '["source"]["state"]' "$1"; }
 descriptors() { ls "/proc/$(get MainPID)/fd" | wc -l; }
 cycles=${CYCLES:-10}
 
