@@ -28,7 +28,10 @@ def main():
     if options.later_than is not None:
         sys.exit(not received or max(seconds) <= options.later_than)
     if options.in_order:
-        sys.exit(not received or any(late <= early for early, late in zip(received, received[1:])))
+        wrong = [place for place in range(1, len(received)) if received[place] <= received[place - 1]]
+        for place in wrong[:3]:
+            print("      not in order:", *(line.strip() for line in lines[place - 1:place + 1]), sep="\n        ")
+        sys.exit(not received or bool(wrong))
     if not received:
         sys.exit("nothing was received")
     told = numbers(options.told) if options.told else range(min(seconds), options.none_before)

@@ -43,6 +43,7 @@ waypost flush >/dev/null
 ok "to the last" within 60 drained
 ok "each second that was told has arrived" holes --told /lab/told --but 1 --and-no-other /lab/told
 ok "in order, and once" holes --in-order
-echo "      $(counter requests) requests, $(counter retries) repeated, $(counter batches_repeated) known to the collector; $(counter bytes_sent) bytes for $(counter acked) locations"
+echo "      $(counter requests) requests, $(counter retries) repeated, $(counter batches_repeated) known to the collector;" \
+    "$(counter bytes_sent) bytes for $(counter acked) locations"
 ok "it never restarted" is NRestarts 0
 finish
