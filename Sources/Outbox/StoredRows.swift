@@ -26,6 +26,8 @@ public struct StoredRows: Sendable {
     public var rows: [QueuedLocation]
     /// No row waits behind these.
     public var isAll: Bool
+    /// Rows that wait in all, as in `EndpointDepth.waiting`.
+    public var waiting: Int
     /// Ids of the batches that were formed, and not settled.
     public var inFlight: [String]
     /// Uuid of the queue, 16 bytes.
@@ -57,7 +59,9 @@ extension Database {
         let outbox = try blob(.uuid) ?? []
         let name = String(hexOf: outbox.prefix(4))
         let inFlight = known.batches.map { $0.id(outbox: name, endpoint: query.endpoint) }
-        return StoredRows(rows: found, isAll: isAll, inFlight: inFlight, outbox: outbox)
+        return StoredRows(
+            rows: found, isAll: isAll, waiting: known.waiting + known.quarantine.retrying, inFlight: inFlight,
+            outbox: outbox)
     }
 }
 

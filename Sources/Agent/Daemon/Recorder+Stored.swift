@@ -89,6 +89,8 @@ extension Recorder {
             // What cannot be read is asked for again after the next commit that fails; and a batch that nobody here knows
             // of was formed by one that did not tell, so that its rows come first.
             guard memory?.since == since, let found, found.inFlight.allSatisfy(isAnswered) else { return }
+            // A failing medium may not show what it took. Without those rows the others would overtake them.
+            guard found.waiting >= latest.depths.first(where: { $0.endpoint == name })?.waiting ?? 0 else { return }
             memory?.stored[name]?.take(found)
             storedRowsRead(name, loop.now)
         }

@@ -83,6 +83,12 @@ import Testing
             delivery.committed(recorder.latest, [], at: loop.now)
         }
 
+        /// The disk shows less than it took.
+        func forget(before seq: Int64) throws {
+            try blocker?.execute("DELETE FROM location WHERE seq < \(seq); UPDATE endpoint SET unsettled = 0")
+            try blocker?.execute("COMMIT; BEGIN IMMEDIATE")
+        }
+
         func heal() throws {
             blocker = nil
             try commit()
@@ -158,6 +164,16 @@ import Testing
         try bench.commit()
         #expect(bench.uplink.requests.count == 1)
         #expect(bench.recorder.latest.rows == 0 && bench.delivery.waiting == 0)
+    }
+
+    @Test func nothingOvertakesRowsThatTheDiskDoesNotShow() throws {
+        let bench = try Bench()
+        try bench.leaveBacklog(12)
+        try bench.forget(before: 13)
+        bench.record(3)
+        bench.delivery.flush(at: bench.loop.now)
+        try bench.loop.run { bench.recorder.commitsFailed > 1 }
+        #expect(bench.uplink.requests.isEmpty)
     }
 
     @Test func aDiskThatIsBackSoonHasNothingRepeated() throws {
