@@ -82,9 +82,10 @@ extension Transaction {
     mutating func note(_ had: HadRows) throws(OutboxError) {
         guard let index = ledger.index(of: had.endpoint) else { return }
         let endpoint = ledger.endpoints[index]
-        let first = endpoint.formed + 1
-        let news = had.ranges.filter { $0.upperBound >= first && $0.lowerBound <= ledger.lastSeq }
-            .map { max($0.lowerBound, first)...min($0.upperBound, ledger.lastSeq) }
+        let news: [ClosedRange<Int64>] = had.ranges.compactMap { range in
+            let (first, last) = (max(range.lowerBound, endpoint.formed + 1), min(range.upperBound, ledger.lastSeq))
+            return first <= last ? first...last : nil
+        }
         guard !news.isEmpty else { return }
         ledger.endpoints[index].ahead.formUnion(news)
         try database.connection.execute("DELETE FROM ahead WHERE endpoint = \(endpoint.id)")
