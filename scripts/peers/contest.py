@@ -51,7 +51,7 @@ def unpacked(folder):
 
 def rsyslog(root, folder, log, port, queue, name):
     config = folder / f"rsyslog-{name}.conf"
-    work = folder / "work"
+    work = folder / "queue"
     fields = {"t": 2, "lat": 4, "lon": 6, "speed": 8, "bearing": 9}
     members = "\n  constant(value=\",\")\n".join(
         f'  constant(value="\\"{key}\\":\\"") property(name="msg" field.number="{number}" field.delimiter="44") constant(value="\\"")'
@@ -84,10 +84,10 @@ parser p {{ csv-parser(columns("k", "t", "a", "lat", "ns", "lon", "ew", "v", "c"
 destination d {{ http(url("http://127.0.0.1:{port}/syslog-ng") method("POST") batch-lines(100) batch-timeout(500) workers(1)
   body-prefix("[") delimiter(",") body-suffix("]")
   body('{{"t":"${{t}}","lat":"${{lat}}","lon":"${{lon}}","speed":"${{v}}","bearing":"${{c}}"}}')
-  disk-buffer(reliable(yes) disk-buf-size(67108864) mem-buf-size(10485760) dir("{folder}/work"))); }};
+  disk-buffer(reliable(yes) disk-buf-size(67108864) mem-buf-size(10485760) dir("{folder}/queue"))); }};
 log {{ source(s); parser(p); destination(d); flags(flow-control); }};
 """)
-    return [root / "usr/sbin/syslog-ng", "-F", "--no-caps", "-f", config, "-R", folder / "work/persist",
+    return [root / "usr/sbin/syslog-ng", "-F", "--no-caps", "-f", config, "-R", folder / "queue/persist",
             "-c", folder / "ng.ctl", "-p", folder / "ng.pid", f"--module-path={root}/usr/lib/syslog-ng/3.38"]
 
 
@@ -95,14 +95,14 @@ def waypost(binary, folder, log, port):
     config = folder / "waypost.toml"
     config.write_text(
         f'[device]\nid = "bench"\n[source]\nkind = "file"\npath = "{log}"\nplayback = "max"\nrollover = "off"\n'
-        f'[control]\nsocket = "{folder}/control.sock"\n[outbox]\npath = "{folder}/work/outbox.db"\n'
+        f'[control]\nsocket = "{folder}/control.sock"\n[outbox]\npath = "{folder}/queue/outbox.db"\n'
         '[tracking]\nstart_moving = true\ndisable_stop_detection = true\n[sampling]\npreset = "active"\n'
         f'[[endpoint]]\nbase_url = "http://127.0.0.1:{port}/waypost"\n')
     return [binary, "run", "--config", config]
 
 
 def contestants(binary, root, venv, folder, logs, port):
-    """In the order of the table; each call is a fresh start in an empty `folder`/work."""
+    """In the order of the table; each call is a fresh start in an empty `folder`/queue."""
     library = {"LD_LIBRARY_PATH": f"{root}/usr/lib/x86_64-linux-gnu:{root}/usr/lib/syslog-ng:{root}/usr/lib/syslog-ng/3.38"}
     few, many = sorted(logs)
     tracker = [venv / "bin/python", HERE / "tracker.py"]
@@ -110,8 +110,8 @@ def contestants(binary, root, venv, folder, logs, port):
     safe = 'queue.type="Disk" queue.syncQueueFiles="on" queue.checkpointInterval="1"'
     fast = 'queue.type="LinkedList" queue.size="50000" queue.saveOnShutdown="on"'
     yield Contestant("waypost", waypost(binary, folder, logs[many], port), many)
-    yield Contestant("Python script, SQLite defaults", [*tracker, logs[few], folder / "work/q.db", url, "defaults"], few)
-    yield Contestant("Python script, WAL and NORMAL", [*tracker, logs[many], folder / "work/q.db", url, "wal"], many)
+    yield Contestant("Python script, SQLite defaults", [*tracker, logs[few], folder / "queue/q.db", url, "defaults"], few)
+    yield Contestant("Python script, WAL and NORMAL", [*tracker, logs[many], folder / "queue/q.db", url, "wal"], many)
     yield Contestant("rsyslog, disk queue, sync on, checkpoint 1", rsyslog(root, folder, logs[few], port, safe, "safe"), few, library)
     yield Contestant("rsyslog, queue in memory, disk assisted", rsyslog(root, folder, logs[many], port, fast, "fast"), many, library)
     yield Contestant("syslog-ng, reliable disk buffer", syslog_ng(root, folder, logs[many], port), many, library)
@@ -196,7 +196,7 @@ def contest(binary, out, runs, few=3000, many=20_000):
                     place.mkdir()
                     trial.callback(shutil.rmtree, place, ignore_errors=True)
                     medium = card.Card(place, trial, size=512 << 20)
-                    (place / "work").symlink_to(medium.mount)
+                    (place / "queue").symlink_to(medium.mount)
                     contestant = list(contestants(binary, root, venv, place, logs, port))[index]
                     fixes[contestant.name] = contestant.fixes
                     try:
