@@ -99,6 +99,15 @@ extension Database {
         return Int(Ledger.clamped(counted &+ newer))
     }
 
+    /// Forgets boots whose rows have all left.
+    /// - Returns: those that remain.
+    func pruneBoots() throws(OutboxError) -> Record.NameTable {
+        try connection.execute(
+            "DELETE FROM boot WHERE id NOT IN (SELECT boot FROM location WHERE boot NOT NULL"
+                + " UNION SELECT boot FROM quarantine WHERE boot NOT NULL)")
+        return try table("boot")
+    }
+
     private func table(_ name: String) throws(OutboxError) -> Record.NameTable {
         let statement = try connection.prepare("SELECT id, name FROM \(name)")
         var entries = Record.NameTable()

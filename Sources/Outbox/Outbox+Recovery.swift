@@ -177,7 +177,7 @@ extension Outbox {
         var next = plan
         if let salvage, !salvage.isFinished { next.parts[0].next = salvage.next } else { next.parts.removeFirst() }
         var transaction = Transaction(
-            database: database, ledger: ledger, outbox: uuid, bootID: bootID, settings: settings)
+            database: database, ledger: ledger, outbox: uuid, boot: boot, settings: settings)
         var lastTime = lastTime
         let inversions = try transaction.bringBack(found, after: &lastTime, plan: next)
         ledger = transaction.ledger

@@ -21,7 +21,7 @@ public final class Outbox {
     public private(set) var sourceState: [UInt8]?
 
     let endpoints: [EndpointSettings]
-    let bootID: String?
+    let boot: Boot
     var ledger = Ledger()
     /// nil after a failure, until the next commit opens the file again.
     var database: Database?
@@ -51,7 +51,8 @@ public final class Outbox {
     ///   - endpoints: the configured ones, in their order. An endpoint that is no longer among them keeps its cursor
     ///     and its rows up to this moment until `forget`.
     ///   - bootID: of the running system; nil when it has none.
-    ///   - newUUID: 16 random bytes, used when the queue is new.
+    ///   - newUUID: 16 random bytes, other ones at each start: they name a queue that is new, and say how far the
+    ///     numbers leap in a new boot.
     ///   - waitsForDisk: goes on without a file where the disk refuses, with `openProblem`.
     ///   - isAlone: keeps readers out until they come, which saves flash. For an outbox that an `OutboxWriter` takes over,
     ///     who lets them in.
@@ -71,7 +72,7 @@ public final class Outbox {
         readers = isAlone ? ReaderWatch() : nil
         self.settings = settings
         self.endpoints = endpoints
-        self.bootID = bootID
+        boot = Boot(id: bootID, random: newUUID)
         self.migrations = migrations
         uuid = newUUID
         do throws(OutboxError) {
@@ -182,7 +183,7 @@ public final class Outbox {
 
     private func perform(_ commit: Commit, in database: Database) throws(OutboxError) -> CommitReply {
         var transaction = Transaction(
-            database: database, ledger: ledger, outbox: uuid, bootID: bootID, settings: settings)
+            database: database, ledger: ledger, outbox: uuid, boot: boot, settings: settings)
         // When the supply has gone, what matters is that the rows are safe soon: the log is copied back later.
         let isUrgent = commit.rows.contains { $0.location.event == .power && $0.location.power.externalPower == false }
         if isUrgent { database.connection.checkpointsItself(after: 0) }
@@ -204,7 +205,7 @@ public final class Outbox {
         var crowded = ledger
         if let usage = try? database.usage() { crowded.retention.limitSpace(fileBytes: usage.live) }
         var transaction = Transaction(
-            database: database, ledger: crowded, outbox: uuid, bootID: bootID, settings: settings)
+            database: database, ledger: crowded, outbox: uuid, boot: boot, settings: settings)
         do throws(OutboxError) {
             let reply = try transaction.run(commit, makingRoom: true)
             ledger = transaction.ledger

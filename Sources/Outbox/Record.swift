@@ -164,5 +164,7 @@ enum Record {
         }
 
         subscript(name: String) -> Int64? { numbers[name] }
+
+        var count: Int { names.count }
     }
 }

@@ -180,14 +180,14 @@ extension Transaction {
         try database.begin.run()
         do throws(OutboxError) {
             var inversions = 0
-            let present = bootID
+            let present = boot
             for (row, settledFor) in found {
-                bootID = row.bootID
+                boot = Boot(id: row.bootID)
                 try append([NewRow(row.location, receivedMs: row.receivedMs, settledFor: settledFor)])
                 if row.location.time.milliseconds < lastTime { inversions += 1 }
                 lastTime = row.location.time.milliseconds
             }
-            bootID = present
+            boot = present
             try database.store(.salvage, plan.bytes)
             if ledger.lastSeq - ledger.mark >= Ledger.countInterval { try writeCounts() }
             try findOldest()

@@ -2,7 +2,7 @@ import Delivery
 
 extension Transaction {
     /// So many rows at most are removed in one commit, which bounds what a commit writes to the log.
-    static let removalLimit: Int64 = 5000
+    static let removalLimit = 5000
 
     mutating func removeDelivered() throws(OutboxError) {
         var budget = Self.removalLimit
@@ -10,15 +10,27 @@ extension Transaction {
         while budget > 0 {
             try findOldest()
             guard let removable = ledger.removableThrough(), removable >= ledger.firstSeq else { return }
-            let last = min(removable, ledger.firstSeq + budget - 1)
-            budget -= last - ledger.firstSeq + 1
+            let last = try lastToRemove(through: removable, limit: budget)
             try skip(through: last)
             try database.deleteThrough.run(last)
-            ledger.rows -= database.connection.changes
+            let removed = database.connection.changes
+            budget -= removed
+            ledger.rows -= removed
             try database.deleteGeofencesThrough.run(last)
             try database.deleteTripsThrough.run(last)
             ledger.firstSeq = last + 1
         }
+    }
+
+    /// The last of so many rows, or the last number where there are not more.
+    private func lastToRemove(through last: Int64, limit: Int) throws(OutboxError) -> Int64 {
+        // Numbers leap at a boot, so their difference only bounds the number of rows.
+        if last - ledger.firstSeq < limit { return last }
+        return try database.connection.integer(
+            """
+            SELECT seq FROM location WHERE seq BETWEEN \(ledger.firstSeq) AND \(last)
+            ORDER BY seq LIMIT 1 OFFSET \(limit - 1)
+            """) ?? last
     }
 
     /// Takes rows that leave out of the counts of those who do not hold them back and have not had them yet.

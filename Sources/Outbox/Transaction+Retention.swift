@@ -16,7 +16,7 @@ extension Transaction {
         let limit = try rowLimit()
         if settings.onFull == .thin { dropped.thinned = try thin(to: limit) }
         guard let limit, ledger.rows > limit else { return dropped }
-        dropped += try makeRoom(min(ledger.rows - limit, Int(Self.removalLimit) + commit.rows.count))
+        dropped += try makeRoom(min(ledger.rows - limit, Self.removalLimit + commit.rows.count))
         return dropped
     }
 
@@ -64,7 +64,7 @@ extension Transaction {
         let (oldest, overflow) = receiverMs.subtractingReportingOverflow(maxAge.milliseconds)
         guard !overflow, try mayHoldRows(before: oldest) else { return 0 }
         // Whatever the receiver says, one look never takes more than half.
-        var left = min(Int(Self.removalLimit), ledger.rows / 2)
+        var left = min(Self.removalLimit, ledger.rows / 2)
         var young = 0
         return try drop(.plain, &left, windows: 1) { row in
             guard young < Self.youngRowsMax else { return false }

@@ -7,7 +7,7 @@ struct Transaction {
     var ledger: Ledger
     /// Uuid of the queue.
     let outbox: [UInt8]
-    var bootID: String?
+    var boot: Boot
     let settings: OutboxSettings
 
     /// Cursors or counts on disk are out of date in a way that counting from the mark does not mend.
@@ -17,11 +17,14 @@ struct Transaction {
     /// Rows of the batches that this commit formed, by the first of them: what was read to plan them also goes out.
     var planned: [Int64: [QueuedLocation]] = [:]
 
-    init(database: Database, ledger: Ledger, outbox: [UInt8], bootID: String?, settings: OutboxSettings) {
+    /// From so many on, names of boots that no row bears any more leave.
+    private static let bootNames = 64
+
+    init(database: Database, ledger: Ledger, outbox: [UInt8], boot: Boot, settings: OutboxSettings) {
         self.database = database
         self.ledger = ledger
         self.outbox = outbox
-        self.bootID = bootID
+        self.boot = boot
         self.settings = settings
     }
 
@@ -112,9 +115,10 @@ struct Transaction {
         // Rows that follow each other mostly bear the same names.
         var trackable: (name: String?, number: Int64?) = (nil, nil)
         var reason: (name: String?, number: Int64?) = (nil, nil)
+        let rows = keepsUnpublished ? rows : rows.filter(\.location.published)
         let boot = rows.isEmpty ? nil : try bootNumber()
         let before = ledger.lastSeq
-        for row in rows where row.location.published || keepsUnpublished {
+        for row in rows {
             let seq = ledger.lastSeq + 1
             let location = row.location
             if location.trackable != trackable.name {
@@ -190,10 +194,14 @@ struct Transaction {
     }
 
     private mutating func bootNumber() throws(OutboxError) -> Int64? {
-        guard let bootID else { return nil }
-        if let known = ledger.names.boots[bootID] { return known }
-        let id = try addName(bootID, to: "boot")
-        ledger.names.boots[id] = bootID
+        guard let name = boot.id else { return nil }
+        if let known = ledger.names.boots[name] { return known }
+        if ledger.lastSeq > 0 { ledger.lastSeq = min(Ledger.seqMax, ledger.lastSeq + boot.leap) }
+        if ledger.names.boots.count >= Self.bootNames, ledger.rows <= Ledger.countInterval {
+            ledger.names.boots = try database.pruneBoots()
+        }
+        let id = try addName(name, to: "boot")
+        ledger.names.boots[id] = name
         return id
     }
 

@@ -54,6 +54,9 @@ struct QueueModel {
 
     var rows: [Row] = []
     var lastSeq: Int64 = 0
+    var boot = testBoot
+    /// That the queue has rows of, or had.
+    private var boots: Set<String> = []
     var endpoints: [Endpoint] = []
     var maxRecords: Int?
     var dropped = DropCounts()
@@ -79,6 +82,7 @@ struct QueueModel {
     mutating func append(_ new: [NewRow]) {
         let keepsAll = endpoints.contains { $0.removedAt == nil && !$0.isSpare && $0.settings.feed == .engine }
         for row in new where row.location.published || keepsAll {
+            if boots.insert(boot).inserted, lastSeq > 0 { lastSeq += testLeap }
             lastSeq += 1
             rows.append(Row(seq: lastSeq, location: row.location))
             for name in row.settledFor {

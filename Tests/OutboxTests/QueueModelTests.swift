@@ -173,7 +173,8 @@ private final class History {
         if endpoints.isEmpty { endpoints = [.test()] }
         model.reopen(endpoints)
         model.maxRecords = maxRecords
-        outbox = try Outbox.open(scratch, endpoints, maxRecords: maxRecords)
+        if chance(3) { model.boot = "boot \(Int.random(in: 0..<1000, using: &generator))" }
+        outbox = try Outbox.open(scratch, endpoints, maxRecords: maxRecords, bootID: model.boot)
         note(try outbox.inFlight())
         return "\(cut ? "cut" : "reopen") with \(endpoints.map(\.name))"
     }

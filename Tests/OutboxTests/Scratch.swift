@@ -104,6 +104,8 @@ struct CrashImage {
 let testUUID: [UInt8] = [
     0x7f, 0x3a, 0x91, 0xc2, 0x5b, 0x0e, 0x4d, 0x19, 0x8c, 0x27, 0x61, 0xe4, 0xa0, 0xd3, 0xf5, 0x92,
 ]
+/// How far `testUUID` makes the numbers leap in a new boot: 10,000 and its first 20 bits.
+let testLeap: Int64 = 10_000 + 0x7f3a9
 let testBoot = "5d0f1c6ab2e84f0e9d0a7b3c4e5f6071"
 
 extension Location {
@@ -133,11 +135,11 @@ extension EndpointSettings {
 extension Outbox {
     static func open(
         _ scratch: Scratch, _ endpoints: [EndpointSettings] = [.test()], maxRecords: Int? = nil,
-        bootID: String? = testBoot
+        bootID: String? = testBoot, random: [UInt8] = testUUID
     ) throws(OutboxError) -> Outbox {
         try Outbox(
             OutboxSettings(path: scratch.path, maxRecords: maxRecords), endpoints: endpoints, bootID: bootID,
-            newUUID: testUUID)
+            newUUID: random)
     }
 
     @discardableResult

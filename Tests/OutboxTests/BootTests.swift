@@ -1,0 +1,64 @@
+import Delivery
+import Testing
+
+@testable import Outbox
+
+@Suite struct BootTests {
+    let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    @Test func numbersFollowEachOtherWithinABootAndLeapAtTheNext() throws {
+        for boot in ["first", "first", "second", "second"] {
+            let outbox = try Outbox.open(scratch, bootID: boot)
+            try outbox.append(0..<2)
+            outbox.close()
+        }
+        let outbox = try Outbox.open(scratch, bootID: "second")
+        let second = 4 + testLeap
+        #expect(try outbox.form(9)?.rows.map(\.seq) == [1, 2, 3, 4] + (second + 1...second + 4))
+        #expect(outbox.current.lastSeq == second + 4)
+        #expect(outbox.current.rows == 8)
+    }
+
+    @Test func aBootWithoutRowsTakesNoNumbers() throws {
+        try Outbox.open(scratch).append(0..<2)
+        for boot in ["second", "third"] {
+            let outbox = try Outbox.open(scratch, bootID: boot)
+            if let batch = try outbox.form(1) { try outbox.settle(batch) }
+            #expect(outbox.current.lastSeq == 2)
+            outbox.close()
+        }
+    }
+
+    /// Flash that confirms what it does not keep: after each boot the queue is what it was before.
+    @Test func noNumberIsGivenTwiceWhenWholeBootsAreLost() throws {
+        let before = try Outbox.open(scratch)
+        try before.append(0..<5)
+        before.close()
+        let image = CrashImage(of: scratch.path)
+        var given: Set<Int64> = [1, 2, 3, 4, 5]
+        for life in 0..<20 {
+            image.write(to: scratch.path)
+            let outbox = try Outbox.open(
+                scratch, bootID: "boot \(life)", random: [UInt8(life * 11), 0x50] + testUUID.dropFirst(2))
+            let reply = try outbox.append(0..<600)
+            outbox.close()
+            for seq in reply.lastSeq - 599...reply.lastSeq { #expect(given.insert(seq).inserted) }
+        }
+    }
+
+    @Test func forgetsBootsWhoseRowsHaveLeft() throws {
+        for boot in 0..<200 {
+            let outbox = try Outbox.open(scratch, bootID: "boot \(boot)")
+            try outbox.append(0..<1)
+            if boot > 0, let batch = try outbox.form(1) { try outbox.settle(batch) }
+            outbox.close()
+        }
+        let rows = try #require(try Outbox.open(scratch, bootID: nil).form(9)?.rows)
+        #expect(rows.map(\.bootID) == ["boot 199"])
+        let connection = try Connection(path: scratch.path, access: .readOnly)
+        let known = try #require(try connection.integer("SELECT count(*) FROM boot"))
+        #expect((1...70).contains(known))
+    }
+}
