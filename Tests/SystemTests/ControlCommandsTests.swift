@@ -218,7 +218,9 @@ import Testing
         #expect(try call("quarantine retry --endpoint main --id \(last)").text == "to be sent again: 1 row\n")
         let flush = try call("flush")
         #expect(flush.status == 0, "\(flush.text)")
-        #expect(try rig.received().map(\.seq).last == 724)
+        // A heartbeat may be behind the drive.
+        let seqs = try rig.received().map(\.seq)
+        #expect(seqs.contains(724) && seqs.allSatisfy { $0 >= 724 }, "\(seqs)")
         #expect(try call("quarantine drop --all").text == "deleted: \(lines.count - 2) rows\n")
         #expect(try call("quarantine list").text.isEmpty)
         #expect(daemon.isRunning)
