@@ -80,6 +80,7 @@ powercut: setup ## N=30 power cuts, counted; needs root and a loop device
 	scripts/build waypost
 	scripts/powercut --images $(or $(N),30)
 	scripts/powercut --images $(or $(N),30) --reordered
+	scripts/powercut --images $(or $(N),8) --lying --phase uploading checkpointing
 
 receivers: setup ## InfluxDB, botocore, cloudevents and standardwebhooks at the end of the daemon; needs the network once
 	scripts/build waypost
