@@ -152,6 +152,26 @@ import Testing
         #expect(try daemon.exitStatus(within: 20) == 0)
     }
 
+    @Test func aLowBatteryIsToldBeforeThereIsAFix() throws {
+        let server = try LocalServer()
+        let rig = try rig(server)
+        try set(rig, "BAT0", ["type": "Battery", "status": "Discharging", "capacity": "9"])
+        let daemon = try rig.startDaemon()
+        try server.accept()
+        try rig.waitFor("power", "low", within: 60) { $0 as? Bool == true }
+        #expect(daemon.text.components(separatedBy: "power: low: battery at 9 %").count == 2, "\(daemon.text)")
+        #expect(try rig.received().isEmpty)
+        try set(rig, "BAT0", ["capacity": "8"])
+        try rig.waitFor("power", "battery", within: 60) { $0 as? Int == 8 }
+        server.send(try fixes(0..<60))
+        let record = try #require(try records(rig, 1).first)
+        #expect(record.reason == "battery-low" && record.members["battery"] as? Int == 8)
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+        #expect(daemon.text.components(separatedBy: "power: low").count == 2, "\(daemon.text)")
+        #expect(try records(rig, 1).count == 1)
+    }
+
     @Test func aLowBatterySlowsWhatIsPublished() throws {
         let server = try LocalServer()
         let rig = try rig(
