@@ -32,23 +32,3 @@ final class Errand<Answer: Sendable>: Sendable {
     /// nil while the call runs.
     var answer: Answer? { result.withLock { $0 } }
 }
-
-/// A function for C cannot carry what it is to run: a box does.
-private final class Box: Sendable {
-    let body: @Sendable () -> Void
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-}
-
-/// - Returns: 0, or why there is no thread.
-private func startThread(_ body: @escaping @Sendable () -> Void) -> Int32 {
-    var thread = pthread_t()
-    let reference = Unmanaged.passRetained(Box(body))
-    let code = pthread_create(
-        &thread, nil,
-        { argument in
-            if let argument { Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body() }
-            return nil
-        }, reference.toOpaque())
-    if code == 0 { pthread_detach(thread) } else { reference.release() }
-    return code
-}

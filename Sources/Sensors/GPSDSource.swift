@@ -36,6 +36,14 @@ public struct GPSDSettings: Sendable {
 
     /// gpsd is on this host: what it calls /dev/ttyACM0 is ours too.
     var isLocal: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
+
+    /// `localhost:2947`
+    var address: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
+
+    /// Whether a device of gpsd's is gone; false where that cannot be known.
+    func isUnplugged(_ path: String) -> Bool {
+        isLocal && path.hasPrefix("/dev/") && access(path, F_OK) != 0 && errno == ENOENT
+    }
 }
 
 /// A receiver that gpsd reads.
@@ -73,13 +81,11 @@ public final class GPSDSource: FixSource {
         self.settings = settings
         self.jitter = jitter
         control = ReceiverControl(profile: settings.receiver)
-        let host = settings.host.contains(":") ? "[\(settings.host)]" : settings.host
-        name = "gpsd \(host):\(settings.port)\(settings.device.map { " \($0)" } ?? "")"
+        name = "gpsd \(settings.address)\(settings.device.map { " \($0)" } ?? "")"
         retry = RetryDelay(from: .seconds(1), to: settings.isLocal ? .seconds(10) : .seconds(60))
-        let isLocal = settings.isLocal
         stream = GPSDStream(
             settings: settings.decoder, device: settings.device, staleness: settings.staleness,
-            isUnplugged: { isLocal && $0.hasPrefix("/dev/") && access($0, F_OK) != 0 && errno == ENOENT })
+            isUnplugged: settings.isUnplugged)
     }
 
     public var descriptor: Int32? {

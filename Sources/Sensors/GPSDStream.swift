@@ -181,17 +181,11 @@ struct GPSDStream {
 
     private var lossReason: String {
         let devices = decoder.devices
-        let names = devices.map(\.path).joined(separator: ", ")
-        guard !devices.isEmpty else {
-            return "gpsd has no device: is the receiver plugged in? `gpsdctl add PATH` tells gpsd of one"
+        let path = configuredDevice ?? decoder.device ?? (devices.count == 1 ? devices[0].path : nil)
+        if let defect = devices.defect(of: path, isUnplugged: isUnplugged) { return defect }
+        guard let path, let device = devices.first(where: { $0.path == path }) else {
+            return "none of gpsd's devices (\(devices.map(\.path).joined(separator: ", "))) tells anything"
         }
-        guard let path = configuredDevice ?? decoder.device ?? (devices.count == 1 ? devices[0].path : nil) else {
-            return "none of gpsd's devices (\(names)) tells anything"
-        }
-        guard let device = devices.first(where: { $0.path == path }) else {
-            return "gpsd does not have \(path); it has \(names)"
-        }
-        if isUnplugged(path) { return "\(path) is unplugged" }
         if device.isActive == false { return "gpsd has closed \(path): it was removed, or it ended" }
         if device.isActive == nil {
             return "gpsd cannot open \(path)\(lastError.map { ": \($0)" } ?? ": is it plugged in?")"
@@ -200,11 +194,9 @@ struct GPSDStream {
     }
 
     private mutating func noteProtocol(_ events: inout [SourceEvent]) {
-        guard !isProtocolNoted, let version = decoder.version, version.major != 3 else { return }
+        guard !isProtocolNoted, let version = decoder.version, version.major != GPSDVersion.knownMajor else { return }
         isProtocolNoted = true
-        events.append(
-            .notice(
-                "gpsd \(version.release) speaks protocol \(version.protocolVersion), which is not known: expected 3"))
+        events.append(.notice(version.strangeness))
     }
 
     private mutating func announce(_ new: SourceState, _ events: inout [SourceEvent]) {

@@ -1,6 +1,9 @@
 import Glibc
 
 /// Reads /sys/class/power_supply, or a folder that looks like it.
+///
+/// Which supplies there are is known at once. A file of one may be a transfer on a bus: fuel gauges on I²C take 10 to 500 ms
+/// for each, and on a broken bus a read may never end. `PowerSupplySurvey` reads them beside the loop.
 public struct PowerSupplyReader: Sendable {
     /// More entries than any board has.
     private static let suppliesMax = 32
@@ -15,15 +18,15 @@ public struct PowerSupplyReader: Sendable {
         self.selection = selection
     }
 
-    /// What is there now; empty where there is no such folder.
-    public func read() -> PowerSupplies {
-        let supplies = names().filter { !selection.ignored.contains($0) }.map { name in
-            PowerSupply(name: name, isWanted: selection.wants(name)) { attribute($0, of: name) }
-        }
-        return PowerSupplies(supplies, selection: selection)
+    /// Those that may count, in no order; empty where there is no such folder.
+    public func names() -> [String] { folders().filter { !selection.ignored.contains($0) } }
+
+    /// Waits for as long as its driver does.
+    public func read(_ name: String) -> PowerSupply {
+        PowerSupply(name: name, isWanted: selection.wants(name)) { attribute($0, of: name) }
     }
 
-    private func names() -> [String] {
+    private func folders() -> [String] {
         guard let folder = opendir(root) else { return [] }
         defer { closedir(folder) }
         var names: [String] = []
@@ -37,7 +40,7 @@ public struct PowerSupplyReader: Sendable {
     }
 
     private func attribute(_ file: String, of name: String) -> PowerSupply.Attribute {
-        let descriptor = open("\(root)/\(name)/\(file)", O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        let descriptor = open("\(root)/\(name)/\(file)", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return errno == ENOENT || errno == ENOTDIR ? .absent : .unreadable }
         defer { close(descriptor) }
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.bytesMax) { buffer in

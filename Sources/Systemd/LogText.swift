@@ -16,7 +16,7 @@ extension Logger.Level {
 
 extension String {
     /// Control characters become blanks: a value from outside must neither begin a line nor steer a terminal.
-    var singleLine: String {
+    package var singleLine: String {
         guard unicodeScalars.contains(where: \.isControl) else { return self }
         var result = String.UnicodeScalarView()
         for scalar in unicodeScalars { result.append(scalar.isControl ? " " : scalar) }

@@ -13,25 +13,32 @@ public struct BatteryAlarm: Hashable, Sendable {
 
     /// The level as last known is low, whatever feeds the device now.
     public private(set) var isLow = false
-    /// It was recorded. Until it could be, for want of a place or outside of the hours, each reading tries again.
+    /// It was recorded.
     private(set) var isTold: Bool
+    /// It was announced in this run, which waits for nothing.
+    private(set) var isAnnounced = false
 
     init(isTold: Bool) { self.isTold = isTold }
 
-    /// - Returns: whether the alarm is due. An unknown level neither raises nor ends it, nor does external power end it; but
-    ///   a battery that is being filled is none to worry about.
-    mutating func wants(_ power: PowerState, _ settings: Settings) -> Bool {
+    /// An unknown level neither raises nor ends the alarm, nor does external power end it.
+    mutating func observe(_ power: PowerState, _ settings: Settings) {
         guard let low = settings.low else {
-            isLow = false
-            isTold = false
-            return false
+            self = BatteryAlarm(isTold: false)
+            return
         }
-        guard let percent = power.batteryPercent.map(Double.init) else { return false }
-        let wasLow = isLow || isTold
-        isLow = percent < (wasLow ? min(100, low + settings.hysteresis) : low)
-        if !isLow { isTold = false }
-        return isLow && !isTold && power.externalPower != true && percent < low
+        guard let percent = power.batteryPercent.map(Double.init) else { return }
+        isLow = percent < (isLow || isTold ? min(100, low + settings.hysteresis) : low)
+        if !isLow { self = BatteryAlarm(isTold: false) }
     }
+
+    /// Whether it has to be recorded, now or as soon as there is a place: a battery that is being filled is none to worry
+    /// about, nor is one that has recovered.
+    func isDue(_ power: PowerState, _ settings: Settings) -> Bool {
+        guard isLow, !isTold, power.externalPower != true, let low = settings.low else { return false }
+        return power.batteryPercent.map { Double($0) < low } ?? false
+    }
+
+    mutating func announced() { isAnnounced = true }
 
     mutating func told() { isTold = true }
 }

@@ -60,6 +60,7 @@ extension Tracker {
             pendingPace = nil
             paceRequested(pace, &effects)
         }
+        if batteryAlarm.isLow { tellLowBattery(&effects) }
     }
 
     private mutating func isAdmitted(_ verdict: FixFilter.Verdict, _ effects: inout [Effect]) -> Bool {

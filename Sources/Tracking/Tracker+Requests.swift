@@ -71,8 +71,18 @@ extension Tracker {
         board.batteryRead(at: now)
         board.powerChanged(power)
         recompute(&effects)
-        guard batteryAlarm.wants(power, settings.batteryAlarm), windowOpen else { return }
-        guard let time = utc(at: now), let location = here(time: time, event: .power, reason: "battery-low")
+        batteryAlarm.observe(power, settings.batteryAlarm)
+        tellLowBattery(&effects)
+    }
+
+    /// The announcement waits for nothing; the record for a place and for the hours, and it carries the level of then.
+    mutating func tellLowBattery(_ effects: inout [Effect]) {
+        guard batteryAlarm.isDue(power, settings.batteryAlarm) else { return }
+        if !batteryAlarm.isAnnounced {
+            batteryAlarm.announced()
+            effects.append(.announceLowBattery(power))
+        }
+        guard windowOpen, let time = utc(at: now), let location = here(time: time, event: .power, reason: "battery-low")
         else { return }
         batteryAlarm.told()
         recordAll(location, &effects)
@@ -82,6 +92,7 @@ extension Tracker {
         power.externalPower = value
         board.powerChanged(power)
         recompute(&effects)
+        defer { tellLowBattery(&effects) }
         guard windowOpen else { return }
         if let time = utc(at: now), motion.hasPlace,
             let location = here(time: time, event: .power, reason: value ? "power-on" : "power-off")

@@ -49,6 +49,8 @@ public enum Pace: String, Sendable, Codable, CaseIterable {
 public enum Effect: Sendable {
     case record(Location)
     case announceMotion(MotionChange)
+    /// The battery runs low, at this state. The record may follow much later: it needs a place.
+    case announceLowBattery(PowerState)
     /// The network resolution of one trackable changed.
     case announceResolution(trackable: String, Resolution)
     /// The engine resolution changed: ask the receiver for this rate.

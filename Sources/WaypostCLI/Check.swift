@@ -6,7 +6,8 @@ struct Check: ParsableCommand {
         commandName: "check", abstract: "Judge a configuration.",
         discussion: """
             Every problem is told at once, as file:line:column: key: what was found and what was expected. \
-            Exit status 0 when it can be used, 78 when not.
+            Exit status 0 when it can be used, 78 when not. With gpsd as the source it is asked, for three seconds at most: \
+            what is missing there is a warning.
             """)
 
     @Argument(help: "The configuration.", completion: .file(extensions: ["toml"]))
@@ -18,11 +19,13 @@ struct Check: ParsableCommand {
     func run() throws {
         let loaded = try ConfigurationFile.load(file)
         for warning in loaded.warnings { printError("warning: \(warning)") }
-        for rival in loaded.config.source.rivals { printError("warning: source: \(rival)") }
+        let look = loaded.config.source.look()
+        for problem in look.problems { printError("warning: source: \(problem)") }
         if prints {
             print(loaded.effective)
         } else {
             print("\(file): good\(loaded.warnings.isEmpty ? "" : ", with warnings")")
+            if let found = look.found { print("source: \(found)") }
         }
         try finishOutput()
     }

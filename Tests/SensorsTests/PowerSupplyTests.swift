@@ -1,65 +1,13 @@
-import Glibc
 import Positioning
 import TestSupport
 import Testing
 
 @testable import Sensors
 
-/// A folder that looks like /sys/class/power_supply.
-final class SupplyFolder {
-    let path: String
-
-    init() throws { path = try makeTemporaryDirectory() }
-
-    deinit { for name in names(in: path) { remove(name) }; rmdir(path) }
-
-    /// Sets files of an entry; nil takes one away.
-    func set(_ name: String, _ files: KeyValuePairs<String, String?>) throws {
-        mkdir("\(path)/\(name)", 0o700)
-        for (file, text) in files {
-            let place = "\(path)/\(name)/\(file)"
-            guard let text else {
-                unlink(place)
-                rmdir(place)
-                continue
-            }
-            let descriptor = open(place, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-            try #require(descriptor >= 0)
-            defer { close(descriptor) }
-            try writeAll(text, to: descriptor)
-        }
-    }
-
-    /// A file that opens, and fails when it is read.
-    func breakFile(_ file: String, of name: String) {
-        mkdir("\(path)/\(name)", 0o700)
-        unlink("\(path)/\(name)/\(file)")
-        mkdir("\(path)/\(name)/\(file)", 0o700)
-    }
-
-    func remove(_ name: String) {
-        for file in names(in: "\(path)/\(name)") {
-            unlink("\(path)/\(name)/\(file)")
-            rmdir("\(path)/\(name)/\(file)")
-        }
-        rmdir("\(path)/\(name)")
-    }
-
+extension SupplyFolder {
     func read(_ selection: PowerSupplies.Selection = .init()) -> PowerSupplies {
-        PowerSupplyReader(root: path, selection: selection).read()
-    }
-
-    private func names(in folder: String) -> [String] {
-        guard let stream = opendir(folder) else { return [] }
-        defer { closedir(stream) }
-        var names: [String] = []
-        while let entry = readdir(stream) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names
+        let reader = PowerSupplyReader(root: path, selection: selection)
+        return PowerSupplies(reader.names().map(reader.read), selection: selection)
     }
 }
 
@@ -137,7 +85,7 @@ final class SupplyFolder {
 
     @Test func noSupplyIsUnknown() throws {
         #expect(state() == PowerState())
-        #expect(PowerSupplyReader(root: "\(folder.path)/none").read() == PowerSupplies())
+        #expect(PowerSupplyReader(root: "\(folder.path)/none").names().isEmpty)
     }
 
     @Test func twoBatteriesCountByWhatTheyHold() throws {

@@ -12,12 +12,11 @@ import Testing
     }
 
     private func set(_ rig: Rig, _ name: String, _ files: KeyValuePairs<String, String>) throws {
-        let folder = rig.path("supplies/\(name)")
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        for (file, text) in files {
-            try "\(text)\n".write(toFile: "\(folder)/\(file)", atomically: true, encoding: .utf8)
-        }
+        let folder = supplies(rig)
+        for (file, text) in files { try folder.set(name, [file: "\(text)\n"]) }
     }
+
+    private func supplies(_ rig: Rig) -> SupplyFolder { SupplyFolder(at: rig.path("supplies")) }
 
     private func rig(_ server: LocalServer, _ more: String = "") throws -> Rig {
         let rig = try Rig()
@@ -107,6 +106,70 @@ import Testing
             #expect(daemon.text.components(separatedBy: line).count == 2, "\(daemon.text)")
         }
         #expect(daemon.text.components(separatedBy: "power supply").count == 3, "\(daemon.text)")
+    }
+
+    @Test func aGaugeThatHangsStopsNothing() throws {
+        let server = try LocalServer()
+        let rig = try rig(server)
+        try set(rig, "BAT0", ["type": "Battery", "status": "Discharging", "capacity": "80"])
+        try set(rig, "AC", ["type": "Mains", "online": "1"])
+        var daemon = try rig.startDaemon()
+        try server.accept()
+        server.send(try fixes(0..<60))
+        try rig.waitFor("power", "battery") { $0 as? Int == 80 }
+        try supplies(rig).block("capacity", of: "BAT0")
+        try set(rig, "AC", ["online": "0"])
+        // The charger is heard while the gauge hangs, and keeps the level of before.
+        try look(rig, daemon, until: "external") { $0 as? Bool == false }
+        let before = try #require((try rig.status().report["motion"] as? [String: Any])?["admitted"] as? Int)
+        server.send(try fixes(60..<400))
+        try rig.waitFor("motion", "admitted", within: 60) { $0 as? Int ?? 0 > before + 50 }
+        // What happens is recorded and sent as ever.
+        _ = try rig.order(#"{"id":1,"do":"pace","moving":true}"#)
+        let limit = Date(timeIntervalSinceNow: 60)
+        while try !rig.received().contains(where: { $0.event == "motionchange" && $0.moving }), Date() < limit {
+            usleep(20_000)
+        }
+        #expect(try rig.received().contains { $0.event == "motionchange" && $0.moving })
+        let line = "power supply BAT0: battery, 80 %, discharging, does not answer"
+        try rig.waitFor("power", "supplies", within: 60) {
+            ($0 as? [String: String])?["BAT0"] == "battery, 80 %, discharging, does not answer"
+        }
+        try rig.waitFor("power", "battery") { $0 as? Int == 80 }
+        #expect(daemon.text.components(separatedBy: line).count == 2, "\(daemon.text)")
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+
+        // One that hangs from the start keeps nothing back either.
+        daemon = try rig.startDaemon()
+        try server.accept()
+        server.send(try fixes(400..<500))
+        try rig.waitFor("power", "external", within: 60) { $0 as? Bool == false }
+        try rig.waitFor("motion", "admitted", within: 60) { $0 as? Int ?? 0 > 10 }
+        while try !supplies(rig).answer("capacity", of: "BAT0", "55\n") { usleep(10_000) }
+        try rig.waitFor("power", "battery", within: 60) { $0 as? Int == 55 }
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+    }
+
+    @Test func aLowBatteryIsToldBeforeThereIsAFix() throws {
+        let server = try LocalServer()
+        let rig = try rig(server)
+        try set(rig, "BAT0", ["type": "Battery", "status": "Discharging", "capacity": "9"])
+        let daemon = try rig.startDaemon()
+        try server.accept()
+        try rig.waitFor("power", "low", within: 60) { $0 as? Bool == true }
+        #expect(daemon.text.components(separatedBy: "power: low: battery at 9 %").count == 2, "\(daemon.text)")
+        #expect(try rig.received().isEmpty)
+        try set(rig, "BAT0", ["capacity": "8"])
+        try rig.waitFor("power", "battery", within: 60) { $0 as? Int == 8 }
+        server.send(try fixes(0..<60))
+        let record = try #require(try records(rig, 1).first)
+        #expect(record.reason == "battery-low" && record.members["battery"] as? Int == 8)
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+        #expect(daemon.text.components(separatedBy: "power: low").count == 2, "\(daemon.text)")
+        #expect(try records(rig, 1).count == 1)
     }
 
     @Test func aLowBatterySlowsWhatIsPublished() throws {

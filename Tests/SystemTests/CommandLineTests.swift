@@ -198,6 +198,27 @@ import Testing
         #expect(call.output == "\(file): good\n")
     }
 
+    @Test func checkAsksTheGPSDOfTheSource() throws {
+        let server = try LocalServer()
+        let rig = try Rig()
+        let source = "kind = \"gpsd\"\nhost = \"127.0.0.1\"\nport = \(server.port)\ndevice = \"/dev/b\""
+        let file = try rig.configure(source: source)
+        let program = try rig.waypost(["check", file])
+        try server.accept()
+        let version = #"{"class":"VERSION","release":"3.25","rev":"3.25","proto_major":3,"proto_minor":15}"#
+        let devices = #"{"class":"DEVICES","devices":[{"class":"DEVICE","path":"/dev/\u001b[2Ja"}]}"#
+        server.send(Array("\(version)\r\n\(devices)\r\n".utf8))
+        #expect(try program.exitStatus(within: 60) == 0)
+        #expect(program.text.contains("\(file): good\nsource: gpsd 3.25 (protocol 3.15) with /dev/ [2Ja\n"))
+        #expect(program.text.contains("warning: source: gpsd does not have /dev/b; it has /dev/ [2Ja\n"))
+        // The configuration is good, whether or not somebody is there.
+        server.stop()
+        let call = try Call(["check", "--print", file])
+        #expect(call.status == 0 && !call.output.contains("source: "))
+        #expect(call.errors.contains("warning: source: cannot connect to gpsd at 127.0.0.1:\(server.port)"))
+        #expect(call.errors.contains("systemctl start gpsd.socket"))
+    }
+
     @Test func checkTellsAllProblemsAtOnceByLineAndColumn() throws {
         let rig = try Rig()
         let file = rig.path("bad.toml")

@@ -64,25 +64,70 @@ import Tracking
         #expect(Course(later, restored: before.tracker.state).records(.power).count == 1)
     }
 
-    @Test func waitsForAPlaceToTellItAt() {
+    private func announced(_ course: Course) -> [Int?] {
+        course.effects.compactMap { if case .announceLowBattery(let power) = $0 { power.batteryPercent } else { nil } }
+    }
+
+    @Test func isAnnouncedAtOnceAndRecordedWithTheFirstPlace() throws {
+        var script = Script()
+        for percent in [8, 7] {
+            script.happen(.batteryChanged(percent: percent, charging: nil))
+            script.wait(30)
+        }
+        #expect(announced(Course(script)) == [8])
+        #expect(Course(script).records(.power).isEmpty)
+        script.stand(30)
+        script.happen(.batteryChanged(percent: 6, charging: nil))
+        script.stand(30)
+        #expect(announced(Course(script)) == [8])
+        let records = Course(script).records(.power)
+        #expect(records.map(\.reason) == ["battery-low"])
+        #expect(records.first?.power.batteryPercent == 7)
+    }
+
+    @Test(arguments: [
+        TrackerEvent.batteryChanged(percent: 60, charging: nil), .externalPowerChanged(true),
+    ])
+    func aBatteryThatHasRecoveredBeforeThereIsAPlaceIsNotRecorded(_ recovery: TrackerEvent) {
         var script = Script()
         script.happen(.batteryChanged(percent: 8, charging: nil))
         script.wait(30)
-        script.stand(30)
+        script.happen(recovery)
+        script.stand(60)
+        #expect(announced(Course(script)) == [8])
         #expect(Course(script).records(.power).isEmpty)
-        #expect(Course(script).tracker.snapshot.batteryLow)
-        script.happen(.batteryChanged(percent: 8, charging: nil))
-        #expect(Course(script).records(.power).map(\.reason) == ["battery-low"])
     }
 
-    @Test func keepsQuietOutsideOfTheHours() {
+    @Test func isAnnouncedEachTimeThatItRunsLow() {
+        #expect(announced(Course(script([14, 15, 13, 17, 14]))) == [14, 14])
+        #expect(announced(Course(script([14], external: true))).isEmpty)
+        let before = Course(script([12]))
+        var later = Script()
+        later.clockStep = 3_600_000
+        later.happen(.batteryChanged(percent: 12, charging: nil))
+        later.stand(10)
+        #expect(announced(Course(later, restored: before.tracker.state)).isEmpty)
+    }
+
+    @Test func aLossOfPowerShowsThatItIsLow() {
+        var script = script([9], external: true)
+        script.happen(.externalPowerChanged(false))
+        script.stand(10)
+        #expect(Course(script).records(.power).map(\.reason) == ["power-off", "battery-low"])
+        #expect(announced(Course(script)) == [9])
+    }
+
+    @Test func isRecordedInTheHoursAlone() {
         var script = Script()
         script.stand(30)
         script.happen(.timeWindowChanged(.tracking, open: false))
         script.happen(.batteryChanged(percent: 8, charging: nil))
+        script.stand(30)
+        #expect(announced(Course(script)) == [8])
         #expect(Course(script).records(.power).isEmpty)
         script.happen(.timeWindowChanged(.tracking, open: true))
-        script.happen(.batteryChanged(percent: 8, charging: nil))
+        script.stand(30)
+        #expect(announced(Course(script)) == [8])
         #expect(Course(script).records(.power).count == 1)
     }
 

@@ -27,11 +27,11 @@ public final class Agent {
     }
 
     /// Longest time between SIGTERM and exit that is spent on the network; the unit's TimeoutStopSec is longer.
-    private static let shutdownGrace = Duration.seconds(5)
+    static let shutdownGrace = Duration.seconds(5)
     /// A host that runs for less has just started.
     static let hostStart = Duration.seconds(300)
     /// Longest time after that for a disk that is busy with the last commit.
-    private static let diskGrace = Duration.seconds(2)
+    static let diskGrace = Duration.seconds(2)
 
     let log: AgentLog
     let loop: EventLoop
@@ -52,7 +52,7 @@ public final class Agent {
     var watchdogAlarm: EventLoop.Alarm?
     var statusAlarm: EventLoop.Alarm?
     var summaryAlarm: EventLoop.Alarm?
-    private var limitAlarm: EventLoop.Alarm?
+    var limitAlarm: EventLoop.Alarm?
     var watchdog: Watchdog?
     private var signals: Int32 = -1
     let options: Options
@@ -329,61 +329,5 @@ public final class Agent {
         let value = decode(bytes)
         if value == nil { log.warning("the stored \(what) cannot be read and is begun anew") }
         return value
-    }
-}
-
-// Ending.
-extension Agent {
-    /// A file is done: send what is there, and leave once nothing waits.
-    private func drain(at now: EventTime) {
-        guard case .running = phase else { return }
-        phase = .draining
-        if let linger = options.linger {
-            limitAlarm?.deadline = now + linger
-        } else if deliveries.contains(where: { $0.schedule.failures > 0 }) {
-            log.warning("the file is read; waiting for an endpoint that refuses (--linger SECONDS limits this)")
-        }
-        recorder.commit(at: now) { [unowned self] in
-            for delivery in deliveries { delivery.flush(at: loop.now) }
-            progress(at: loop.now)
-        }
-    }
-
-    private func stop(_ why: String, at now: EventTime) {
-        guard phase == .running || phase == .draining else { return }
-        phase = .stopping
-        notifier.stopping(status: "stopping")
-        log.stopping(why: why)
-        limitAlarm?.deadline = now + Self.shutdownGrace
-        pipeline.handle(.shutdown, at: now)
-        pipeline.close()
-        recorder.commit(at: now) { [unowned self] in
-            for delivery in deliveries { delivery.shutdown(grace: Self.shutdownGrace, at: loop.now) }
-            progress(at: loop.now)
-        }
-    }
-
-    /// Something was stored or sent: is the end reached?
-    private func progress(at now: EventTime) {
-        switch phase {
-        case .running, .stopped: return
-        case .draining:
-            let waiting = deliveries.contains { $0.waiting > 0 && !$0.awaitsOperator }
-            if recorder.held == 0, !waiting { finish(at: now) }
-        case .stopping:
-            if recorder.held == 0, deliveries.allSatisfy(\.isShutDown) { finish(at: now) }
-        }
-    }
-
-    private func limitReached(at now: EventTime) {
-        if phase == .draining { log.stopping(why: "the time to linger is over") }
-        if phase == .stopped { loop.stop() } else { finish(at: now) }
-    }
-
-    /// One last commit takes what was acknowledged out of the queue.
-    private func finish(at now: EventTime) {
-        phase = .stopped
-        limitAlarm?.deadline = now + Self.diskGrace
-        recorder.commit(at: now) { [unowned self] in loop.stop() }
     }
 }

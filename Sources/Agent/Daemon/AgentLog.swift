@@ -257,18 +257,26 @@ public struct AgentLog {
             ["supply": name, "state": isProblem ? "unreadable" : words == "gone" ? "gone" : "ok"])
     }
 
-    /// - Parameter reason: as in the record: `power-on`, `power-off`, `battery-low`, `moved-without-power`.
+    /// - Parameter reason: as in the record: `power-on`, `power-off`, `moved-without-power`.
     func powerChanged(_ reason: String?, _ power: PowerState) {
-        let level = power.batteryPercent.map { "battery at \($0) %" } ?? "battery unknown"
         let words =
             switch reason {
-            case "power-on": "external power is back, \(level)"
-            case "power-off": "external power is gone, \(level)"
-            case "battery-low": "low: \(level)"
-            default: "\(reason ?? "changed"), \(level)"
+            case "power-on": "external power is back"
+            case "power-off": "external power is gone"
+            default: reason ?? "changed"
             }
+        let level = power.batteryPercent.map { "battery at \($0) %" } ?? "battery unknown"
+        sayPower(reason == "power-on" ? .notice : .warning, "\(words), \(level)", reason, power)
+    }
+
+    func batteryLow(_ power: PowerState) {
+        let level = power.batteryPercent.map { "battery at \($0) %" } ?? "battery"
+        sayPower(.warning, "low: \(level)", "battery-low", power)
+    }
+
+    private func sayPower(_ level: Logger.Level, _ words: String, _ reason: String?, _ power: PowerState) {
         say(
-            reason == "power-on" ? .notice : .warning, .power, "power: \(words)",
+            level, .power, "power: \(words)",
             ["reason": reason ?? "", "battery": power.batteryPercent.map(String.init) ?? ""])
     }
 

@@ -232,6 +232,7 @@ final class Pipeline {
         case .announceMotion(let change):
             motionChanges.append(change)
             changed()
+        case .announceLowBattery(let power): log.batteryLow(power)
         // Not at once: the source may be in the middle of handing over.
         case .sleepReceiver(let until):
             sleepWanted = true
@@ -242,9 +243,9 @@ final class Pipeline {
         }
     }
 
-    /// Once for all trackables.
+    /// Once for all trackables. That the battery runs low has been said when it did.
     private func tellPower(_ location: Location) {
-        guard toldPowerAt.map({ $0 != location.at }) ?? true else { return }
+        guard location.reason != "battery-low", toldPowerAt.map({ $0 != location.at }) ?? true else { return }
         toldPowerAt = location.at
         log.powerChanged(location.reason, location.power)
     }

@@ -3,11 +3,13 @@ import Sensors
 
 /// Keeps an eye on battery and external power: on every event of the kernel, and slowly besides.
 ///
-/// Many drivers send no event for a level that sinks, and where no udevd runs there may be none at all.
+/// Many drivers send no event for a level that sinks, and where no udevd runs there may be none at all. The files are read
+/// beside the loop, those of chargers first: the loss of power is told while a slow gauge is still being read.
 final class PowerWatch {
     struct Reading {
         var state: PowerState
-        /// The supplies know of a battery, or did until now. Otherwise another program may, over the control socket.
+        /// A battery was read, or went away. Otherwise another program may know of one, over the control socket, and a
+        /// level that none has confirmed for long is forgotten.
         var tellsBattery: Bool
         /// External power went away.
         var isLoss: Bool
@@ -21,6 +23,8 @@ final class PowerWatch {
     private static let settling = Duration.milliseconds(200)
     /// Some chargers send events without end.
     private static let between = Duration.seconds(1)
+    /// A slow gauge takes half a second for each of ten files. One that takes longer is not waited for.
+    private static let limit = Duration.seconds(10)
 
     struct Settings: Hashable {
         /// nil = nothing is read.
@@ -30,13 +34,27 @@ final class PowerWatch {
     }
 
     private var settings: Settings
-    private var reader: PowerSupplyReader?
+    private var survey: PowerSupplySurvey?
     /// Time between two calls of `passing(at:)`; nil = there are none to rely on.
     private let passes: Duration?
     private let log: AgentLog
+    private let loop: EventLoop
     private let changed: (Reading, EventTime) -> Void
+    /// The next look.
     private var alarm: EventLoop.Alarm?
+    /// While one is under way: when to see who keeps it waiting.
+    private var patience: EventLoop.Alarm?
+    /// When the last look began.
     private var readAt: EventTime?
+    private var isLooking = false
+    /// Of each in the folder what it said last, whether it counts or not.
+    private var known: [String: PowerSupply] = [:]
+    private var names: Set<String> = []
+    /// Those that have been asked and do not answer. What they said last stays.
+    private var silent: Set<String> = []
+    /// Those that answered or went since it was last told.
+    private var news: Set<String> = []
+    /// As last told.
     private var found = PowerSupplies()
 
     /// - Parameter passes: how often the loop wakes up in any case, and calls `passing(at:)`.
@@ -45,53 +63,149 @@ final class PowerWatch {
         changed: @escaping (Reading, EventTime) -> Void
     ) {
         self.settings = settings
-        reader = settings.supplies?.reader
         self.passes = passes.flatMap { $0 <= Self.slow ? $0 : nil }
         self.log = log
+        self.loop = loop
         self.changed = changed
-        alarm = loop.alarm { [unowned self] now in read(at: now) }
+        alarm = loop.alarm { [unowned self] now in look(at: now) }
+        patience = loop.alarm { [unowned self] now in
+            survey?.prod(at: now)
+            follow(at: now)
+        }
     }
 
-    /// Those that count, as last seen; nil = nobody looks.
-    var supplies: PowerSupplies? { reader == nil ? nil : found }
+    /// Those that count and what they said last, in the order of their names; nil = nobody looks.
+    var supplies: [(name: String, words: String)]? {
+        guard survey != nil else { return nil }
+        let told = found.all.map { (name: $0.name, words: words($0)) }
+        let untold = silent.subtracting(told.map(\.name)).map { (name: $0, words: Self.noAnswer) }
+        return (told + untold).sorted { $0.name < $1.name }
+    }
 
-    func start(at now: EventTime) { if reader != nil { read(at: now) } }
+    func start(at now: EventTime) {
+        begin()
+        if survey != nil { look(at: now) }
+    }
 
     func reload(_ settings: Settings, at now: EventTime) {
         guard settings != self.settings else { return }
+        let old = self.settings
         self.settings = settings
-        reader = settings.supplies?.reader
-        read(at: now)
+        if settings.supplies != old.supplies { begin() }
+        look(at: now)
     }
 
-    func stop() { alarm?.deadline = nil }
+    func stop() {
+        alarm?.deadline = nil
+        patience?.deadline = nil
+        if let survey { loop.forget(survey.descriptor) }
+    }
 
     /// The loop is awake for something else: no wake-up of its own is needed for the slow look.
     func passing(at now: EventTime) {
-        guard reader != nil, let passes, let readAt, now >= readAt + (Self.slow - passes / 2) else { return }
-        read(at: now)
+        guard survey != nil, let passes, let readAt, now >= readAt + (Self.slow - passes / 2) else { return }
+        look(at: now)
     }
 
     func devicesChanged(at now: EventTime) {
-        guard reader != nil else { return }
+        guard survey != nil else { return }
         let due = max(now + Self.settling, (readAt ?? now) + Self.between)
         alarm?.deadline = min(alarm?.deadline ?? due, due)
     }
 
-    private func read(at now: EventTime) {
-        let before = found
-        found = reader?.read() ?? PowerSupplies()
-        let state = found.state
-        tellChanges(since: before)
+    /// From now on those of the settings are read. What is still being read for the settings before is of no interest.
+    private func begin() {
+        if let survey { loop.forget(survey.descriptor) }
+        survey = nil
+        known = [:]
+        silent = []
+        news.formUnion(found.all.map(\.name))
+        guard let supplies = settings.supplies else { return }
+        do throws(SystemError) {
+            guard let survey = PowerSupplySurvey(supplies.reader) else { throw SystemError("eventfd") }
+            try loop.watch(survey.descriptor) { [unowned self] _, now in follow(at: now) }
+            self.survey = survey
+        } catch {
+            log.warning("battery and external power are not read: \(error)")
+        }
+    }
+
+    private func look(at now: EventTime) {
         readAt = now
-        let isLow = state.batteryPercent.map { Double($0) < (settings.low ?? 0) } ?? false
-        alarm?.deadline = reader == nil ? nil : isLow ? now + Self.fast : passes == nil ? now + Self.slow : nil
-        let known = before.state
-        changed(
-            Reading(
-                state: state,
-                tellsBattery: [state, known].contains { $0.batteryPercent != nil || $0.charging != nil },
-                isLoss: known.externalPower == true && state.externalPower == false), now)
+        isLooking = true
+        alarm?.deadline = nil
+        names = Set(survey?.reader.names() ?? [])
+        for gone in known.keys where !names.contains(gone) {
+            known[gone] = nil
+            news.insert(gone)
+        }
+        silent.formIntersection(names)
+        survey?.ask(names.sorted { (rank($0), $0) < (rank($1), $1) }, at: now)
+        follow(at: now)
+    }
+
+    /// What is sure to be quick and may be urgent comes first.
+    private func rank(_ name: String) -> Int {
+        guard let supply = known[name] else { return 1 }
+        return supply.kind == .battery || supply.kind == .other || supply.isOfPeripheral ? 2 : 0
+    }
+
+    /// Takes what has been read, and tells it once all have answered that will.
+    private func follow(at now: EventTime) {
+        let (answers, questions) = survey?.collect() ?? ([], [])
+        for answer in answers where names.contains(answer.name) { take(answer) }
+        let open = questions.filter { names.contains($0.name) }
+        for question in open where question.since.map({ now >= $0 + Self.limit }) ?? false {
+            guard silent.insert(question.name).inserted else { continue }
+            log.supplyChanged(question.name, known[question.name].map(words) ?? Self.noAnswer, isProblem: true)
+        }
+        let awaited = open.filter { !silent.contains($0.name) }
+        // One that was never read may turn the picture: a low battery is nothing while it is being filled.
+        let isOverdue = now >= (readAt ?? now) + PowerSupplySurvey.patience
+        let isEnough = isOverdue && awaited.allSatisfy { known[$0.name] != nil }
+        if awaited.isEmpty || isEnough, isLooking || !answers.isEmpty { tell(at: now) }
+        if awaited.isEmpty { complete(at: now) }
+        patience?.deadline = awaited.isEmpty ? nil : nextCheck(awaited, at: now)
+    }
+
+    private func nextCheck(_ awaited: [PowerSupplySurvey.Question], at now: EventTime) -> EventTime? {
+        let begun = awaited.compactMap(\.since)
+        var checks = begun.map { $0 + Self.limit }
+        if let readAt { checks.append(readAt + PowerSupplySurvey.patience) }
+        if begun.count < awaited.count { checks.append((begun.max() ?? now) + PowerSupplySurvey.patience) }
+        return checks.filter { $0 > now }.min()
+    }
+
+    private func take(_ supply: PowerSupply) {
+        let isHeardAgain = silent.remove(supply.name) != nil
+        if isHeardAgain, known[supply.name] != nil {
+            log.supplyChanged(supply.name, supply.words, isProblem: supply.isUnreadable)
+        }
+        known[supply.name] = supply
+        news.insert(supply.name)
+    }
+
+    private func tell(at now: EventTime) {
+        let before = found
+        found = PowerSupplies(Array(known.values), selection: settings.supplies?.selection ?? .init())
+        let (state, old) = (found.state, before.state)
+        tellChanges(since: before)
+        let reading = Reading(
+            state: state,
+            tellsBattery: (before.batteries + found.batteries).contains { news.contains($0.name) }
+                && [state, old].contains { $0.batteryPercent != nil || $0.charging != nil },
+            isLoss: old.externalPower == true && state.externalPower == false)
+        news = []
+        changed(reading, now)
+    }
+
+    private func complete(at now: EventTime) {
+        guard isLooking else { return }
+        isLooking = false
+        guard survey != nil else { return }
+        let isLow = found.state.batteryPercent.map { Double($0) < (settings.low ?? 0) } ?? false
+        guard let pause = isLow ? Self.fast : passes == nil ? Self.slow : nil else { return }
+        alarm?.deadline = min(alarm?.deadline ?? now + pause, now + pause)
     }
 
     /// One line for each supply that comes, goes, cannot be read any more, or can again.
@@ -100,59 +214,21 @@ final class PowerWatch {
         let new = Dictionary(found.all.map { ($0.name, $0) }) { first, _ in first }
         for supply in found.all {
             if old[supply.name] == nil || old[supply.name]?.isUnreadable != supply.isUnreadable {
-                log.supplyChanged(supply.name, supply.words, isProblem: supply.isUnreadable)
+                log.supplyChanged(supply.name, words(supply), isProblem: supply.isUnreadable)
             }
         }
         for supply in before.all where new[supply.name] == nil {
             log.supplyChanged(supply.name, "gone", isProblem: false)
         }
     }
+
+    private static let noAnswer = "does not answer"
+
+    private func words(_ supply: PowerSupply) -> String {
+        silent.contains(supply.name) ? "\(supply.words), \(Self.noAnswer)" : supply.words
+    }
 }
 
 extension BatteryConfig.SupplySettings {
     fileprivate var reader: PowerSupplyReader { PowerSupplyReader(root: root, selection: selection) }
-}
-
-extension PowerSupplies {
-    /// Each that counts once, by name.
-    var all: [PowerSupply] {
-        let names = Set(batteries.map(\.name))
-        return (batteries + chargers.filter { !names.contains($0.name) }).sorted { $0.name < $1.name }
-    }
-}
-
-extension PowerSupply {
-    /// `battery, 77 %, discharging`
-    var words: String {
-        var parts = [kind.word]
-        if let capacity { parts.append("\(capacity) %") }
-        if let status { parts.append(status.word) }
-        if let isOnline { parts.append(isOnline ? "connected" : "not connected") }
-        if isUnreadable { parts.append("cannot be read") }
-        return parts.joined(separator: ", ")
-    }
-}
-
-extension PowerSupply.Kind {
-    var word: String {
-        switch self {
-        case .battery: "battery"
-        case .ups: "UPS"
-        case .mains: "mains"
-        case .usb: "USB"
-        case .wireless: "wireless charger"
-        case .other: "supply"
-        }
-    }
-}
-
-extension PowerSupply.Status {
-    var word: String {
-        switch self {
-        case .charging: "charging"
-        case .discharging: "discharging"
-        case .notCharging: "not charging"
-        case .full: "full"
-        }
-    }
 }

@@ -1,5 +1,6 @@
 import NMEA
 import Sensors
+import Systemd
 
 extension SourceConfig {
     /// How its bytes are decoded.
@@ -17,9 +18,28 @@ extension SourceConfig {
         if case .file = self { true } else { false }
     }
 
-    /// Who else on this host reads the receiver, or may at any time, for people; asks gpsd, which takes a second at most.
-    public var rivals: [String] {
-        guard case .serial(let settings) = self else { return [] }
+    /// What a look at the receiver shows, for people.
+    public struct Look: Sendable {
+        /// What is there; nil = nobody was asked, or nothing answers.
+        public var found: String?
+        public var problems: [String] = []
+    }
+
+    /// Asks gpsd, where it is the source or may have the line of the source: three seconds at most. Everything else shows
+    /// when the daemon opens it.
+    public func look() -> Look {
+        switch self {
+        case .gpsd(let settings):
+            let finding = settings.inquire()
+            // What it calls itself and its devices is for who answers on the port to say.
+            return Look(found: finding.words?.singleLine, problems: finding.problem.map { [$0.singleLine] } ?? [])
+        case .serial(let settings): return Look(problems: rivals(of: settings))
+        case .file, .tcp, .udp: return Look()
+        }
+    }
+
+    /// Who else on this host reads the receiver, or may at any time.
+    private func rivals(of settings: SerialSettings) -> [String] {
         let advice = "read it with kind = \"gpsd\", or set USBAUTO=false in /etc/default/gpsd"
         if settings.isHeldByGPSD { return ["gpsd has \(settings.device): \(advice)"] }
         guard settings.gpsd.isSocketActivated else { return [] }

@@ -1,6 +1,5 @@
 import Delivery
 import Positioning
-import Sensors
 
 extension StatusReport {
     /// As records carry it, and which supplies it comes from.
@@ -15,7 +14,7 @@ extension StatusReport {
         if let supplies {
             writer.key("supplies")
             writer.beginObject()
-            for supply in supplies.all {
+            for supply in supplies {
                 writer.key(supply.name)
                 writer.value(supply.words)
             }

@@ -22,8 +22,8 @@ struct StatusReport {
     let recorder: Recorder
     let deliveries: [EndpointDelivery]
     let uplink: LoopedUplink
-    /// nil = they are not read.
-    let supplies: PowerSupplies?
+    /// What power supplies said last, by name; nil = they are not read.
+    let supplies: [(name: String, words: String)]?
     /// Why the configuration in the file is not the one in force; nil = it is, or nobody has asked to read it.
     let configurationProblem: String?
 

@@ -9,7 +9,8 @@ import Positioning
 final class TokenCommand {
     /// Longest time that it may take.
     static let limit = Duration.seconds(10)
-    /// Most bytes that it may print.
+    /// It may print less than this, which is what a pipe holds: whoever waits for room in it has printed too much, also
+    /// when nobody has looked until its time was over.
     static let outputMax = 64 * 1024
     /// How often to look where the kernel does not tell of an end.
     private static let glance = Duration.milliseconds(100)
@@ -24,6 +25,8 @@ final class TokenCommand {
 
     private struct Running {
         var process: pid_t
+        /// Its end was taken note of: the number may be that of another process by now.
+        var isReaped = false
         var output: Int32
         /// -1 where there is none.
         var ending: Int32
@@ -118,6 +121,7 @@ final class TokenCommand {
         var status: Int32 = 0
         let ended = waitpid(running.process, &status, WNOHANG)
         if ended == running.process || (ended < 0 && errno == ECHILD) {
+            self.running?.isReaped = true
             // What it printed last came between the reading and the end.
             readOutput()
             return finish(status: ended < 0 ? -1 : status)
@@ -139,10 +143,10 @@ final class TokenCommand {
             }
             guard count > 0 else { break }
             current.printed += chunk[..<count]
-            if current.printed.count > Self.outputMax {
+            if current.printed.count >= Self.outputMax {
                 current.printed = []
                 running = current
-                return stop("printed more than 64 KiB")
+                return stop("printed 64 KiB or more")
             }
         }
         running = current
@@ -151,7 +155,7 @@ final class TokenCommand {
     private func stop(_ breach: String) {
         guard let running else { return }
         // Its children with it; the group may not exist yet.
-        if kill(-running.process, SIGKILL) != 0 { kill(running.process, SIGKILL) }
+        if !running.isReaped, kill(-running.process, SIGKILL) != 0 { kill(running.process, SIGKILL) }
         if running.output >= 0 {
             loop.forget(running.output)
             close(running.output)

@@ -63,7 +63,7 @@ public struct ReplayStory {
         case .sleepReceiver where !sleptHere:
             sleptHere = true
             line(decided, "sleeps", "the receiver, but for short looks")
-        case .setReceiver, .sleepReceiver, .wakeReceiver, .count: break
+        case .announceLowBattery, .setReceiver, .sleepReceiver, .wakeReceiver, .count: break
         }
     }
 

@@ -26,7 +26,7 @@ public struct TraceJSON {
         case .setReceiver(let resolution):
             engine = resolution
             resolutions(decided: decided)
-        case .sleepReceiver, .wakeReceiver, .count: break
+        case .announceLowBattery, .sleepReceiver, .wakeReceiver, .count: break
         }
     }
 

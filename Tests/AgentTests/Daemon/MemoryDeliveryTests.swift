@@ -8,48 +8,11 @@ import Testing
 
 /// Uploads of a daemon whose disk refuses from the start.
 @Suite struct MemoryDeliveryTests {
-    private final class Bench {
-        let loop: EventLoop
-        let recorder: Recorder
-        let delivery: EndpointDelivery
-        let uplink = ScriptedUplink()
-        private var recorded = 0
+    private final class Bench: DeliveryBench {
+        init(batchSize: Int = 5) throws { try super.init(path: "/nonexistent/outbox.db", batchSize: batchSize) }
 
-        init(batchSize: Int = 5) throws {
-            let settings = EndpointSettings(
-                name: "main", baseURL: "http://127.0.0.1:9", device: "d", batchSize: batchSize,
-                profile: Profile(response: .waypost))
-            let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
-            loop = try EventLoop()
-            let outbox = try Outbox(
-                OutboxSettings(path: "/nonexistent/outbox.db"), endpoints: [settings], bootID: nil,
-                newUUID: [UInt8](repeating: 7, count: 16), waitsForDisk: true)
-            let current = outbox.current
-            let problem = outbox.openProblem
-            recorder = try Recorder(
-                settings: .init(endpoints: [settings]), writer: try OutboxWriter(outbox), current: current,
-                openProblem: problem, log: log, loop: loop)
-            delivery = EndpointDelivery(
-                routes: [
-                    .init(
-                        settings: settings,
-                        credentials: EndpointCredentials(
-                            EndpointConfig(settings: settings), uplink: uplink, log: log, loop: loop))
-                ], depth: current.depths.first, batches: [], uplink: uplink, recorder: recorder, log: log, loop: loop,
-                jitter: { 0 })
-        }
-
-        deinit { recorder.close(patience: .seconds(10)) }
-
-        func record(_ count: Int) {
-            for _ in 0..<count {
-                recorded += 1
-                let location = Location(
-                    trackable: "d", time: UTCTime(milliseconds: 1_700_000_000_000 + Int64(recorded) * 1000), at: .zero,
-                    coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), moving: true)
-                recorder.record(NewRow(location), at: loop.now)
-                delivery.recorded(location, at: loop.now)
-            }
+        override func record(_ count: Int) {
+            super.record(count)
             delivery.step(at: loop.now)
         }
     }

@@ -10,62 +10,28 @@ import Testing
 
 /// Uploads of rows that lie on a disk which has stopped taking writes.
 @Suite struct StoredBacklogTests {
-    private static let uuid = [UInt8](repeating: 7, count: 16)
-
-    private final class Bench {
+    private final class Bench: DeliveryBench {
         let directory: String
-        let loop: EventLoop
-        private(set) var recorder: Recorder
-        private(set) var delivery: EndpointDelivery
-        let uplink = ScriptedUplink()
-        private var recorded = 0
         /// Keeps the queue from being written.
         private var blocker: Connection?
 
         var path: String { directory + "/outbox.db" }
 
         /// - Parameter patience: before what lies on the disk is sent.
-        init(batchSize: Int = 5, delivery kind: EndpointSettings.Delivery = .all, patience: Duration = .zero) throws {
-            directory = try makeTemporaryDirectory()
-            let settings = EndpointSettings(
-                name: "main", baseURL: "http://127.0.0.1:9", device: "d", batchSize: batchSize,
-                profile: Profile(response: .waypost), delivery: kind)
-            let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
-            let loop = try EventLoop()
-            self.loop = loop
-            let outbox = try Outbox(
-                OutboxSettings(path: directory + "/outbox.db"), endpoints: [settings], bootID: nil,
-                newUUID: StoredBacklogTests.uuid)
-            let current = outbox.current
-            recorder = try Recorder(
-                settings: .init(
-                    commitWindow: .seconds(1), endpoints: [settings], doubt: .zero, storedPatience: patience),
-                writer: try OutboxWriter(outbox), current: current, log: log, loop: loop)
-            delivery = EndpointDelivery(
-                routes: [
-                    .init(
-                        settings: settings,
-                        credentials: EndpointCredentials(
-                            EndpointConfig(settings: settings), uplink: uplink, log: log, loop: loop))
-                ], depth: current.depths.first, batches: [], uplink: uplink, recorder: recorder, log: log, loop: loop,
-                jitter: { 0 })
+        init(delivery kind: EndpointSettings.Delivery = .all, patience: Duration = .zero) throws {
+            let directory = try makeTemporaryDirectory()
+            self.directory = directory
+            try super.init(path: directory + "/outbox.db", batchSize: 5, delivery: kind) {
+                $0.commitWindow = .seconds(1)
+                $0.doubt = .zero
+                $0.storedPatience = patience
+            }
         }
 
         deinit {
             recorder.close(patience: .seconds(10))
             for name in ["", "-wal", "-shm", "-lock"] { unlink("\(path)\(name)") }
             rmdir(directory)
-        }
-
-        func record(_ count: Int) {
-            for _ in 0..<count {
-                recorded += 1
-                let location = Location(
-                    trackable: "d", time: UTCTime(milliseconds: 1_700_000_000_000 + Int64(recorded) * 1000), at: .zero,
-                    coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), moving: true)
-                recorder.record(NewRow(location), at: loop.now)
-                delivery.recorded(location, at: loop.now)
-            }
         }
 
         /// Rows on disk that nobody has sent, and a disk that takes no more until `heal()`.

@@ -1,4 +1,5 @@
 import Glibc
+import Positioning
 import Testing
 
 @testable import Agent
@@ -58,13 +59,30 @@ import Testing
             ("echo secret-word >&2; kill -9 $$", "no token: /bin/sh was ended by signal 9"),
             ("true", "no token: /bin/sh printed nothing"),
             ("echo; echo secret-word", "no token: /bin/sh printed more than one line, or what no header can hold"),
-            ("head -c 1000000 /dev/zero | tr '\\0' x", "no token: /bin/sh printed more than 64 KiB"),
+            ("head -c 1000000 /dev/zero | tr '\\0' x", "no token: /bin/sh printed 64 KiB or more"),
             ("echo '{\"access_token\":5}'", "no token: /bin/sh gave no JSON of the usual shape"),
             ("echo '{\"error\":\"invalid_grant\"}'", "no token: /bin/sh gave the error invalid_grant"),
             ("echo '{\"error\":\"secret word\"}'", "no token: /bin/sh gave the error (unreadable)"),
         ])
     func saysWhyThereIsNoToken(script: String, message: String) throws {
         #expect(try problem(script) == message)
+    }
+
+    @Test func aFullPipeIsTooMuchAlsoWhenItIsSeenLate() throws {
+        let loop = try EventLoop()
+        let full = "\(directory.path)/full"
+        try directory.write("token", "head -c 65536 /dev/zero | tr '\\0' x; touch \(full); cat /dev/zero\n")
+        let command = TokenCommand(
+            ["/bin/sh", "\(directory.path)/token"], environment: ["PATH": "/usr/bin:/bin"], loop: loop)
+        var answer: Result<[UInt8], TokenReply.Problem>?
+        // A loop that was held up for longer than the command may take.
+        command.run(at: loop.now + .seconds(-20)) {
+            answer = $0
+            loop.stop()
+        }
+        for _ in 0..<6000 where access(full, F_OK) != 0 { usleep(10_000) }
+        try loop.run()
+        #expect(answer == .failure(.init(message: "printed 64 KiB or more")))
     }
 
     @Test func killsACommandThatHangsTogetherWithItsChildren() throws {

@@ -14,25 +14,10 @@ install_waypost() {
     collector 8181
     systemctl restart waypost
 }
-# The package with a configuration that keeps each fix, and without a collector; not started.
-install_for_each_second() {
-    quietly dpkg -i /lab/first.deb
-    systemctl stop waypost
-    cat >$configuration <<'TOML'
-[device]
-id = "lab-1"
-[source]
-kind = "serial"
-path = "/dev/waypost/gps"
-[sampling]
-preset = "active"
-[outbox]
-commit_window = "2s"
-[[endpoint]]
-base_url = "http://127.0.0.1:8181"
-batch_window = "1s"
-timeout = "10s"
-TOML
+# Without a collector; not started.
+install_for_guest() {
+    install_for_each_second http://127.0.0.1:8181
+    echo 'timeout = "10s"' >>$configuration
 }
 # holes OPTION…: judges what the collector has, see scripts/lab/tools/holes.py.
 holes() { PYTHONPATH=/scripts python3 -m lab.tools.holes "$@" </lab/received.jsonl; }

@@ -35,6 +35,26 @@ field_is() { [ "$(status_of "$1")" = "$2" ]; }
 at_least() { [ "$(status_of "$1")" -ge "$2" ]; }
 logged() { journalctl --sync; journalctl -u waypost -o cat | grep -q -- "$1"; }
 
+# The package with a configuration that keeps each fix, and lets further keys of the endpoint follow; not started.
+install_for_each_second() { # BASE_URL
+    quietly dpkg -i /lab/first.deb || return 1
+    systemctl stop waypost
+    cat >$configuration <<TOML
+[device]
+id = "lab-1"
+[source]
+kind = "serial"
+path = "/dev/waypost/gps"
+[sampling]
+preset = "active"
+[outbox]
+commit_window = "2s"
+[[endpoint]]
+base_url = "$1"
+batch_window = "1s"
+TOML
+}
+
 # A receiver under the name that the shipped configuration has: drives around and tells the time of this host.
 receiver() {
     PYTHONPATH=/scripts python3 -m lab.tools.receiver --link /dev/waypost/gps "$@" &

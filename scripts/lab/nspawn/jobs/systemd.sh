@@ -11,24 +11,8 @@ endpoint() { PYTHONPATH=/scripts python3 -m lab.tools.endpoint --port "$1" --out
 has_line() { grep -q -- "$2" "/lab/$1"; }
 
 printf '127.0.0.1 collector.lab\n::1 six.lab tls.lab\n' >>/etc/hosts
-quietly dpkg -i /lab/first.deb || exit 1
-systemctl stop waypost
-cat >$configuration <<'TOML'
-[device]
-id = "lab-1"
-[source]
-kind = "serial"
-path = "/dev/waypost/gps"
-[sampling]
-preset = "active"
-[outbox]
-commit_window = "2s"
-[[trackable]]
-id = "order-17"
-[[endpoint]]
-base_url = "http://collector.lab:8181"
-batch_window = "1s"
-TOML
+install_for_each_second http://collector.lab:8181 || exit 1
+printf '[[trackable]]\nid = "order-17"\n' >>$configuration
 
 title readiness
 systemctl start waypost

@@ -43,7 +43,7 @@ medium=$(losetup -f --show /var/flash.img)
 sectors=$(blockdev --getsz "$medium")
 # Without a journal: one that cannot be written ends the file system, which no program under it can help.
 mkfs.ext4 -q -O ^has_journal "$medium"
-install_for_each_second
+install_for_guest
 rm -rf "${state:?}"/*
 mount_flash
 receiver --told /lab/told

@@ -8,7 +8,7 @@ needs "the queueing discipline netem" modprobe sch_netem
 needs tc command -v tc
 
 title install
-install_for_each_second
+install_for_guest
 collector 8181
 receiver --told /lab/told
 systemctl start waypost

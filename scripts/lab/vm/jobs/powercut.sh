@@ -6,7 +6,7 @@ echo $boots >/lab/boots
 
 if [ $boots = 1 ]; then
     title install
-    install_for_each_second
+    install_for_guest
     systemctl enable -q waypost
 else
     title "after power cut $((boots - 1))"

@@ -1,0 +1,113 @@
+import CLinux
+import Glibc
+import Positioning
+import Synchronization
+
+/// Reads power supplies beside the loop, which no driver can hold up.
+///
+/// A thread lives as long as there is something to read, and reads one supply after the other. When one of them keeps it
+/// waiting, another thread goes on with the rest. Nothing can end a read that hangs: that supply is not asked anew before it
+/// has answered, so that there are never more threads than supplies that hang, and one.
+public final class PowerSupplySurvey: Sendable {
+    /// A supply that was asked and has not answered yet.
+    public struct Question: Hashable, Sendable {
+        public var name: String
+        /// Since when it is being read; nil = its turn has not come.
+        public var since: EventTime?
+    }
+
+    private struct State {
+        /// In the order in which they are wanted.
+        var waiting: [String] = []
+        /// Each is in the hand of one thread, since then.
+        var inHand: [String: EventTime] = [:]
+        /// By name: not yet taken.
+        var answers: [String: PowerSupply] = [:]
+
+        /// A supply that hangs is passed over until it has answered.
+        mutating func takeNext(at now: EventTime) -> String? {
+            guard let index = waiting.firstIndex(where: { inHand[$0] == nil }) else { return nil }
+            let name = waiting.remove(at: index)
+            inHand[name] = now
+            return name
+        }
+    }
+
+    /// How long a thread may stay with one supply before another takes over what waits behind it.
+    public static let patience = Duration.milliseconds(250)
+    /// More supplies that hang than any board has.
+    private static let threadsMax = 8
+
+    public let reader: PowerSupplyReader
+    /// Readable when the last of those that were asked has answered, or a slow one.
+    public let descriptor: Int32
+    private let state = Mutex(State())
+
+    /// nil when the system has no descriptor left.
+    public init?(_ reader: PowerSupplyReader) {
+        descriptor = waypost_eventfd()
+        guard descriptor >= 0 else { return nil }
+        self.reader = reader
+    }
+
+    /// The loop must have forgotten the descriptor.
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// Asks supplies, those first that are wanted first; what was to be asked before and has not been is forgotten.
+    public func ask(_ names: [String], at now: EventTime) {
+        state.withLock { $0.waiting = names }
+        prod(at: now)
+    }
+
+    /// To be called when patience is over: what waits behind a supply that does not answer is read by another thread.
+    public func prod(at now: EventTime) {
+        let next: String? = state.withLock { state in
+            guard state.inHand.values.allSatisfy({ now >= $0 + Self.patience }) else { return nil }
+            if state.inHand.count < Self.threadsMax { return state.takeNext(at: now) }
+            state.waiting.removeAll()
+            return nil
+        }
+        guard let next else { return }
+        // Without a thread what is known stays as it is; the next look tries again.
+        guard startThread({ [self] in work(from: next) }) != 0 else { return }
+        state.withLock {
+            $0.inHand[next] = nil
+            $0.waiting.removeAll()
+        }
+    }
+
+    /// What has been read since the last call, and who has not answered, each once.
+    public func collect() -> (answers: [PowerSupply], open: [Question]) {
+        var count: UInt64 = 0
+        _ = Glibc.read(descriptor, &count, MemoryLayout.size(ofValue: count))
+        return state.withLock { state in
+            defer { state.answers.removeAll() }
+            let open =
+                state.inHand.map { Question(name: $0.key, since: $0.value) }
+                + state.waiting.filter { state.inHand[$0] == nil }.map { Question(name: $0, since: nil) }
+            return (Array(state.answers.values), open)
+        }
+    }
+
+    private func work(from first: String) {
+        var next: String? = first
+        while let name = next {
+            let supply = reader.read(name)
+            let now = EventTime(nanoseconds: waypost_boottime_ns())
+            let wasSlow: Bool
+            (next, wasSlow) = state.withLock { state in
+                let since = state.inHand.removeValue(forKey: name)
+                state.answers[name] = supply
+                return (state.takeNext(at: now), since.map { now >= $0 + Self.patience } ?? false)
+            }
+            if next == nil || wasSlow { ring() }
+        }
+    }
+
+    private func ring() {
+        var one: UInt64 = 1
+        _ = write(descriptor, &one, MemoryLayout.size(ofValue: one))
+    }
+}

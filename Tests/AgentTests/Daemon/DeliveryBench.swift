@@ -1,0 +1,61 @@
+import Delivery
+import Logging
+import Outbox
+import Positioning
+
+@testable import Agent
+
+/// The delivery to one endpoint, from a queue that the test chooses, on a loop that the test turns.
+class DeliveryBench {
+    static let uuid = [UInt8](repeating: 7, count: 16)
+
+    let loop: EventLoop
+    let recorder: Recorder
+    let delivery: EndpointDelivery
+    let uplink = ScriptedUplink()
+    private var recorded = 0
+
+    /// - Parameters:
+    ///   - path: of the queue; it may be one that cannot be opened.
+    ///   - adjust: the settings of the recorder, where they are not the defaults.
+    init(
+        path: String, batchSize: Int, delivery kind: EndpointSettings.Delivery = .all,
+        adjust: (inout Recorder.Settings) -> Void = { _ in }
+    ) throws {
+        let settings = EndpointSettings(
+            name: "main", baseURL: "http://127.0.0.1:9", device: "d", batchSize: batchSize,
+            profile: Profile(response: .waypost), delivery: kind)
+        let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
+        loop = try EventLoop()
+        let outbox = try Outbox(
+            OutboxSettings(path: path), endpoints: [settings], bootID: nil, newUUID: Self.uuid, waitsForDisk: true)
+        let current = outbox.current
+        let problem = outbox.openProblem
+        var recording = Recorder.Settings(endpoints: [settings])
+        adjust(&recording)
+        recorder = try Recorder(
+            settings: recording, writer: try OutboxWriter(outbox), current: current, openProblem: problem, log: log,
+            loop: loop)
+        delivery = EndpointDelivery(
+            routes: [
+                .init(
+                    settings: settings,
+                    credentials: EndpointCredentials(
+                        EndpointConfig(settings: settings), uplink: uplink, log: log, loop: loop))
+            ], depth: current.depths.first, batches: [], uplink: uplink, recorder: recorder, log: log, loop: loop,
+            jitter: { 0 })
+    }
+
+    deinit { recorder.close(patience: .seconds(10)) }
+
+    func record(_ count: Int) {
+        for _ in 0..<count {
+            recorded += 1
+            let location = Location(
+                trackable: "d", time: UTCTime(milliseconds: 1_700_000_000_000 + Int64(recorded) * 1000), at: .zero,
+                coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), moving: true)
+            recorder.record(NewRow(location), at: loop.now)
+            delivery.recorded(location, at: loop.now)
+        }
+    }
+}
