@@ -87,6 +87,10 @@ final class Database {
         Glibc.close(descriptor)
     }
 
+    /// Copies the log back into the database; what comes next is written from its beginning, so that nothing rests on pages
+    /// of the log that only seem to be written. Where somebody reads from the log, it goes on.
+    func startLogAnew() throws(OutboxError) { _ = try connection.integer("PRAGMA wal_checkpoint(RESTART)") }
+
     /// The oldest row of a feed within a range.
     func oldestRow(
         from first: Int64, through last: Int64, feed: EndpointSettings.Feed

@@ -31,19 +31,22 @@ struct OpenedQueue {
     /// - Parameters:
     ///   - lastSeq: the last number that was given, as far as the caller knows.
     ///   - damage: what is known to be wrong with the file; nil = nothing.
+    ///   - cache: what is known of it; unless it is trusted, the medium is read.
     ///   - newUUID: of a queue that is new.
     static func open(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], migrations: [String],
-        lastSeq: Int64 = 0, damage: OutboxError? = nil, access: Connection.Access = .readWrite
+        lastSeq: Int64 = 0, damage: OutboxError? = nil, cache: PageCache = .trusted,
+        access: Connection.Access = .readWrite
     ) throws(OutboxError) -> OpenedQueue {
         let files = QueueFiles(path: settings.path)
         try files.finishSettingAside()
+        try files.forget(cache)
         var found = isBegun(files) ? nil : damage
         if found == nil {
             do throws(OutboxError) {
                 return try good(
                     settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations, lastSeq: lastSeq,
-                    access: access)
+                    cache: cache, access: access)
             } catch {
                 guard error.isDamage else { throw error }
                 found = error
@@ -93,9 +96,10 @@ struct OpenedQueue {
 
     private static func good(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], migrations: [String],
-        lastSeq: Int64, access: Connection.Access
+        lastSeq: Int64, cache: PageCache, access: Connection.Access
     ) throws(OutboxError) -> OpenedQueue {
         let database = try Database(path: settings.path, migrations: migrations, access: access)
+        if cache == .suspect { try database.startLogAnew() }
         // The power may have gone between the copy and the queue that replaces it.
         let files = QueueFiles(path: settings.path)
         var orphan = try database.blob(.uuid) == nil ? files.copies().last : nil

@@ -43,6 +43,8 @@ public final class Outbox {
     /// Rows that are on the medium although the caller was told of a failure: it will hand them in again.
     private var storedUnseen: [NewRow] = []
 
+    /// What the kernel shows of the file.
+    private var cache = PageCache.unknown
     private var isClosed = false
     /// The file was opened by a commit, and no commit has succeeded since.
     private var wasOpenedLate = false
@@ -273,17 +275,21 @@ public final class Outbox {
         newUUID: [UInt8], lastSeq: Int64 = 0, damage: OutboxError? = nil
     ) throws(OutboxError) -> OpenedQueue {
         var access = readers?.access ?? .readWrite
+        let cache = cache
+        // Opening may write.
+        self.cache = .suspect
         let queue: OpenedQueue
         do throws(OutboxError) {
             queue = try OpenedQueue.open(
                 settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations, lastSeq: lastSeq,
-                damage: damage, access: access)
+                damage: damage, cache: cache, access: access)
         } catch  where error.cause == .locked(pid: nil) && access == .alone {
             access = .readWrite
             queue = try OpenedQueue.open(
                 settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations, lastSeq: lastSeq,
-                damage: damage, access: access)
+                damage: damage, cache: cache, access: access)
         }
+        self.cache = .trusted
         readers?.opened(settings.path, as: access)
         return queue
     }
@@ -300,6 +306,7 @@ public final class Outbox {
     /// Rows that wait, for a caller whose commits fail.
     func stored(_ query: StoredQuery) throws(OutboxError) -> StoredRows? {
         if let database { return try database.stored(query) }
+        try QueueFiles(path: settings.path).forget(.unknown)
         // Nobody writes: the lock says so.
         let connection = try Connection(path: settings.path, access: lock == nil ? .readOnly : .readOnlyAlone)
         return try Database(reading: connection).stored(query)
@@ -310,6 +317,7 @@ public final class Outbox {
         // A full disk that let the transaction be rolled back has told the truth.
         if error.cause == .full, database?.connection.isInTransaction == false { return }
         database = nil
+        cache = .suspect
     }
 
     private func allSeen() {

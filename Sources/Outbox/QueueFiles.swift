@@ -1,5 +1,14 @@
 import Glibc
 
+/// How far what the kernel shows of a file can be believed to be on the medium.
+enum PageCache {
+    /// A process before this one may have seen a flush fail.
+    case unknown
+    /// A write or a flush has failed.
+    case suspect
+    case trusted
+}
+
 /// The files of a queue, and the copies of it that were damaged and set aside: `<path>.corrupt-N`, with their logs.
 ///
 /// A log is never deleted or left without its database: it holds rows that were acknowledged.
@@ -65,6 +74,41 @@ struct QueueFiles {
             for part in Self.parts { unlink(copy(oldest) + part) }
             numbers.removeFirst()
         }
+    }
+
+    /// Lets what is read from now on come from the medium.
+    ///
+    /// Pages that a flush failed to write count as written: the kernel shows them to everybody who reads the file, and
+    /// never writes them, so that a commit behind them would be out of reach after a power cut.
+    ///
+    /// - Throws: when the medium still refuses.
+    func forget(_ cache: PageCache) throws(OutboxError) {
+        switch cache {
+        case .trusted: return
+        case .unknown: _ = forget(path + "-wal", isSuspect: false)
+        case .suspect:
+            for file in [path, path + "-wal"] {
+                let reason = forget(file, isSuspect: true)
+                if [EIO, ENOSPC, EDQUOT].contains(reason) {
+                    throw OutboxError(system: reason, path: path, doing: "flush \(file)")
+                }
+            }
+        }
+    }
+
+    /// - Returns: the reason why it could not be flushed; 0 = it was, or is not there.
+    private func forget(_ file: String, isSuspect: Bool) -> Int32 {
+        let descriptor = open(file, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return 0 }
+        defer { close(descriptor) }
+        var reason: Int32 = 0
+        if isSuspect {
+            // The size of the file may have met the same fate, and is only written with a change.
+            futimens(descriptor, nil)
+            if fsync(descriptor) != 0 { reason = errno }
+        }
+        posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)
+        return reason
     }
 
     private func move(_ part: String, to number: Int64) throws(OutboxError) {

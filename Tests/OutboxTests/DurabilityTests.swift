@@ -115,6 +115,30 @@ import Testing
         #expect(try outbox.append(20..<21).lastSeq == 21)
     }
 
+    /// Pages that a flush failed to write look written, and are never written again unless they are changed.
+    @Test func whatComesAfterAFailedFlushDoesNotRestOnIt() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<5)
+        let onMedium = CrashImage(of: scratch.path)
+        let before = outbox.ledger
+        try outbox.append(5..<205)
+        outbox.ledger = before
+        outbox.failed(OutboxError(.io, path: "", message: ""), rows: (5..<205).map { NewRow(.sample($0)) })
+        let shown = CrashImage(of: scratch.path)
+        try outbox.append(5..<205)
+        try outbox.append(205..<210)
+        outbox.close()
+
+        let written = CrashImage(of: scratch.path)
+        let cut = try Scratch()
+        CrashImage(
+            database: written.database.changed(since: shown.database, onto: onMedium.database),
+            log: written.log.changed(since: shown.log, onto: onMedium.log)
+        ).write(to: cut.path)
+        let found = try Outbox.open(cut)
+        #expect(try found.form(999)?.rows.map(\.location) == (0..<210).map { .sample($0) })
+    }
+
     /// Found in the file, they are still handed in again when the next commit fails as well.
     @Test func storesRowsOnceThatReachedTheMediumBeforeASecondError() throws {
         let outbox = try Outbox.open(scratch)
@@ -247,6 +271,20 @@ import Testing
             broken += 1
         }
         try #require(broken > 0)
+    }
+}
+
+extension [UInt8] {
+    /// What a medium holds that had `old` and was given the pages that differ from `shown`.
+    fileprivate func changed(since shown: [UInt8], onto old: [UInt8]) -> [UInt8] {
+        var medium = old + [UInt8](repeating: 0, count: Swift.max(0, count - old.count))
+        for start in stride(from: 0, to: count, by: 4096) {
+            let page = start..<Swift.min(start + 4096, count)
+            if page.upperBound > shown.count || self[page] != shown[page] {
+                medium.replaceSubrange(page, with: self[page])
+            }
+        }
+        return medium
     }
 }
 

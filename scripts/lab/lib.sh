@@ -26,12 +26,12 @@ ok() {
 
 # packages REVISION…: builds the package in these revisions, once for each binary, and sets debs.
 packages() {
-    local revision version suite
-    suite=$(. /etc/os-release && echo "${ID/debian/deb}${VERSION_ID:-}")
+    local revision version host
+    host=$(. /etc/os-release && echo "${ID/debian/deb}${VERSION_ID:-}")
     version=$("$bin/waypost" --version)
     debs=()
     for revision; do
-        local deb=build/waypost_$version-$revision+${suite}_$(dpkg --print-architecture).deb
+        local deb=build/waypost_$version-$revision+${host}_$(dpkg --print-architecture).deb
         if [ ! "$deb" -nt "$bin/waypost" ] || [ -n "$(find packaging systemd udev Makefile docs/waypost.8 -newer "$deb" -print -quit)" ]; then
             REVISION=$revision packaging/build || die "no package"
         fi
@@ -40,11 +40,12 @@ packages() {
 }
 
 # nspawn JOB [FILE…]: boots a fresh copy of the root with systemd as its first process, with JOB and FILEs in /lab, the
-# scripts in /scripts and a network of its own. Passes on what the job prints and how it ends.
+# scripts in /scripts and a network of its own. The root is of this host's suite, or of $suite. Passes on what the job prints and how
+# it ends.
 nspawn() {
     local job=$1 share status
     shift
-    scripts/lab/nspawn/root "$work" "${debs[0]}" || die "no root file system"
+    scripts/lab/nspawn/root "$work" "${debs[0]}" ${suite:+"$suite"} || die "no root file system"
     share=$(mktemp -d)
     cp "scripts/lab/nspawn/jobs/$job.sh" "$share/job.sh"
     (($# == 0)) || cp "$@" "$share/"

@@ -5,12 +5,14 @@ import sys
 
 from lab.tools.receiver import epoch, seconds
 
+SPEED = 15.0
+
 
 def main():
     device = os.open(sys.argv[1], os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
     for at, begin in seconds():
         try:
-            os.write(device, epoch(at, begin, 15.0))
+            os.write(device, epoch(at, SPEED * (at - begin), SPEED))
         except BlockingIOError:
             pass
 

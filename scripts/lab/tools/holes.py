@@ -19,6 +19,8 @@ def main():
     options.add_argument("--none-before", type=int, help="succeed when no second before this Unix time is missing")
     options.add_argument("--told", help="succeed when no second in this file is missing, from the first that is there on")
     options.add_argument("--but", type=int, default=0, help="with --told: but for so many at its end")
+    options.add_argument("--after", type=int, help="with --told: from the second after this one on, whether it is there or not")
+    options.add_argument("--until", type=int, help="with --told: and no later than this")
     options.add_argument("--and-no-other", metavar="FILE", help="with --told: and there is none that is not in this file")
     options.add_argument("--in-order", action="store_true", help="succeed when each line is later than the one before")
     options = options.parse_args()
@@ -35,8 +37,9 @@ def main():
     if not received:
         sys.exit("nothing was received")
     told = numbers(options.told) if options.told else range(min(seconds), options.none_before)
+    told = [at for at in told if (options.after or 0) < at <= (options.until or at)]
     last = told[-1] - options.but
-    first = min(seconds & set(told), default=told[0])
+    first = min(seconds & set(told), default=told[0]) if options.after is None else told[0]
     missing = [at for at in told if first <= at and at not in seconds]
     print(f"      {len(seconds)} seconds, missing of {len(told)} that were told: {[at - told[-1] for at in missing][:40]}")
     others = seconds - set(numbers(options.and_no_other)) if options.and_no_other else set()

@@ -15,9 +15,9 @@ RADIUS_M = 2000
 METRES_PER_DEGREE = 111_195
 
 
-def epoch(at_s, begin_s, speed):
-    """RMC and GGA of a whole second of Unix time."""
-    angle = speed * (at_s - begin_s) / RADIUS_M
+def epoch(at_s, metres, speed):
+    """RMC and GGA of a whole second of Unix time, so many metres along the circle, at a speed in m/s."""
+    angle = metres / RADIUS_M
     latitude = 52.5 + RADIUS_M * math.sin(angle) / METRES_PER_DEGREE
     longitude = 13.4 + RADIUS_M * math.cos(angle) / METRES_PER_DEGREE / math.cos(math.radians(52.5))
     place = (
@@ -70,7 +70,7 @@ def main():
 
     for at, begin in seconds(options.told):
         try:
-            os.write(ours, epoch(at, begin, options.speed))
+            os.write(ours, epoch(at, options.speed * (at - begin), options.speed))
         except BlockingIOError:
             pass  # Nobody reads, as at a port that is not open.
 

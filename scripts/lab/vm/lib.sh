@@ -1,5 +1,6 @@
 # What the scenarios of the virtual machine share: sourced by sh in the guest. The lines are those of the other parts.
 . /lab/common.sh
+. /lab/settings
 ln -sfn /lab/scripts /scripts
 title() { echo "# $(cut -d' ' -f1 /proc/uptime) $*"; }
 # needs WHAT COMMAND…: an ability of the guest; without it nothing is tried.

@@ -1,52 +1,10 @@
-# Flash that fails and flash that lies (dm-flakey), under the queue of the installed daemon.
+# Flash that fails and flash that lies, under the queue of the installed daemon.
 . /lab/lib.sh
-needs "dm-flakey" modprobe dm_flakey
-needs "loop devices" modprobe loop
-needs dmsetup command -v dmsetup
-queue() { status_of "[\"queue\"][\"$1\"]"; }
-disk_error() { status_of '["queue"].get("disk_error")'; }
-trouble() { [ "$(disk_error)" != None ]; }
-all_well() { ! trouble && [ "$(queue ram_ring_depth)" -le 5 ]; }
-recovers() {
-    since=$(uptime_s)
-    ok "$1" within 90 all_well
-    all_well && echo "      after $(($(uptime_s) - since)) s" && return
-    echo "      $(disk_error), $(queue ram_ring_depth) in memory, $(queue commit_failed) commits failed"
-    grep " $state " /proc/mounts
-    dmesg | tail -n 5
-}
-commits_go_on() { [ "$(queue commits)" -gt "$1" ]; }
-sound() { waypost queue verify >/lab/last.log 2>&1 || { cat /lab/last.log; return 1; }; }
-# The flash from now on: OPTIONS of dm-flakey for UP seconds well and DOWN seconds ill, or nothing: sound.
-flash() {
-    table="0 $sectors linear $medium 0"
-    [ $# = 0 ] || table="0 $sectors flakey $medium 0 $*"
-    dmsetup suspend --nolockfs flash && echo "$table" | dmsetup load flash && dmsetup resume flash
-}
-mount_flash() {
-    echo "0 $sectors linear $medium 0" | dmsetup create flash
-    mount /dev/mapper/flash $state
-}
-# What a pulled plug leaves: neither what the daemon nor what the kernel had in memory.
-power_cut() {
-    systemctl kill -s KILL waypost
-    systemctl stop waypost
-    umount $state
-    dmsetup remove flash
-    mount_flash
-    systemctl reset-failed waypost 2>/dev/null
-}
+. /scripts/lab/vm/flash.sh
 
 title install
-truncate -s 96M /var/flash.img
-medium=$(losetup -f --show /var/flash.img)
-sectors=$(blockdev --getsz "$medium")
 # Without a journal: one that cannot be written ends the file system, which no program under it can help.
-mkfs.ext4 -q -O ^has_journal "$medium"
-install_for_guest
-rm -rf "${state:?}"/*
-mount_flash
-receiver --told /lab/told
+install_on_flash -O ^has_journal
 systemctl start waypost
 ok "the asset moves" within 120 field_is '["motion"]["state"]' moving
 ok "commits" within 30 commits_go_on 2
@@ -94,6 +52,7 @@ ok "all is uploaded" within 60 drained
 ok "nothing is lost" holes --told /lab/told --but 4 --and-no-other /lab/told
 ok "in order, and once" holes --in-order
 
+counted() { python3 -c "import json,urllib.request; print(json.load(urllib.request.urlopen('http://127.0.0.1:8181/stats'))['$1'])"; }
 title "flash that lies: every write is dropped, and then the power goes"
 flash 0 60 1 drop_writes
 rows=$(wc -l </lab/received.jsonl)
@@ -113,4 +72,6 @@ ok "all is uploaded" within 60 drained
 holes --told /lab/told
 awk -v from="$(cat /lab/from)" '$1 > from' /lab/told >/lab/told.new
 ok "from then on nothing is lost" holes --told /lab/told.new --but 4
+ok "no number was given twice" test "$(counted changed_locations)" = 0
+ok "they leapt over those that the flash has lost" test "$(queue last_seq)" -gt "$before"
 finish
