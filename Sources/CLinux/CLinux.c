@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <sys/auxv.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -119,4 +123,39 @@ int waypost_clock_synchronised(void) {
     struct timex state = {0};
     int answer = adjtimex(&state);
     return answer < 0 ? -1 : answer != TIME_ERROR;
+}
+
+/// The code was written to when it was loaded: what the file has is something else.
+static bool has_relocated_code(const struct dl_phdr_info *object) {
+    for (int index = 0; index < object->dlpi_phnum; index++) {
+        if (object->dlpi_phdr[index].p_type != PT_DYNAMIC) continue;
+        const ElfW(Dyn) *entry = (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[index].p_vaddr);
+        for (; entry->d_tag != DT_NULL; entry++) {
+            if (entry->d_tag == DT_TEXTREL || (entry->d_tag == DT_FLAGS && entry->d_un.d_val & DF_TEXTREL)) return true;
+        }
+    }
+    return false;
+}
+
+static int unmap_code(struct dl_phdr_info *object, size_t size, void *total) {
+    (void)size;
+    // The kernel's own, which is in no file.
+    if (object->dlpi_addr != 0 && object->dlpi_addr == getauxval(AT_SYSINFO_EHDR)) return 0;
+    if (has_relocated_code(object)) return 0;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (int index = 0; index < object->dlpi_phnum; index++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[index];
+        if (part->p_type != PT_LOAD || (part->p_flags & PF_W)) continue;
+        // Whole pages alone: the first and the last may be shared with data.
+        uintptr_t start = (object->dlpi_addr + part->p_vaddr + page - 1) / page * page;
+        uintptr_t end = (object->dlpi_addr + part->p_vaddr + part->p_filesz) / page * page;
+        if (start < end && madvise((void *)start, end - start, MADV_DONTNEED) == 0) *(int64_t *)total += end - start;
+    }
+    return 0;
+}
+
+int64_t waypost_unmap_code(void) {
+    int64_t total = 0;
+    dl_iterate_phdr(unmap_code, &total);
+    return total;
 }

@@ -276,6 +276,8 @@ public final class Agent {
         pipeline.start(at: now)
         watchLinks(at: now)
         for delivery in deliveries { delivery.step(at: now) }
+        // Most of what starting needs is not needed again: the memory is better used for something else.
+        _ = waypost_unmap_code()
         try loop.run()
         pipeline.close()
         power?.stop()

@@ -35,5 +35,8 @@ int waypost_pipe(int ends[2]);
 int waypost_pidfd(int pid);
 /// 1 when adjtimex(2) says that the wall clock is synchronised, 0 when not, -1 and errno when it may not be asked.
 int waypost_clock_synchronised(void);
+/// Unmaps the pages of code and constants of the program and its libraries; what is wanted again comes back from the page
+/// cache, page by page. Gives the bytes that this covers.
+int64_t waypost_unmap_code(void);
 
 #endif
