@@ -103,9 +103,13 @@ struct QueueFiles {
         defer { close(descriptor) }
         var reason: Int32 = 0
         if isSuspect {
-            // The size of the file may have met the same fate, and is only written with a change.
-            futimens(descriptor, nil)
-            if fsync(descriptor) != 0 { reason = errno }
+            // The first flush may tell once more of an error of before, whatever the medium does by now.
+            for _ in 0..<2 {
+                // The size of the file may have met the same fate, and is only written with a change.
+                futimens(descriptor, nil)
+                reason = fsync(descriptor) == 0 ? 0 : errno
+                if reason == 0 { break }
+            }
         }
         posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)
         return reason

@@ -74,7 +74,8 @@ final class Pipeline {
         }
         trackerAlarm = loop.alarm { [unowned self] now in
             // Late by a stall: each deadline still fires at its own time, in order.
-            self.run.passDeadlines(through: trackingTime(now)) { effect, _ in perform(effect, now: now) }
+            let reached = trackingTime(now)
+            advance(now: now) { $0.passDeadlines(through: reached, $1) }
             settle(at: now)
         }
     }
@@ -103,7 +104,8 @@ final class Pipeline {
 
     /// - Parameter settings: nil = the same as before.
     func reload(_ settings: Tracker.Settings?, _ timetable: Timetable, at now: EventTime) {
-        run.reloaded(settings, timetable, at: trackingTime(now)) { effect, _ in perform(effect, now: now) }
+        let at = trackingTime(now)
+        advance(now: now) { $0.reloaded(settings, timetable, at: at, $1) }
         settle(at: now)
     }
 
@@ -185,7 +187,7 @@ final class Pipeline {
                 if let time = fix.time { told = (time, now) }
                 if let time = fix.time { trustedTime.fixReceived(time: time, at: at) }
             }
-            run.epochReceived(epoch, at: at) { effect, _ in perform(effect, now: now) }
+            advance(now: now) { $0.epochReceived(epoch, at: at, $1) }
             if let position { self.position = position }
         case .stateChanged(let state):
             sourceState = state
@@ -213,7 +215,14 @@ final class Pipeline {
     }
 
     private func feed(_ event: TrackerEvent, trackingAt at: EventTime, now: EventTime) {
-        run.handle(event, at: at) { effect, _ in perform(effect, now: now) }
+        advance(now: now) { $0.handle(event, at: at, $1) }
+    }
+
+    /// What the tracker decides is done once it has come to rest, for whoever hears of it may look at it.
+    private func advance(now: EventTime, _ step: (inout TrackerRun, (Effect, UTCTime?) -> Void) -> Void) {
+        var effects: [Effect] = []
+        step(&run) { effect, _ in effects.append(effect) }
+        for effect in effects { perform(effect, now: now) }
     }
 
     private func perform(_ effect: Effect, now: EventTime) {

@@ -22,14 +22,14 @@ ok "it is parked" within 180 field_is '["motion"]["state"]' stationary
 sleep 20
 
 title "parked, $measured_s s"
-fixes=$(status_of '["source"]["fixes"]') loop=$(status_of '["wakeups"]') began=$(uptime_s) before=$(switches)
+fixes=$(status_of '["source"]["fixes"]') loop=$(status_of '["wakeups"]') start=$(uptime_s) before=$(switches)
 sleep "$measured_s"
-woke=$(($(switches) - before)) took=$(($(uptime_s) - began))
+woke=$(($(switches) - before)) lasted=$(($(uptime_s) - start))
 loop=$(($(status_of '["wakeups"]') - loop)) came=$(($(status_of '["source"]["fixes"]') - fixes))
-echo "      $came fixes in $took s; the loop woke $loop times, all threads slept and woke $woke times: $((woke * 100 / took)) in 100 s"
+echo "      $came fixes in $lasted s; the loop woke $loop times, all threads slept and woke $woke times: $((woke * 100 / lasted)) in 100 s"
 echo "      latency timer of the adapter: $(cat /sys/bus/usb-serial/devices/ttyUSB0/latency_timer) ms"
-ok "a fix each second" test "$came" -ge $((took - 5))
-ok "at most $wakeups_max wake-ups a second" test "$woke" -le $((wakeups_max * took))
+ok "a fix each second" test "$came" -ge $((lasted - 5))
+ok "at most $wakeups_max wake-ups a second" test "$woke" -le $((wakeups_max * lasted))
 ok "it is parked still" field_is '["motion"]["state"]' stationary
 ok "it never restarted" is NRestarts 0
 finish
