@@ -10,11 +10,11 @@ public struct LineSpeed: Hashable, Sendable, CustomStringConvertible {
     public init?(baud: Int) {
         guard let entry = Self.table.first(where: { $0.baud == baud }) else { return nil }
         self.baud = entry.baud
-        code = speed_t(entry.code)
+        code = entry.code
     }
 
     init?(code: speed_t) {
-        guard let entry = Self.table.first(where: { speed_t($0.code) == code }) else { return nil }
+        guard let entry = Self.table.first(where: { $0.code == code }) else { return nil }
         self.baud = entry.baud
         self.code = code
     }
@@ -24,11 +24,12 @@ public struct LineSpeed: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String { "\(baud) baud" }
 
-    private static let table: [(baud: Int, code: Int32)] = [
-        (1200, B1200), (2400, B2400), (4800, B4800), (9600, B9600), (19_200, B19200),
-        (38_400, B38400), (57_600, B57600), (115_200, B115200), (230_400, B230400),
-        (460_800, B460800), (500_000, B500000), (576_000, B576000), (921_600, B921600),
-        (1_000_000, B1000000), (1_500_000, B1500000), (2_000_000, B2000000),
-        (3_000_000, B3000000),
+    // The constants are signed in one release of glibc and not in another.
+    private static let table: [(baud: Int, code: speed_t)] = [
+        (1200, speed_t(B1200)), (2400, speed_t(B2400)), (4800, speed_t(B4800)), (9600, speed_t(B9600)),
+        (19_200, speed_t(B19200)), (38_400, speed_t(B38400)), (57_600, speed_t(B57600)), (115_200, speed_t(B115200)),
+        (230_400, speed_t(B230400)), (460_800, speed_t(B460800)), (500_000, speed_t(B500000)),
+        (576_000, speed_t(B576000)), (921_600, speed_t(B921600)), (1_000_000, speed_t(B1000000)),
+        (1_500_000, speed_t(B1500000)), (2_000_000, speed_t(B2000000)), (3_000_000, speed_t(B3000000)),
     ]
 }
