@@ -33,6 +33,8 @@ final class Pipeline {
     private var commitWanted = false
     /// Not told yet: whose they are is not known in the middle of handing over.
     private var motionChanges: [MotionChange] = []
+    /// Empty; see `advance`.
+    private var roomForEffects: [Effect] = []
     /// What the tracker last said of the receiver, and what was done about it.
     private var sleepWanted = false
     private var sleepUntil: EventTime?
@@ -220,9 +222,15 @@ final class Pipeline {
 
     /// What the tracker decides is done once it has come to rest, for whoever hears of it may look at it.
     private func advance(now: EventTime, _ step: (inout TrackerRun, (Effect, UTCTime?) -> Void) -> Void) {
-        var effects: [Effect] = []
+        // Room for them is made once. Whoever is called below may come here again and finds none, which is as good.
+        var effects = roomForEffects
+        roomForEffects = []
         step(&run) { effect, _ in effects.append(effect) }
         for effect in effects { perform(effect, now: now) }
+        // After a long stall there were many.
+        guard effects.capacity <= 64 else { return }
+        effects.removeAll(keepingCapacity: true)
+        roomForEffects = effects
     }
 
     private func perform(_ effect: Effect, now: EventTime) {
