@@ -95,7 +95,8 @@ import Testing
             return ($0 as? Int ?? 0) > 0
         }
         let before = try #require((try rig.status().report["source"] as? [String: Any])?["sentences"] as? Int)
-        receiver.send(part(0.02, 1))
+        let flood = part(0.02, 1)
+        #expect(receiver.send(flood, patience: 60) == flood.count)
         let report = try rig.waitFor("source", "sentences", isAtLeast(before + sentencesSent(part(0.02, 1)))).report
         #expect((report["source"] as? [String: Any])?["checksum_errors"] as? Int == 0)
         daemon.kill(SIGTERM)
