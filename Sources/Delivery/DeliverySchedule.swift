@@ -166,8 +166,6 @@ extension DeliverySchedule {
     }
     /// A commit that lists what is in flight was asked for and has not been answered.
     public var isForming: Bool { phase == .forming }
-    /// Nothing is being sent, nor is a credential looked for.
-    public var isFreeToForm: Bool { phase == .idle || phase == .forming }
     /// After `shutdownRequested`: there is nothing left to do or to wait for.
     public var isShutDown: Bool {
         guard shutdown != nil else { return false }
@@ -238,35 +236,6 @@ extension DeliverySchedule {
     public mutating func batchNotFormed(at now: EventTime) {
         phase = .idle
         notFormingBefore = now + Self.formRetry
-    }
-
-    /// Most rows that the next batch is to have.
-    public var batchLimit: Int { limit }
-
-    /// Nothing of this endpoint stands on disk in a batch, as far as the last commit told.
-    public var hasNothingInFlight: Bool { parts.isEmpty && !isUnlisted && !dissolves }
-
-    /// A batch that never was on disk was tried once. The rows that the server does not have wait again, ahead of the others.
-    ///
-    /// Memory is no place to take a batch apart: after a refusal the disk, or the next probe, has to come first.
-    ///
-    /// - Parameters:
-    ///   - rows: how many are left of the batch.
-    ///   - isRefused: the server refused rows, and not merely this attempt.
-    ///   - jitter: 0 ≤ jitter < 1.
-    public mutating func memoryBatchEnded(rows: Int, isRefused: Bool, jitter: Double, at now: EventTime) {
-        parts = []
-        bisect = nil
-        isUnlisted = false
-        dissolves = false
-        triesSuccessor = false
-        guard rows > 0 else { return }
-        queue.returned(rows)
-        notFormingBefore = max(notFormingBefore, nextAttempt)
-        if isRefused {
-            failures = min(failures + 1, 1_000_000)
-            notFormingBefore = max(notFormingBefore, now + Self.probeDelay(jitter))
-        }
     }
 
     public mutating func attemptStarted(_ batch: String, at now: EventTime) {

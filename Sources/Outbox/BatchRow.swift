@@ -40,13 +40,13 @@ struct BatchRow: Hashable {
     /// A batch of some of its rows under another name; nil without any.
     ///
     /// - Parameter isStretch: no row of this batch between them is left out.
-    func part(_ rows: [(seq: Int64, time: UTCTime)], isStretch: Bool) -> BatchRow? {
+    func part(_ rows: ArraySlice<QueuedLocation>, isStretch: Bool) -> BatchRow? {
         guard let head = rows.first, let tail = rows.last else { return nil }
         var part = self
         part.first = head.seq
         part.last = tail.seq
         part.rows = rows.count
-        part.firstTime = head.time
+        part.firstTime = head.location.time
         part.picked = isStretch && picked == nil ? nil : rows.map(\.seq)
         part.broken = broken.filter { seq in rows.contains { $0.seq == seq } }
         return part

@@ -6,13 +6,12 @@ public struct NewRow: Hashable, Sendable {
     public var location: Location
     /// Host wall clock at receipt, Unix milliseconds; may be wrong.
     public var receivedMs: Int64?
-    /// Endpoints that have it already, sent from memory while the disk refused.
-    public var settledFor: [String]
+    /// Endpoints that had it already when it stood in another queue, from which it is brought back.
+    var settledFor: [String] = []
 
-    public init(_ location: Location, receivedMs: Int64? = nil, settledFor: [String] = []) {
+    public init(_ location: Location, receivedMs: Int64? = nil) {
         self.location = location
         self.receivedMs = receivedMs
-        self.settledFor = settledFor
     }
 }
 
@@ -123,10 +122,12 @@ public struct Commit: Sendable {
     public var states: [StateChange]
     public var orders: [QueueOrder]
     public var forms: [FormRequest]
-    /// What endpoints were sent while the disk refused.
-    public var had: [HadRows]
     /// Newest trusted time of the receiver, Unix milliseconds: what ages are measured against. nil = nothing expires.
     public var receiverMs: Int64?
+    /// Asks a disk that has refused once more; else what is in memory stays there.
+    public var asksDisk = true
+    /// The disk has refused for so long that newer rows do not wait any longer for those on it that cannot be read.
+    public var passesUnreadable = false
 
     public struct StateChange: Hashable, Sendable {
         public var endpoint: String
@@ -141,7 +142,7 @@ public struct Commit: Sendable {
     public init(
         rows: [NewRow] = [], trackerState: [UInt8]? = nil, sourceState: [UInt8]? = nil,
         settlements: [Settlement] = [], states: [StateChange] = [], orders: [QueueOrder] = [],
-        forms: [FormRequest] = [], had: [HadRows] = [], receiverMs: Int64? = nil
+        forms: [FormRequest] = [], receiverMs: Int64? = nil
     ) {
         self.rows = rows
         self.trackerState = trackerState
@@ -150,7 +151,6 @@ public struct Commit: Sendable {
         self.states = states
         self.orders = orders
         self.forms = forms
-        self.had = had
         self.receiverMs = receiverMs
     }
 }
@@ -171,9 +171,16 @@ public struct CommitReply: Hashable, Sendable {
     /// One for each order of the commit.
     public var orders: [OrderResult]
     public var recovery = Recovery()
-    /// The file could not be opened before: whatever stands in it is news.
-    public var wasOpenedLate = false
-    /// With `wasOpenedLate`, the tracker's state that stood there before this commit; nil = none.
+    /// Why the disk refuses: the commit is in memory alone. nil = it is on the medium.
+    public var refusal: OutboxError?
+    /// Rows that are in memory alone.
+    public var unstored = 0
+    /// Rows that left memory without having been on disk, because all who must have them had them. Since the start.
+    public var sentUnstored = 0
+    /// The disk can be used for the first time, and holds another queue than the one in memory: whatever stands in it is
+    /// news.
+    public var wasFoundLate = false
+    /// With `wasFoundLate`, the tracker's state that stood there before this commit; nil = none.
     public var foundState: [UInt8]?
     /// Live pages and log.
     public var bytes: Int64 = 0
@@ -237,7 +244,8 @@ public struct EndpointDepth: Hashable, Sendable {
     /// Rows in quarantine, those that are to be sent again included.
     public var quarantined: Int
     /// Rows settled without being sent since the queue was opened, by reason: `unfit`, `expired`, `superseded`, `skipped`,
-    /// `refused` (by a rule of the profile), `dropped` (by order), `overflow` (a full quarantine gave them up).
+    /// `refused` (by a rule of the profile), `dropped` (by order), `evicted` (by the limits of the queue), `overflow` (a
+    /// full quarantine gave them up).
     public var settledUnsent: [String: Int]
     /// It has accepted something since its address, device or asset was set.
     public var acceptedBefore: Bool

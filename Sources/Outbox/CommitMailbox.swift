@@ -7,15 +7,11 @@ import Synchronization
 final class CommitMailbox: Sendable {
     enum Job: Sendable {
         case commit(Commit)
-        case read(StoredQuery)
         /// Has no reply.
         case letReadersIn
     }
 
-    enum Reply: Sendable {
-        case committed(Result<CommitReply, OutboxError>)
-        case read(StoredRows?)
-    }
+    typealias Reply = Result<CommitReply, OutboxError>
 
     private struct State {
         var jobs: [Job] = []

@@ -46,6 +46,22 @@ final class Connection {
 
     deinit { sqlite3_close_v2(handle) }
 
+    /// A database that lives in memory.
+    ///
+    /// - Parameter path: of the queue that it stands in for, for errors.
+    init(inMemoryFor path: String) throws(OutboxError) {
+        _ = Self.indexIsAllocated
+        self.path = path
+        var handle: OpaquePointer?
+        let code = sqlite3_open_v2(
+            ":memory:", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
+        guard code == SQLITE_OK, let handle else {
+            sqlite3_close_v2(handle)
+            throw OutboxError(code: code, path: path, message: String(cString: sqlite3_errstr(code)), sql: nil)
+        }
+        self.handle = handle
+    }
+
     func execute(_ sql: String) throws(OutboxError) {
         let code = sqlite3_exec(handle, sql, nil, nil, nil)
         if code != SQLITE_OK { throw error(code, sql: sql) }
@@ -147,6 +163,13 @@ final class Statement {
         guard let blob else { return _ = sqlite3_bind_null(handle, index) }
         guard !blob.isEmpty else { return _ = sqlite3_bind_zeroblob(handle, index, 0) }
         blob.withUnsafeBytes { _ = waypost_sqlite_bind_blob(handle, index, $0.baseAddress, Int32($0.count)) }
+    }
+
+    var columnCount: Int32 { sqlite3_column_count(handle) }
+
+    /// Binds what stands in a column of another statement's row.
+    func bind(_ index: Int32, valueOf column: Int32, in row: Statement) {
+        sqlite3_bind_value(handle, index, sqlite3_column_value(row.handle, column))
     }
 
     private static let largest: Int64 = 1 << 60

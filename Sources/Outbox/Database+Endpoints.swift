@@ -50,7 +50,7 @@ extension Database {
         }
         let written = endpoint.formed
         // That row is there as long as the batch is, or the mark tells of it; anything else is damage.
-        let newest = max(mark, written, try connection.integer("SELECT max(seq) FROM location") ?? 0)
+        let newest = max(mark, written, try lastSeq())
         let through = endpoint.batches.map { $0.through > newest ? min($0.last, newest) : $0.through }.max() ?? 0
         let formed = max(written, through)
         if formed > written {

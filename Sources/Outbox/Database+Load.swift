@@ -17,12 +17,9 @@ extension Database {
         var ledger = Ledger()
         ledger.names = try names()
         let mark = try mark()
-        let cursors = try connection.integer("SELECT max(formed) FROM endpoint") ?? 0
-        let newest = try connection.integer("SELECT max(seq) FROM location") ?? 0
-        ledger.lastSeq = Ledger.clamped(max(mark, cursors, newest))
+        ledger.lastSeq = try lastSeq()
         ledger.mark = min(mark, ledger.lastSeq)
-        ledger.firstSeq = Ledger.clamped(
-            try connection.integer("SELECT min(seq) FROM location") ?? ledger.lastSeq + 1)
+        ledger.firstSeq = Ledger.clamped(try firstSeq() ?? ledger.lastSeq + 1)
         ledger.rows = try rowCount(mark: mark)
 
         var known = try endpointRows(mark: mark)
@@ -57,6 +54,15 @@ extension Database {
             if connection.isInTransaction { try? rollback.run() }
             throw error
         }
+    }
+
+    /// The number of the oldest row; nil without any.
+    private func firstSeq() throws(OutboxError) -> Int64? {
+        if let below {
+            let first = below.read { (database) throws(OutboxError) in try database.firstSeq() }
+            if let first = first ?? nil { return first }
+        }
+        return try connection.integer("SELECT min(seq) FROM location")
     }
 
     /// Counts and cursors as of now, and the mark that says so.
@@ -132,9 +138,19 @@ extension Database {
     func count(of feed: EndpointSettings.Feed, from first: Int64, through last: Int64) throws(OutboxError) -> Int {
         guard first <= last else { return 0 }
         let condition = feed == .engine ? "" : " AND published = 1"
-        return Int(
-            clamping: try connection.integer(
-                "SELECT count(*) FROM location WHERE seq BETWEEN \(first) AND \(last)\(condition)") ?? 0)
+        var count = 0
+        if let below, first <= below.last {
+            // What cannot be read cannot be counted either: it is counted again when the disk is back.
+            count =
+                below.read { (database) throws(OutboxError) in
+                    try database.count(of: feed, from: first, through: min(last, below.last))
+                } ?? 0
+        }
+        let from = max(first, (below?.last ?? -1) + 1)
+        return count
+            + Int(
+                clamping: try connection.integer(
+                    "SELECT count(*) FROM location WHERE seq BETWEEN \(from) AND \(last)\(condition)") ?? 0)
     }
 
     /// Rows that an endpoint wants and has not had.

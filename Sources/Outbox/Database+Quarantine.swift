@@ -116,12 +116,32 @@ extension Database {
                 QuarantinedLocation(
                     id: statement.integer(31) ?? 0, endpoint: statement.text(39) ?? "",
                     row: Self.row(statement, names: names),
-                    refusal: Refusal(
-                        reason: statement.text(33) ?? "", status: statement.integer(34).map { Int(clamping: $0) },
-                        reply: statement.blob(35) ?? [], attempts: Int(Ledger.clamped(statement.integer(36)))),
+                    refusal: Self.refusal(statement),
                     assetID: statement.text(37), isRetried: (statement.integer(38) ?? 0) != 0))
         }
         return records
+    }
+
+    /// All records, the oldest first, with the endpoints that they are of.
+    func quarantinedRecords(
+        names: Record.Names
+    ) throws(OutboxError) -> [(endpoint: Int64, row: QueuedLocation, refusal: Refusal, generation: Int)] {
+        let statement = try connection.prepare("SELECT \(Self.columns), generation FROM quarantine ORDER BY id")
+        var records: [(endpoint: Int64, row: QueuedLocation, refusal: Refusal, generation: Int)] = []
+        while try statement.step() {
+            records.append(
+                (
+                    statement.integer(32) ?? 0, Self.row(statement, names: names), Self.refusal(statement),
+                    Int(Int32(clamping: statement.integer(39) ?? 0))
+                ))
+        }
+        return records
+    }
+
+    private static func refusal(_ statement: Statement) -> Refusal {
+        Refusal(
+            reason: statement.text(33) ?? "", status: statement.integer(34).map { Int(clamping: $0) },
+            reply: statement.blob(35) ?? [], attempts: Int(Ledger.clamped(statement.integer(36))))
     }
 
     private static func row(_ statement: Statement, names: Record.Names) -> QueuedLocation {

@@ -111,7 +111,7 @@ extension Database {
         var checked = batch
         if try found(batch, of: endpoint) != batch.rows {
             let rows = try rows(of: batch, endpoint: endpoint.id, names: ledger.names)
-            let part = batch.part(rows.map { ($0.seq, $0.location.time) }, isStretch: false)
+            let part = batch.part(rows[...], isStretch: false)
             guard let part else { return nil }
             checked = part
         }

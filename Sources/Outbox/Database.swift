@@ -2,9 +2,11 @@ import Delivery
 import Glibc
 import Positioning
 
-/// An open queue file with its prepared statements.
+/// An open queue with its prepared statements.
 final class Database {
     let connection: Connection
+    /// Rows that are older than any of this database, which is then one in memory; nil = there are none.
+    let below: RowsOnDisk?
 
     let begin, beginReading, commit, rollback: Statement
     let insert, insertGeofence, insertTrip: Statement
@@ -27,6 +29,15 @@ final class Database {
         try self.init(connection)
     }
 
+    /// An empty queue in memory.
+    ///
+    /// - Parameter path: of the queue that it stands in for.
+    convenience init(inMemoryFor path: String, above below: RowsOnDisk) throws(OutboxError) {
+        let connection = try Connection(inMemoryFor: path)
+        try Schema.create(in: connection)
+        try self.init(connection, above: below)
+    }
+
     convenience init(reading connection: Connection) throws(OutboxError) {
         try Schema.check(connection)
         try self.init(connection)
@@ -35,8 +46,9 @@ final class Database {
     /// Without a look at what it claims to be.
     convenience init(damaged connection: Connection) throws(OutboxError) { try self.init(connection) }
 
-    private init(_ connection: Connection) throws(OutboxError) {
+    private init(_ connection: Connection, above below: RowsOnDisk? = nil) throws(OutboxError) {
         self.connection = connection
+        self.below = below
         pageCount = try connection.prepare("PRAGMA page_count")
         freeCount = try connection.prepare("PRAGMA freelist_count")
         pageSize = try connection.integer("PRAGMA page_size") ?? 512
@@ -91,10 +103,20 @@ final class Database {
     /// of the log that only seem to be written. Where somebody reads from the log, it goes on.
     func startLogAnew() throws(OutboxError) { _ = try connection.integer("PRAGMA wal_checkpoint(RESTART)") }
 
-    /// The oldest row of a feed within a range.
+    /// The oldest row of a feed within a range; `.unknown` where it lies on a disk that cannot be read.
     func oldestRow(
         from first: Int64, through last: Int64, feed: EndpointSettings.Feed
     ) throws(OutboxError) -> Ledger.Oldest {
+        if let below, first <= below.last {
+            let found = below.read { (database) throws(OutboxError) in
+                try database.oldestRow(from: first, through: min(last, below.last), feed: feed)
+            }
+            switch found {
+            case nil, .unknown: return .unknown
+            case .row(let seq, let time): return .row(seq: seq, time: time)
+            case .some(.none): break
+            }
+        }
         oldest.bind([first, last, feed == .engine ? 1 : 0])
         defer { oldest.reset() }
         guard try oldest.step() else { return .none }
@@ -102,12 +124,18 @@ final class Database {
     }
 
     /// Rows of a feed within a range, oldest first.
+    ///
+    /// - Throws: also where some of them lie on a disk that cannot be read.
     func rows(
         from first: Int64, through last: Int64, feed: EndpointSettings.Feed, limit: Int, names: Record.Names
     ) throws(OutboxError) -> [QueuedLocation] {
-        range.bind([first, last, feed == .engine ? 1 : 0, Int64(limit)])
-        defer { range.reset() }
         var rows: [QueuedLocation] = []
+        if let below, first <= below.last {
+            rows = try below.rows(from: first, through: last, feed: feed, limit: limit)
+            guard rows.count < limit, last > below.last else { return rows }
+        }
+        range.bind([max(first, (below?.last ?? -1) + 1), last, feed == .engine ? 1 : 0, Int64(limit - rows.count)])
+        defer { range.reset() }
         rows.reserveCapacity(min(limit, 256))
         while try range.step() {
             var (row, hasGeofence, hasTrip) = Record.location(range, names: names)

@@ -106,6 +106,9 @@ extension Ledger.Endpoint {
         if rows > 0 { settledUnsent[reason, default: 0] += rows }
     }
 
+    /// Counts rows that the limits of the queue removed before they were sent.
+    static let evicted = "evicted"
+
     func depth(acked: Int64) -> EndpointDepth {
         var depth = EndpointDepth(
             endpoint: settings.name, state: state, waiting: waiting + quarantine.retrying, inFlight: inFlight,

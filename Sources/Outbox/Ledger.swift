@@ -5,8 +5,10 @@ import Positioning
 struct Ledger {
     /// The newest sequence number ever given.
     var lastSeq: Int64 = 0
-    /// No row has a smaller number.
+    /// No row has a smaller number, but for those of `base`.
     var firstSeq: Int64 = 1
+    /// Rows up to here lie on a disk that refuses writes, below this queue in memory; 0 = there is no such disk.
+    var base: Int64 = 0
     /// `lastSeq` when counts were last written.
     var mark: Int64 = 0
     /// Rows in the queue.
@@ -33,28 +35,38 @@ struct Ledger {
         case row(seq: Int64, time: UTCTime)
     }
 
-    /// Everything up to here has left for all who can hold it back; nil while nobody is configured.
+    /// Everything up to here has left for all who keep it; nil while no endpoint is configured.
     ///
-    /// Rows that no required endpoint ever wants (`feed = "engine"` beside a required `network`) stay for the others.
-    func removableThrough() -> Int64? {
+    /// - Parameter isShort: room is needed. Then only required endpoints keep rows, and all do where none is required.
+    func removableThrough(isShort: Bool = false) -> Int64? {
         let configured = endpoints.filter { $0.removedAt == nil && !$0.isSpare }
         guard !configured.isEmpty else { return nil }
-        let holding = endpoints.filter { $0.settings.required && !$0.isSpare && ($0.removedAt == nil || $0.holdsRows) }
-        let others = configured.filter { !$0.settings.required }
-        let free = others.map(floor).min() ?? lastSeq
-        let held = holding.map(floor).min() ?? free
-        let settled = holding.isEmpty ? free : max(holding.map(\.formed).max() ?? 0, free)
-        let inFlight = (configured + holding).compactMap { $0.firstInFlight.map { $0 - 1 } }.min() ?? lastSeq
-        return min(held, settled, inFlight)
+        var keeping = endpoints.filter { $0.settings.required && !$0.isSpare && ($0.removedAt == nil || $0.holdsRows) }
+        if !isShort || keeping.isEmpty { keeping += configured.filter { !$0.settings.required } }
+        return keeping.map(floor).min()
     }
 
     private func floor(_ endpoint: Endpoint) -> Int64 {
-        if let first = endpoint.firstInFlight { return first - 1 }
-        return switch endpoint.oldest {
-        case .row(let seq, _): seq - 1
-        case .none: lastSeq
-        case .unknown: endpoint.formed
-        }
+        let waiting =
+            switch endpoint.oldest {
+            case .row(let seq, _): seq - 1
+            case .none: lastSeq
+            case .unknown: endpoint.formed
+            }
+        return min(waiting, endpoint.firstInFlight.map { $0 - 1 } ?? lastSeq)
+    }
+
+    /// No row up to here is left.
+    var removedThrough: Int64 { base > 0 ? 0 : firstSeq - 1 }
+
+    /// Goes on in memory above a disk that holds all rows up to now.
+    mutating func leaveDisk() {
+        base = lastSeq
+        firstSeq = lastSeq + 1
+        mark = lastSeq
+        rows = 0
+        droppableFrom = firstSeq
+        retention = Retention()
     }
 
     /// Counts a new row for all who want it.
@@ -75,6 +87,7 @@ struct Ledger {
         for index in endpoints.indices where endpoints[index].wants(seq: seq, published: published) {
             endpoints[index].waiting = max(0, endpoints[index].waiting - 1)
             endpoints[index].oldest = .unknown
+            endpoints[index].count(unsent: Endpoint.evicted)
         }
     }
 

@@ -180,11 +180,11 @@ extension Outbox {
         let found = salvage?.rows(Self.salvageRows, for: endpoints) ?? []
         var next = plan
         if let salvage, !salvage.isFinished { next.parts[0].next = salvage.next } else { next.parts.removeFirst() }
-        var transaction = Transaction(
-            database: database, ledger: ledger, outbox: uuid, boot: boot, settings: settings)
+        var transaction = transaction(on: database, settings)
         var lastTime = lastTime
         let inversions = try transaction.bringBack(found, after: &lastTime, plan: next)
         ledger = transaction.ledger
+        life = transaction.life
         self.lastTime = lastTime
         if next.parts.first?.copy != part.copy { salvage = nil }
         plan = next

@@ -5,84 +5,85 @@ import Positioning
 /// The durable queue: what was recorded waits here, in order, until every endpoint that needs it has accepted it.
 ///
 /// One writer at a time; a second instance is refused with `.locked`. `commit` is the only way to change anything, and
-/// what it returns is on the medium. After a failure the caller keeps its rows and hands them in again, oldest first,
-/// ahead of newer ones; rows that did reach the medium in spite of the failure are recognised and not stored twice.
+/// what it returns is on the medium, or says that it is not (`CommitReply.refusal`): while the disk refuses, the same code
+/// works on a database in memory, with the same numbers, batches and ids, and the disk gets the result once it works again.
 public final class Outbox {
     public let settings: OutboxSettings
     /// 16 bytes, made once for this file.
     public private(set) var uuid: [UInt8]
     /// First 8 hex digits of `uuid`: the queue's part of every batch id.
     public var name: String { String(hexOf: uuid.prefix(4)) }
-    /// Why the file could not be opened; a later commit opens it. nil = it was opened.
-    public private(set) var openProblem: OutboxError?
+    /// Why the disk refuses; a later commit asks it again. nil = it does not.
+    public var refusal: OutboxError? { memory?.refusal }
     /// As of the last commit that brought one; nil in a new queue.
     public private(set) var trackerState: [UInt8]?
     /// As of the last commit that brought one; nil without a file source.
     public private(set) var sourceState: [UInt8]?
 
     let endpoints: [EndpointSettings]
-    let boot: Boot
+    var life: Life
     var ledger = Ledger()
-    /// nil after a failure, until the next commit opens the file again.
+    /// nil while the queue is given up to readers, and while the disk refuses.
     var database: Database?
+    /// The queue while the disk refuses; nil while it does not.
+    private var memory: MemoryQueue?
     private var lock: OutboxLock?
     /// nil: everybody may read at any time.
     private let readers: ReaderWatch?
     private let migrations: [String]
-    /// What is known to be wrong with the file, until another has taken its place.
-    private var damage: OutboxError?
+    private let worksWithoutDisk: Bool
+    /// Batches in flight, by id, as far as they were read or formed.
+    private var known: [String: Batch] = [:]
     var plan = SalvagePlan()
     var salvage: Salvage?
     var recovery = Recovery()
     /// Of the last row, Unix milliseconds.
     var lastTime = Int64.min
-    /// So many rows in one commit tell that the disk has refused for long.
-    private static let crowd = 5000
-    /// A commit whose fate is unknown.
-    private var uncertain: (lastSeq: Int64, rows: [NewRow])?
-    /// Rows that are on the medium although the caller was told of a failure: it will hand them in again.
-    private var storedUnseen: [NewRow] = []
-
+    /// Bytes of the log as of the last commit.
+    private var logBytes: Int64 = 0
+    private var sentUnstored = 0
     /// What the kernel shows of the file.
     private var cache = PageCache.unknown
     private var isClosed = false
-    /// The file was opened by a commit, and no commit has succeeded since.
-    private var wasOpenedLate = false
+
+    /// A log that a reader keeps from being copied back may always be this large.
+    private static let leastLog: Int64 = 4 << 20
 
     /// - Parameters:
     ///   - endpoints: the configured ones, in their order. An endpoint that is no longer among them keeps its cursor
     ///     and its rows up to this moment until `forget`.
     ///   - bootID: of the running system; nil when it has none.
     ///   - newUUID: 16 random bytes, other ones at each start: they name a queue that is new, and say how far the
-    ///     numbers leap in a new boot.
-    ///   - waitsForDisk: goes on without a file where the disk refuses, with `openProblem`.
+    ///     numbers leap at this start.
+    ///   - worksWithoutDisk: goes on in memory where the disk refuses, with `refusal`.
     ///   - isAlone: keeps readers out until they come, which saves flash. For an outbox that an `OutboxWriter` takes over,
     ///     who lets them in.
     public convenience init(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], bootID: String?, newUUID: [UInt8],
-        waitsForDisk: Bool = false, isAlone: Bool = false
+        worksWithoutDisk: Bool = false, isAlone: Bool = false
     ) throws(OutboxError) {
         try self.init(
             settings, endpoints: endpoints, bootID: bootID, newUUID: newUUID, migrations: Schema.migrations,
-            waitsForDisk: waitsForDisk, isAlone: isAlone)
+            worksWithoutDisk: worksWithoutDisk, isAlone: isAlone)
     }
 
     init(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], bootID: String?, newUUID: [UInt8],
-        migrations: [String], waitsForDisk: Bool = false, isAlone: Bool = false
+        migrations: [String], worksWithoutDisk: Bool = false, isAlone: Bool = false
     ) throws(OutboxError) {
         readers = isAlone ? ReaderWatch() : nil
         self.settings = settings
         self.endpoints = endpoints
-        boot = Boot(id: bootID, random: newUUID)
+        self.worksWithoutDisk = worksWithoutDisk
+        life = Life(bootID: bootID, random: newUUID)
         self.migrations = migrations
         uuid = newUUID
         do throws(OutboxError) {
             lock = try OutboxLock(path: settings.path)
-            take(try open(newUUID: newUUID))
+            take(try open())
         } catch {
-            guard waitsForDisk, error.isOfDisk else { throw error }
-            openProblem = error
+            guard worksWithoutDisk, error.isOfDisk else { throw error }
+            try beginInMemoryAtStart(error)
         }
     }
 
@@ -107,115 +108,144 @@ public final class Outbox {
     }
 
     /// Depths and counts as of the last commit.
-    ///
-    /// While the file could not be opened nothing is known to wait.
-    public var current: CommitReply {
-        var reply = complete(CommitReply(lastSeq: ledger.lastSeq))
-        if openProblem != nil {
-            reply.depths = endpoints.map {
-                EndpointDepth(
-                    endpoint: $0.name, state: .active, waiting: 0, inFlight: 0, acked: 0, oldestSeq: nil,
-                    oldestTime: nil)
-            }
-        }
-        return reply
-    }
+    public var current: CommitReply { complete(CommitReply(lastSeq: ledger.lastSeq)) }
 
     /// The reply as of now: rows may have been brought back since the commit.
     private func complete(_ reply: CommitReply) -> CommitReply {
         var reply = reply
         reply.lastSeq = ledger.lastSeq
         reply.depths = ledger.depths
-        reply.rows = ledger.rows
+        reply.rows = ledger.rows + (memory?.rowsOnDisk ?? 0)
         reply.recovery = recovery
-        reply.wasOpenedLate = wasOpenedLate
-        if let usage = try? database?.usage() { reply.bytes = usage.live + usage.log }
+        reply.refusal = memory?.refusal
+        reply.unstored = memory == nil ? 0 : ledger.rows
+        reply.sentUnstored = sentUnstored
+        if let usage = try? database?.usage() {
+            logBytes = usage.log
+            reply.bytes = usage.live + usage.log
+        }
         return reply
     }
 
     /// Batches that were formed and not settled, to be sent first: the same rows under the same id, oldest first for each
     /// endpoint whose cursor they are of.
     public func inFlight() throws(OutboxError) -> [Batch] {
-        let database = try opened()
         var batches: [Batch] = []
         for endpoint in ledger.endpoints where endpoint.removedAt == nil && endpoint.state != .rebind {
             for row in endpoint.batches {
-                let rows = try database.rows(of: row, endpoint: endpoint.id, names: ledger.names)
-                batches.append(try database.batch(row, rows, of: endpoint, outbox: uuid, names: ledger.names))
+                let id = row.id(outbox: name, endpoint: endpoint.settings.name)
+                if known[id] == nil, memory == nil {
+                    let database = try opened()
+                    let rows = try database.rows(of: row, endpoint: endpoint.id, names: ledger.names)
+                    known[id] = try database.batch(row, rows, of: endpoint, outbox: uuid, names: ledger.names)
+                }
+                if let batch = known[id] { batches.append(batch) }
             }
         }
         return batches
     }
 
-    /// All of it or nothing, on the medium when this returns.
+    /// All of it or nothing, on the medium when this returns without a `refusal`.
     ///
     /// A queue that turns out to be damaged is set aside, and the commit goes into a new one.
+    ///
+    /// - Throws: where it may not work without the disk, and where even memory fails: then nothing of it was done.
     public func commit(_ commit: Commit) throws(OutboxError) -> CommitReply {
+        var reply = CommitReply(lastSeq: ledger.lastSeq)
+        if let memory {
+            guard commit.asksDisk, returnToDisk(from: memory, &reply) else { return try store(commit, in: memory) }
+        }
         do throws(OutboxError) {
-            return try store(commit)
-        } catch  where error.cause == .corrupt && lock != nil {
-            damage = error
-            return try store(commit)
+            return try store(commit, &reply)
+        } catch {
+            guard worksWithoutDisk, !isClosed else { throw error }
+            let memory = try beginInMemory(error)
+            var stored = try store(commit, in: memory)
+            // What was found on a disk that has refused again since is news all the same.
+            stored.wasFoundLate = reply.wasFoundLate
+            stored.foundState = reply.foundState
+            stored.dropped += reply.dropped
+            return stored
         }
     }
 
-    private func store(_ commit: Commit) throws(OutboxError) -> CommitReply {
-        let database = try opened()
-        let found = wasOpenedLate ? trackerState : nil
-        let bringsRows = !commit.rows.isEmpty
-        var commit = commit
-        commit.rows = notYetStored(commit.rows)
+    /// On disk.
+    private func store(_ commit: Commit, _ reply: inout CommitReply) throws(OutboxError) -> CommitReply {
+        do throws(OutboxError) {
+            return try perform(commit, in: try opened(), reply)
+        } catch {
+            guard error.cause == .corrupt, lock != nil else { throw error }
+            return try perform(commit, in: try opened(damage: error), reply)
+        }
+    }
+
+    private func perform(
+        _ commit: Commit, in database: Database, _ found: CommitReply
+    ) throws(OutboxError) -> CommitReply {
         var reply = CommitReply(lastSeq: ledger.lastSeq)
         if !commit.isEmpty {
-            reply = try perform(commit, in: database)
-            if let row = commit.rows.last { lastTime = row.location.time.milliseconds }
-            if let state = commit.trackerState { trackerState = state }
-            if let position = commit.sourceState { sourceState = position }
+            // When the supply has gone, what matters is that the rows are safe soon: the log is copied back later.
+            let isUrgent = commit.rows.contains {
+                $0.location.event == .power && $0.location.power.externalPower == false
+            }
+            if isUrgent { database.connection.checkpointsItself(after: 0) }
+            defer { if isUrgent { database.connection.checkpointsItself(after: Schema.checkpointPages) } }
+            var transaction = transaction(on: database, settings)
+            do throws(OutboxError) {
+                try boundLog(of: database)
+                reply = try transaction.run(commit)
+            } catch {
+                failed(error)
+                throw error
+            }
+            succeeded(commit, transaction, reply)
         }
-        if bringsRows { allSeen() }
         if !plan.parts.isEmpty {
             // The commit is on the medium, whatever becomes of this.
-            do throws(OutboxError) { try salvageStep(database) } catch { failed(error, rows: []) }
+            do throws(OutboxError) { try salvageStep(database) } catch { failed(error) }
         }
-        defer { wasOpenedLate = false }
         reply = complete(reply)
-        reply.foundState = found
+        reply.dropped += found.dropped
+        reply.wasFoundLate = found.wasFoundLate
+        reply.foundState = found.foundState
         return reply
     }
 
-    private func perform(_ commit: Commit, in database: Database) throws(OutboxError) -> CommitReply {
+    func transaction(on database: Database, _ settings: OutboxSettings) -> Transaction {
         var transaction = Transaction(
-            database: database, ledger: ledger, outbox: uuid, boot: boot, settings: settings)
-        // When the supply has gone, what matters is that the rows are safe soon: the log is copied back later.
-        let isUrgent = commit.rows.contains { $0.location.event == .power && $0.location.power.externalPower == false }
-        if isUrgent { database.connection.checkpointsItself(after: 0) }
-        defer { if isUrgent { database.connection.checkpointsItself(after: Schema.checkpointPages) } }
-        do throws(OutboxError) {
-            let reply = try transaction.run(commit)
-            ledger = transaction.ledger
-            return reply
-        } catch {
-            failed(error, rows: commit.rows)
-            guard error.cause == .full, commit.rows.count >= Self.crowd, self.database === database else { throw error }
-        }
-        // Memory is filling up too: older rows make room for these.
-        return try makeRoom(for: commit, in: database)
+            database: database, ledger: ledger, outbox: uuid, life: life, settings: settings)
+        transaction.known = known
+        return transaction
     }
 
-    private func makeRoom(for commit: Commit, in database: Database) throws(OutboxError) -> CommitReply {
-        try? database.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        var crowded = ledger
-        if let usage = try? database.usage() { crowded.retention.limitSpace(fileBytes: usage.live) }
-        var transaction = Transaction(
-            database: database, ledger: crowded, outbox: uuid, boot: boot, settings: settings)
-        do throws(OutboxError) {
-            let reply = try transaction.run(commit, makingRoom: true)
-            ledger = transaction.ledger
-            return reply
-        } catch {
-            failed(error, rows: commit.rows)
-            throw error
+    private func succeeded(_ commit: Commit, _ transaction: Transaction, _ reply: CommitReply) {
+        ledger = transaction.ledger
+        life = transaction.life
+        if let row = commit.rows.last { lastTime = row.location.time.milliseconds }
+        if let state = commit.trackerState { trackerState = state }
+        if let position = commit.sourceState { sourceState = position }
+        var inFlight: [String: Batch] = [:]
+        for endpoint in ledger.endpoints {
+            for batch in endpoint.batches {
+                let id = batch.id(outbox: name, endpoint: endpoint.settings.name)
+                inFlight[id] = transaction.known[id]
+            }
         }
+        for batch in reply.formed { inFlight[batch.id] = batch }
+        known = inFlight
+    }
+
+    /// A reader that stays keeps the log from being copied back, and it grows with each commit.
+    private func boundLog(of database: Database) throws(OutboxError) {
+        let most = max(Self.leastLog, (settings.maxBytes ?? 256 << 20) / 4)
+        guard logBytes > most else { return }
+        let checkpoint = try database.connection.prepare("PRAGMA wal_checkpoint(TRUNCATE)")
+        let isBusy = try checkpoint.step() && checkpoint.integer(0) != 0
+        while try checkpoint.step() {}
+        guard isBusy else { return }
+        throw OutboxError(
+            .full, path: settings.path,
+            message: "its log has grown to \(logBytes >> 20) MiB, because another program keeps the queue open")
     }
 
     /// Drops the cursor of an endpoint that is no longer configured, and with it its claim on rows.
@@ -235,45 +265,36 @@ public final class Outbox {
         lock = nil
     }
 
-    /// A failed medium is never trusted again: the file is opened anew, and what it really holds is read from it.
-    private func opened() throws(OutboxError) -> Database {
+    /// The file, opened again where it was given up.
+    ///
+    /// - Parameter damage: what is known to be wrong with it: then it is set aside.
+    private func opened(damage: OutboxError? = nil) throws(OutboxError) -> Database {
         if readers?.mayCloseAgain == true {
             readers?.closesAgain()
             database = nil
         }
+        if damage != nil { database = nil }
         if let database { return database }
         guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
         if lock == nil { lock = try OutboxLock(path: settings.path) }
-        if openProblem != nil {
-            let queue = try open(newUUID: uuid)
-            take(queue)
-            openProblem = nil
-            wasOpenedLate = true
-            return queue.database
-        }
         let given = ledger
-        let queue = try open(newUUID: uuid, lastSeq: given.lastSeq, damage: damage)
-        let opened = queue.opened
-        damage = nil
-        // Rows of a commit whose fate is unknown are in the damaged file at most, and are not brought back from there.
-        if queue.setAside != nil { uncertain = nil }
+        let queue = try open(lastSeq: given.lastSeq, damage: damage)
         adopt(queue)
-        ledger = opened.ledger
+        ledger = queue.opened.ledger
         // Should the file have gone meanwhile, a number given twice would make a server take new rows for old ones.
         ledger.lastSeq = max(ledger.lastSeq, given.lastSeq)
         for index in ledger.endpoints.indices {
-            guard let known = given.index(of: ledger.endpoints[index].settings.name) else { continue }
-            ledger.endpoints[index].settledUnsent = given.endpoints[known].settledUnsent
+            guard let before = given.index(of: ledger.endpoints[index].settings.name) else { continue }
+            ledger.endpoints[index].settledUnsent = given.endpoints[before].settledUnsent
         }
-        trackerState = opened.trackerState
-        sourceState = opened.sourceState
+        trackerState = queue.opened.trackerState
+        sourceState = queue.opened.sourceState
         database = queue.database
         return queue.database
     }
 
-    private func open(
-        newUUID: [UInt8], lastSeq: Int64 = 0, damage: OutboxError? = nil
-    ) throws(OutboxError) -> OpenedQueue {
+    /// - Parameter lastSeq: the last number that is known to have been on the medium.
+    private func open(lastSeq: Int64 = 0, damage: OutboxError? = nil) throws(OutboxError) -> OpenedQueue {
         var access = readers?.access ?? .readWrite
         let cache = cache
         // Opening may write.
@@ -281,12 +302,12 @@ public final class Outbox {
         let queue: OpenedQueue
         do throws(OutboxError) {
             queue = try OpenedQueue.open(
-                settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations, lastSeq: lastSeq,
+                settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, lastSeq: lastSeq,
                 damage: damage, cache: cache, access: access)
         } catch  where error.cause == .locked(pid: nil) && access == .alone {
             access = .readWrite
             queue = try OpenedQueue.open(
-                settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations, lastSeq: lastSeq,
+                settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, lastSeq: lastSeq,
                 damage: damage, cache: cache, access: access)
         }
         self.cache = .trusted
@@ -303,51 +324,106 @@ public final class Outbox {
         database = nil
     }
 
-    /// Rows that wait, for a caller whose commits fail.
-    func stored(_ query: StoredQuery) throws(OutboxError) -> StoredRows? {
-        if let database { return try database.stored(query) }
-        try QueueFiles(path: settings.path).forget(.unknown)
-        // Nobody writes: the lock says so.
-        let connection = try Connection(path: settings.path, access: lock == nil ? .readOnly : .readOnlyAlone)
-        return try Database(reading: connection).stored(query)
-    }
-
-    func failed(_ error: OutboxError, rows: [NewRow]) {
-        if !rows.isEmpty { uncertain = (ledger.lastSeq, rows) }
+    /// A failed medium is never trusted again: the file is opened anew, and what it really holds is read from it.
+    func failed(_ error: OutboxError) {
         // A full disk that let the transaction be rolled back has told the truth.
         if error.cause == .full, database?.connection.isInTransaction == false { return }
         database = nil
         cache = .suspect
     }
+}
 
-    private func allSeen() {
-        uncertain = nil
-        storedUnseen = []
+// While the disk refuses.
+extension Outbox {
+    func beginInMemory(_ refusal: OutboxError) throws(OutboxError) -> MemoryQueue {
+        life.beginInMemory()
+        let memory = try MemoryQueue(
+            settings, above: ledger, isAlone: lock != nil, generation: life.memoryGeneration, refusal)
+        ledger.leaveDisk()
+        database = nil
+        cache = .suspect
+        self.memory = memory
+        return memory
     }
 
-    /// Leaves out rows that a commit has stored although it reported a failure.
+    /// With what the disk holds, as far as it can be read.
+    private func beginInMemoryAtStart(_ refusal: OutboxError) throws(OutboxError) {
+        life.beginInMemory()
+        let start = try MemoryQueue.Start(
+            settings, endpoints: endpoints, newUUID: uuid, isAlone: lock != nil, generation: life.memoryGeneration,
+            refusal)
+        memory = start.queue
+        uuid = start.opened.uuid
+        ledger = start.opened.ledger
+        trackerState = start.opened.trackerState
+        sourceState = start.opened.sourceState
+        for batch in start.inFlight { known[batch.id] = batch }
+    }
+
+    private func store(_ commit: Commit, in memory: MemoryQueue) throws(OutboxError) -> CommitReply {
+        var transaction = transaction(on: memory.database, memory.settings)
+        transaction.memory = memory.rules(passesUnreadable: commit.passesUnreadable)
+        let reply = try transaction.run(commit)
+        succeeded(commit, transaction, reply)
+        memory.deferred = transaction.memory?.deferred ?? []
+        sentUnstored += transaction.memory?.removed ?? 0
+        return complete(reply)
+    }
+
+    /// Asks the disk once more, and gives it what is in memory.
     ///
-    /// The caller may have lost some of the oldest of them since, so their end is looked for at the beginning of its rows.
-    private func notYetStored(_ rows: [NewRow]) -> [NewRow] {
-        if let uncertain, ledger.lastSeq > uncertain.lastSeq {
-            storedUnseen += uncertain.rows
-            self.uncertain = nil
+    /// - Parameter reply: gets what was found and what had to make room.
+    /// - Returns: whether it took it.
+    private func returnToDisk(from memory: MemoryQueue, _ reply: inout CommitReply) -> Bool {
+        memory.below.close()
+        do throws(OutboxError) {
+            guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
+            if lock == nil { lock = try OutboxLock(path: settings.path) }
+            let queue = try open(lastSeq: ledger.base)
+            let isOther = queue.opened.uuid != uuid
+            var transaction = Transaction(
+                database: queue.database, ledger: queue.opened.ledger, outbox: queue.opened.uuid, life: life,
+                settings: settings)
+            let states = (trackerState, sourceState)
+            let ledger = ledger
+            do throws(OutboxError) {
+                try transaction.whole { (self) throws(OutboxError) in
+                    if memory.isCrowded(ledger) {
+                        try? queue.database.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                        reply.dropped += try self.makeRoom(for: ledger.rows)
+                    }
+                    if isOther {
+                        try self.append(memory, ledger)
+                    } else {
+                        try self.take(over: memory, ledger, states)
+                    }
+                }
+            } catch {
+                cache = .suspect
+                throw error
+            }
+            if isOther {
+                reply.wasFoundLate = true
+                reply.foundState = queue.opened.trackerState
+                known = [:]
+            }
+            uuid = queue.opened.uuid
+            database = queue.database
+            self.ledger = transaction.ledger
+            life = transaction.life
+            adopt(queue)
+            self.memory = nil
+            return true
+        } catch {
+            memory.refusal = error
+            return false
         }
-        guard !rows.isEmpty else { return rows }
-        for start in storedUnseen.indices {
-            let rest = storedUnseen[start...]
-            guard rows.starts(with: rest) else { continue }
-            storedUnseen.removeFirst(start)
-            return Array(rows.dropFirst(storedUnseen.count))
-        }
-        storedUnseen = []
-        return rows
     }
 }
 
 extension Commit {
     var isEmpty: Bool {
         rows.isEmpty && trackerState == nil && sourceState == nil && settlements.isEmpty && states.isEmpty
-            && orders.isEmpty && forms.isEmpty && had.isEmpty
+            && orders.isEmpty && forms.isEmpty
     }
 }

@@ -41,7 +41,9 @@ public struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
     var isOfDisk: Bool {
         switch cause {
         case .full, .readOnly, .io, .cannotOpen, .corrupt, .refused: true
-        case .foreign, .locked, .newerSchema: false
+        // SQLite says so of a program that looks at the queue, and not of another daemon.
+        case .locked: code != 0
+        case .foreign, .newerSchema: false
         }
     }
 

@@ -8,12 +8,7 @@ public final class OutboxWriter {
 
     private let mailbox: CommitMailbox
     private var thread: pthread_t?
-    private enum Waiting {
-        case commit(Completion)
-        case read((StoredRows?) -> Void)
-    }
-
-    private var completions: [Waiting] = []
+    private var completions: [Completion] = []
     private let path: String
     private static let patience = Duration.seconds(10)
 
@@ -56,32 +51,17 @@ public final class OutboxWriter {
 
     /// Hands a commit to the writer. The completion is called from `drain()`, in order of submission.
     public func submit(_ commit: Commit, completion: @escaping Completion) {
-        completions.append(.commit(completion))
+        completions.append(completion)
         guard thread != nil else {
-            return mailbox.reply(.committed(.failure(OutboxError(.cannotOpen, path: path, message: "closed"))))
+            return mailbox.reply(.failure(OutboxError(.cannotOpen, path: path, message: "closed")))
         }
         mailbox.submit(.commit(commit))
     }
 
-    /// Looks at rows without writing anything, for a disk that refuses writes may still be read.
-    ///
-    /// - Parameter completion: called from `drain()`; with nil when nothing can be told.
-    public func read(_ query: StoredQuery, completion: @escaping (StoredRows?) -> Void) {
-        completions.append(.read(completion))
-        guard thread != nil else { return mailbox.reply(.read(nil)) }
-        mailbox.submit(.read(query))
-    }
-
     /// Calls the completions of what is done.
     public func drain() {
-        for reply in mailbox.takeReplies() where !completions.isEmpty {
-            switch (completions.removeFirst(), reply) {
-            case (.commit(let completion), .committed(let result)): completion(result)
-            case (.read(let completion), .read(let rows)): completion(rows)
-            // Replies come in the order of the jobs.
-            case (.commit, .read), (.read, .committed): continue
-            }
-        }
+        // Replies come in the order of the jobs.
+        for reply in mailbox.takeReplies() where !completions.isEmpty { completions.removeFirst()(reply) }
     }
 
     /// Carries out what was submitted, calls the completions, closes the outbox and ends the thread.
@@ -133,12 +113,10 @@ private func writeCommits(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableR
         case .letReadersIn: work.outbox.letReadersIn()
         case .commit(let commit):
             do throws(OutboxError) {
-                work.mailbox.reply(.committed(.success(try work.outbox.commit(commit))))
+                work.mailbox.reply(.success(try work.outbox.commit(commit)))
             } catch {
-                work.mailbox.reply(.committed(.failure(error)))
+                work.mailbox.reply(.failure(error))
             }
-        case .read(let query):
-            work.mailbox.reply(.read((try? work.outbox.stored(query)).flatMap(\.self)))
         }
     }
     work.outbox.close()

@@ -180,14 +180,13 @@ extension Transaction {
         try database.begin.run()
         do throws(OutboxError) {
             var inversions = 0
-            let present = boot
             for (row, settledFor) in found {
-                boot = Boot(id: row.bootID)
-                try append([NewRow(row.location, receivedMs: row.receivedMs, settledFor: settledFor)])
+                var new = NewRow(row.location, receivedMs: row.receivedMs)
+                new.settledFor = settledFor
+                try append([new], boot: row.bootID)
                 if row.location.time.milliseconds < lastTime { inversions += 1 }
                 lastTime = row.location.time.milliseconds
             }
-            boot = present
             try database.store(.salvage, plan.bytes)
             if ledger.lastSeq - ledger.mark >= Ledger.countInterval { try writeCounts() }
             try findOldest()

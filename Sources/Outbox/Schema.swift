@@ -137,6 +137,11 @@ enum Schema {
         }
     }
 
+    /// Makes the tables of the newest version in an empty database.
+    static func create(in connection: Connection) throws(OutboxError) {
+        for step in migrations { try connection.execute(step) }
+    }
+
     /// A database in which nothing was ever stored: its first transaction never ended.
     static func isBlank(_ connection: Connection) throws(OutboxError) -> Bool {
         guard try connection.integer("PRAGMA user_version") == 0 else { return false }

@@ -51,9 +51,14 @@ extension Transaction {
         let index = forming.index
         var budget = Self.planningLimit
         let inFlight = ledger.endpoints[index].batches.count
+        guard let start = try readableStart(of: index, forming.sender) else { return }
+        // Rows that cannot be read stay behind the cursor; those that go out before them are noted one by one.
+        let passes = start > ledger.endpoints[index].formed
         while budget > 0, ledger.endpoints[index].waiting > 0, ledger.endpoints[index].batches.count == inFlight {
-            var rows = try waitingRows(of: index, limit: forming.depth + 1)
+            var rows = try waitingRows(
+                of: index, after: max(start, ledger.endpoints[index].formed), limit: forming.depth + 1)
             guard !rows.isEmpty else {
+                if passes { return }
                 // A damaged file may hold fewer than it says.
                 ledger.endpoints[index].waiting = 0
                 needsCounts = true
@@ -66,7 +71,11 @@ extension Transaction {
             let consumed = min(rows.count, plan.consumed)
             guard consumed > 0 else { return }
             try settle(plan, rows, of: index)
-            ledger.endpoints[index].formed = rows[consumed - 1].seq
+            if passes {
+                ledger.endpoints[index].ahead.formUnion([rows[0].seq...rows[consumed - 1].seq])
+            } else {
+                ledger.endpoints[index].formed = rows[consumed - 1].seq
+            }
             ledger.endpoints[index].waiting = max(0, ledger.endpoints[index].waiting - consumed)
             ledger.endpoints[index].oldest = .unknown
             let batches = batches(of: plan, rows, forming, generation: nil, mayHaveGaps: false)
@@ -79,11 +88,27 @@ extension Transaction {
         }
     }
 
-    /// Rows behind the cursor, without those that the endpoint has had.
-    func waitingRows(of index: Int, limit: Int) throws(OutboxError) -> [QueuedLocation] {
+    /// The number behind which the rows can be read that an endpoint is to be sent next: its cursor, or the end of what lies
+    /// on a disk that cannot be read. nil = they are waited for.
+    private func readableStart(of index: Int, _ sender: EndpointSettings) throws(OutboxError) -> Int64? {
+        let endpoint = ledger.endpoints[index]
+        guard let below = database.below, endpoint.formed < below.last else { return endpoint.formed }
+        let own = try database.count(of: endpoint, after: below.last)
+        let found = below.read { (database) throws(OutboxError) in
+            try database.count(of: endpoint, after: endpoint.formed, through: below.last)
+        }
+        // A failing medium may not show what it took. Without those rows the others would overtake them.
+        if let found, found >= endpoint.waiting - own { return endpoint.formed }
+        // Where only the newest row counts, those on disk have been overtaken.
+        let isOvertaken = sender.delivery == .latest && own > 0
+        return isOvertaken || memory?.passesUnreadable == true ? below.last : nil
+    }
+
+    /// Rows behind a number, the cursor or one beyond it, without those that the endpoint has had.
+    func waitingRows(of index: Int, after start: Int64, limit: Int) throws(OutboxError) -> [QueuedLocation] {
         let endpoint = ledger.endpoints[index]
         var rows: [QueuedLocation] = []
-        var from = endpoint.formed + 1
+        var from = start + 1
         while rows.count < limit {
             let wanted = limit - rows.count
             let found = try database.rows(
@@ -102,8 +127,8 @@ extension Transaction {
         let index = forming.index
         let others = ledger.endpoints[index].batches.filter { $0.route != forming.route && $0.origin == .queue }
         for (number, batch) in others.enumerated() {
+            var rows = try rows(of: batch, ledger.endpoints[index])[...]
             try remove(batch, from: index)
-            var rows = try database.rows(of: batch, endpoint: ledger.endpoints[index].id, names: ledger.names)[...]
             let isLast = number == others.count - 1 && ledger.endpoints[index].waiting == 0
             while !rows.isEmpty {
                 let part = Array(rows.prefix(forming.depth))
@@ -131,7 +156,7 @@ extension Transaction {
     /// From the quarantine, what an operator wants to be sent again.
     private mutating func formRetries(_ forming: Forming) throws(OutboxError) {
         let endpoint = ledger.endpoints[forming.index]
-        guard endpoint.quarantine.retrying > 0 else { return }
+        guard endpoint.quarantine.retrying > 0, memory == nil else { return }
         let (rows, generation) = try database.retries(of: endpoint.id, limit: forming.depth, names: ledger.names)
         // Nothing is too old or superseded for an operator who asks for it, so these wait behind nothing.
         let plan = forming.sender.plan(rows, limit: forming.limit, isEnd: true, receiverMs: nil)
@@ -156,10 +181,10 @@ extension Transaction {
     private mutating func settle(_ plan: BatchPlan, _ rows: [QueuedLocation], of index: Int) throws(OutboxError) {
         guard !plan.settled.isEmpty else { return }
         needsCounts = true
-        var refused: [(Int64, Refusal)] = []
+        var refused: [(QueuedLocation, Refusal)] = []
         for (place, why) in plan.settled where rows.indices.contains(place) {
             ledger.endpoints[index].count(unsent: why.word)
-            if case .refused(let rule) = why { refused.append((rows[place].seq, Refusal(reason: rule))) }
+            if case .refused(let rule) = why { refused.append((rows[place], Refusal(reason: rule))) }
         }
         try quarantine(refused, of: index, generation: 0)
     }
@@ -184,7 +209,9 @@ extension Transaction {
                 first: head.seq, last: tail.seq, rows: places.count, feed: endpoint.settings.feed,
                 picked: hasGaps ? places.map { rows[$0].seq } : nil, route: forming.route,
                 sentMs: forming.sentMs.flatMap { $0 < newest - Self.clockTolerance ? nil : $0 },
-                generation: generation ?? (head.seq <= endpoint.regeneratedThrough ? endpoint.generation : 1),
+                generation: max(
+                    generation ?? (head.seq <= endpoint.regeneratedThrough ? endpoint.generation : 1),
+                    memory?.generation ?? 1),
                 rendering: forming.sender.profile.rendering, through: endpoint.formed, firstTime: head.location.time)
         }
     }

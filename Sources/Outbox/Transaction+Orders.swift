@@ -5,6 +5,10 @@ extension Transaction {
         var results: [OrderResult] = []
         var refused: Set<String> = []
         for order in orders {
+            if let memory {
+                results.append(.refused(memory.refusal.description))
+                continue
+            }
             if let name = order.endpoint, refused.contains(name) {
                 results.append(.refused("what had to come first was refused"))
                 continue

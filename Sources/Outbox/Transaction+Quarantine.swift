@@ -4,13 +4,13 @@ import Positioning
 extension Transaction {
     /// Rows of a batch that were refused: to the quarantine, or back to it.
     mutating func quarantine(
-        _ rows: [(seq: Int64, refusal: Refusal)], from batch: BatchRow, of index: Int
+        _ rows: [(row: QueuedLocation, refusal: Refusal)], from batch: BatchRow, of index: Int
     ) throws(OutboxError) {
         guard batch.origin == .quarantine else {
             return try quarantine(rows, of: index, generation: batch.generation)
         }
-        for (seq, refusal) in rows {
-            try database.refuseAgain(seq, of: ledger.endpoints[index].id, refusal, generation: batch.generation)
+        for (row, refusal) in rows {
+            try database.refuseAgain(row.seq, of: ledger.endpoints[index].id, refusal, generation: batch.generation)
         }
     }
 
@@ -18,18 +18,20 @@ extension Transaction {
     ///
     /// - Parameter generation: under which they went out; 0 = never.
     mutating func quarantine(
-        _ rows: [(seq: Int64, refusal: Refusal)], of index: Int, generation: Int
+        _ rows: [(row: QueuedLocation, refusal: Refusal)], of index: Int, generation: Int
     ) throws(OutboxError) {
         guard !rows.isEmpty else { return }
         let endpoint = ledger.endpoints[index]
         var count = endpoint.quarantine
-        for (seq, refusal) in rows {
-            guard let size = try database.quarantine(seq, of: endpoint, refusal, generation: generation) else {
-                continue
+        for (row, refusal) in rows {
+            let size = try withRow(row) { (self) throws(OutboxError) -> Int? in
+                let size = try self.database.quarantine(row.seq, of: endpoint, refusal, generation: generation)
+                try self.database.pairQuarantined(row.seq, of: endpoint.id)
+                return size
             }
+            guard let size else { continue }
             count.records += 1
             count.bytes += size
-            try database.pairQuarantined(seq, of: endpoint.id)
         }
         while count.records > Quarantine.recordsMax || count.bytes > Quarantine.bytesMax {
             guard let (size, wasRetried) = try database.dropOldestQuarantined(of: endpoint.id) else { break }
@@ -44,7 +46,7 @@ extension Transaction {
     /// Rows of a batch that is being formed whose ENTER is in quarantine.
     func brokenPairs(in batch: BatchRow, of index: Int) throws(OutboxError) -> [Int64] {
         let endpoint = ledger.endpoints[index]
-        guard endpoint.quarantine.records > 0, batch.origin == .queue else { return [] }
+        guard endpoint.quarantine.records > 0, batch.origin == .queue, memory == nil else { return [] }
         var broken: [Int64] = []
         for seq in try database.exits(from: batch.first, through: batch.last) {
             if let picked = batch.picked, !picked.contains(seq) { continue }
@@ -62,7 +64,9 @@ extension Transaction {
             case .keep: break
             case .clear: try dropUnsent(of: index, through: ledger.lastSeq)
             case .quarantine:
-                if fitsQuarantine(endpoint) { try quarantineUnsent(of: index, Refusal(reason: "collision")) }
+                if memory == nil, fitsQuarantine(endpoint) {
+                    try quarantineUnsent(of: index, Refusal(reason: "collision"))
+                }
             }
         }
     }
@@ -75,12 +79,13 @@ extension Transaction {
 
     mutating func quarantineUnsent(of index: Int, _ refusal: Refusal) throws(OutboxError) {
         for batch in ledger.endpoints[index].batches where batch.origin == .queue {
-            let rows = try database.rows(of: batch, endpoint: ledger.endpoints[index].id, names: ledger.names)
+            let rows = try rows(of: batch, ledger.endpoints[index])
             try remove(batch, from: index)
-            try quarantine(rows.map { ($0.seq, refusal) }, of: index, generation: batch.generation)
+            try quarantine(rows.map { ($0, refusal) }, of: index, generation: batch.generation)
         }
-        let rows = try waitingRows(of: index, limit: Quarantine.recordsMax + 1)
-        try quarantine(rows.map { ($0.seq, refusal) }, of: index, generation: 0)
+        let start = ledger.endpoints[index].formed
+        let rows = try waitingRows(of: index, after: start, limit: Quarantine.recordsMax + 1)
+        try quarantine(rows.map { ($0, refusal) }, of: index, generation: 0)
         passUnsent(of: index, through: ledger.lastSeq, waiting: 0)
     }
 

@@ -20,11 +20,13 @@ extension Transaction {
         return dropped
     }
 
-    /// Removes about so many rows for want of room.
+    /// Removes about this many rows for want of room: first what no required endpoint waits for.
     mutating func makeRoom(_ count: Int) throws(OutboxError) -> DropCounts {
         var dropped = DropCounts()
-        guard count > 0 else { return dropped }
-        var left = count
+        let before = ledger.rows
+        try removeOptional(count)
+        var left = count - (before - ledger.rows)
+        guard left > 0 else { return dropped }
         if settings.onFull == .dropNewest { dropped.newest = try drop(.plain, &left, newest: true) }
         dropped.oldest = try drop(.plain, &left)
         _ = try drop(.gaps, &left)

@@ -5,8 +5,19 @@ extension Transaction {
     /// Carries out what an answer means for its batch. A settlement that was stored before is no news.
     mutating func settle(_ settlement: Settlement) throws(OutboxError) {
         guard let (index, batch) = find(settlement) else { return }
-        let rows = try rowsConcerned(by: settlement.how, batch, of: index)
-        switch settlement.how {
+        if memory != nil, batch.origin == .quarantine, settlement.how != .split {
+            // Its records are on disk, which hears of it later.
+            memory?.deferred.append(settlement)
+            return try remove(batch, from: index)
+        }
+        let rows = settlement.how == .accepted ? [] : try rows(of: batch, ledger.endpoints[index])
+        let how = memory?.possible(settlement.how, rows) ?? settlement.how
+        if memory != nil, how != .accepted, rows.count != batch.rows {
+            // Without its rows it stays as it is, and goes out again.
+            made.insert(settlement.batchID)
+            return
+        }
+        switch how {
         case .accepted:
             try remove(batch, from: index)
             try noteAccepted(batch, by: settlement.endpoint, of: index)
@@ -20,14 +31,14 @@ extension Transaction {
             }
         case .refused(let refusal):
             try remove(batch, from: index)
-            try quarantine(rows.map { ($0.seq, refusal) }, from: batch, of: index)
+            try quarantine(rows.map { ($0, refusal) }, from: batch, of: index)
         case .partly(let refused, let again):
             try settlePartly(batch, rows, refused: refused, again: again, of: index)
             if rows.contains(where: { refused[$0.seq] == nil && !again.contains($0.seq) }) {
                 try noteAccepted(batch, by: settlement.endpoint, of: index)
             }
         }
-        if batch.origin == .quarantine {
+        if batch.origin == .quarantine, memory == nil {
             let id = ledger.endpoints[index].id
             ledger.endpoints[index].quarantine = try database.quarantineCount(of: id)
         }
@@ -45,15 +56,6 @@ extension Transaction {
         return nil
     }
 
-    /// An accepted batch is settled without looking at its rows.
-    private func rowsConcerned(
-        by how: Settlement.How, _ batch: BatchRow, of index: Int
-    ) throws(OutboxError) -> [(seq: Int64, time: UTCTime)] {
-        if how == .accepted { return [] }
-        return try database.rows(of: batch, endpoint: ledger.endpoints[index].id, names: ledger.names)
-            .map { ($0.seq, $0.location.time) }
-    }
-
     private mutating func noteAccepted(
         _ batch: BatchRow, by sender: String, of index: Int
     ) throws(OutboxError) {
@@ -65,19 +67,18 @@ extension Transaction {
 
     /// - Returns: false for a batch that has no two halves.
     private mutating func split(
-        _ batch: BatchRow, _ rows: [(seq: Int64, time: UTCTime)], of index: Int
+        _ batch: BatchRow, _ rows: [QueuedLocation], of index: Int
     ) throws(OutboxError) -> Bool {
         guard rows.count > 1 else { return false }
         let middle = (rows.count + 1) / 2
         try remove(batch, from: index)
-        try add(batch.part(Array(rows[..<middle]), isStretch: true), to: index)
-        try add(batch.part(Array(rows[middle...]), isStretch: true), to: index)
+        try add(batch.part(rows[..<middle], isStretch: true), rows[..<middle], to: index)
+        try add(batch.part(rows[middle...], isStretch: true), rows[middle...], to: index)
         return true
     }
 
     private mutating func settlePartly(
-        _ batch: BatchRow, _ rows: [(seq: Int64, time: UTCTime)], refused: [Int64: Refusal], again: Set<Int64>,
-        of index: Int
+        _ batch: BatchRow, _ rows: [QueuedLocation], refused: [Int64: Refusal], again: Set<Int64>, of index: Int
     ) throws(OutboxError) {
         let repeated = rows.filter { again.contains($0.seq) && refused[$0.seq] == nil }
         guard repeated.count < rows.count else {
@@ -85,22 +86,24 @@ extension Transaction {
             return
         }
         try remove(batch, from: index)
-        try quarantine(rows.compactMap { row in refused[row.seq].map { (row.seq, $0) } }, from: batch, of: index)
+        try quarantine(rows.compactMap { row in refused[row.seq].map { (row, $0) } }, from: batch, of: index)
         if batch.origin == .quarantine {
             let accepted = rows.map(\.seq).filter { refused[$0] == nil && !again.contains($0) }
             try database.unquarantine(accepted, of: ledger.endpoints[index].id)
         }
         // The same first and last row with fewer between them would be other rows under the same id.
-        var part = batch.part(repeated, isStretch: false)
+        var part = batch.part(repeated[...], isStretch: false)
         part?.generation += 1
-        try add(part, to: index)
+        try add(part, repeated[...], to: index)
     }
 
-    private mutating func add(_ part: BatchRow?, to index: Int) throws(OutboxError) {
+    private mutating func add(_ part: BatchRow?, _ rows: ArraySlice<QueuedLocation>, to index: Int) throws(OutboxError)
+    {
         guard var part else { return }
         part.through = ledger.endpoints[index].formed
         ledger.endpoints[index].insert(part)
         try database.write(part, endpoint: ledger.endpoints[index].id)
         made.insert(id(of: part, ledger.endpoints[index]))
+        planned[part.first] = Array(rows)
     }
 }

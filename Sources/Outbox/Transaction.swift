@@ -7,8 +7,12 @@ struct Transaction {
     var ledger: Ledger
     /// Uuid of the queue.
     let outbox: [UInt8]
-    var boot: Boot
+    var life: Life
     let settings: OutboxSettings
+    /// How to do without the disk; nil = this is the disk.
+    var memory: MemoryRules?
+    /// Batches in flight whose rows need not be read, by id.
+    var known: [String: Batch] = [:]
 
     /// Cursors or counts on disk are out of date in a way that counting from the mark does not mend.
     var needsCounts = false
@@ -16,27 +20,34 @@ struct Transaction {
     var made: Set<String> = []
     /// Rows of the batches that this commit formed, by the first of them: what was read to plan them also goes out.
     var planned: [Int64: [QueuedLocation]] = [:]
+    /// The names of the last row, with their numbers: rows that follow each other mostly bear the same ones.
+    private var trackable: (name: String?, number: Int64?) = (nil, nil)
+    private var reason: (name: String?, number: Int64?) = (nil, nil)
 
     /// From so many on, names of boots that no row bears any more leave.
     private static let bootNames = 64
 
-    init(database: Database, ledger: Ledger, outbox: [UInt8], boot: Boot, settings: OutboxSettings) {
+    init(database: Database, ledger: Ledger, outbox: [UInt8], life: Life, settings: OutboxSettings) {
         self.database = database
         self.ledger = ledger
         self.outbox = outbox
-        self.boot = boot
+        self.life = life
         self.settings = settings
     }
 
-    /// - Parameter makingRoom: rows leave before others come, because the disk has no room for both.
-    mutating func run(_ commit: Commit, makingRoom: Bool = false) throws(OutboxError) -> CommitReply {
+    mutating func run(_ commit: Commit) throws(OutboxError) -> CommitReply {
+        try whole { (self) throws(OutboxError) in try self.perform(commit) }
+    }
+
+    /// All of the work, or none of it on the medium.
+    mutating func whole<Value>(
+        _ work: (inout Transaction) throws(OutboxError) -> Value
+    ) throws(OutboxError) -> Value {
         try database.begin.run()
         do throws(OutboxError) {
-            let dropped = makingRoom ? try makeRoom(commit.rows.count) : DropCounts()
-            var reply = try perform(commit)
-            reply.dropped += dropped
+            let value = try work(&self)
             try database.commit.run()
-            return reply
+            return value
         } catch {
             if database.connection.isInTransaction { try? database.rollback.run() }
             throw error
@@ -44,11 +55,10 @@ struct Transaction {
     }
 
     private mutating func perform(_ commit: Commit) throws(OutboxError) -> CommitReply {
-        try append(commit.rows)
+        try append(commit.rows, boot: life.bootID)
         if let state = commit.trackerState { try database.store(.tracker, state) }
         if let position = commit.sourceState { try database.store(.file, position) }
         for settlement in commit.settlements { try settle(settlement) }
-        for rows in commit.had { try note(rows) }
         for change in commit.states { try apply(change) }
         let orders = try carryOut(commit.orders)
         try settleTaken()
@@ -75,11 +85,17 @@ struct Transaction {
             guard let index = ledger.index(of: request.endpoint) else { continue }
             for place in ledger.endpoints[index].batches.indices {
                 var batch = ledger.endpoints[index].batches[place]
-                guard let newest = batch.newestSeq, newest < ledger.firstSeq else { continue }
+                guard let newest = batch.newestSeq, newest < ledger.firstSeq, newest > ledger.base else { continue }
+                let former = known.removeValue(forKey: id(of: batch, ledger.endpoints[index]))
                 batch.newestSeq = nil
                 batch.generation += 1
                 ledger.endpoints[index].batches[place] = batch
                 try database.write(batch, endpoint: ledger.endpoints[index].id)
+                guard var former else { continue }
+                former.id = id(of: batch, ledger.endpoints[index])
+                former.newest = nil
+                former.generation = batch.generation
+                known[former.id] = former
             }
         }
     }
@@ -89,18 +105,30 @@ struct Transaction {
         for endpoint in ledger.endpoints where endpoint.removedAt == nil && endpoint.state != .rebind {
             let isAsked = requests.contains { $0.endpoint == endpoint.settings.name }
             for batch in endpoint.batches where isAsked || made.contains(id(of: batch, endpoint)) {
-                formed.append(
-                    try database.batch(
-                        batch, rows(of: batch, endpoint), of: endpoint, outbox: outbox, names: ledger.names))
+                if let known = known[id(of: batch, endpoint)] {
+                    formed.append(known)
+                    continue
+                }
+                let rows = try rows(of: batch, endpoint)
+                // A damaged file may hold fewer, and a disk that refuses may not show them.
+                if rows.isEmpty { continue }
+                formed.append(try database.batch(batch, rows, of: endpoint, outbox: outbox, names: ledger.names))
             }
         }
         return formed
     }
 
-    private func rows(of batch: BatchRow, _ endpoint: Ledger.Endpoint) throws(OutboxError) -> [QueuedLocation] {
+    /// The rows of a batch as recorded, oldest first; fewer where they cannot be had.
+    func rows(of batch: BatchRow, _ endpoint: Ledger.Endpoint) throws(OutboxError) -> [QueuedLocation] {
+        if let known = known[id(of: batch, endpoint)] { return known.rows }
         guard batch.origin == .queue, let rows = planned[batch.first], rows.count == batch.rows,
             rows.last?.seq == batch.last, batch.picked.map({ $0.elementsEqual(rows.lazy.map(\.seq)) }) ?? true
-        else { return try database.rows(of: batch, endpoint: endpoint.id, names: ledger.names) }
+        else {
+            guard memory == nil else {
+                return (try? database.rows(of: batch, endpoint: endpoint.id, names: ledger.names)) ?? []
+            }
+            return try database.rows(of: batch, endpoint: endpoint.id, names: ledger.names)
+        }
         return rows
     }
 
@@ -108,34 +136,40 @@ struct Transaction {
         batch.id(outbox: String(hexOf: outbox.prefix(4)), endpoint: endpoint.settings.name)
     }
 
-    mutating func append(_ rows: [NewRow]) throws(OutboxError) {
+    /// - Parameter boot: of the system when the rows were recorded.
+    mutating func append(_ rows: [NewRow], boot: String?) throws(OutboxError) {
         let keepsUnpublished = ledger.endpoints.contains {
             $0.removedAt == nil && !$0.isSpare && $0.settings.feed == .engine
         }
-        // Rows that follow each other mostly bear the same names.
-        var trackable: (name: String?, number: Int64?) = (nil, nil)
-        var reason: (name: String?, number: Int64?) = (nil, nil)
         let rows = keepsUnpublished ? rows : rows.filter(\.location.published)
-        let boot = rows.isEmpty ? nil : try bootNumber()
+        guard !rows.isEmpty else { return }
+        if ledger.lastSeq > 0 { ledger.lastSeq = min(Ledger.seqMax, ledger.lastSeq + life.leap) }
+        life.leap = 0
+        let boot = try number(ofBoot: boot)
         let before = ledger.lastSeq
         for row in rows {
             let seq = ledger.lastSeq + 1
-            let location = row.location
-            if location.trackable != trackable.name {
-                trackable = (location.trackable, try number(ofTrackable: location.trackable))
-            }
-            if location.reason != reason.name { reason = (location.reason, try number(ofReason: location.reason)) }
-            Record.bind(
-                row, seq: seq, trackable: trackable.number, boot: boot, reason: reason.number, to: database.insert)
-            _ = try database.insert.step()
-            database.insert.reset()
-            if let crossing = location.geofence { try append(crossing, seq: seq) }
-            if let trip = location.trip { try append(trip, seq: seq) }
+            try store(row, seq: seq, boot: boot)
             if ledger.rows == 0 { ledger.firstSeq = seq }
             if !row.settledFor.isEmpty { noteSettled(row.settledFor, seq: seq) }
-            ledger.appended(seq: seq, published: location.published, time: Record.plausible(location.time.milliseconds))
+            ledger.appended(
+                seq: seq, published: row.location.published, time: Record.plausible(row.location.time.milliseconds))
         }
         if rows.contains(where: { !$0.settledFor.isEmpty }) { try writeAhead(from: before + 1) }
+    }
+
+    /// Stores a row, and what it has in other tables, under this number.
+    mutating func store(_ row: NewRow, seq: Int64, boot: Int64?) throws(OutboxError) {
+        let location = row.location
+        if location.trackable != trackable.name {
+            trackable = (location.trackable, try number(ofTrackable: location.trackable))
+        }
+        if location.reason != reason.name { reason = (location.reason, try number(ofReason: location.reason)) }
+        Record.bind(row, seq: seq, trackable: trackable.number, boot: boot, reason: reason.number, to: database.insert)
+        _ = try database.insert.step()
+        database.insert.reset()
+        if let crossing = location.geofence { try append(crossing, seq: seq) }
+        if let trip = location.trip { try append(trip, seq: seq) }
     }
 
     /// Endpoints that have a new row already.
@@ -193,11 +227,10 @@ struct Transaction {
         return id
     }
 
-    private mutating func bootNumber() throws(OutboxError) -> Int64? {
-        guard let name = boot.id else { return nil }
+    mutating func number(ofBoot name: String?) throws(OutboxError) -> Int64? {
+        guard let name else { return nil }
         if let known = ledger.names.boots[name] { return known }
-        if ledger.lastSeq > 0 { ledger.lastSeq = min(Ledger.seqMax, ledger.lastSeq + boot.leap) }
-        if ledger.names.boots.count >= Self.bootNames, ledger.rows <= Ledger.countInterval {
+        if memory == nil, ledger.names.boots.count >= Self.bootNames, ledger.rows <= Ledger.countInterval {
             ledger.names.boots = try database.pruneBoots()
         }
         let id = try addName(name, to: "boot")
@@ -223,7 +256,7 @@ struct Transaction {
 
     mutating func writeCounts() throws(OutboxError) {
         for index in ledger.endpoints.indices {
-            let through = max(ledger.endpoints[index].formed, ledger.firstSeq - 1)
+            let through = max(ledger.endpoints[index].formed, ledger.removedThrough)
             guard let first = ledger.endpoints[index].ahead.ranges.first, first.upperBound <= through else { continue }
             ledger.endpoints[index].ahead.removeThrough(through)
             try database.connection.execute(

@@ -29,7 +29,7 @@ import Testing
         if besideARunningDaemon {
             try outbox.settle(batch)
             try outbox.append(10..<11)
-            #expect(try reader.depths().map(\.waiting) == [7, 7])
+            #expect(try reader.depths().map(\.waiting) == [7, 11])
         }
         #expect(outbox.settings.path == scratch.path)
     }

@@ -105,7 +105,7 @@ import Testing
         try first.append(0..<3)
         #expect(try first.settle(try #require(try first.form(10))).rows == 0)
         first.close()
-        #expect(try Outbox.open(scratch).append(3..<4).lastSeq == 4)
+        #expect(try Outbox.open(scratch).append(3..<4).lastSeq == 4 + testLeap)
     }
 
     @Test func neverRepeatsASequenceNumberOnceRetentionTookTheNewestRows() throws {
@@ -114,7 +114,7 @@ import Testing
             Commit(rows: [NewRow(.sample(0, event: .motionchange)), NewRow(.sample(1)), NewRow(.sample(2))]))
         #expect(first.current.lastSeq == 3)
         first.close()
-        #expect(try Outbox.open(scratch).append(3..<4).lastSeq == 4)
+        #expect(try Outbox.open(scratch).append(3..<4).lastSeq == 4 + testLeap)
     }
 
     @Test func dropsOldestPlainFixesFirstAndEventsLast() throws {
@@ -148,7 +148,7 @@ import Testing
         try outbox.forget(endpoint: "spare")
         try outbox.append(12..<13)
         let kept = try OutboxReader(path: scratch.path).oldest(100).map(\.seq)
-        #expect(kept == [2, 3, 8, 9, 10, 11, 12, 13])
+        #expect(kept == [2, 3, 8, 9, 10, 11 + testLeap, 12 + testLeap, 13 + testLeap])
     }
 
     /// A server that has stored a batch takes whatever comes under its id for a repeat.
@@ -181,8 +181,8 @@ import Testing
         try outbox.append(0..<3)
         #expect(try outbox.settle(try #require(try outbox.form(3, endpoint: "a"))).rows == 3)
         let reply = try outbox.settle(try #require(try outbox.form(2, endpoint: "b")))
-        #expect(reply.rows == 1)
-        #expect(reply.depths.map(\.waiting) == [0, 1, 1])
+        #expect(reply.rows == 3)
+        #expect(reply.depths.map(\.waiting) == [0, 1, 3])
     }
 
     @Test func givesUnpublishedRowsToTheEngineFeedOnly() throws {
@@ -217,7 +217,7 @@ import Testing
         let second = try Outbox.open(scratch, [.test("new")])
         try second.append(3..<5)
         let batch = try #require(try second.form(9, endpoint: "new"))
-        #expect(batch.rows.map(\.seq) == [4, 5])
+        #expect(batch.rows.map(\.seq) == [4 + testLeap, 5 + testLeap])
         #expect(try second.settle(batch).rows == 5)
         #expect(second.removedEndpoints.map(\.rows) == [3])
         try second.forget(endpoint: "old")

@@ -127,7 +127,7 @@ import Testing
         let reply = try third.commit(Commit(orders: [.drop(endpoint: "main"), .drop(endpoint: "main")]))
         #expect(reply.orders.first == .done(rows: 3, first: 1, last: 3))
         #expect(reply.depths[0].settledUnsent == ["dropped": 3])
-        #expect(try third.form(9)?.rows.map(\.seq) == [4, 5])
+        #expect(try third.form(9)?.rows.map(\.location) == [.sample(3), .sample(4)])
         guard case .refused = reply.orders.last else {
             Issue.record("dropped twice")
             return

@@ -6,6 +6,7 @@ extension QueueModel {
     mutating func enforceLimit() {
         guard let maxRecords else { return }
         func excess() -> Int { rows.count - maxRecords }
+        removeOptional(excess())
         let inFlight = Set(rows.filter(isInFlight).map(\.seq))
         func free(_ row: Row) -> Bool { !inFlight.contains(row.seq) }
         while excess() > 0, let index = rows.firstIndex(where: { free($0) && !Self.isLasting($0) }) {

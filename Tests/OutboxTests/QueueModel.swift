@@ -1,6 +1,7 @@
 import Delivery
-import Outbox
 import Positioning
+
+@testable import Outbox
 
 /// The queue as it should behave, in memory and without a clever thought.
 struct QueueModel {
@@ -55,8 +56,8 @@ struct QueueModel {
     var rows: [Row] = []
     var lastSeq: Int64 = 0
     var boot = testBoot
-    /// That the queue has rows of, or had.
-    private var boots: Set<String> = []
+    /// Numbers that the first row of this life passes over.
+    var leap: Int64 = 0
     var endpoints: [Endpoint] = []
     var maxRecords: Int?
     var dropped = DropCounts()
@@ -82,7 +83,8 @@ struct QueueModel {
     mutating func append(_ new: [NewRow]) {
         let keepsAll = endpoints.contains { $0.removedAt == nil && !$0.isSpare && $0.settings.feed == .engine }
         for row in new where row.location.published || keepsAll {
-            if boots.insert(boot).inserted, lastSeq > 0 { lastSeq += testLeap }
+            if lastSeq > 0 { lastSeq += leap }
+            leap = 0
             lastSeq += 1
             rows.append(Row(seq: lastSeq, location: row.location))
             for name in row.settledFor {
@@ -257,22 +259,30 @@ struct QueueModel {
     private func delivered(for endpoint: Endpoint) -> Int64 { (unsent(endpoint).first ?? lastSeq + 1) - 1 }
 
     mutating func removeDelivered() {
-        while let through = deliveredThrough, rows.contains(where: { $0.seq <= through }) {
+        while let through = deliveredThrough(isShort: false), rows.contains(where: { $0.seq <= through }) {
             rows.removeAll { $0.seq <= through }
         }
     }
 
-    private var deliveredThrough: Int64? {
+    /// Removes about this many rows that only optional endpoints wait for, with their batches in flight.
+    mutating func removeOptional(_ count: Int) {
+        guard count > 0, let through = deliveredThrough(isShort: true) else { return }
+        let going = rows.filter { $0.seq <= through }.prefix(count)
+        guard let last = going.last?.seq else { return }
+        for index in endpoints.indices where !endpoints[index].settings.required {
+            endpoints[index].batches.removeAll { !$0.isRetry && $0.rows[0] <= last }
+        }
+        rows.removeAll { $0.seq <= last }
+    }
+
+    private func deliveredThrough(isShort: Bool) -> Int64? {
         let configured = endpoints.filter { $0.removedAt == nil && !$0.isSpare }
-        let required = endpoints.filter {
+        if configured.isEmpty { return nil }
+        var keeping = endpoints.filter {
             $0.settings.required && !$0.isSpare && ($0.removedAt == nil || !unsent($0).isEmpty)
         }
-        let optional = configured.filter { !$0.settings.required }
-        if configured.isEmpty { return nil }
-        let free = optional.map(delivered).min() ?? lastSeq
-        var through = required.map(delivered).min() ?? free
-        through = min(through, required.isEmpty ? free : max(free, required.map(\.formed).max()!))
-        return min(through, (configured + required).compactMap { $0.firstInFlight.map { $0 - 1 } }.min() ?? lastSeq)
+        if !isShort || keeping.isEmpty { keeping += configured.filter { !$0.settings.required } }
+        return keeping.map(delivered).min()
     }
 
     func isInFlight(_ row: Row) -> Bool {

@@ -1,8 +1,9 @@
 import Delivery
-import Outbox
 import Positioning
 import TestSupport
 import Testing
+
+@testable import Outbox
 
 /// Random histories, with the power cut at any moment, against the model.
 @Suite struct QueueModelTests {
@@ -11,10 +12,6 @@ import Testing
         try History(seed: seed).run(steps: 250)
     }
 
-    /// A seed that nobody has seen; it is in the message when it fails.
-    @Test func behavesLikeTheModelWithAFreshSeed() throws {
-        try History(seed: UInt64.random(in: .min ... .max)).run(steps: 250)
-    }
 }
 
 private final class History {
@@ -36,6 +33,8 @@ private final class History {
     var recorded = 0
     /// Everything that each batch id ever named.
     var batches: [String: Named] = [:]
+    /// What is on disk while it refuses; nil = it does not.
+    var onDisk: QueueModel?
 
     init(seed: UInt64) throws {
         self.seed = seed
@@ -54,13 +53,14 @@ private final class History {
     }
 
     private func perform() throws -> String {
-        switch Int.random(in: 0..<24, using: &generator) {
+        switch Int.random(in: 0..<28, using: &generator) {
         case 0..<14: return try commit()
         case 14: return try settleUnknown()
         case 15, 16: return try reopen([.test()] + randomEndpoints(), cut: false)
         case 17...19: return try reopen(configured, cut: true)
         case 20: return try reopen(randomEndpoints(), cut: chance(2))
         case 21, 22: return try order()
+        case 23...26: return try refuse()
         default:
             maxRecords = chance(2) ? nil : Int.random(in: 20...60, using: &generator)
             return try reopen(configured, cut: false)
@@ -102,9 +102,11 @@ private final class History {
         // A commit of nothing is none.
         if !(commit.rows.isEmpty && commit.settlements.isEmpty && commit.forms.isEmpty) { model.enforceLimit() }
         for form in commit.forms { model.form(form) }
+        commit.asksDisk = onDisk != nil && chance(6)
         let reply = try outbox.commit(commit)
         note(reply.formed)
         #expect(reply.lastSeq == model.lastSeq)
+        if reply.refusal == nil { onDisk = nil }
         return "commit of \(commit.rows.count) rows, \(commit.settlements.map(\.how)), \(commit.forms)"
     }
 
@@ -127,7 +129,28 @@ private final class History {
         }
     }
 
+    /// The disk refuses a commit, which it may have stored all the same.
+    private func refuse() throws -> String {
+        guard onDisk == nil, maxRecords == nil else { return "nothing" }
+        onDisk = model
+        let (ledger, life) = (outbox.ledger, outbox.life)
+        let rows = randomRows()
+        let isStored = chance(2)
+        if isStored {
+            onDisk?.append(rows)
+            _ = try outbox.commit(Commit(rows: rows))
+            (outbox.ledger, outbox.life) = (ledger, life)
+        }
+        _ = try outbox.beginInMemory(OutboxError(.io, path: scratch.path, message: "made up"))
+        model.append(rows)
+        var again = Commit(rows: rows)
+        again.asksDisk = false
+        _ = try outbox.commit(again)
+        return "the disk refuses, and has \(isStored ? "" : "not ")stored \(rows.count) rows"
+    }
+
     private func order() throws -> String {
+        guard onDisk == nil else { return "nothing" }
         let names = model.endpoints.map(\.settings.name) + ["nobody"]
         let name = names.randomElement(using: &generator)!
         let anybody = chance(2) ? nil : name
@@ -155,7 +178,9 @@ private final class History {
 
     /// A settlement of a batch that is not there changes nothing.
     private func settleUnknown() throws -> String {
-        _ = try outbox.commit(Commit(settlements: [Settlement(endpoint: "main", batchID: "7f3a91c2-main-0-0")]))
+        var commit = Commit(settlements: [Settlement(endpoint: "main", batchID: "7f3a91c2-main-0-0")])
+        commit.asksDisk = onDisk == nil
+        _ = try outbox.commit(commit)
         model.enforceLimit()
         return "unknown settlement"
     }
@@ -171,10 +196,16 @@ private final class History {
             outbox.close()
         }
         if endpoints.isEmpty { endpoints = [.test()] }
+        // What was in memory alone is gone.
+        if let onDisk { model = onDisk }
+        onDisk = nil
         model.reopen(endpoints)
         model.maxRecords = maxRecords
+        let random = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        model.leap = 10_000 + Int64(random[0]) << 12 + Int64(random[1]) << 4 + Int64(random[2]) >> 4
         if chance(3) { model.boot = "boot \(Int.random(in: 0..<1000, using: &generator))" }
-        outbox = try Outbox.open(scratch, endpoints, maxRecords: maxRecords, bootID: model.boot)
+        outbox = try Outbox.open(
+            scratch, endpoints, maxRecords: maxRecords, bootID: model.boot, random: random, worksWithoutDisk: true)
         note(try outbox.inFlight())
         return "\(cut ? "cut" : "reopen") with \(endpoints.map(\.name))"
     }
@@ -210,7 +241,9 @@ private final class History {
                     end: UTCTime(milliseconds: 2), distance: 1234.5, idle: 0.125, maxSpeed: nil)
             }
             let settled = chance(5) ? ["main", "spare", "live", "nobody"].filter { _ in chance(2) } : []
-            return NewRow(location, receivedMs: 1_700_000_000_000 + Int64(recorded), settledFor: settled)
+            var row = NewRow(location, receivedMs: 1_700_000_000_000 + Int64(recorded))
+            row.settledFor = settled
+            return row
         }
     }
 
@@ -234,6 +267,7 @@ private final class History {
 extension History {
     private func compare(_ comment: String) throws {
         let note = Comment(rawValue: comment)
+        guard onDisk == nil else { return try compareInMemory(note) }
         let reader = try OutboxReader(path: scratch.path)
         let rows = try reader.oldest(100_000)
         try #require(rows.map(\.seq) == model.rows.map(\.seq), note)
@@ -262,5 +296,20 @@ extension History {
                 == Dictionary(uniqueKeysWithValues: removed.map { ($0.settings.name, model.unsent($0).count) }), note
         )
         try #require(outbox.current.rows == model.rows.count, note)
+    }
+
+    /// Records of the quarantine, and batches of them, are known again when the disk is back.
+    private func compareInMemory(_ note: Comment) throws {
+        let configured = model.endpoints.filter { $0.removedAt == nil }
+        for (depth, endpoint) in zip(outbox.current.depths, configured)
+        where !endpoint.batches.contains(where: \.isRetry) && endpoint.quarantine.isEmpty {
+            try #require(depth.waiting == model.waiting(endpoint).count, note)
+            try #require(depth.inFlight == endpoint.batches.reduce(0) { $0 + $1.rows.count }, note)
+            try #require(depth.oldestSeq == model.unsent(endpoint).first, note)
+        }
+        let retries = Set(configured.flatMap(\.batches).filter(\.isRetry).map(\.rows))
+        let sendable = configured.filter { !$0.isHeld }.flatMap(\.batches).filter { !$0.isRetry }.map(\.rows)
+        let inFlight = try outbox.inFlight().map { $0.rows.map(\.seq) }.filter { !retries.contains($0) }
+        try #require(inFlight == sendable, note)
     }
 }

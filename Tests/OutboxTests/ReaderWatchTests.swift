@@ -49,16 +49,4 @@ import Testing
         #expect(writer.close())
         #expect(try Outbox.open(scratch).current.rows == 5)
     }
-
-    @Test func whatWaitsCanBeReadByTheWriter() throws {
-        let writer = try open()
-        _ = try commit(0..<10, to: writer)
-        var found: StoredRows?
-        writer.read(StoredQuery(endpoint: "main", feed: .network, after: 3, through: 8, limit: 4)) { found = $0 }
-        var wait = pollfd(fd: writer.descriptor, events: Int16(POLLIN), revents: 0)
-        try #require(poll(&wait, 1, 60_000) == 1)
-        writer.drain()
-        #expect(found?.rows.map(\.seq) == [4, 5, 6, 7] && found?.isAll == false)
-        #expect(found?.inFlight == [] && found?.outbox == testUUID)
-    }
 }

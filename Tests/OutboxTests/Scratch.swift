@@ -104,7 +104,7 @@ struct CrashImage {
 let testUUID: [UInt8] = [
     0x7f, 0x3a, 0x91, 0xc2, 0x5b, 0x0e, 0x4d, 0x19, 0x8c, 0x27, 0x61, 0xe4, 0xa0, 0xd3, 0xf5, 0x92,
 ]
-/// How far `testUUID` makes the numbers leap in a new boot: 10,000 and its first 20 bits.
+/// How far `testUUID` makes the numbers leap at a start: 10,000 and its first 20 bits.
 let testLeap: Int64 = 10_000 + 0x7f3a9
 let testBoot = "5d0f1c6ab2e84f0e9d0a7b3c4e5f6071"
 
@@ -135,11 +135,11 @@ extension EndpointSettings {
 extension Outbox {
     static func open(
         _ scratch: Scratch, _ endpoints: [EndpointSettings] = [.test()], maxRecords: Int? = nil,
-        bootID: String? = testBoot, random: [UInt8] = testUUID
+        bootID: String? = testBoot, random: [UInt8] = testUUID, worksWithoutDisk: Bool = false
     ) throws(OutboxError) -> Outbox {
         try Outbox(
             OutboxSettings(path: scratch.path, maxRecords: maxRecords), endpoints: endpoints, bootID: bootID,
-            newUUID: random)
+            newUUID: random, worksWithoutDisk: worksWithoutDisk)
     }
 
     @discardableResult
@@ -155,4 +155,22 @@ extension Outbox {
     func settle(_ batch: Batch, _ how: Settlement.How = .accepted) throws(OutboxError) -> CommitReply {
         try commit(Commit(settlements: [Settlement(endpoint: batch.endpoint, batchID: batch.id, how: how)]))
     }
+}
+
+/// Makes every descriptor of this file useless for writing, as a failing medium does.
+func breakDescriptors(of path: String) throws {
+    let void = Glibc.open("/dev/null", O_RDONLY)
+    defer { close(void) }
+    var broken = 0
+    for name in Scratch.contents(of: "/proc/self/fd") {
+        guard let descriptor = Int32(name) else { continue }
+        var target = [UInt8](repeating: 0, count: 512)
+        let count = target.withUnsafeMutableBytes {
+            readlink("/proc/self/fd/\(name)", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+        }
+        guard count > 0, String(decoding: target[..<count], as: UTF8.self) == path else { continue }
+        dup2(void, descriptor)
+        broken += 1
+    }
+    try #require(broken > 0)
 }

@@ -100,12 +100,11 @@ public final class Agent {
         do throws(OutboxError) {
             outbox = try Outbox(
                 config.outbox.settings, endpoints: config.endpoints.map(\.settings),
-                bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID, waitsForDisk: true,
+                bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID, worksWithoutDisk: true,
                 isAlone: true)
-            inFlight = outbox.openProblem == nil ? try outbox.inFlight() : []
+            inFlight = try outbox.inFlight()
         } catch { throw StartupError(error) }
         let current = outbox.current
-        let openProblem = outbox.openProblem
         if current.recovery.corruptRecovered > 0 { log.queueSetAside(current.recovery) }
         // A file that is read again is news to a tracker that has seen its end.
         let restored =
@@ -120,11 +119,8 @@ public final class Agent {
             let writer = try OutboxWriter(outbox)
             recorder = try Recorder(
                 settings: .init(
-                    commitWindow: config.outbox.commitWindow, onFull: config.outbox.settings.onFull,
-                    bound: config.outbox.settings.bound,
-                    endpoints: config.endpoints.map(\.settings).filter { $0.backupFor == nil },
-                    bootID: HostIdentity.bootID(environment: environment)),
-                writer: writer, current: current, openProblem: openProblem, log: log, loop: loop)
+                    commitWindow: config.outbox.commitWindow, onFull: config.outbox.settings.onFull),
+                writer: writer, current: current, log: log, loop: loop)
         } catch let error as OutboxError {
             throw StartupError(error)
         } catch let error as SystemError {
@@ -222,7 +218,7 @@ public final class Agent {
         recorder.committed = { [unowned self] reply, forms, now in
             for delivery in deliveries {
                 delivery.committed(reply, forms, at: now)
-                if reply.wasOpenedLate, let depth = reply.depths.first(where: { $0.endpoint == delivery.settings.name })
+                if reply.wasFoundLate, let depth = reply.depths.first(where: { $0.endpoint == delivery.settings.name })
                 {
                     delivery.rebound(depth)
                 }
@@ -238,9 +234,6 @@ public final class Agent {
         recorder.refused = { [unowned self] forms, now in
             for delivery in deliveries { delivery.refused(forms, at: now) }
             statusChanged()
-        }
-        recorder.storedRowsRead = { [unowned self] name, now in
-            deliveries.first { $0.settings.name == name }?.storedRowsRead(at: now)
         }
         for delivery in deliveries {
             delivery.changed = { [unowned self] in

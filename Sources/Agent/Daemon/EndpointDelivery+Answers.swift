@@ -27,11 +27,7 @@ extension EndpointDelivery {
         let failuresBefore = schedule.failures
         let routeBefore = schedule.route
         let settled = schedule.attemptFinished(verdict, jitter: jitter(), at: now)
-        if sent.id == fromMemory?.id {
-            memoryAnswered(sent, verdict, settled, at: now)
-        } else {
-            for settlement in settled { settle(settlement, at: now) }
-        }
+        for settlement in settled { settle(settlement, at: now) }
         switch verdict {
         case .accepted, .partlyAccepted: succeeded(sent, failures: failuresBefore, at: now)
         default: counters.failed[verdict.word, default: 0] += 1

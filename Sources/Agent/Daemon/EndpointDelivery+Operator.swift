@@ -84,13 +84,12 @@ extension EndpointDelivery {
     /// An operator gave its rows another binding, or none: from now on the queue's word counts.
     func rebound(_ depth: EndpointDepth) {
         let now = loop.now
-        let inMemory = recorder.rowsInMemory(for: settings)
         batches = []
         histories = [:]
         collisionHandledAt = nil
         schedule.emptied()
         // Batches that are still there are handed out again when one is asked for.
-        schedule.waitingCorrected(to: depth.waiting + depth.inFlight + inMemory)
+        schedule.waitingCorrected(to: depth.waiting + depth.inFlight + recorder.uncommitted(for: settings))
         schedule.stateChanged(to: depth.state, at: now)
         lastProblem = nil
         changed()

@@ -22,8 +22,6 @@ final class EndpointDelivery {
     private var alarm: EventLoop.Alarm?
     /// In flight on disk, in the order in which they go out.
     var batches: [Batch]
-    /// The one of them that is on no disk, while it is being sent.
-    var fromMemory: Batch?
     /// What was tried with a batch in flight.
     var histories: [String: BatchHistory] = [:]
     var problem = RepeatGate()
@@ -132,12 +130,10 @@ final class EndpointDelivery {
     }
 
     private func form(_ limit: Int, at now: EventTime) {
-        if formFromMemory(limit, at: now) { return }
         let routeBefore = schedule.route
         schedule.formRequested(at: now)
         if schedule.route != routeBefore { routeChanged() }
         if limit > 0 { willForm(now) }
-        if formFromMemory(limit, at: now) { return }
         recorder.form(
             FormRequest(
                 endpoint: settings.name, route: schedule.route > 0 ? routes[schedule.route].settings.name : nil,
@@ -147,7 +143,7 @@ final class EndpointDelivery {
     /// A commit succeeded: take over the batches in flight, and the truth about what waits.
     func committed(_ reply: CommitReply, _ forms: [FormRequest], at now: EventTime) {
         let depth = reply.depths.first { $0.endpoint == settings.name }
-        let inMemory = recorder.rowsInMemory(for: settings)
+        let uncommitted = recorder.uncommitted(for: settings)
         if forms.contains(where: { $0.endpoint == settings.name }) {
             let names = routes.map(\.settings.name)
             let before = schedule.waiting
@@ -156,23 +152,22 @@ final class EndpointDelivery {
             histories = histories.filter { known.contains($0.key) }
             schedule.batchesFormed(
                 batches.map { .init(id: $0.id, rows: $0.rows.count) },
-                advanced: depth.map { $0.waiting + inMemory < before } ?? false, at: now)
+                advanced: depth.map { $0.waiting + uncommitted < before } ?? false, at: now)
         }
         // Retention removes rows, and a commit that was reported as failed may have formed a batch all the same. While
         // another request to form is on its way its batch is counted on neither side.
         if !schedule.isForming, let depth {
-            schedule.waitingCorrected(to: depth.waiting + inMemory)
+            schedule.waitingCorrected(to: depth.waiting + uncommitted)
             link.gate.waitingCorrected(to: waiting)
             if schedule.state == .taken, depth.waiting + depth.inFlight > 0 { handleCollision(at: now) }
         }
         step(at: now)
     }
 
-    /// The disk refused a commit.
+    /// A commit was not made.
     func refused(_ forms: [FormRequest], at now: EventTime) {
         guard forms.contains(where: { $0.endpoint == settings.name }) else { return }
         schedule.batchNotFormed(at: now)
-        _ = formFromMemory(schedule.batchLimit, at: now)
         step(at: now)
     }
 

@@ -3,42 +3,27 @@ import Outbox
 import Positioning
 import Systemd
 
-/// Holds rows in memory until they are on disk: one commit per commit window, or at once when something important happened.
+/// Hands rows to the queue: one commit per commit window, or at once when something important happened.
 ///
-/// One commit is under way at a time, on the writer's thread; what comes meanwhile waits for the next one. Rows leave
-/// memory when `COMMIT` has succeeded, not before. While the disk refuses, the newest rows are kept up to a bound and
-/// the commit is tried again every window.
+/// One commit is under way at a time, on the writer's thread; what comes meanwhile waits for the next one. While the disk
+/// refuses, the queue takes commits in memory, and the disk is asked again with growing pauses.
 final class Recorder {
     struct Settings: Hashable, Sendable {
         /// The longest time a row waits in memory: what a pulled plug can cost. The default is 10 s.
         var commitWindow = Duration.seconds(10)
-        /// So many rows make a commit by themselves.
+        /// Rows that make a commit by themselves.
         var rowsMax = 1000
-        /// Rows that are kept while the disk refuses; then some go, counted.
+        /// Rows that wait while the disk is busy with a commit; then some go, counted.
         var ringMax = 10_000
         /// Which of them. The default is `dropOldest`.
         var onFull = OutboxSettings.OnFull.dropOldest
-        /// Metres; see `OutboxSettings.bound`.
-        var bound = 5.0
-        /// Those with a cursor, which can be sent to from memory.
-        var endpoints: [EndpointSettings] = []
-        /// Of the running system; nil when it has none.
-        var bootID: String?
-        /// So long after a medium began to fail nothing is sent from memory: the rows may be on disk.
-        var doubt = Duration.seconds(10)
-        /// So long a disk has to refuse before rows that lie on it are sent without its knowledge.
-        var storedPatience = Duration.seconds(60)
+        /// Rows on a disk that refuses and that cannot be read keep newer ones waiting no longer than this.
+        var unreadableLimit = Duration.seconds(600)
     }
 
     /// Acknowledged rows alone make a commit only after this long, so that a parked and drained tracker writes nothing.
-    private static let settlementPatience = Duration.seconds(900)
-
-    /// A request takes no longer than this; then nobody knows what became of it.
-    private static let sendingPatience = Duration.seconds(90)
-    /// The same while somebody waits for the commit, who may be the end of the program.
-    private static let hurriedPatience = Duration.seconds(3)
-
-    /// When rows of a damaged queue are being brought back, the next ones are due so long after the last.
+    private static let settlementWindow = Duration.seconds(900)
+    /// When rows of a damaged queue are being brought back, the next ones are due this long after the last.
     private static let salvageDelay = Duration.seconds(1)
 
     private(set) var settings: Settings
@@ -48,30 +33,27 @@ final class Recorder {
     private var alarm: EventLoop.Alarm?
     private var problem = RepeatGate()
 
-    var ring = RowRing()
-    private(set) var underWay: (commit: Commit, held: [RowRing.Held])?
-    private(set) var retry = DiskRetry()
-    /// What is sent from memory, as long as the disk refuses.
-    var memory: MemoryEpisode?
-    private var dropsTold = DropLog()
-    private(set) var settlements: [Settlement] = []
-    /// By endpoint: rows on disk that it has had, which the disk is to be told.
-    var hadRows: [String: [ClosedRange<Int64>]] = [:]
+    private var ring = RowRing()
+    private var underWay: Commit?
+    private var dropLog = DropLog()
+    private var settlements: [Settlement] = []
     private var states: [Commit.StateChange] = []
     private var forms: [FormRequest] = []
     private var orders: [(order: QueueOrder, done: (OrderResult) -> Void)] = []
     private(set) var windowEnds: EventTime?
-    private(set) var commitWanted = false
+    private var commitWanted = false
     private var waiters: [() -> Void] = []
 
-    /// Rows that the ring gave up while the disk refused.
-    var ringDropped: Int { ring.dropped }
+    /// Since when the disk refuses, and when it is asked again; nil = it does not.
+    private var refusal: (since: EventTime, retry: DiskRetry, askAt: EventTime)?
+
+    /// Rows that memory gave up while the disk was busy or refused.
+    var ringDropped: Int { ring.dropped + droppedInMemory }
+    private var droppedInMemory = 0
     /// Rows that every required endpoint got from memory, so that they never came to disk.
-    var sentFromRAM: Int { ring.sent }
-    /// Rows in memory that no commit has taken yet.
-    var rows: [NewRow] { ring.rows }
+    var sentFromRAM: Int { latest.sentUnstored }
     /// The disk has refused the last commit.
-    var isDiskBad: Bool { problem.isOpen }
+    var isDiskBad: Bool { refusal != nil }
     var recovery: Recovery { latest.recovery }
     private(set) var commits = 0
     private(set) var commitsFailed = 0
@@ -86,16 +68,13 @@ final class Recorder {
     var snapshot: () -> (trackerState: [UInt8]?, sourceState: [UInt8]?) = { (nil, nil) }
     /// Newest trusted time of the receiver, Unix milliseconds; nil = none yet.
     var receiverMs: () -> Int64? = { nil }
-    /// A commit succeeded, which carried these form requests.
+    /// A commit is done, which carried these form requests: on disk, or in memory while the disk refuses.
     var committed: (CommitReply, [FormRequest], EventTime) -> Void = { _, _, _ in }
-    /// The disk refused a commit with these form requests.
+    /// A commit with these form requests was not done.
     var refused: ([FormRequest], EventTime) -> Void = { _, _ in }
-    /// Rows of this endpoint were read from a disk that refuses: a batch can be made of them.
-    var storedRowsRead: (String, EventTime) -> Void = { _, _ in }
 
     init(
-        settings: Settings, writer: OutboxWriter, current: CommitReply, openProblem: OutboxError? = nil, log: AgentLog,
-        loop: EventLoop
+        settings: Settings, writer: OutboxWriter, current: CommitReply, log: AgentLog, loop: EventLoop
     ) throws(SystemError) {
         self.settings = settings
         self.writer = writer
@@ -104,7 +83,7 @@ final class Recorder {
         latest = current
         alarm = loop.alarm { [unowned self] now in commit(at: now) }
         try loop.watch(writer.descriptor) { [unowned self] _, _ in self.writer.drain() }
-        if let openProblem { refusedBy(openProblem) }
+        if let error = current.refusal { diskRefused(error) }
         // Nothing that is recorded may come for long.
         if current.recovery.isSalvaging { endWindow(by: loop.now + Self.salvageDelay) }
         arm()
@@ -112,16 +91,21 @@ final class Recorder {
 
     /// So many rows make a commit by themselves.
     var rowsMax: Int { settings.rowsMax }
-    /// Rows in memory, those under way included.
-    var held: Int { ring.count + (underWay?.held.count ?? 0) }
+    /// Rows that are not on disk.
+    var held: Int { ring.count + (underWay?.rows.count ?? 0) + latest.unstored }
+    /// Rows that no commit has taken yet.
+    var rows: [NewRow] { ring.rows }
 
     /// Bytes of the queue's files, the log beside it included.
     var bytesOnDisk: Int { writer.bytesOnDisk }
 
+    /// Rows that this endpoint waits for and no commit has taken yet.
+    func uncommitted(for endpoint: EndpointSettings) -> Int { ring.count(for: endpoint) }
+
     /// What is in memory already waits no longer than the new window.
     func reload(commitWindow: Duration, at now: EventTime) {
         settings.commitWindow = commitWindow
-        guard windowEnds != nil, !problem.isOpen else { return }
+        guard windowEnds != nil else { return }
         endWindow(by: now + commitWindow)
         arm()
     }
@@ -129,16 +113,10 @@ final class Recorder {
     /// Takes a row; it reaches the disk with a later commit.
     func record(_ row: NewRow, at now: EventTime) {
         ring.append(row)
-        // Only a disk that refuses is given longer than the window.
-        if !problem.isOpen {
-            endWindow(by: now + settings.commitWindow)
-        } else if windowEnds == nil {
-            endWindow(by: now + max(settings.commitWindow, retry.pause))
-        }
-        ring.limit(to: settings.ringMax, onFull: settings.onFull, bound: settings.bound)
-        // Never from in here: tracker and source are ahead of the row that is being recorded. And a disk that has just
-        // refused is not asked again for each row.
-        if ring.count >= settings.rowsMax, !problem.isOpen { windowEnds = now }
+        endWindow(by: now + settings.commitWindow)
+        ring.limit(to: settings.ringMax, onFull: settings.onFull)
+        // Never from in here: tracker and source are ahead of the row that is being recorded.
+        if ring.count >= settings.rowsMax { windowEnds = now }
         arm()
     }
 
@@ -146,7 +124,7 @@ final class Recorder {
     /// - Parameter soon: commits at the end of the loop's turn.
     func settle(_ settlement: Settlement, soon: Bool = false, at now: EventTime) {
         settlements.append(settlement)
-        endWindow(by: soon ? now : now + Self.settlementPatience)
+        endWindow(by: soon ? now : now + Self.settlementWindow)
         arm()
     }
 
@@ -161,7 +139,7 @@ final class Recorder {
     /// Forms at the end of the loop's turn, so that rows and the batches of all endpoints share one commit.
     func form(_ request: FormRequest, at now: EventTime) {
         forms.append(request)
-        if !problem.isOpen || windowEnds == nil { endWindow(by: now) }
+        endWindow(by: now)
         arm()
     }
 
@@ -175,38 +153,28 @@ final class Recorder {
 
     /// Commits what is held, or as soon as the commit under way has ended.
     ///
-    /// What is being sent from memory is waited for, but not for long.
-    /// - Parameter done: called once everything that is held now is on disk, or the disk has refused it.
+    /// - Parameter done: called once everything that is held now is on disk, or the disk has refused it. Who waits has the
+    ///   disk asked.
     func commit(at now: EventTime, done: (() -> Void)? = nil) {
         if let done { waiters.append(done) }
         guard underWay == nil else {
             commitWanted = true
             return
         }
-        if isSending, let since = memory?.sendingSince {
-            let patience = waiters.isEmpty ? Self.sendingPatience : Self.hurriedPatience
-            if now.duration(since: since) < patience {
-                // As soon as it is answered; until then nothing else is sent from memory.
-                commitWanted = true
-                windowEnds = since + patience
-                return arm()
-            }
-            ring.abandonSending()
-            memory?.sendingStored = []
-        }
         let (trackerState, sourceState) = snapshot()
-        let taken = ring.takeAll()
-        let commit = Commit(
-            rows: taken.map(\.row), trackerState: trackerState, sourceState: sourceState, settlements: settlements,
-            states: states, orders: orders.map(\.order), forms: forms,
-            had: hadRows.map { HadRows(endpoint: $0.key, ranges: $0.value) }, receiverMs: receiverMs())
+        var commit = Commit(
+            rows: ring.takeAll(), trackerState: trackerState, sourceState: sourceState, settlements: settlements,
+            states: states, orders: orders.map(\.order), forms: forms, receiverMs: receiverMs())
+        if let refusal {
+            commit.asksDisk = refusal.askAt <= now || !waiters.isEmpty
+            commit.passesUnreadable = now.duration(since: refusal.since) >= settings.unreadableLimit
+        }
         let answers = orders.map(\.done)
-        underWay = (commit, taken)
+        underWay = commit
         settlements = []
         states = []
         forms = []
         orders = []
-        hadRows = [:]
         windowEnds = nil
         commitWanted = false
         alarm?.deadline = nil
@@ -221,7 +189,7 @@ final class Recorder {
                 succeeded(reply, commit)
                 for (result, answer) in zip(reply.orders, answers) { answer(result) }
             case .failure(let error):
-                failed(error, commit, taken)
+                failed(error, commit)
                 for answer in answers { answer(.refused(error.description)) }
             }
             for waiter in waiters { waiter() }
@@ -232,45 +200,48 @@ final class Recorder {
 
     private func succeeded(_ reply: CommitReply, _ commit: Commit) {
         let now = loop.now
-        commits += 1
-        dropped += reply.dropped
         if reply.recovery.corruptRecovered > latest.recovery.corruptRecovered { log.queueSetAside(reply.recovery) }
         if latest.recovery.isSalvaging, !reply.recovery.isSalvaging { log.queueSalvaged(reply.recovery) }
         latest = reply
-        lastError = nil
-        memory = nil
-        retry = DiskRetry()
-        if problem.ended(at: now.nanoseconds) != nil { log.queueRecovered() }
-        if let lines = dropsTold.dropped(reply.dropped, at: now) { log.queueDropped(lines) }
+        dropped += reply.dropped
+        if let error = reply.refusal {
+            droppedInMemory += reply.dropped.total
+            if commit.asksDisk { diskRefused(error) }
+        } else {
+            commits += 1
+            lastError = nil
+            refusal = nil
+            if problem.ended(at: now.nanoseconds) != nil { log.queueRecovered() }
+        }
+        if let lines = dropLog.dropped(reply.dropped, at: now) { log.queueDropped(lines) }
         if reply.recovery.isSalvaging { endWindow(by: now + Self.salvageDelay) }
         committed(reply, commit.forms, now)
     }
 
-    private func failed(_ error: OutboxError, _ commit: Commit, _ taken: [RowRing.Held]) {
-        let now = loop.now
-        ring.putBack(taken)
-        ring.limit(to: settings.ringMax, onFull: settings.onFull, bound: settings.bound)
+    /// Memory failed as well.
+    private func failed(_ error: OutboxError, _ commit: Commit) {
+        ring.putBack(commit.rows)
+        ring.limit(to: settings.ringMax, onFull: settings.onFull)
         settlements = commit.settlements + settlements
         states = commit.states.filter { old in !states.contains { $0.endpoint == old.endpoint } } + states
-        for rows in commit.had { hadRows[rows.endpoint] = rows.ranges + (hadRows[rows.endpoint] ?? []) }
-        refusedBy(error)
-        storedRowsMayBeRead()
-        refused(commit.forms, now)
+        diskRefused(error)
+        endWindow(by: loop.now + settings.commitWindow)
+        refused(commit.forms, loop.now)
     }
 
-    private func refusedBy(_ error: OutboxError) {
+    private func diskRefused(_ error: OutboxError) {
         let now = loop.now
         commitsFailed += 1
         lastError = error
-        if memory == nil { memory = (try? HostIdentity.randomBytes(16)).map { MemoryEpisode(since: now, outbox: $0) } }
-        windowEnds = now + retry.failed(error.cause, window: settings.commitWindow)
+        var retry = refusal?.retry ?? DiskRetry()
+        let pause = retry.failed(error.cause, window: settings.commitWindow)
+        refusal = (refusal?.since ?? now, retry, now + pause)
         switch problem.occurred(at: now.nanoseconds) {
         case .suppressed: break
         default:
             log.queueProblem(
-                "\(error.description)\(DiskFinding(path: error.path, cause: error.cause).text)", waiting: ring.count)
+                "\(error.description)\(DiskFinding(path: error.path, cause: error.cause).text)", waiting: held)
         }
-        arm()
     }
 
     func endWindow(by instant: EventTime) {
@@ -278,7 +249,8 @@ final class Recorder {
     }
 
     func arm() {
-        if underWay == nil { alarm?.deadline = windowEnds }
+        guard underWay == nil else { return }
+        alarm?.deadline = [windowEnds, refusal?.askAt].compactMap { $0 }.min()
     }
 
     /// Ends the writer's thread, and waits no longer than this for a commit that the disk is busy with.
@@ -288,4 +260,8 @@ final class Recorder {
         loop.forget(writer.descriptor)
         return writer.close(patience: patience)
     }
+}
+
+extension DropCounts {
+    fileprivate var total: Int { oldest + newest + thinned + expired + events }
 }

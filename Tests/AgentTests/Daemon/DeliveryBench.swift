@@ -28,14 +28,12 @@ class DeliveryBench {
         let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
         loop = try EventLoop()
         let outbox = try Outbox(
-            OutboxSettings(path: path), endpoints: [settings], bootID: nil, newUUID: Self.uuid, waitsForDisk: true)
+            OutboxSettings(path: path), endpoints: [settings], bootID: nil, newUUID: Self.uuid, worksWithoutDisk: true)
         let current = outbox.current
-        let problem = outbox.openProblem
-        var recording = Recorder.Settings(endpoints: [settings])
+        var recording = Recorder.Settings()
         adjust(&recording)
         recorder = try Recorder(
-            settings: recording, writer: try OutboxWriter(outbox), current: current, openProblem: problem, log: log,
-            loop: loop)
+            settings: recording, writer: try OutboxWriter(outbox), current: current, log: log, loop: loop)
         delivery = EndpointDelivery(
             routes: [
                 .init(
@@ -44,18 +42,46 @@ class DeliveryBench {
                         EndpointConfig(settings: settings), uplink: uplink, log: log, loop: loop))
             ], depth: current.depths.first, batches: [], uplink: uplink, recorder: recorder, log: log, loop: loop,
             jitter: { 0 })
+        connect()
+    }
+
+    private func connect() {
+        recorder.committed = { [unowned self] in delivery.committed($0, $1, at: $2) }
+        recorder.refused = { [unowned self] in delivery.refused($0, at: $1) }
+    }
+
+    /// Does something without the delivery hearing of commits, which would make a batch of many rows.
+    func quietly(_ work: () throws -> Void) rethrows {
+        recorder.committed = { _, _, _ in }
+        try work()
+        connect()
+        delivery.committed(recorder.latest, [], at: loop.now)
+    }
+
+    /// Turns the loop until this many requests were made.
+    func awaitRequest(_ count: Int) throws { try loop.run { self.uplink.requests.count >= count } }
+
+    /// Commits what is held.
+    func commit() throws {
+        var isDone = false
+        recorder.commit(at: loop.now) { isDone = true }
+        try loop.run { isDone }
     }
 
     deinit { recorder.close(patience: .seconds(10)) }
 
     func record(_ count: Int) {
-        for _ in 0..<count {
-            recorded += 1
-            let location = Location(
-                trackable: "d", time: UTCTime(milliseconds: 1_700_000_000_000 + Int64(recorded) * 1000), at: .zero,
-                coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), moving: true)
-            recorder.record(NewRow(location), at: loop.now)
-            delivery.recorded(location, at: loop.now)
-        }
+        for _ in 0..<count { delivery.recorded(recordOnly(), at: loop.now) }
+    }
+
+    /// Without a word to the delivery.
+    @discardableResult
+    func recordOnly() -> Location {
+        recorded += 1
+        let location = Location(
+            trackable: "d", time: UTCTime(milliseconds: 1_700_000_000_000 + Int64(recorded) * 1000), at: .zero,
+            coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), moving: true)
+        recorder.record(NewRow(location), at: loop.now)
+        return location
     }
 }

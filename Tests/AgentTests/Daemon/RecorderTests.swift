@@ -15,10 +15,11 @@ import Testing
         let loop: EventLoop
         let recorder: Recorder
         private(set) var stored: [Int64] = []
-        private(set) var refusals = 0
+        /// What the disk said to each commit.
+        private(set) var refusals: [OutboxError?] = []
 
         init(
-            commitWindow: Duration, doubt: Duration = .zero, storedPatience: Duration = .zero, damaged: Bool = false,
+            commitWindow: Duration, ringMax: Int = 10_000, damaged: Bool = false,
             endpoints: [EndpointSettings] = [.init(name: "main", baseURL: "http://127.0.0.1:9", device: "d")]
         ) throws {
             directory = try makeTemporaryDirectory()
@@ -31,16 +32,17 @@ import Testing
             let outbox = try Outbox(
                 OutboxSettings(path: directory + "/outbox.db"),
                 endpoints: endpoints, bootID: nil,
-                newUUID: [UInt8](repeating: 7, count: 16))
+                newUUID: [UInt8](repeating: 7, count: 16), worksWithoutDisk: true)
             let current = outbox.current
             recorder = try Recorder(
-                settings: .init(
-                    commitWindow: commitWindow, endpoints: endpoints, doubt: doubt, storedPatience: storedPatience),
+                settings: .init(commitWindow: commitWindow, ringMax: ringMax),
                 writer: try OutboxWriter(outbox), current: current,
                 log: AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false),
                 loop: loop)
-            recorder.committed = { [unowned self] reply, _, _ in stored.append(reply.lastSeq) }
-            recorder.refused = { [unowned self] _, _ in refusals += 1 }
+            recorder.committed = { [unowned self] reply, _, _ in
+                stored.append(reply.lastSeq)
+                refusals.append(reply.refusal)
+            }
         }
 
         deinit {
@@ -87,82 +89,20 @@ import Testing
         let bench = try Bench(commitWindow: .zero)
         try breakDescriptors(of: bench.directory + "/outbox.db-wal")
         bench.record(1)
-        try bench.loop.run { bench.refusals > 0 }
+        try bench.loop.run { !bench.refusals.isEmpty }
+        #expect(bench.refusals[0]?.cause == .io && bench.recorder.isDiskBad && bench.recorder.held == 1)
         let refused = bench.loop.now
         bench.record(2)
         try bench.loop.run { bench.recorder.held == 0 }
         #expect(bench.loop.now.duration(since: refused) > .milliseconds(90))
-        #expect(bench.refusals == 1)
-        #expect(bench.stored == [2])
+        #expect(bench.recorder.commitsFailed == 1 && bench.recorder.lastError == nil)
+        #expect(bench.stored.last == 2 && bench.refusals.last == .some(nil))
     }
 
-    /// While the disk refuses, rows go out from memory under keys of their own, and need no disk any more.
-    @Test func sendsFromMemoryWhileTheDiskRefuses() throws {
-        let bench = try Bench(commitWindow: .zero)
-        let recorder = bench.recorder
-        let main = EndpointSettings(name: "main", baseURL: "http://127.0.0.1:9", device: "d")
-        let nobody = EndpointSettings(name: "nobody", baseURL: "http://127.0.0.1:9", device: "d")
-        #expect(recorder.memoryBatch(for: main, limit: 9, sentMs: nil) == nil)
-        try breakDescriptors(of: bench.directory + "/outbox.db-wal")
-        bench.record(1)
-        try bench.loop.run { bench.refusals > 0 }
-        bench.record(2)
-        let batch = try #require(recorder.memoryBatch(for: main, limit: 9, sentMs: 5))
-        #expect(batch.rows.map(\.seq) == [1, 2])
-        #expect(batch.outbox.count == 16 && batch.outbox != [UInt8](repeating: 7, count: 16))
-        #expect(batch.id == "\(batch.outboxName)-main-1-2")
-        #expect(recorder.memoryBatch(for: main, limit: 9, sentMs: nil) == nil)
-        #expect(recorder.memoryBatch(for: nobody, limit: 9, sentMs: nil) == nil)
-        // Refused: the same rows again under the same keys.
-        recorder.memorySettled("main", accepted: [])
-        let again = try #require(recorder.memoryBatch(for: main, limit: 9, sentMs: 5))
-        #expect(again == batch)
-        // What comes meanwhile waits until it is known what became of these.
-        bench.record(3)
-        recorder.commit(at: bench.loop.now)
-        #expect(recorder.held == 3 && bench.stored.isEmpty)
-        recorder.memorySettled("main", accepted: [1, 2])
-        #expect(recorder.sentFromRAM == 2)
-        try bench.loop.run { recorder.held == 0 }
-        #expect(bench.stored.last == 1)
-        #expect(recorder.lastError == nil)
-        #expect(recorder.memoryBatch(for: main, limit: 9, sentMs: nil) == nil)
-    }
-
-    /// A medium that failed may have stored what it says it has not.
-    @Test func sendsNothingFromMemoryThatMayBeOnDisk() throws {
-        let bench = try Bench(commitWindow: .zero, doubt: .seconds(60))
-        try breakDescriptors(of: bench.directory + "/outbox.db-wal")
-        bench.record(1)
-        try bench.loop.run { bench.refusals > 0 }
-        let main = EndpointSettings(name: "main", baseURL: "http://127.0.0.1:9", device: "d")
-        #expect(bench.recorder.memoryBatch(for: main, limit: 9, sentMs: nil) == nil)
-    }
-
-    /// What a profile says of batches holds in memory as well.
-    @Test func keepsTheRulesOfTheProfileInMemory() throws {
-        let latest = EndpointSettings(name: "main", baseURL: "http://127.0.0.1:9", device: "d", delivery: .latest)
-        let spare = EndpointSettings(name: "spare", baseURL: "http://127.0.0.1:9", device: "d", backupFor: "main")
-        let bench = try Bench(commitWindow: .zero, endpoints: [latest, spare])
-        let recorder = bench.recorder
-        try breakDescriptors(of: bench.directory + "/outbox.db-wal")
-        bench.record(1)
-        try bench.loop.run { bench.refusals > 0 }
-        bench.record(2)
-        bench.record(3)
-        let batch = try #require(recorder.memoryBatch(for: latest, by: spare, limit: 9, sentMs: nil))
-        // The spare's own rules count, and its name.
-        #expect(batch.rows.map(\.seq) == [1, 2, 3] && batch.endpoint == "spare")
-        recorder.memorySettled("main", accepted: [])
-        let newest = try #require(recorder.memoryBatch(for: latest, limit: 9, sentMs: nil))
-        #expect(newest.rows.map(\.seq) == [3] && newest.endpoint == "main")
-        recorder.memorySettled("main", accepted: [3])
-        #expect(recorder.held == 0)
-        // One id never names two bodies.
-        for number in 4...6 { bench.record(number) }
-        let mixed = try #require(recorder.memoryBatch(for: latest, by: spare, limit: 9, sentMs: nil))
-        recorder.memorySettled("main", accepted: [5])
-        let rest = try #require(recorder.memoryBatch(for: latest, by: spare, limit: 9, sentMs: nil))
-        #expect(rest.rows.map(\.seq) == [4, 6] && rest.id == mixed.id + "-g2")
+    /// A disk that hangs and takes nothing for long: what comes meanwhile is bounded.
+    @Test func memoryBeforeTheQueueIsBounded() throws {
+        let bench = try Bench(commitWindow: .seconds(3600), ringMax: 10)
+        for number in 0..<15 { bench.record(number) }
+        #expect(bench.recorder.held == 10 && bench.recorder.ringDropped == 5)
     }
 }

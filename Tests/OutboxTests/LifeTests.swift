@@ -3,25 +3,25 @@ import Testing
 
 @testable import Outbox
 
-@Suite struct BootTests {
+@Suite struct LifeTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }
 
-    @Test func numbersFollowEachOtherWithinABootAndLeapAtTheNext() throws {
-        for boot in ["first", "first", "second", "second"] {
-            let outbox = try Outbox.open(scratch, bootID: boot)
+    @Test func numbersLeapAtTheFirstRowOfEachLife() throws {
+        for _ in 0..<3 {
+            let outbox = try Outbox.open(scratch)
             try outbox.append(0..<2)
+            try outbox.append(2..<3)
             outbox.close()
         }
-        let outbox = try Outbox.open(scratch, bootID: "second")
-        let second = 4 + testLeap
-        #expect(try outbox.form(9)?.rows.map(\.seq) == [1, 2, 3, 4] + (second + 1...second + 4))
-        #expect(outbox.current.lastSeq == second + 4)
-        #expect(outbox.current.rows == 8)
+        let outbox = try Outbox.open(scratch)
+        let (second, third) = (3 + testLeap, 6 + 2 * testLeap)
+        #expect(try outbox.form(9)?.rows.map(\.seq) == [1, 2, 3] + (second + 1...second + 3) + (third + 1...third + 3))
+        #expect(outbox.current.rows == 9)
     }
 
-    @Test func aBootWithoutRowsTakesNoNumbers() throws {
+    @Test func aLifeWithoutRowsTakesNoNumbers() throws {
         try Outbox.open(scratch).append(0..<2)
         for boot in ["second", "third"] {
             let outbox = try Outbox.open(scratch, bootID: boot)
@@ -29,6 +29,21 @@ import Testing
             #expect(outbox.current.lastSeq == 2)
             outbox.close()
         }
+    }
+
+    /// An older copy of the queue is put back, or its log is deleted, while the host runs on.
+    @Test func noNumberIsGivenTwiceWhenACopyIsPutBack() throws {
+        let before = try Outbox.open(scratch)
+        try before.append(0..<5)
+        before.close()
+        let image = CrashImage(of: scratch.path)
+        let lost = try Outbox.open(scratch)
+        let given = try lost.append(5..<10).lastSeq
+        lost.close()
+        image.write(to: scratch.path)
+        let outbox = try Outbox.open(scratch, random: [0x11] + testUUID.dropFirst())
+        let reply = try outbox.append(10..<15)
+        #expect(!(given - 4...given).overlaps(reply.lastSeq - 4...reply.lastSeq))
     }
 
     /// Flash that confirms what it does not keep: after each boot the queue is what it was before.

@@ -1,0 +1,256 @@
+import Delivery
+import Positioning
+
+/// The queue while the disk refuses: rows that came since, above those on disk, as far as these can still be read.
+///
+/// It is an ordinary queue in a database of SQLite in memory, of a bounded number of rows. Numbers, batches and ids go on as
+/// on disk, so that the disk can take over what became of them.
+final class MemoryQueue {
+    let database: Database
+    let below: RowsOnDisk
+    let settings: OutboxSettings
+    /// Rows on disk when it began to refuse.
+    let rowsOnDisk: Int
+    /// Why the disk refuses, as of its last answer.
+    var refusal: OutboxError
+    /// Answers about records of the quarantine, which the disk has not heard of.
+    var deferred: [Settlement] = []
+    private let isBlind: Bool
+    private let generation: Int
+
+    /// Most rows: about 2 MB.
+    static let rowsMax = 10_000
+    /// More rows than this make room on a disk that has been full for long.
+    private static let crowd = 5000
+
+    private init(
+        _ settings: OutboxSettings, _ database: Database, above below: RowsOnDisk, rowsOnDisk: Int, isBlind: Bool,
+        generation: Int, _ refusal: OutboxError
+    ) {
+        self.database = database
+        self.below = below
+        self.rowsOnDisk = rowsOnDisk
+        self.isBlind = isBlind
+        self.generation = generation
+        self.refusal = refusal
+        var settings = settings
+        settings.maxRecords = min(settings.maxRecords ?? .max, Self.rowsMax)
+        settings.maxBytes = nil
+        settings.minFree = nil
+        self.settings = settings
+    }
+
+    /// - Parameters:
+    ///   - ledger: as of the last commit that the disk took.
+    ///   - isAlone: nobody else writes the file.
+    ///   - generation: of the batches that are formed here.
+    convenience init(
+        _ settings: OutboxSettings, above ledger: Ledger, isAlone: Bool, generation: Int, _ refusal: OutboxError
+    ) throws(OutboxError) {
+        let below = RowsOnDisk(path: settings.path, last: ledger.lastSeq, isAlone: isAlone)
+        self.init(
+            settings, try Database(inMemoryFor: settings.path, above: below), above: below, rowsOnDisk: ledger.rows,
+            isBlind: false, generation: generation, refusal)
+    }
+
+    /// Of a disk that has refused from the start.
+    struct Start {
+        var queue: MemoryQueue
+        var opened: Database.Opened
+        var inFlight: [Batch]
+
+        /// - Parameter newUUID: names the queue where it is not known what the disk holds.
+        init(
+            _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], isAlone: Bool, generation: Int,
+            _ refusal: OutboxError
+        ) throws(OutboxError) {
+            if let known = try? Start(
+                reading: settings, endpoints: endpoints, isAlone: isAlone, generation: generation, refusal)
+            {
+                self = known
+                return
+            }
+            let below = RowsOnDisk(path: settings.path, last: 0, isAlone: isAlone)
+            let database = try Database(inMemoryFor: settings.path, above: below)
+            opened = try database.load(endpoints: endpoints, newUUID: newUUID)
+            inFlight = []
+            queue = MemoryQueue(
+                settings, database, above: below, rowsOnDisk: 0, isBlind: true, generation: generation, refusal)
+        }
+
+        private init(
+            reading settings: OutboxSettings, endpoints: [EndpointSettings], isAlone: Bool, generation: Int,
+            _ refusal: OutboxError
+        ) throws(OutboxError) {
+            try QueueFiles(path: settings.path).forget(.unknown)
+            let disk = try Database(
+                reading: Connection(path: settings.path, access: isAlone ? .readOnlyAlone : .readOnly))
+            guard let uuid = try disk.blob(.uuid), uuid.count == 16 else {
+                throw OutboxError(.cannotOpen, path: settings.path, message: "it has no name yet")
+            }
+            let names = try disk.names()
+            let below = RowsOnDisk(path: settings.path, last: try disk.lastSeq(), isAlone: isAlone)
+            let database = try Database(inMemoryFor: settings.path, above: below)
+            for table in ["state", "endpoint", "batch", "ahead"] { try database.copy(table, from: disk) }
+            // The quarantine stays on disk, and so do the batches of its records.
+            try database.connection.execute("DELETE FROM batch WHERE origin <> \(BatchRow.Origin.queue.rawValue)")
+            opened = try database.load(endpoints: endpoints, newUUID: uuid)
+            let rows = try disk.rowCount(mark: try disk.mark())
+            inFlight = []
+            for index in opened.ledger.endpoints.indices {
+                let endpoint = opened.ledger.endpoints[index]
+                opened.ledger.endpoints[index].quarantine = try disk.quarantineCount(of: endpoint.id)
+                for batch in endpoint.batches {
+                    let rows = try disk.rows(of: batch, endpoint: endpoint.id, names: names)
+                    inFlight.append(try disk.batch(batch, rows, of: endpoint, outbox: uuid, names: names))
+                }
+            }
+            opened.ledger.leaveDisk()
+            queue = MemoryQueue(
+                settings, database, above: below, rowsOnDisk: rows, isBlind: false, generation: generation, refusal)
+        }
+    }
+
+    func rules(passesUnreadable: Bool) -> MemoryRules {
+        MemoryRules(
+            refusal: refusal, generation: generation, isBlind: isBlind, passesUnreadable: passesUnreadable,
+            deferred: deferred)
+    }
+
+    /// Memory is filling up too: older rows on a full disk make room for these.
+    func isCrowded(_ ledger: Ledger) -> Bool { refusal.cause == .full && ledger.rows >= Self.crowd }
+}
+
+// The disk takes over.
+extension Transaction {
+    /// Rows that are given to the disk at a time.
+    private static let stretch = 500
+
+    mutating func makeRoom(for rows: Int) throws(OutboxError) -> DropCounts {
+        ledger.retention.limitSpace(fileBytes: try database.usage().live)
+        return try makeRoom(rows)
+    }
+
+    /// Takes over what became of the queue in memory, as if it had happened here.
+    ///
+    /// - Parameter states: of tracker and source.
+    mutating func take(
+        over memory: MemoryQueue, _ above: Ledger, _ states: (tracker: [UInt8]?, source: [UInt8]?)
+    ) throws(OutboxError) {
+        for settlement in memory.deferred { try settle(settlement) }
+        // A commit that failed may have left the same rows, under the same numbers.
+        for table in ["geofence", "trip", "location"] {
+            try database.connection.execute("DELETE FROM \(table) WHERE seq > \(above.base)")
+        }
+        ledger.rows -= database.connection.changes
+        ledger.lastSeq = max(ledger.lastSeq, above.lastSeq)
+        try eachRow(of: memory, above) { (self, row) throws(OutboxError) in
+            let boot = try self.number(ofBoot: row.bootID)
+            try self.store(NewRow(row.location, receivedMs: row.receivedMs), seq: row.seq, boot: boot)
+            if self.ledger.rows == 0 { self.ledger.firstSeq = row.seq }
+            self.ledger.rows += 1
+        }
+        for endpoint in above.endpoints { try take(over: endpoint) }
+        for record in try memory.database.quarantinedRecords(names: above.names) {
+            guard let name = above.endpoints.first(where: { $0.id == record.endpoint })?.settings.name,
+                let index = ledger.endpoints.firstIndex(where: { $0.settings.name == name })
+            else { continue }
+            try quarantine([(record.row, record.refusal)], of: index, generation: record.generation)
+        }
+        if let state = states.tracker { try database.store(.tracker, state) }
+        if let state = states.source { try database.store(.file, state) }
+        ledger.droppableFrom = 0
+        try removeDelivered()
+        try writeCounts()
+        try findOldest()
+    }
+
+    private mutating func eachRow(
+        of memory: MemoryQueue, _ above: Ledger,
+        _ work: (inout Transaction, QueuedLocation) throws(OutboxError) -> Void
+    ) throws(OutboxError) {
+        var from = above.base + 1
+        while true {
+            let rows = try memory.database.rows(
+                from: from, through: Ledger.highestSeq, feed: .engine, limit: Self.stretch, names: above.names)
+            guard let last = rows.last else { return }
+            for row in rows { try work(&self, row) }
+            from = last.seq + 1
+        }
+    }
+
+    /// Batches of records of the quarantine are those that are here.
+    private mutating func take(over known: Ledger.Endpoint) throws(OutboxError) {
+        let index = ledger.endpoints.firstIndex { $0.settings.name == known.settings.name }
+        var endpoint = known
+        endpoint.batches.removeAll { $0.origin == .quarantine }
+        if let index {
+            endpoint.id = ledger.endpoints[index].id
+            endpoint.quarantine = ledger.endpoints[index].quarantine
+            for batch in ledger.endpoints[index].batches where batch.origin == .quarantine { endpoint.insert(batch) }
+        } else {
+            endpoint.id = (ledger.endpoints.map(\.id).max() ?? 0) + 1
+            endpoint.quarantine = .init()
+        }
+        endpoint.waiting = try database.count(of: endpoint, after: endpoint.formed)
+        endpoint.oldest = .unknown
+        try database.write(endpoint)
+        try database.connection.execute("DELETE FROM batch WHERE endpoint = \(endpoint.id)")
+        for batch in endpoint.batches { try database.write(batch, endpoint: endpoint.id) }
+        try database.connection.execute("DELETE FROM ahead WHERE endpoint = \(endpoint.id)")
+        let insert = try database.connection.prepare("INSERT INTO ahead VALUES (?, ?, ?)")
+        for range in endpoint.ahead.ranges { try insert.run(endpoint.id, range.lowerBound, range.upperBound) }
+        if let index { ledger.endpoints[index] = endpoint } else { ledger.endpoints.append(endpoint) }
+    }
+
+    /// Appends the rows of a queue in memory that did not know of this one, and notes who has had them.
+    mutating func append(_ memory: MemoryQueue, _ above: Ledger) throws(OutboxError) {
+        try eachRow(of: memory, above) { (self, row) throws(OutboxError) in
+            var new = NewRow(row.location, receivedMs: row.receivedMs)
+            new.settledFor = above.endpoints.filter { $0.hasHad(row) }.map(\.settings.name)
+            try self.append([new], boot: row.bootID)
+        }
+        for endpoint in above.endpoints {
+            guard let index = ledger.index(of: endpoint.settings.name) else { continue }
+            for (reason, rows) in endpoint.settledUnsent {
+                ledger.endpoints[index].count(unsent: reason, rows)
+            }
+        }
+        try findOldest()
+        try removeDelivered()
+        try writeCounts()
+    }
+}
+
+extension Ledger.Endpoint {
+    /// Whether a row is settled for it.
+    fileprivate func hasHad(_ row: QueuedLocation) -> Bool {
+        if ahead.contains(row.seq) { return true }
+        guard row.seq <= formed else { return false }
+        return !batches.contains { batch in
+            batch.origin == .queue
+                && (batch.picked?.contains(row.seq) ?? (batch.first...batch.last).contains(row.seq))
+        }
+    }
+}
+
+extension Database {
+    /// The newest number that was ever given.
+    func lastSeq() throws(OutboxError) -> Int64 {
+        let cursors = try connection.integer("SELECT max(formed) FROM endpoint") ?? 0
+        let newest = try connection.integer("SELECT max(seq) FROM location") ?? 0
+        return Ledger.clamped(max(try mark(), cursors, newest, below?.last ?? 0))
+    }
+
+    /// Copies the rows of a table of the same form.
+    func copy(_ table: String, from other: Database) throws(OutboxError) {
+        let select = try other.connection.prepare("SELECT * FROM \(table)")
+        let marks = [String](repeating: "?", count: Int(select.columnCount)).joined(separator: ", ")
+        let insert = try connection.prepare("INSERT OR REPLACE INTO \(table) VALUES (\(marks))")
+        while try select.step() {
+            for column in 0..<select.columnCount { insert.bind(column + 1, valueOf: column, in: select) }
+            _ = try insert.step()
+            insert.reset()
+        }
+    }
+}

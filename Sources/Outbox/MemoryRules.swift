@@ -1,0 +1,45 @@
+import Delivery
+
+/// What a commit can and cannot do while the disk refuses.
+struct MemoryRules {
+    /// Why it refuses.
+    let refusal: OutboxError
+    /// Of the batches that are formed meanwhile.
+    let generation: Int
+    /// It is not known what the disk holds: nothing can be put into its quarantine.
+    let isBlind: Bool
+    /// Rows on disk that cannot be read are no longer waited for.
+    let passesUnreadable: Bool
+    /// Answers about records of the quarantine, which are on disk.
+    var deferred: [Settlement] = []
+    /// Rows that left because all who must have them had them.
+    var removed = 0
+
+    /// What can be done about an answer: rows that were refused go out again where there is no quarantine to put them into.
+    func possible(_ how: Settlement.How, _ rows: [QueuedLocation]) -> Settlement.How {
+        guard isBlind else { return how }
+        switch how {
+        case .accepted, .split: return how
+        case .refused: return .partly(refused: [:], again: Set(rows.map(\.seq)))
+        case .partly(let refused, let again): return .partly(refused: [:], again: again.union(refused.keys))
+        }
+    }
+}
+
+extension Transaction {
+    /// What goes to the quarantine is copied from the table of locations. A row that is not there, because it is on disk or
+    /// has left, is put there for a moment.
+    mutating func withRow<Value>(
+        _ row: QueuedLocation, _ work: (inout Transaction) throws(OutboxError) -> Value
+    ) throws(OutboxError) -> Value {
+        let isThere = try database.connection.integer("SELECT 1 FROM location WHERE seq = \(row.seq)") != nil
+        guard !isThere else { return try work(&self) }
+        let boot = try number(ofBoot: row.bootID)
+        try store(NewRow(row.location, receivedMs: row.receivedMs), seq: row.seq, boot: boot)
+        let value = try work(&self)
+        for table in ["location", "geofence", "trip"] {
+            try database.connection.execute("DELETE FROM \(table) WHERE seq = \(row.seq)")
+        }
+        return value
+    }
+}

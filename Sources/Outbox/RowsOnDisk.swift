@@ -1,0 +1,55 @@
+import Delivery
+
+/// The rows of a queue whose disk refuses writes, as far as it can still be read.
+///
+/// Nothing is written. After an error the file is closed, and opened again by the next look.
+final class RowsOnDisk {
+    /// No row on disk has a greater number; what a failed commit may have left behind it does not count.
+    let last: Int64
+    private let path: String
+    /// Nobody else writes the file: neither lock nor index is needed to read it.
+    private let isAlone: Bool
+    private var open: (database: Database, names: Record.Names)?
+
+    init(path: String, last: Int64, isAlone: Bool) {
+        self.path = path
+        self.last = last
+        self.isAlone = isAlone
+    }
+
+    /// - Returns: nil when the disk cannot be read.
+    func read<Value>(_ look: (Database) throws(OutboxError) -> Value) -> Value? {
+        do throws(OutboxError) {
+            return try look(try opened().database)
+        } catch {
+            open = nil
+            return nil
+        }
+    }
+
+    /// Rows up to `last`, as `Database.rows` gives them.
+    func rows(
+        from first: Int64, through last: Int64, feed: EndpointSettings.Feed, limit: Int
+    ) throws(OutboxError) -> [QueuedLocation] {
+        let rows = read { (database) throws(OutboxError) in
+            try database.rows(
+                from: first, through: min(last, self.last), feed: feed, limit: limit, names: try opened().names)
+        }
+        guard let rows else { throw OutboxError(.io, path: path, message: "rows on disk cannot be read") }
+        return rows
+    }
+
+    /// Lets the next look come from the medium.
+    func close() { open = nil }
+
+    private func opened() throws(OutboxError) -> (database: Database, names: Record.Names) {
+        if let open { return open }
+        // What the kernel shows may never reach the medium.
+        try QueueFiles(path: path).forget(.unknown)
+        let connection = try Connection(path: path, access: isAlone ? .readOnlyAlone : .readOnly)
+        let database = try Database(reading: connection)
+        let opened = (database, try database.names())
+        open = opened
+        return opened
+    }
+}

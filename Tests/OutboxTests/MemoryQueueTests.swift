@@ -1,0 +1,273 @@
+import Delivery
+import Glibc
+import Positioning
+import TestSupport
+import Testing
+
+@testable import Outbox
+
+/// The queue while the disk refuses, and what the disk takes over afterwards.
+@Suite struct MemoryQueueTests {
+    private let scratch: Scratch
+    private static let error = OutboxError(.io, path: "/outbox.db", message: "made up")
+
+    init() throws { scratch = try Scratch() }
+
+    private func open(_ endpoints: [EndpointSettings] = [.test()], random: [UInt8] = testUUID) throws -> Outbox {
+        try Outbox.open(scratch, endpoints, random: random, worksWithoutDisk: true)
+    }
+
+    /// Carries a commit out in memory.
+    @discardableResult
+    private func keep(_ commit: Commit, _ outbox: Outbox) throws -> CommitReply {
+        var commit = commit
+        commit.asksDisk = false
+        return try outbox.commit(commit)
+    }
+
+    private func rows(_ numbers: Range<Int>) -> [NewRow] { numbers.map { NewRow(.sample($0)) } }
+
+    private func form(_ outbox: Outbox, _ limit: Int, endpoint: String = "main") throws -> [Batch] {
+        try keep(Commit(forms: [FormRequest(endpoint: endpoint, limit: limit, sentMs: nil)]), outbox).formed
+    }
+
+    private func settle(_ outbox: Outbox, _ batch: Batch, _ how: Settlement.How = .accepted) throws -> CommitReply {
+        try keep(
+            Commit(settlements: [Settlement(endpoint: batch.endpoint, batchID: batch.id, how: how)]), outbox)
+    }
+
+    @Test func aCommitThatTheDiskRefusesIsCarriedOutInMemory() throws {
+        let outbox = try open()
+        try outbox.append(0..<10)
+        try breakDescriptors(of: scratch.path + "-wal")
+        let request = FormRequest(endpoint: "main", limit: 20, sentMs: nil)
+        let reply = try outbox.commit(Commit(rows: rows(10..<15), forms: [request]))
+        #expect(reply.refusal?.cause == .io)
+        #expect(reply.unstored == 5 && reply.lastSeq == 15 && reply.rows == 15)
+        // The batch of the commit that failed is there, with what lies on disk and what does not.
+        let batch = try #require(reply.formed.first)
+        #expect(batch.rows.map(\.location) == (0..<15).map { .sample($0) })
+        #expect(reply.depths[0].waiting == 0 && reply.depths[0].inFlight == 15)
+        // The disk is back.
+        let stored = try outbox.append(15..<16)
+        #expect(stored.refusal == nil && stored.unstored == 0 && stored.rows == 16)
+        #expect(try outbox.inFlight() == [batch])
+        outbox.close()
+        let second = try open()
+        #expect(try second.inFlight() == [batch])
+        #expect(try second.settle(batch).rows == 1)
+    }
+
+    @Test func theDiskTakesOverWhatBecameOfTheRows() throws {
+        let outbox = try open([.test("a"), .test("b")])
+        try outbox.append(0..<10)
+        _ = try outbox.beginInMemory(Self.error)
+        try keep(Commit(rows: rows(10..<20)), outbox)
+        for _ in 0..<3 {
+            let batch = try #require(try form(outbox, 4, endpoint: "a").first)
+            _ = try settle(outbox, batch)
+        }
+        let open = try #require(try form(outbox, 4, endpoint: "a").first)
+        #expect(open.rows.map(\.seq) == [13, 14, 15, 16])
+        let other = try #require(try form(outbox, 7, endpoint: "b").first)
+        #expect(try settle(outbox, other).depths.map(\.acked) == [12, 7])
+        let reply = try outbox.commit(Commit(rows: rows(20..<21)))
+        #expect(reply.refusal == nil)
+        #expect(reply.depths.map(\.waiting) == [5, 14])
+        #expect(reply.rows == 14)
+        outbox.close()
+        let second = try self.open([.test("a"), .test("b")])
+        #expect(try second.inFlight() == [open])
+        #expect(try second.form(99, endpoint: "b")?.rows.map(\.location) == (7..<21).map { .sample($0) })
+    }
+
+    /// Another life does not know what this one sent, so that its batches have other ids.
+    @Test func batchesThatNoDiskKnowsHaveIdsOfTheirOwn() throws {
+        let outbox = try open()
+        try outbox.append(0..<4)
+        _ = try outbox.beginInMemory(Self.error)
+        let sent = try #require(try form(outbox, 4).first)
+        try keep(Commit(rows: rows(4..<8)), outbox)
+        outbox.close()
+        let second = try open(random: [UInt8](testUUID.reversed()))
+        let again = try #require(try second.form(4))
+        #expect(again.rows == sent.rows && again.id != sent.id)
+        // The rows that were in memory are lost, their numbers are not given again.
+        #expect(try second.append(9..<10).lastSeq > 10_000)
+    }
+
+    @Test func rowsThatAllHaveNeverComeToDisk() throws {
+        let outbox = try open()
+        _ = try outbox.beginInMemory(Self.error)
+        try keep(Commit(rows: rows(0..<6)), outbox)
+        let batch = try #require(try form(outbox, 4).first)
+        let reply = try settle(outbox, batch)
+        #expect(reply.unstored == 2 && reply.sentUnstored == 4)
+        #expect(try outbox.append(6..<7).rows == 3)
+    }
+
+    @Test func refusedRowsGoToTheQuarantineOfTheDisk() throws {
+        let outbox = try open()
+        try outbox.append(0..<3)
+        _ = try outbox.beginInMemory(Self.error)
+        try keep(Commit(rows: rows(3..<6)), outbox)
+        let batch = try #require(try form(outbox, 6).first)
+        let refusal = Refusal(reason: "bad", status: 422, reply: [1], attempts: 2)
+        let reply = try settle(outbox, batch, .partly(refused: [2: refusal, 5: refusal], again: [6]))
+        #expect(reply.depths[0].quarantined == 2)
+        try outbox.append(6..<7)
+        let reader = try OutboxReader(path: scratch.path)
+        let records = try reader.quarantined(limit: 9)
+        #expect(records.map(\.row.location) == [.sample(1), .sample(4)])
+        #expect(records.map(\.refusal) == [refusal, refusal])
+        #expect(try reader.oldest(9).map(\.seq) == [6, 7])
+        #expect(outbox.current.depths[0].quarantined == 2)
+    }
+
+    @Test func anAnswerAboutTheQuarantineIsPassedOnToTheDisk() throws {
+        let outbox = try open()
+        try outbox.append(0..<2)
+        let refused = try #require(try outbox.form(2))
+        try outbox.settle(refused, .refused(Refusal(reason: "bad")))
+        _ = try outbox.commit(Commit(orders: [.retryQuarantined(endpoint: nil, ids: [])]))
+        let retried = try #require(try outbox.form(2))
+        _ = try outbox.beginInMemory(Self.error)
+        #expect(try form(outbox, 9) == [retried])
+        #expect(try settle(outbox, retried).depths[0].inFlight == 0)
+        #expect(try outbox.append(2..<3).depths[0].quarantined == 0)
+        #expect(try OutboxReader(path: scratch.path).quarantined(limit: 9).isEmpty)
+    }
+
+    @Test func ordersWaitForTheDisk() throws {
+        let outbox = try open()
+        try outbox.append(0..<2)
+        _ = try outbox.beginInMemory(Self.error)
+        let reply = try keep(Commit(orders: [.clear(endpoint: "main")]), outbox)
+        #expect(reply.orders == [.refused(Self.error.description)])
+        #expect(reply.depths[0].waiting == 2)
+    }
+
+    @Test func memoryIsBounded() throws {
+        let outbox = try open()
+        _ = try outbox.beginInMemory(Self.error)
+        var reply = try keep(Commit(rows: rows(0..<9_990)), outbox)
+        #expect(reply.dropped == DropCounts())
+        reply = try keep(Commit(rows: rows(9_990..<10_100)), outbox)
+        #expect(reply.unstored == 10_000)
+        #expect(reply.dropped.oldest >= 100)
+        #expect(reply.depths[0].settledUnsent["evicted"] ?? 0 >= 100)
+        let stored = try outbox.append(10_100..<10_101)
+        #expect(stored.refusal == nil && stored.rows == 10_001)
+    }
+
+    /// The disk can be opened by nobody at first, and holds another queue.
+    @Test func aQueueThatIsFoundLateGetsTheRows() throws {
+        let before = try open([.test("a"), .test("b")])
+        try before.append(0..<3)
+        before.close()
+        let hidden = scratch.path + "-hidden"
+        for part in ["", "-wal"] { rename(scratch.path + part, hidden + part) }
+        mkdir(scratch.path, 0o700)
+        let outbox = try open([.test("a"), .test("b")], random: [UInt8](testUUID.reversed()))
+        #expect(outbox.refusal != nil && outbox.current.rows == 0)
+        try keep(Commit(rows: rows(10..<14)), outbox)
+        let sent = try #require(try form(outbox, 2, endpoint: "a").first)
+        #expect(sent.outbox != testUUID)
+        _ = try settle(outbox, sent)
+        let again = try #require(try form(outbox, 2, endpoint: "a").first)
+        // There is no quarantine to put them into.
+        let kept = try settle(outbox, again, .refused(Refusal(reason: "bad")))
+        #expect(kept.depths[0].quarantined == 0 && kept.depths[0].inFlight == 2)
+        rmdir(scratch.path)
+        for part in ["", "-wal"] { rename(hidden + part, scratch.path + part) }
+        let reply = try outbox.append(14..<15)
+        #expect(reply.refusal == nil && reply.wasFoundLate)
+        #expect(outbox.uuid == testUUID)
+        let numbers = try outbox.form(99, endpoint: "b")?.rows.map(\.location)
+        #expect(numbers == [0, 1, 2, 10, 11, 12, 13, 14].map { .sample($0) })
+        let rest = try outbox.form(99, endpoint: "a")?.rows.map(\.location)
+        #expect(rest == [0, 1, 2, 12, 13, 14].map { .sample($0) })
+    }
+
+    /// A disk that may only be read from the start: what lies on it goes out.
+    @Test func aQueueThatCanBeReadFromTheStartIsSent() throws {
+        let before = try open()
+        try before.append(0..<5)
+        let formed = try #require(try before.form(2))
+        before.close()
+        // A second writer keeps this one from writing.
+        let blocker = try Connection(path: scratch.path, access: .readWrite)
+        try blocker.execute("BEGIN IMMEDIATE")
+        let outbox = try Outbox(
+            OutboxSettings(path: scratch.path), endpoints: [.test(), .test("late", backfill: true)], bootID: testBoot,
+            newUUID: [UInt8](testUUID.reversed()), worksWithoutDisk: true)
+        #expect(outbox.refusal != nil && outbox.uuid == testUUID && outbox.current.rows == 5)
+        #expect(try outbox.inFlight() == [formed])
+        #expect(try settle(outbox, formed).depths.map(\.waiting) == [3, 5])
+        try keep(Commit(rows: rows(5..<6)), outbox)
+        let rest = try #require(try form(outbox, 9).first)
+        #expect(rest.rows.map(\.location) == (2..<6).map { .sample($0) })
+        _ = try settle(outbox, rest)
+        try blocker.execute("ROLLBACK")
+        let reply = try outbox.append(6..<7)
+        #expect(reply.refusal == nil && reply.depths.map(\.waiting) == [1, 7])
+    }
+
+    @Test func newerRowsPassThoseThatCannotBeReadAfterAWhile() throws {
+        let outbox = try open()
+        try outbox.append(0..<5)
+        _ = try outbox.beginInMemory(Self.error)
+        let hidden = scratch.path + "-hidden"
+        for part in ["", "-wal"] { rename(scratch.path + part, hidden + part) }
+        try keep(Commit(rows: rows(5..<8)), outbox)
+        #expect(try form(outbox, 9).isEmpty)
+        var commit = Commit(forms: [FormRequest(endpoint: "main", limit: 9, sentMs: nil)])
+        commit.passesUnreadable = true
+        let batch = try #require(try keep(commit, outbox).formed.first)
+        #expect(batch.rows.map(\.seq) == [6, 7, 8])
+        let reply = try settle(outbox, batch)
+        #expect(reply.depths[0].waiting == 5 && reply.unstored == 3)
+        for part in ["", "-wal"] { rename(hidden + part, scratch.path + part) }
+        try outbox.append(8..<9)
+        #expect(try outbox.form(9)?.rows.map(\.seq) == [1, 2, 3, 4, 5, 9])
+    }
+
+    @Test func nothingOvertakesRowsThatTheDiskDoesNotShow() throws {
+        let outbox = try open()
+        try outbox.append(0..<5)
+        _ = try outbox.beginInMemory(Self.error)
+        let other = try Connection(path: scratch.path, access: .readWrite)
+        try other.execute("DELETE FROM location WHERE seq < 4")
+        try keep(Commit(rows: rows(5..<8)), outbox)
+        #expect(try form(outbox, 9).isEmpty)
+    }
+
+    /// A program that looks at the queue and never ends keeps the log from being copied back.
+    @Test func aReaderThatStaysDoesNotLetTheLogGrowWithoutBound() throws {
+        let outbox = try open()
+        try outbox.append(0..<10)
+        let reader = try Connection(path: scratch.path, access: .readOnly)
+        try reader.execute("BEGIN")
+        _ = try reader.integer("SELECT count(*) FROM location")
+        var last = CommitReply(lastSeq: 0)
+        // The bound counts from 64 MiB with the default limits; these are smaller.
+        let small = try Outbox.openSmall(scratch, outbox)
+        for round in 0..<400 where last.refusal == nil {
+            last = try small.append(round * 300..<round * 300 + 300)
+        }
+        #expect(last.refusal?.cause == .full)
+        #expect(last.refusal?.message.contains("another program") == true)
+        #expect(CrashImage(of: scratch.path).log.count < 6 << 20)
+        try reader.execute("ROLLBACK")
+        #expect(try small.append(0..<1).refusal == nil)
+    }
+}
+
+extension Outbox {
+    fileprivate static func openSmall(_ scratch: Scratch, _ outbox: Outbox) throws -> Outbox {
+        outbox.close()
+        return try Outbox(
+            OutboxSettings(path: scratch.path, maxBytes: 16 << 20), endpoints: [.test()], bootID: testBoot,
+            newUUID: testUUID, worksWithoutDisk: true)
+    }
+}
