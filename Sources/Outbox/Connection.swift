@@ -3,6 +3,7 @@ import CSQLite
 /// One SQLite connection; its owner uses it from one thread at a time.
 final class Connection {
     let path: String
+    let medium: any QueueMedium
     let handle: OpaquePointer
 
     enum Access {
@@ -15,15 +16,16 @@ final class Connection {
 
     private static let indexIsAllocated: Void = waypost_sqlite_allocate_index()
 
-    init(path: String, access: Access) throws(OutboxError) {
+    init(path: String, access: Access, medium: any QueueMedium = SystemMedium()) throws(OutboxError) {
         _ = Self.indexIsAllocated
         self.path = path
+        self.medium = medium
         var handle: OpaquePointer?
         let writes = access == .readWrite || access == .alone
         let flags = writes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
         let code = sqlite3_open_v2(
             path, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-            access == .readOnlyAlone ? "unix-none" : nil)
+            medium.vfs ?? (access == .readOnlyAlone ? "unix-none" : nil))
         guard code == SQLITE_OK, let handle else {
             let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
             sqlite3_close_v2(handle)
@@ -49,9 +51,10 @@ final class Connection {
     /// A database that lives in memory.
     ///
     /// - Parameter path: of the queue that it stands in for, for errors.
-    init(inMemoryFor path: String) throws(OutboxError) {
+    init(inMemoryFor path: String, medium: any QueueMedium) throws(OutboxError) {
         _ = Self.indexIsAllocated
         self.path = path
+        self.medium = medium
         var handle: OpaquePointer?
         let code = sqlite3_open_v2(
             ":memory:", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)

@@ -1,5 +1,4 @@
 import Delivery
-import Glibc
 import Positioning
 
 /// An open queue with its prepared statements.
@@ -21,10 +20,13 @@ final class Database {
 
     /// Makes the file when there is none and brings it to the newest schema.
     convenience init(
-        path: String, migrations: [String], access: Connection.Access = .readWrite
+        path: String, migrations: [String], access: Connection.Access = .readWrite,
+        medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) {
-        try Self.create(path)
-        let connection = try Connection(path: path, access: access)
+        // Made by hand before SQLite does, because positions are nobody else's business: 0600 whatever the umask.
+        let reason = medium.create(path)
+        if reason != 0 { throw OutboxError(system: reason, path: path, doing: "open") }
+        let connection = try Connection(path: path, access: access, medium: medium)
         try Schema.migrate(connection, steps: migrations)
         try self.init(connection)
     }
@@ -33,7 +35,7 @@ final class Database {
     ///
     /// - Parameter path: of the queue that it stands in for.
     convenience init(inMemoryFor path: String, above below: RowsOnDisk) throws(OutboxError) {
-        let connection = try Connection(inMemoryFor: path)
+        let connection = try Connection(inMemoryFor: path, medium: below.medium)
         try Schema.create(in: connection)
         try self.init(connection, above: below)
     }
@@ -87,16 +89,6 @@ final class Database {
             """
             SELECT seq, time_ms FROM location WHERE seq BETWEEN ? AND ? AND (published = 1 OR ?) ORDER BY seq LIMIT 1
             """)
-    }
-
-    /// Made by hand before SQLite does, because positions are nobody else's business: 0600 whatever the umask.
-    ///
-    /// A file that is there is not opened: closing it would drop the locks that SQLite holds on it in this process.
-    private static func create(_ path: String) throws(OutboxError) {
-        if access(path, F_OK) == 0 { return }
-        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw OutboxError(system: errno, path: path, doing: "open") }
-        Glibc.close(descriptor)
     }
 
     /// Copies the log back into the database; what comes next is written from its beginning, so that nothing rests on pages
@@ -186,8 +178,7 @@ extension Database {
         }
         guard try pageCount.step(), try freeCount.step() else { return (0, 0, 0) }
         let pages = pageCount.integer(0) ?? 0
-        var info = stat()
-        let log = stat(connection.path + "-wal", &info) == 0 ? Int64(info.st_size) : 0
+        let log = connection.medium.size(connection.path + "-wal")
         return (pages * pageSize, (pages - (freeCount.integer(0) ?? 0)) * pageSize, log)
     }
 }

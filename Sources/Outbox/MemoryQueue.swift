@@ -45,9 +45,9 @@ final class MemoryQueue {
     ///   - isAlone: nobody else writes the file.
     ///   - generation: of the batches that are formed here.
     convenience init(
-        _ settings: OutboxSettings, above ledger: Ledger, isAlone: Bool, generation: Int, _ refusal: OutboxError
+        _ settings: OutboxSettings, above ledger: Ledger, isAlone: Bool, medium: any QueueMedium, generation: Int, _ refusal: OutboxError
     ) throws(OutboxError) {
-        let below = RowsOnDisk(path: settings.path, last: ledger.lastSeq, isAlone: isAlone)
+        let below = RowsOnDisk(path: settings.path, last: ledger.lastSeq, isAlone: isAlone, medium: medium)
         self.init(
             settings, try Database(inMemoryFor: settings.path, above: below), above: below, rowsOnDisk: ledger.rows,
             isBlind: false, generation: generation, refusal)
@@ -61,16 +61,16 @@ final class MemoryQueue {
 
         /// - Parameter newUUID: names the queue where it is not known what the disk holds.
         init(
-            _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], isAlone: Bool, generation: Int,
-            _ refusal: OutboxError
+            _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], isAlone: Bool, medium: any QueueMedium,
+            generation: Int, _ refusal: OutboxError
         ) throws(OutboxError) {
             if let known = try? Start(
-                reading: settings, endpoints: endpoints, isAlone: isAlone, generation: generation, refusal)
+                reading: settings, endpoints: endpoints, isAlone: isAlone, medium: medium, generation: generation, refusal)
             {
                 self = known
                 return
             }
-            let below = RowsOnDisk(path: settings.path, last: 0, isAlone: isAlone)
+            let below = RowsOnDisk(path: settings.path, last: 0, isAlone: isAlone, medium: medium)
             let database = try Database(inMemoryFor: settings.path, above: below)
             opened = try database.load(endpoints: endpoints, newUUID: newUUID)
             inFlight = []
@@ -79,17 +79,17 @@ final class MemoryQueue {
         }
 
         private init(
-            reading settings: OutboxSettings, endpoints: [EndpointSettings], isAlone: Bool, generation: Int,
-            _ refusal: OutboxError
+            reading settings: OutboxSettings, endpoints: [EndpointSettings], isAlone: Bool, medium: any QueueMedium,
+            generation: Int, _ refusal: OutboxError
         ) throws(OutboxError) {
-            try QueueFiles(path: settings.path).forget(.unknown)
+            try QueueFiles(path: settings.path, medium: medium).forget(.unknown)
             let disk = try Database(
-                reading: Connection(path: settings.path, access: isAlone ? .readOnlyAlone : .readOnly))
+                reading: Connection(path: settings.path, access: isAlone ? .readOnlyAlone : .readOnly, medium: medium))
             guard let uuid = try disk.blob(.uuid), uuid.count == 16 else {
                 throw OutboxError(.cannotOpen, path: settings.path, message: "it has no name yet")
             }
             let names = try disk.names()
-            let below = RowsOnDisk(path: settings.path, last: try disk.lastSeq(), isAlone: isAlone)
+            let below = RowsOnDisk(path: settings.path, last: try disk.lastSeq(), isAlone: isAlone, medium: medium)
             let database = try Database(inMemoryFor: settings.path, above: below)
             for table in ["state", "endpoint", "batch", "ahead"] { try database.copy(table, from: disk) }
             // The quarantine stays on disk, and so do the batches of its records.

@@ -36,9 +36,9 @@ struct OpenedQueue {
     static func open(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], migrations: [String],
         lastSeq: Int64 = 0, damage: OutboxError? = nil, cache: PageCache = .trusted,
-        access: Connection.Access = .readWrite
+        access: Connection.Access = .readWrite, medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) -> OpenedQueue {
-        let files = QueueFiles(path: settings.path)
+        let files = QueueFiles(path: settings.path, medium: medium)
         try files.finishSettingAside()
         try files.forget(cache)
         var found = isBegun(files) ? nil : damage
@@ -46,14 +46,15 @@ struct OpenedQueue {
             do throws(OutboxError) {
                 return try good(
                     settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations, lastSeq: lastSeq,
-                    cache: cache, access: access)
+                    cache: cache, access: access, medium: medium)
             } catch {
                 guard error.isDamage else { throw error }
                 found = error
             }
         }
         let copy = try files.setAside()
-        let database = try Database(path: settings.path, migrations: migrations, access: access)
+        let database = try Database(
+            path: settings.path, migrations: migrations, access: access, medium: medium)
         let plan = try takeOver(copy, of: files, by: database, lastSeq: lastSeq)
         let opened = try database.load(endpoints: endpoints, newUUID: newUUID)
         files.prune(maxBytes: settings.maxBytes, keeping: Set(plan.parts.map(\.copy)))
@@ -65,7 +66,7 @@ struct OpenedQueue {
     private static func takeOver(
         _ copy: Int64, of files: QueueFiles, by database: Database, lastSeq: Int64
     ) throws(OutboxError) -> SalvagePlan {
-        let remains = Remains(path: files.copy(copy))
+        let remains = Remains(path: files.copy(copy), medium: files.medium)
         var plan = remains.plan
         plan.parts.removeAll { !files.copies().contains($0.copy) }
         plan.parts.append(SalvagePlan.Part(copy: copy, next: 0, through: lastSeq > 0 ? lastSeq : Ledger.seqMax))
@@ -87,7 +88,7 @@ struct OpenedQueue {
     private static func isBegun(_ files: QueueFiles) -> Bool {
         guard !files.copies().isEmpty else { return false }
         guard files.exists(files.path) else { return true }
-        guard let connection = try? Connection(path: files.path, access: .readOnly),
+        guard let connection = try? Connection(path: files.path, access: .readOnly, medium: files.medium),
             let tables = try? connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'state'")
         else { return false }
         let uuid = "SELECT count(*) FROM state WHERE id = \(Schema.Key.uuid.rawValue)"
@@ -96,12 +97,13 @@ struct OpenedQueue {
 
     private static func good(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], migrations: [String],
-        lastSeq: Int64, cache: PageCache, access: Connection.Access
+        lastSeq: Int64, cache: PageCache, access: Connection.Access, medium: any QueueMedium
     ) throws(OutboxError) -> OpenedQueue {
-        let database = try Database(path: settings.path, migrations: migrations, access: access)
+        let database = try Database(
+            path: settings.path, migrations: migrations, access: access, medium: medium)
         if cache == .suspect { try database.startLogAnew() }
         // The power may have gone between the copy and the queue that replaces it.
-        let files = QueueFiles(path: settings.path)
+        let files = QueueFiles(path: settings.path, medium: medium)
         var orphan = try database.blob(.uuid) == nil ? files.copies().last : nil
         // Of a log alone nothing can be read, and SQLite would delete it.
         if let copy = orphan, files.size(files.copy(copy)) < 512 { orphan = nil }
@@ -127,8 +129,8 @@ private struct Remains {
     var trackerState: [UInt8]?
     var sourceState: [UInt8]?
 
-    init(path: String) {
-        guard let connection = try? Connection(path: path, access: .readWrite) else { return }
+    init(path: String, medium: any QueueMedium) {
+        guard let connection = try? Connection(path: path, access: .readWrite, medium: medium) else { return }
         for sql in [
             "SELECT value FROM state WHERE id = \(Schema.Key.mark.rawValue)", "SELECT max(formed) FROM endpoint",
             "SELECT max(seq) FROM location",
@@ -176,7 +178,9 @@ extension Outbox {
     /// Brings some rows back from the damaged copy, in a transaction of its own.
     func salvageStep(_ database: Database) throws(OutboxError) {
         guard let part = plan.parts.first else { return }
-        if salvage == nil { salvage = Salvage(path: QueueFiles(path: settings.path).copy(part.copy), part: part) }
+        if salvage == nil {
+            salvage = Salvage(path: QueueFiles(path: settings.path).copy(part.copy), part: part, medium: medium)
+        }
         let found = salvage?.rows(Self.salvageRows, for: endpoints) ?? []
         var next = plan
         if let salvage, !salvage.isFinished { next.parts[0].next = salvage.next } else { next.parts.removeFirst() }

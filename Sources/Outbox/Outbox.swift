@@ -27,7 +27,8 @@ public final class Outbox {
     var database: Database?
     /// The queue while the disk refuses; nil while it does not.
     private var memory: MemoryQueue?
-    private var lock: OutboxLock?
+    let medium: any QueueMedium
+    private var lock: AnyObject?
     /// nil: everybody may read at any time.
     private let readers: ReaderWatch?
     private let migrations: [String]
@@ -58,20 +59,23 @@ public final class Outbox {
     ///   - worksWithoutDisk: goes on in memory where the disk refuses, with `refusal`.
     ///   - isAlone: keeps readers out until they come, which saves flash. For an outbox that an `OutboxWriter` takes over,
     ///     who lets them in.
+    ///   - medium: what it stands on.
     public convenience init(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], bootID: String?, newUUID: [UInt8],
-        worksWithoutDisk: Bool = false, isAlone: Bool = false
+        worksWithoutDisk: Bool = false, isAlone: Bool = false, medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) {
         try self.init(
             settings, endpoints: endpoints, bootID: bootID, newUUID: newUUID, migrations: Schema.migrations,
-            worksWithoutDisk: worksWithoutDisk, isAlone: isAlone)
+            worksWithoutDisk: worksWithoutDisk, isAlone: isAlone, medium: medium)
     }
 
     init(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], bootID: String?, newUUID: [UInt8],
-        migrations: [String], worksWithoutDisk: Bool = false, isAlone: Bool = false
+        migrations: [String], worksWithoutDisk: Bool = false, isAlone: Bool = false,
+        medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) {
-        readers = isAlone ? ReaderWatch() : nil
+        self.medium = medium
+        readers = isAlone ? ReaderWatch(medium: medium) : nil
         self.settings = settings
         self.endpoints = endpoints
         self.worksWithoutDisk = worksWithoutDisk
@@ -79,7 +83,7 @@ public final class Outbox {
         self.migrations = migrations
         uuid = newUUID
         do throws(OutboxError) {
-            lock = try OutboxLock(path: settings.path)
+            lock = try medium.lock(settings.path)
             take(try open())
         } catch {
             guard worksWithoutDisk, error.isOfDisk else { throw error }
@@ -276,7 +280,7 @@ public final class Outbox {
         if damage != nil { database = nil }
         if let database { return database }
         guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
-        if lock == nil { lock = try OutboxLock(path: settings.path) }
+        if lock == nil { lock = try medium.lock(settings.path) }
         let given = ledger
         let queue = try open(lastSeq: given.lastSeq, damage: damage)
         adopt(queue)
@@ -303,12 +307,12 @@ public final class Outbox {
         do throws(OutboxError) {
             queue = try OpenedQueue.open(
                 settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, lastSeq: lastSeq,
-                damage: damage, cache: cache, access: access)
+                damage: damage, cache: cache, access: access, medium: medium)
         } catch  where error.cause == .locked(pid: nil) && access == .alone {
             access = .readWrite
             queue = try OpenedQueue.open(
                 settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, lastSeq: lastSeq,
-                damage: damage, cache: cache, access: access)
+                damage: damage, cache: cache, access: access, medium: medium)
         }
         self.cache = .trusted
         readers?.opened(settings.path, as: access)
@@ -338,7 +342,7 @@ extension Outbox {
     func beginInMemory(_ refusal: OutboxError) throws(OutboxError) -> MemoryQueue {
         life.beginInMemory()
         let memory = try MemoryQueue(
-            settings, above: ledger, isAlone: lock != nil, generation: life.memoryGeneration, refusal)
+            settings, above: ledger, isAlone: lock != nil, medium: medium, generation: life.memoryGeneration, refusal)
         ledger.leaveDisk()
         database = nil
         cache = .suspect
@@ -350,8 +354,8 @@ extension Outbox {
     private func beginInMemoryAtStart(_ refusal: OutboxError) throws(OutboxError) {
         life.beginInMemory()
         let start = try MemoryQueue.Start(
-            settings, endpoints: endpoints, newUUID: uuid, isAlone: lock != nil, generation: life.memoryGeneration,
-            refusal)
+            settings, endpoints: endpoints, newUUID: uuid, isAlone: lock != nil, medium: medium,
+            generation: life.memoryGeneration, refusal)
         memory = start.queue
         uuid = start.opened.uuid
         ledger = start.opened.ledger
@@ -378,7 +382,7 @@ extension Outbox {
         memory.below.close()
         do throws(OutboxError) {
             guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
-            if lock == nil { lock = try OutboxLock(path: settings.path) }
+            if lock == nil { lock = try medium.lock(settings.path) }
             let queue = try open(lastSeq: ledger.base)
             let isOther = queue.opened.uuid != uuid
             var transaction = Transaction(

@@ -1,9 +1,24 @@
 import Glibc
 
+/// Who carries out commits beside the loop, one at a time and in order of submission.
+public protocol CommitWriter: AnyObject {
+    /// Readable when replies wait: then `drain()` is due.
+    var descriptor: Int32 { get }
+    /// Bytes of the database and of the log beside it, as the file system tells; 0 when it does not.
+    var bytesOnDisk: Int { get }
+    /// Hands a commit over. The completion is called from `drain()`, in order of submission.
+    func submit(_ commit: Commit, completion: @escaping OutboxWriter.Completion)
+    /// Calls the completions of what is done.
+    func drain()
+    /// See `OutboxWriter.close`.
+    @discardableResult
+    func close(patience: Duration) -> Bool
+}
+
 /// The outbox on a thread of its own, so that a disk that takes seconds to flush stalls nothing else.
 ///
 /// It belongs to the loop: all calls, and all completions, are on the loop's thread.
-public final class OutboxWriter {
+public final class OutboxWriter: CommitWriter {
     public typealias Completion = (Result<CommitReply, OutboxError>) -> Void
 
     private let mailbox: CommitMailbox

@@ -14,6 +14,7 @@ enum PageCache {
 /// A log is never deleted or left without its database: it holds rows that were acknowledged.
 struct QueueFiles {
     let path: String
+    var medium: any QueueMedium = SystemMedium()
 
     private static let copiesMax = 2
     private static let parts = ["", "-wal", "-shm"]
@@ -23,16 +24,9 @@ struct QueueFiles {
     /// Numbers of the copies, oldest first.
     func copies() -> [Int64] {
         let slash = path.lastIndex(of: "/") ?? path.startIndex
-        let directory = slash == path.startIndex ? "/" : String(path[..<slash])
         let prefix = path[path.index(after: slash)...] + ".corrupt-"
-        guard let handle = opendir(directory) else { return [] }
-        defer { closedir(handle) }
         var numbers: Set<Int64> = []
-        while let entry = readdir(handle) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            guard name.hasPrefix(prefix) else { continue }
+        for name in medium.names(in: directory) where name.hasPrefix(prefix) {
             let number = name.dropFirst(prefix.count).prefix { $0.isNumber }
             if let number = Int64(number), number > 0, number < Int64.max { numbers.insert(number) }
         }
@@ -45,7 +39,7 @@ struct QueueFiles {
         let number = (copies().last ?? 0) + 1
         // The database first: a log without one tells that the rest is still to be moved.
         for part in Self.parts { try move(part, to: number) }
-        syncDirectory()
+        medium.flush(directory: directory)
         return number
     }
 
@@ -59,7 +53,7 @@ struct QueueFiles {
         let last = copies().last ?? 0
         let number = last > 0 && !exists(copy(last) + "-wal") ? last : last + 1
         for part in Self.parts.dropFirst() { try move(part, to: number) }
-        syncDirectory()
+        medium.flush(directory: directory)
     }
 
     /// Deletes the oldest copies, so that two remain at most, which together are not larger than this.
@@ -71,7 +65,7 @@ struct QueueFiles {
             guard numbers.count > Self.copiesMax || isTooMuch else { return }
             // What is still being read goes only for want of room, not of numbers.
             if needed.contains(oldest), !isTooMuch, numbers.count <= Self.copiesMax + needed.count { return }
-            for part in Self.parts { unlink(copy(oldest) + part) }
+            for part in Self.parts { medium.remove(copy(oldest) + part) }
             numbers.removeFirst()
         }
     }
@@ -85,10 +79,10 @@ struct QueueFiles {
     func forget(_ cache: PageCache) throws(OutboxError) {
         switch cache {
         case .trusted: return
-        case .unknown: _ = forget(path + "-wal", isSuspect: false)
+        case .unknown: _ = medium.forget(path + "-wal", isSuspect: false)
         case .suspect:
             for file in [path, path + "-wal"] {
-                let reason = forget(file, isSuspect: true)
+                let reason = medium.forget(file, isSuspect: true)
                 if [EIO, ENOSPC, EDQUOT].contains(reason) {
                     throw OutboxError(system: reason, path: path, doing: "flush \(file)")
                 }
@@ -96,43 +90,19 @@ struct QueueFiles {
         }
     }
 
-    /// - Returns: the reason why it could not be flushed; 0 = it was, or is not there.
-    private func forget(_ file: String, isSuspect: Bool) -> Int32 {
-        let descriptor = open(file, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return 0 }
-        defer { close(descriptor) }
-        var reason: Int32 = 0
-        if isSuspect {
-            // The first flush may tell once more of an error of before, whatever the medium does by now.
-            for _ in 0..<2 {
-                // The size of the file may have met the same fate, and is only written with a change.
-                futimens(descriptor, nil)
-                reason = fsync(descriptor) == 0 ? 0 : errno
-                if reason == 0 { break }
-            }
-        }
-        posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)
-        return reason
-    }
-
     private func move(_ part: String, to number: Int64) throws(OutboxError) {
-        if rename(path + part, copy(number) + part) != 0, errno != ENOENT {
-            throw OutboxError(system: errno, path: path, doing: "set the damaged queue aside as \(copy(number))")
+        let reason = medium.rename(path + part, to: copy(number) + part)
+        if reason != 0, reason != ENOENT {
+            throw OutboxError(system: reason, path: path, doing: "set the damaged queue aside as \(copy(number))")
         }
     }
 
-    private func syncDirectory() {
+    private var directory: String {
         let slash = path.lastIndex(of: "/") ?? path.startIndex
-        let descriptor = open(slash == path.startIndex ? "/" : String(path[..<slash]), O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return }
-        fsync(descriptor)
-        close(descriptor)
+        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+    func exists(_ path: String) -> Bool { medium.exists(path) }
 
-    func size(_ path: String) -> Int64 {
-        var info = stat()
-        return stat(path, &info) == 0 ? Int64(info.st_size) : 0
-    }
+    func size(_ path: String) -> Int64 { medium.size(path) }
 }

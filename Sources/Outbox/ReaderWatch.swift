@@ -1,5 +1,4 @@
-import CLinux
-import Glibc
+import Positioning
 
 /// Tells that somebody opens the queue.
 ///
@@ -9,32 +8,35 @@ final class ReaderWatch {
     /// Readable when somebody has opened it.
     let descriptor: Int32
     /// Of the boot clock.
-    private var lastOpened = waypost_boottime_ns()
+    private var lastOpened: Int64
     private var isShared = false
+    private let medium: any QueueMedium
     private static let patience = Duration.seconds(10)
 
     /// nil when the kernel has no instance left.
-    init?() {
-        descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+    init?(medium: any QueueMedium = SystemMedium()) {
+        self.medium = medium
+        lastOpened = medium.now
+        descriptor = medium.openWatch()
         if descriptor < 0 { return nil }
     }
 
     deinit {
-        if descriptor >= 0 { close(descriptor) }
+        if descriptor >= 0 { medium.closeWatch(descriptor) }
     }
 
     /// What to open the queue as.
     var access: Connection.Access { isShared ? .readWrite : .alone }
 
     /// Whether the queue is open for others, and none has come for a while.
-    var mayCloseAgain: Bool { isShared && waypost_boottime_ns() - lastOpened >= Self.patience.nanoseconds }
+    var mayCloseAgain: Bool { isShared && medium.now - lastOpened >= Self.patience.nanoseconds }
 
     /// The queue has been opened by ourselves; what others do from now on counts.
     func opened(_ path: String, as access: Connection.Access) {
         isShared = access != .alone
-        lastOpened = waypost_boottime_ns()
+        lastOpened = medium.now
         // Where nobody tells of readers they must not be kept out.
-        if inotify_add_watch(descriptor, path, UInt32(IN_OPEN)) < 0 { isShared = true }
+        if !medium.watch(path, by: descriptor) { isShared = true }
         drain()
     }
 
@@ -42,15 +44,11 @@ final class ReaderWatch {
     func readerCame() {
         drain()
         isShared = true
-        lastOpened = waypost_boottime_ns()
+        lastOpened = medium.now
     }
 
     /// The next try to have the queue alone.
     func closesAgain() { isShared = false }
 
-    private func drain() {
-        withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
-            while read(descriptor, buffer.baseAddress, buffer.count) > 0 {}
-        }
-    }
+    private func drain() { medium.drain(descriptor) }
 }

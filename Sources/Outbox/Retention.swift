@@ -1,6 +1,3 @@
-import CLinux
-import Glibc
-
 /// How far the queue has got with keeping within its limits.
 struct Retention {
     /// Receiver time when ages were last looked at.
@@ -24,18 +21,15 @@ struct Retention {
     private static let headroom: Int64 = 128 << 10
 
     /// Asks the file system at most once a minute.
-    mutating func lookAtSpace(of path: String, minFree: Int64?, fileBytes: Int64, freeBytes: Int64) {
+    mutating func lookAtSpace(
+        of path: String, on medium: any QueueMedium, minFree: Int64?, fileBytes: Int64, freeBytes: Int64
+    ) {
         guard let minFree else { return spaceLimit = nil }
-        let now = waypost_boottime_ns()
+        let now = medium.now
         if let spaceLookedAt, now >= spaceLookedAt, now - spaceLookedAt < Self.spacePatience { return }
         spaceLookedAt = now
-        var info = statvfs()
-        guard statvfs(path, &info) == 0 else { return }
-        let unit = Int64(clamping: info.f_frsize)
-        let available = Int64(clamping: info.f_bavail).multipliedReportingOverflow(by: unit)
-        let size = Int64(clamping: info.f_blocks).multipliedReportingOverflow(by: unit)
-        guard !available.overflow, !size.overflow else { return spaceLimit = nil }
-        if available.partialValue + freeBytes >= min(minFree, size.partialValue / 4) { return spaceLimit = nil }
+        guard let space = medium.space(of: path) else { return }
+        if space.available >= min(minFree, space.size / 4) - freeBytes { return spaceLimit = nil }
         if spaceLimit == nil { limitSpace(fileBytes: fileBytes) }
     }
 

@@ -9,12 +9,14 @@ final class RowsOnDisk {
     private let path: String
     /// Nobody else writes the file: neither lock nor index is needed to read it.
     private let isAlone: Bool
+    let medium: any QueueMedium
     private var open: (database: Database, names: Record.Names)?
 
-    init(path: String, last: Int64, isAlone: Bool) {
+    init(path: String, last: Int64, isAlone: Bool, medium: any QueueMedium) {
         self.path = path
         self.last = last
         self.isAlone = isAlone
+        self.medium = medium
     }
 
     /// - Returns: nil when the disk cannot be read.
@@ -45,8 +47,8 @@ final class RowsOnDisk {
     private func opened() throws(OutboxError) -> (database: Database, names: Record.Names) {
         if let open { return open }
         // What the kernel shows may never reach the medium.
-        try QueueFiles(path: path).forget(.unknown)
-        let connection = try Connection(path: path, access: isAlone ? .readOnlyAlone : .readOnly)
+        try QueueFiles(path: path, medium: medium).forget(.unknown)
+        let connection = try Connection(path: path, access: isAlone ? .readOnlyAlone : .readOnly, medium: medium)
         let database = try Database(reading: connection)
         let opened = (database, try database.names())
         open = opened

@@ -42,9 +42,9 @@ final class Salvage {
     private(set) var isFinished = false
 
     /// nil when nothing at all can be read.
-    init?(path: String, part: SalvagePlan.Part) {
+    init?(path: String, part: SalvagePlan.Part, medium: any QueueMedium = SystemMedium()) {
         do throws(OutboxError) {
-            let connection = try Connection(path: path, access: .readWrite)
+            let connection = try Connection(path: path, access: .readWrite, medium: medium)
             if Int(try connection.integer("PRAGMA user_version") ?? 0) < Schema.migrations.count {
                 try? Schema.migrate(connection)
             }

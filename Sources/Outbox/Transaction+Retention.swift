@@ -39,7 +39,8 @@ extension Transaction {
     private mutating func rowLimit() throws(OutboxError) -> Int? {
         let bytes = try database.usage()
         ledger.retention.lookAtSpace(
-            of: settings.path, minFree: settings.minFree, fileBytes: bytes.file, freeBytes: bytes.file - bytes.live)
+            of: settings.path, on: database.connection.medium, minFree: settings.minFree, fileBytes: bytes.file,
+            freeBytes: bytes.file - bytes.live)
         var limit = ledger.retention.spaceLimit
         if let maxBytes = settings.maxBytes {
             limit = min(limit ?? .max, maxBytes - min(bytes.log, maxBytes / 4))

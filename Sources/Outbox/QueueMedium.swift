@@ -1,0 +1,138 @@
+import CLinux
+import Glibc
+
+/// What a queue stands on: SQLite's way to its files, the files beside them, and the clock by which waiting is measured.
+///
+/// `SystemMedium` is the one of a device. The simulated world has its own, which loses what was not flushed.
+public protocol QueueMedium: Sendable {
+    /// The VFS that SQLite opens a queue with; nil = its own.
+    var vfs: String? { get }
+    /// Boot clock, nanoseconds.
+    var now: Int64 { get }
+
+    func exists(_ path: String) -> Bool
+    /// Bytes; 0 of a file that is not there.
+    func size(_ path: String) -> Int64
+    /// Names of the files in a directory, in no order; empty when it cannot be read.
+    func names(in directory: String) -> [String]
+    /// Makes an empty file that is its owner's alone; one that is there stays as it is.
+    /// - Returns: `errno`, 0 = it is there.
+    func create(_ path: String) -> Int32
+    /// - Returns: `errno`, 0 = done.
+    func rename(_ path: String, to other: String) -> Int32
+    func remove(_ path: String)
+    /// Makes names and renamings in a directory durable, as far as the medium can.
+    func flush(directory: String)
+    /// Lets what is read of a file from now on come from the medium.
+    /// - Parameter isSuspect: a write or a flush has failed: it is flushed first.
+    /// - Returns: `errno` of that flush; 0 = it was flushed, or is not there.
+    func forget(_ path: String, isSuspect: Bool) -> Int32
+    /// Of the file system that a file is on: bytes that may still be written, and bytes in all. nil: it does not tell.
+    func space(of path: String) -> (available: Int64, size: Int64)?
+    /// Keeps a second writer away from the queue at this path, as long as the object lives.
+    /// - Throws: `.locked`, or why the lock cannot be had.
+    func lock(_ path: String) throws(OutboxError) -> AnyObject
+    /// A descriptor that is readable once a file that it was given to `watch` was opened by another; negative = none.
+    func openWatch() -> Int32
+    /// - Returns: whether it is told when the file is opened.
+    func watch(_ path: String, by descriptor: Int32) -> Bool
+    /// Forgets what was told so far.
+    func drain(_ descriptor: Int32)
+    func closeWatch(_ descriptor: Int32)
+}
+
+/// The file system of this host.
+public struct SystemMedium: QueueMedium {
+    public init() {}
+
+    public var vfs: String? { nil }
+    public var now: Int64 { waypost_boottime_ns() }
+
+    public func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    public func size(_ path: String) -> Int64 {
+        var info = stat()
+        return stat(path, &info) == 0 ? Int64(info.st_size) : 0
+    }
+
+    public func names(in directory: String) -> [String] {
+        guard let handle = opendir(directory) else { return [] }
+        defer { closedir(handle) }
+        var names: [String] = []
+        while let entry = readdir(handle) {
+            names.append(
+                withUnsafePointer(to: &entry.pointee.d_name) {
+                    $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+                })
+        }
+        return names
+    }
+
+    // One that is there is not opened: closing it would drop the locks that SQLite holds on it in this process.
+    public func create(_ path: String) -> Int32 {
+        if exists(path) { return 0 }
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return errno }
+        close(descriptor)
+        return 0
+    }
+
+    public func rename(_ path: String, to other: String) -> Int32 {
+        Glibc.rename(path, other) == 0 ? 0 : errno
+    }
+
+    public func remove(_ path: String) { unlink(path) }
+
+    public func flush(directory: String) {
+        let descriptor = open(directory, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        close(descriptor)
+    }
+
+    public func forget(_ path: String, isSuspect: Bool) -> Int32 {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return 0 }
+        defer { close(descriptor) }
+        var reason: Int32 = 0
+        if isSuspect {
+            // The first flush may tell once more of an error of before, whatever the medium does by now.
+            for _ in 0..<2 {
+                // The size of the file may have met the same fate, and is only written with a change.
+                futimens(descriptor, nil)
+                reason = fsync(descriptor) == 0 ? 0 : errno
+                if reason == 0 { break }
+            }
+        }
+        posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)
+        return reason
+    }
+
+    public func space(of path: String) -> (available: Int64, size: Int64)? {
+        var info = statvfs()
+        guard statvfs(path, &info) == 0 else { return nil }
+        let unit = Int64(clamping: info.f_frsize)
+        let available = Int64(clamping: info.f_bavail).multipliedReportingOverflow(by: unit)
+        let size = Int64(clamping: info.f_blocks).multipliedReportingOverflow(by: unit)
+        // A size beyond all numbers is space enough.
+        return (
+            available.overflow ? .max : available.partialValue, size.overflow ? .max : size.partialValue
+        )
+    }
+
+    public func lock(_ path: String) throws(OutboxError) -> AnyObject { try OutboxLock(path: path) }
+
+    public func openWatch() -> Int32 { inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC)) }
+
+    public func watch(_ path: String, by descriptor: Int32) -> Bool {
+        inotify_add_watch(descriptor, path, UInt32(IN_OPEN)) >= 0
+    }
+
+    public func drain(_ descriptor: Int32) {
+        withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
+            while read(descriptor, buffer.baseAddress, buffer.count) > 0 {}
+        }
+    }
+
+    public func closeWatch(_ descriptor: Int32) { close(descriptor) }
+}
