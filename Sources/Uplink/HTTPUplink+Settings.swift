@@ -62,6 +62,8 @@ extension HTTPUplink {
         public var repeatedOnFreshConnection = 0
         public var bytesSent = 0
         public var bytesReceived = 0
+
+        public init() {}
     }
 
     /// The uplink cannot be set up.

@@ -73,7 +73,8 @@ extension Agent {
 
     func report(at now: EventTime) -> StatusReport {
         StatusReport(
-            now: now, startedAt: startedAt, wakeups: loop.wakeups, pipeline: pipeline, recorder: recorder,
+            now: now, startedAt: startedAt, wakeups: loop.wakeups,
+            isClockSynchronised: loop.host.isClockSynchronised, pipeline: pipeline, recorder: recorder,
             deliveries: deliveries, uplink: uplink, supplies: power?.supplies,
             configurationProblem: configurationProblem)
     }

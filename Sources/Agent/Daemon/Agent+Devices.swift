@@ -22,19 +22,21 @@ extension Agent {
         power?.start(at: now)
     }
 
+    func linksChanged(at now: EventTime) {
+        for delivery in deliveries { delivery.linksChanged(at: now) }
+    }
+
     /// Without word of the links an endpoint is retried by its timer alone.
     func watchLinks(at now: EventTime) {
         do throws(SystemError) {
-            links = try LinkWatch(loop: loop) { [unowned self] now in
-                for delivery in deliveries { delivery.linksChanged(at: now) }
-            }
+            if edges.isDaemon { links = try LinkWatch(loop: loop) { [unowned self] now in linksChanged(at: now) } }
         } catch {
             log.warning("changes of the network are not seen: \(error)")
         }
         for delivery in deliveries {
             // The boot clock counts from the start of the host: later starts are not those of a whole fleet.
             if now < EventTime.zero + Self.hostStart {
-                delivery.startedWithHost(jitter: Double.random(in: 0..<1), at: now)
+                delivery.startedWithHost(jitter: loop.host.jitter, at: now)
             }
             delivery.linksChanged(at: now)
         }

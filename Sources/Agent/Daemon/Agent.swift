@@ -37,7 +37,8 @@ public final class Agent {
     let loop: EventLoop
     let notifier: Notifier
     let recorder: Recorder
-    let uplink: LoopedUplink
+    let uplink: any CountingUplink
+    let edges: Edges
     /// In the order of the endpoints of the configuration.
     var credentials: [EndpointCredentials]
     let makeCredentials: (EndpointConfig) -> EndpointCredentials
@@ -77,31 +78,40 @@ public final class Agent {
     /// A disk that refuses does not keep it from starting.
     ///
     /// - Throws: `StartupError`: the outbox is another program's or newer, another instance runs, the socket cannot be made.
-    public init(
+    public convenience init(
         config: AgentConfig, environment: [String: String], logger: Logger, options: Options = Options()
     ) throws(StartupError) {
         // A peer that goes away while we write to it shows as EPIPE, a file above the limit of the process as EFBIG.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
+        let edges: Edges
+        do throws(SystemError) { edges = try .linux(environment: environment) } catch { throw StartupError(error) }
+        try self.init(config: config, environment: environment, logger: logger, options: options, edges: edges)
+    }
+
+    /// - Throws: `StartupError`, as above.
+    package init(
+        config: AgentConfig, environment: [String: String], logger: Logger, options: Options, edges: Edges
+    ) throws(StartupError) {
+        self.edges = edges
         self.options = options
         self.config = config
         if let problem = config.tracking.problems.first { throw StartupError(problem, exitCode: 78) }
         log = AgentLog(logger: logger, positions: config.log.positions)
         notifier = Notifier(environment: environment)
-        do throws(SystemError) { loop = try EventLoop() } catch { throw StartupError(error) }
+        loop = EventLoop(on: edges.host)
         let now = loop.now
         startedAt = now
 
         // The outbox before the receiver: no fix may arrive that has nowhere to go.
         let outbox: Outbox
         let newUUID: [UInt8]
-        do throws(SystemError) { newUUID = try HostIdentity.randomBytes(16) } catch { throw StartupError(error) }
+        do throws(SystemError) { newUUID = try edges.host.randomBytes(16) } catch { throw StartupError(error) }
         let inFlight: [Batch]
         do throws(OutboxError) {
             outbox = try Outbox(
                 config.outbox.settings, endpoints: config.endpoints.map(\.settings),
-                bootID: HostIdentity.bootID(environment: environment), newUUID: newUUID, worksWithoutDisk: true,
-                isAlone: true)
+                bootID: edges.bootID, newUUID: newUUID, worksWithoutDisk: true, isAlone: true, medium: edges.medium)
             inFlight = try outbox.inFlight()
         } catch { throw StartupError(error) }
         let current = outbox.current
@@ -116,7 +126,7 @@ public final class Agent {
 
         let loop = self.loop
         do {
-            let writer = try OutboxWriter(outbox)
+            let writer = try edges.makeWriter(outbox)
             recorder = try Recorder(
                 settings: .init(
                     commitWindow: config.outbox.commitWindow, onFull: config.outbox.settings.onFull),
@@ -130,7 +140,7 @@ public final class Agent {
         }
 
         do throws(HTTPUplink.SetupError) {
-            uplink = try LoopedUplink(settings: .init(version: AgentVersion.current), loop: loop)
+            uplink = try edges.makeUplink(loop: loop)
         } catch { throw StartupError(error.description, exitCode: 70) }
 
         let (recorder, uplink, log) = (self.recorder, self.uplink, self.log)
@@ -151,10 +161,10 @@ public final class Agent {
             return EndpointDelivery(
                 routes: [primary] + spares, depth: current.depths.first { $0.endpoint == primary.settings.name },
                 batches: inFlight, uplink: uplink, recorder: recorder, log: log, loop: loop,
-                jitter: { Double.random(in: 0..<1) })
+                jitter: { edges.host.jitter })
         }
         pipeline = Pipeline(
-            source: config.source.makeSource(memory: memory), memory: memory,
+            source: edges.source ?? config.source.makeSource(memory: memory), memory: memory,
             run: TrackerRun(
                 tracker: Tracker(settings: config.tracking, restored: restored), timetable: config.timetable),
             recorder: recorder, deliveries: deliveries, log: log, loop: loop)
@@ -163,8 +173,10 @@ public final class Agent {
         flushes = FlushDesk(pipeline: pipeline, recorder: recorder, deliveries: deliveries, loop: loop)
 
         do throws(SystemError) {
-            try listen(config.control)
-            try watchSignals()
+            if edges.isDaemon {
+                try listen(config.control)
+                try watchSignals()
+            }
         } catch {
             recorder.close(patience: Self.diskGrace)
             throw error.code == EADDRINUSE
@@ -173,7 +185,7 @@ public final class Agent {
         }
         connect()
         watchdog = Watchdog(environment: environment, at: now.nanoseconds)
-        power = makePowerWatch(config)
+        if edges.isDaemon { power = makePowerWatch(config) }
         log.started(
             version: AgentVersion.current, source: pipeline.source.name,
             endpoints: config.endpoints.map { $0.settings.name }, waiting: current.rows)
@@ -260,18 +272,28 @@ public final class Agent {
     /// - Returns: how many locations the disk did not take in the end; they are lost.
     /// - Throws: `SystemError` when the loop cannot wait any more.
     public func run() throws(SystemError) -> Int {
+        start()
+        // Most of what starting needs is not needed again: the memory is better used for something else.
+        _ = waypost_unmap_code()
+        try loop.run()
+        return end()
+    }
+
+    package func start() {
         let now = loop.now
         notifier.ready(status: "starting")
         beat(at: now)
         summaryAlarm?.deadline = now + options.summaryInterval
         // Before the receiver is opened: what is plugged in between would be missed.
-        watchDevices(at: now)
+        if edges.isDaemon { watchDevices(at: now) }
         pipeline.start(at: now)
         watchLinks(at: now)
         for delivery in deliveries { delivery.step(at: now) }
-        // Most of what starting needs is not needed again: the memory is better used for something else.
-        _ = waypost_unmap_code()
-        try loop.run()
+    }
+
+    /// Takes it down after the loop has stopped.
+    /// - Returns: how many locations the disk did not take in the end; they are lost.
+    package func end() -> Int {
         pipeline.close()
         power?.stop()
         devices?.stop()

@@ -21,9 +21,9 @@ final class EndpointCredentials {
     /// What is asked about time. Tests have their own.
     struct Clock {
         /// Host wall clock, Unix milliseconds.
-        var hostMs: () -> Int64 = HostIdentity.wallClockMs
+        var hostMs: () -> Int64
         /// Somebody vouches for it.
-        var isSynchronised: () -> Bool = { HostClock.isSynchronised }
+        var isSynchronised: () -> Bool
     }
 
     /// Newest time of the receiver plus what has passed since, Unix milliseconds; nil = unknown.
@@ -45,11 +45,13 @@ final class EndpointCredentials {
     ///   - stateDirectory: where a refresh token is kept that the issuer has changed.
     init(
         _ config: EndpointConfig, environment: [String: String] = [:], stateDirectory: String = "/var/lib/waypost",
-        uplink: any Uplink, log: AgentLog, loop: EventLoop, clock: Clock = Clock()
+        uplink: any Uplink, log: AgentLog, loop: EventLoop, clock: Clock? = nil
     ) {
         self.config = config
         self.log = log
-        self.clock = clock
+        let host = loop.host
+        self.clock =
+            clock ?? Clock(hostMs: { host.wallClockMs }, isSynchronised: { host.isClockSynchronised })
         variables = environment
         tls = config.tls.map { tls in
             func path(_ reference: Secret.Reference?) -> String? {

@@ -63,7 +63,7 @@ final class EndpointDelivery {
             route: own.first.flatMap { names.firstIndex(of: $0.endpoint) } ?? 0,
             acceptedBefore: depth?.acceptedBefore ?? false, at: loop.now)
         for batch in own { histories[batch.id] = BatchHistory(mayBeStored: true) }
-        link = EndpointLink(settings)
+        link = EndpointLink(settings, host: loop.host)
         alarm = loop.alarm { [unowned self] now in step(at: now) }
     }
 
@@ -137,7 +137,7 @@ final class EndpointDelivery {
         recorder.form(
             FormRequest(
                 endpoint: settings.name, route: schedule.route > 0 ? routes[schedule.route].settings.name : nil,
-                limit: limit, isProbe: !batches.isEmpty, sentMs: HostIdentity.wallClockMs()), at: now)
+                limit: limit, isProbe: !batches.isEmpty, sentMs: loop.host.wallClockMs), at: now)
     }
 
     /// A commit succeeded: take over the batches in flight, and the truth about what waits.
@@ -200,7 +200,7 @@ final class EndpointDelivery {
         }
         let id = "\(head.outboxName)-\(head.endpoint)-\(newest.seq)-\(newest.seq)-preview"
         let batch = Batch(
-            endpoint: head.endpoint, id: id, rows: [newest], sentMs: HostIdentity.wallClockMs(), outbox: head.outbox)
+            endpoint: head.endpoint, id: id, rows: [newest], sentMs: loop.host.wallClockMs, outbox: head.outbox)
         transmit(batch) { [unowned self] outcome, _ in
             counters.requests += 1
             counters.previewSent += 1

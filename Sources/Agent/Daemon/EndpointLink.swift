@@ -6,10 +6,12 @@ struct EndpointLink {
     var gate: SendGate
     private(set) var wayOut: WayOut?
     private let patterns: [String]
+    private let host: any Host
     /// Numeric address by which the server was last reached; before that its name or address as configured.
     private var peerAddress: String?
 
-    init(_ settings: EndpointSettings) {
+    init(_ settings: EndpointSettings, host: any Host) {
+        self.host = host
         gate = SendGate(metered: settings.metered)
         patterns = settings.meteredInterfaces
         peerAddress = try? BaseURL.parse(settings.baseURL).get().host
@@ -26,7 +28,7 @@ struct EndpointLink {
     /// - Returns: whether it is another one than before.
     @discardableResult
     mutating func look() -> Bool {
-        let found = WayOut(to: peerAddress) ?? WayOut(to: nil)
+        let found = host.wayOut(to: peerAddress) ?? host.wayOut(to: nil)
         guard found != wayOut else { return false }
         wayOut = found
         gate.linkChanged(

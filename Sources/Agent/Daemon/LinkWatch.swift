@@ -41,11 +41,16 @@ final class LinkWatch {
 }
 
 /// The way by which packets to a peer leave this host.
-struct WayOut: Hashable {
+public struct WayOut: Hashable {
     /// `wwan0`
-    var interface: String
+    public var interface: String
     /// The own address on it, as text.
-    var address: String
+    public var address: String
+
+    public init(interface: String, address: String) {
+        self.interface = interface
+        self.address = address
+    }
 
     /// Asks the routing table; nothing is sent. nil: there is no way.
     ///

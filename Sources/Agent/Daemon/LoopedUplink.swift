@@ -3,7 +3,7 @@ import Positioning
 import Uplink
 
 /// The HTTP uplink on the event loop: watches the descriptors that it names and keeps its deadline armed.
-final class LoopedUplink: Uplink {
+final class LoopedUplink: CountingUplink {
     private let loop: EventLoop
     private let http: HTTPUplink
     private let alarm: EventLoop.Alarm
@@ -14,7 +14,7 @@ final class LoopedUplink: Uplink {
     init(settings: HTTPUplink.Settings, loop: EventLoop) throws(HTTPUplink.SetupError) {
         let link = Link()
         self.loop = loop
-        http = try HTTPUplink(settings: settings, isClockTrusted: { HostClock.isSynchronised }) {
+        http = try HTTPUplink(settings: settings, isClockTrusted: { [host = loop.host] in host.isClockSynchronised }) {
             descriptor, interest in
             guard let interest else { return loop.forget(descriptor) }
             // A descriptor that cannot be watched shows as a request that times out; nothing is lost.

@@ -236,7 +236,7 @@ final class Pipeline {
     private func perform(_ effect: Effect, now: EventTime) {
         switch effect {
         case .record(let location):
-            recorder.record(NewRow(location, receivedMs: HostIdentity.wallClockMs()), at: now)
+            recorder.record(NewRow(location, receivedMs: loop.host.wallClockMs), at: now)
             for delivery in deliveries { delivery.recorded(location, at: now) }
             switch location.event {
             case .none, .heartbeat: break

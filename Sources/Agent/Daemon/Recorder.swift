@@ -27,7 +27,7 @@ final class Recorder {
     private static let salvageDelay = Duration.seconds(1)
 
     private(set) var settings: Settings
-    let writer: OutboxWriter
+    let writer: any CommitWriter
     private let log: AgentLog
     let loop: EventLoop
     private var alarm: EventLoop.Alarm?
@@ -74,7 +74,7 @@ final class Recorder {
     var refused: ([FormRequest], EventTime) -> Void = { _, _ in }
 
     init(
-        settings: Settings, writer: OutboxWriter, current: CommitReply, log: AgentLog, loop: EventLoop
+        settings: Settings, writer: any CommitWriter, current: CommitReply, log: AgentLog, loop: EventLoop
     ) throws(SystemError) {
         self.settings = settings
         self.writer = writer

@@ -18,10 +18,11 @@ struct StatusReport {
     let now: EventTime
     let startedAt: EventTime
     let wakeups: Int
+    let isClockSynchronised: Bool
     let pipeline: Pipeline
     let recorder: Recorder
     let deliveries: [EndpointDelivery]
-    let uplink: LoopedUplink
+    let uplink: any CountingUplink
     /// What power supplies said last, by name; nil = they are not read.
     let supplies: [(name: String, words: String)]?
     /// Why the configuration in the file is not the one in force; nil = it is, or nobody has asked to read it.
@@ -257,7 +258,7 @@ struct StatusReport {
         writer.field("salvaged", recorder.recovery.salvaged)
         writer.field("salvage_inversions", recorder.recovery.inversions)
         writer.field("last_seq", recorder.latest.lastSeq)
-        writer.field("clock_untrusted", HostClock.isSynchronised ? 0 : 1)
+        writer.field("clock_untrusted", isClockSynchronised ? 0 : 1)
         writer.field("disk_error", recorder.lastError?.description)
         writer.endObject()
     }

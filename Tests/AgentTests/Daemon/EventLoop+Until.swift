@@ -6,7 +6,7 @@ extension EventLoop {
     /// Runs the loop until `done`, or for a minute.
     func run(until done: @escaping () -> Bool) throws {
         let limit = now + .seconds(60)
-        // The loop keeps its alarms: what they hold on to must be let go of by hand.
+        // The alarm holds on to itself: it is let go of by hand.
         var isDone: (() -> Bool)? = done
         var poll: EventLoop.Alarm?
         poll = alarm { [unowned self] now in

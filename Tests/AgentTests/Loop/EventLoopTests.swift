@@ -95,6 +95,25 @@ import Testing
         #expect(throws: SystemError.self) { try loop.watch(file) { _, _ in } }
     }
 
+    @Test func anAlarmLeavesTheLoopWithItsOwner() throws {
+        let loop = try EventLoop()
+        var fired: [String] = []
+        var dropped: EventLoop.Alarm? = loop.alarm { _ in fired.append("dropped") }
+        var ends: EventLoop.Alarm? = loop.alarm { _ in
+            fired.append("first")
+            dropped = nil
+        }
+        let last = loop.alarm { _ in loop.stop() }
+        ends?.deadline = loop.now
+        dropped?.deadline = loop.now + .milliseconds(1)
+        last.deadline = loop.now + .milliseconds(5)
+        #expect(loop.alarmCount == 3)
+        try loop.run()
+        ends = nil
+        #expect(fired == ["first"])
+        #expect(loop.alarmCount == 1)
+    }
+
     @Test func waitsWithoutWakingWhenThereIsNothingToDo() throws {
         let loop = try EventLoop()
         let alarm = loop.alarm { _ in loop.stop() }
