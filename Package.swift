@@ -30,6 +30,7 @@ let package = Package(
         .executable(name: "waypost-collector", targets: ["waypost-collector"]),
         .executable(name: "waypost-simulate", targets: ["waypost-simulate"]),
         .executable(name: "waypost-score", targets: ["waypost-score"]),
+        .executable(name: "waypost-simworld", targets: ["waypost-simworld"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -87,6 +88,18 @@ let package = Package(
             dependencies: ["Scoring", "DriveSimulation", "Positioning", "Tracking", argumentParser],
             path: "Sources/Score", swiftSettings: strict),
 
+        // The whole daemon in a world that is made up: docs/architecture.md.
+        .target(name: "CSimDisk", linkerSettings: [.linkedLibrary("sqlite3")]),
+        room(
+            "Simworld",
+            [
+                "Agent", "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "CSimDisk",
+                "CSQLite", logging,
+            ]),
+        .executableTarget(
+            name: "waypost-simworld", dependencies: ["Simworld", argumentParser], path: "Sources/SimworldCommand",
+            swiftSettings: strict),
+
         .target(
             name: "TestSupport", dependencies: ["DriveSimulation", "Positioning"], path: "Tests/Support",
             swiftSettings: strict),
@@ -106,6 +119,7 @@ let package = Package(
             ]),
         tests("SystemTests", ["Positioning", "CSQLite"]),
         tests("SimulationTests", ["DriveSimulation", "Positioning"]),
+        tests("SimworldTests", ["Simworld", "CSimDisk", "CSQLite"]),
         tests("ScoringTests", ["Scoring", "DriveSimulation", "NMEA", "Positioning", "Tracking"]),
         // Needs ../shared/corpus and ../shared/vectors; `.ci/run` and `make corpus` run it, `make test` does not.
         tests(

@@ -54,6 +54,8 @@ final class Pipeline {
     private var told: (time: UTCTime, at: EventTime)?
     /// What the age of rows is measured against.
     private(set) var trustedTime = TrustedTime()
+    /// A location is kept.
+    var recorded: (Location, EventTime) -> Void = { _, _ in }
     /// Motion or receiver changed: the status line is out of date.
     var changed: () -> Void = {}
     /// A file was read to its end, and everything that it gave was handed to the recorder.
@@ -236,6 +238,7 @@ final class Pipeline {
     private func perform(_ effect: Effect, now: EventTime) {
         switch effect {
         case .record(let location):
+            recorded(location, now)
             recorder.record(NewRow(location, receivedMs: loop.host.wallClockMs), at: now)
             for delivery in deliveries { delivery.recorded(location, at: now) }
             switch location.event {

@@ -1,0 +1,43 @@
+import Delivery
+import Positioning
+import Tracking
+
+// For a world that runs the agent without a process around it.
+extension Agent {
+    /// Answers one line of the control socket, without a socket.
+    ///
+    /// - Parameters:
+    ///   - peer: effective user id of who asks.
+    ///   - reply: called once, perhaps later; takes the frame.
+    package func ask(_ line: [UInt8], peer: Int64, reply: @escaping ([UInt8]) -> Void) {
+        let request: ControlRequest
+        do throws(ControlError) { request = try ControlFrame.decode(line) } catch {
+            return reply(ControlFrame.failure(id: nil, error))
+        }
+        let ticket = ControlTicket(id: request.id, peer: peer)
+        let frame = ControlFrame.reply(to: request.id) { (writer) throws(ControlError) in
+            try answer(request, ticket, &writer)
+        }
+        guard ticket.isPostponed else { return reply(frame) }
+        ticket.deliver = reply
+    }
+
+    package var eventLoop: EventLoop { loop }
+
+    /// As SIGTERM does.
+    package func terminate() { stop("SIGTERM", at: loop.now) }
+
+    /// Links, addresses or routes may have changed.
+    package func linksChanged() { linksChanged(at: loop.now) }
+
+    /// Hears of each location that the tracker keeps, before anything is done with it.
+    package func onRecord(_ hear: @escaping (Location, EventTime) -> Void) { pipeline.recorded = hear }
+
+    /// Rows in memory that no commit has taken.
+    package var rowsHeld: Int { recorder.held }
+
+    /// Of each endpoint with a cursor: what waits, in flight included, and whether an operator is waited for.
+    package var backlog: [(endpoint: String, waiting: Int, state: EndpointState)] {
+        deliveries.map { ($0.settings.name, $0.waiting, $0.schedule.state) }
+    }
+}

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/// A file system in memory, and SQLite's way to it, that loses at a power cut what was not flushed.
+///
+/// Each file has what programs see (written) and what is on the medium (durable). A flush copies the one to the other;
+/// before it each 512-byte sector, the size, and each creation, renaming and deletion reach the medium by themselves or
+/// not, as the seed says. There is one for the whole process, and it belongs to one thread.
+
+/// What goes wrong. Shares are in parts of a million of the operations of that kind.
+enum {
+    simdisk_fail_read = 0,
+    simdisk_fail_write = 1,
+    /// Of the dirty sectors some reach the medium, and none counts as dirty any more.
+    simdisk_fail_sync = 2,
+    /// Writes half of it and fails.
+    simdisk_short_write = 3,
+    /// 1 = nothing can be changed.
+    simdisk_read_only = 4,
+    /// Bytes of all files together; 0 = as many as you like.
+    simdisk_capacity = 5,
+    /// A flush does nothing and reports success.
+    simdisk_lying_sync = 6,
+    /// 1 = a write touches no bytes beside its own (SQLITE_IOCAP_POWERSAFE_OVERWRITE). 1 at the start.
+    simdisk_powersafe_overwrite = 7,
+    /// Before so many changes more, counted down, the process ends: nothing changes after that until `simdisk_kill` or
+    /// `simdisk_power_cut`. 0 = it goes on.
+    simdisk_changes_left = 8,
+    simdisk_settings_count = 9,
+};
+
+/// Counted since `simdisk_reset`.
+enum {
+    simdisk_reads = 0,
+    simdisk_writes = 1,
+    simdisk_syncs = 2,
+    simdisk_faults = 3,
+    simdisk_lies = 4,
+    simdisk_counters_count = 5,
+};
+
+/// The name of the VFS, which is registered by the first `simdisk_reset` as SQLite's default.
+extern const char *const simdisk_vfs;
+
+/// An empty disk without faults. SQLite's random numbers begin again as the seed says. No connection may be open.
+void simdisk_reset(uint64_t seed);
+void simdisk_set(int setting, int64_t value);
+int64_t simdisk_get(int setting);
+int64_t simdisk_counter(int counter);
+
+/// `simdisk_changes_left` has come to its end.
+bool simdisk_stopped(void);
+/// Counts the processes; another after each end of one.
+uint64_t simdisk_life(void);
+/// The process ends: what it wrote stays, its locks go, and what it still has open does nothing any more.
+void simdisk_kill(void);
+/// The power goes, and the process with it: the medium keeps what is durable and any part of the rest.
+void simdisk_power_cut(void);
+/// Damages so many sectors of a file, on the medium as well.
+void simdisk_damage(const char *path, int sectors);
+
+bool simdisk_exists(const char *path);
+int64_t simdisk_size(const char *path);
+/// The name of the file with this number, from 0, which is valid until the next call that changes files; NULL = no more.
+const char *simdisk_name(int number);
+/// These return errno, 0 = done.
+int simdisk_create(const char *path);
+int simdisk_rename(const char *path, const char *other);
+int simdisk_remove(const char *path);
+int simdisk_sync_directory(void);
+/// What is not dirty is read from the medium from now on.
+/// - flushes: flushes first, the size included; the result is that of the flush.
+int simdisk_forget(const char *path, bool flushes);
+/// Bytes that may still be written.
+int64_t simdisk_available(void);
+/// An advisory lock that goes with the process: 0, or EWOULDBLOCK.
+int simdisk_flock(const char *path);
+void simdisk_funlock(const char *path);

@@ -1,0 +1,755 @@
+#include "CSimDisk.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECTOR 512
+#define SHM_REGIONS 64
+
+const char *const simdisk_vfs = "simdisk";
+
+/// The index of a log, as all who have it open see it.
+typedef struct {
+    int references;
+    void *regions[SHM_REGIONS];
+    int count;
+    int shared[SQLITE_SHM_NLOCK];
+    void *exclusive[SQLITE_SHM_NLOCK];
+} shm;
+
+typedef struct {
+    int references;
+    uint8_t *written, *durable, *dirty;
+    /// Bytes, bytes on the medium, and bytes that the three arrays have room for.
+    int64_t size, durable_size, room;
+    bool size_dirty;
+    // Locks of the main file.
+    int shared;
+    void *reserved, *pending, *exclusive;
+    /// Of those who have it open; NULL = none.
+    shm *shm;
+} node;
+
+typedef struct {
+    char *name;
+    node *node;
+} entry;
+
+typedef struct {
+    entry *entries;
+    int count, room;
+} directory;
+
+/// What the directory on the medium does not know yet: `to` names the node from then on, and `from` nothing.
+typedef struct {
+    char *from, *to;
+    node *node;
+} change;
+
+typedef struct {
+    sqlite3_file base;
+    node *node;
+    char *name;
+    uint64_t life;
+    int lock;
+    bool read_only, syncs_directory, delete_on_close;
+    shm *shm;
+    uint16_t shm_shared;
+} handle;
+
+static directory current, durable;
+static change *changes;
+static int change_count, change_room;
+static uint64_t life = 1;
+/// Nothing changes any more until the process has ended.
+static bool stopped;
+static uint64_t random_state;
+static int64_t settings[simdisk_settings_count];
+static int64_t counters[simdisk_counters_count];
+static char **flocks;
+static int flock_count;
+
+static uint64_t next_random(void) {
+    uint64_t z = (random_state += 0x9E3779B97F4A7C15);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+    return z ^ (z >> 31);
+}
+
+static bool strikes(int setting) {
+    if (settings[setting] <= 0 || (int64_t)(next_random() % 1000000) >= settings[setting]) return false;
+    counters[simdisk_faults]++;
+    return true;
+}
+
+// Nodes.
+
+static void release(node *node) {
+    if (--node->references > 0) return;
+    free(node->written);
+    free(node->durable);
+    free(node->dirty);
+    free(node);
+}
+
+static node *make_node(void) {
+    node *made = calloc(1, sizeof(node));
+    made->references = 1;
+    return made;
+}
+
+static void make_room(node *node, int64_t size) {
+    if (size <= node->room) return;
+    int64_t room = node->room ? node->room : 16 * SECTOR;
+    while (room < size) room *= 2;
+    node->written = realloc(node->written, room);
+    node->durable = realloc(node->durable, room);
+    node->dirty = realloc(node->dirty, room / SECTOR);
+    memset(node->written + node->room, 0, room - node->room);
+    memset(node->durable + node->room, 0, room - node->room);
+    memset(node->dirty + node->room / SECTOR, 0, (room - node->room) / SECTOR);
+    node->room = room;
+}
+
+static int64_t sectors(const node *node) {
+    int64_t size = node->size > node->durable_size ? node->size : node->durable_size;
+    return (size + SECTOR - 1) / SECTOR;
+}
+
+static void resize(node *node, int64_t size) {
+    make_room(node, size);
+    if (size < node->size) {
+        // What is cut off reads as zeros should the file grow again.
+        memset(node->written + size, 0, node->size - size);
+        for (int64_t s = size / SECTOR; s * SECTOR < node->size; s++) node->dirty[s] = 1;
+    }
+    if (size != node->size) node->size_dirty = true;
+    node->size = size;
+}
+
+static void keep_sector(node *node, int64_t sector) {
+    memcpy(node->durable + sector * SECTOR, node->written + sector * SECTOR, SECTOR);
+}
+
+static void flush(node *node) {
+    for (int64_t s = 0; s < sectors(node); s++) {
+        if (!node->dirty[s]) continue;
+        keep_sector(node, s);
+        node->dirty[s] = 0;
+    }
+    node->durable_size = node->size;
+    node->size_dirty = false;
+}
+
+/// Some of it got there; the kernel takes all of it for written.
+static void fail_flush(node *node) {
+    for (int64_t s = 0; s < sectors(node); s++) {
+        if (!node->dirty[s]) continue;
+        if (next_random() & 1) keep_sector(node, s);
+        node->dirty[s] = 0;
+    }
+    if (node->size_dirty && (next_random() & 1)) node->durable_size = node->size;
+    node->size_dirty = false;
+}
+
+/// - Returns: errno.
+static int sync_node(node *node) {
+    counters[simdisk_syncs]++;
+    if (strikes(simdisk_fail_sync)) {
+        fail_flush(node);
+        return EIO;
+    }
+    if (strikes(simdisk_lying_sync)) {
+        counters[simdisk_lies]++;
+        return 0;
+    }
+    flush(node);
+    return 0;
+}
+
+// Directories.
+
+static int find(const directory *directory, const char *name) {
+    for (int i = 0; i < directory->count; i++) {
+        if (strcmp(directory->entries[i].name, name) == 0) return i;
+    }
+    return -1;
+}
+
+static void unlink_name(directory *directory, const char *name) {
+    int index = find(directory, name);
+    if (index < 0) return;
+    free(directory->entries[index].name);
+    release(directory->entries[index].node);
+    memmove(directory->entries + index, directory->entries + index + 1,
+            (directory->count - index - 1) * sizeof(entry));
+    directory->count--;
+}
+
+static void link_name(directory *directory, const char *name, node *node) {
+    node->references++;
+    unlink_name(directory, name);
+    if (directory->count == directory->room) {
+        directory->room = directory->room ? directory->room * 2 : 8;
+        directory->entries = realloc(directory->entries, directory->room * sizeof(entry));
+    }
+    directory->entries[directory->count++] = (entry){strdup(name), node};
+}
+
+static void apply(directory *directory, const char *from, const char *to, node *node) {
+    if (to) link_name(directory, to, node);
+    if (from) unlink_name(directory, from);
+}
+
+static void change_names(const char *from, const char *to, node *node) {
+    node->references++;
+    if (change_count == change_room) {
+        change_room = change_room ? change_room * 2 : 8;
+        changes = realloc(changes, change_room * sizeof(change));
+    }
+    changes[change_count++] = (change){from ? strdup(from) : NULL, to ? strdup(to) : NULL, node};
+    apply(&current, from, to, node);
+}
+
+static void end_changes(bool all) {
+    for (int i = 0; i < change_count; i++) {
+        change *c = &changes[i];
+        if (all || (next_random() & 1)) apply(&durable, c->from, c->to, c->node);
+        free(c->from);
+        free(c->to);
+        release(c->node);
+    }
+    change_count = 0;
+}
+
+static node *look_up(const char *name) {
+    int index = find(&current, name);
+    return index < 0 ? NULL : current.entries[index].node;
+}
+
+static void clear(directory *directory) {
+    while (directory->count) unlink_name(directory, directory->entries[0].name);
+}
+
+static int64_t used(void) {
+    int64_t bytes = 0;
+    for (int i = 0; i < current.count; i++) bytes += current.entries[i].node->size;
+    return bytes;
+}
+
+// SQLite's way to a file.
+
+static bool is_dead(const handle *file) { return stopped || file->life != life; }
+
+/// Something is about to be changed on the disk. false: the process has ended a moment before.
+static bool may_change(void) {
+    if (stopped) return false;
+    if (settings[simdisk_changes_left] > 0 && --settings[simdisk_changes_left] == 0) stopped = true;
+    return !stopped;
+}
+
+static int unlock_all(handle *file) {
+    node *node = file->node;
+    if (file->lock >= SQLITE_LOCK_SHARED) node->shared--;
+    if (node->reserved == file) node->reserved = NULL;
+    if (node->pending == file) node->pending = NULL;
+    if (node->exclusive == file) node->exclusive = NULL;
+    file->lock = SQLITE_LOCK_NONE;
+    return SQLITE_OK;
+}
+
+static int shm_unmap(sqlite3_file *base, int deletes);
+
+static int file_close(sqlite3_file *base) {
+    handle *file = (handle *)base;
+    shm_unmap(base, 0);
+    if (!is_dead(file)) {
+        unlock_all(file);
+        if (file->delete_on_close && file->name) simdisk_remove(file->name);
+    }
+    release(file->node);
+    free(file->name);
+    return SQLITE_OK;
+}
+
+static int file_read(sqlite3_file *base, void *buffer, int count, sqlite3_int64 offset) {
+    handle *file = (handle *)base;
+    if (is_dead(file)) return SQLITE_IOERR_READ;
+    counters[simdisk_reads]++;
+    if (strikes(simdisk_fail_read)) return SQLITE_IOERR_READ;
+    int64_t there = file->node->size - offset;
+    if (there >= count) {
+        memcpy(buffer, file->node->written + offset, count);
+        return SQLITE_OK;
+    }
+    if (there < 0) there = 0;
+    if (there > 0) memcpy(buffer, file->node->written + offset, there);
+    memset((uint8_t *)buffer + there, 0, count - there);
+    return SQLITE_IOERR_SHORT_READ;
+}
+
+static void write_bytes(node *node, const void *bytes, int64_t count, int64_t offset) {
+    if (count <= 0) return;
+    if (offset + count > node->size) resize(node, offset + count);
+    memcpy(node->written + offset, bytes, count);
+    for (int64_t s = offset / SECTOR; s * SECTOR < offset + count; s++) node->dirty[s] = 1;
+}
+
+static int file_write(sqlite3_file *base, const void *bytes, int count, sqlite3_int64 offset) {
+    handle *file = (handle *)base;
+    if (is_dead(file) || !may_change()) return SQLITE_IOERR_WRITE;
+    counters[simdisk_writes]++;
+    if (settings[simdisk_read_only] || strikes(simdisk_fail_write)) return SQLITE_IOERR_WRITE;
+    int64_t growth = offset + count - file->node->size;
+    if (growth > 0 && settings[simdisk_capacity] > 0 && used() + growth > settings[simdisk_capacity]) {
+        counters[simdisk_faults]++;
+        write_bytes(file->node, bytes, count - growth > 0 ? count - growth : 0, offset);
+        return SQLITE_FULL;
+    }
+    if (strikes(simdisk_short_write)) {
+        write_bytes(file->node, bytes, count / 2, offset);
+        return SQLITE_IOERR_WRITE;
+    }
+    write_bytes(file->node, bytes, count, offset);
+    return SQLITE_OK;
+}
+
+static int file_truncate(sqlite3_file *base, sqlite3_int64 size) {
+    handle *file = (handle *)base;
+    if (is_dead(file) || settings[simdisk_read_only] || !may_change()) return SQLITE_IOERR_TRUNCATE;
+    resize(file->node, size);
+    return SQLITE_OK;
+}
+
+static int file_sync(sqlite3_file *base, int flags) {
+    (void)flags;
+    handle *file = (handle *)base;
+    if (is_dead(file) || !may_change() || sync_node(file->node) != 0) return SQLITE_IOERR_FSYNC;
+    if (file->syncs_directory) {
+        if (simdisk_sync_directory() != 0) return SQLITE_IOERR_DIR_FSYNC;
+        file->syncs_directory = false;
+    }
+    return SQLITE_OK;
+}
+
+static int file_size(sqlite3_file *base, sqlite3_int64 *size) {
+    handle *file = (handle *)base;
+    if (is_dead(file)) return SQLITE_IOERR_FSTAT;
+    *size = file->node->size;
+    return SQLITE_OK;
+}
+
+static int file_lock(sqlite3_file *base, int lock) {
+    handle *file = (handle *)base;
+    node *node = file->node;
+    if (is_dead(file)) return SQLITE_IOERR_LOCK;
+    if (file->lock >= lock) return SQLITE_OK;
+    if (lock == SQLITE_LOCK_SHARED) {
+        if ((node->pending && node->pending != file) || (node->exclusive && node->exclusive != file)) return SQLITE_BUSY;
+        node->shared++;
+        file->lock = SQLITE_LOCK_SHARED;
+        return SQLITE_OK;
+    }
+    if (node->reserved && node->reserved != file) return SQLITE_BUSY;
+    if (lock == SQLITE_LOCK_RESERVED) {
+        node->reserved = file;
+        file->lock = SQLITE_LOCK_RESERVED;
+        return SQLITE_OK;
+    }
+    if (node->pending && node->pending != file) return SQLITE_BUSY;
+    node->pending = file;
+    if (node->shared > 1) {
+        if (file->lock < SQLITE_LOCK_PENDING) file->lock = SQLITE_LOCK_PENDING;
+        return SQLITE_BUSY;
+    }
+    node->reserved = node->exclusive = file;
+    file->lock = SQLITE_LOCK_EXCLUSIVE;
+    return SQLITE_OK;
+}
+
+static int file_unlock(sqlite3_file *base, int lock) {
+    handle *file = (handle *)base;
+    node *node = file->node;
+    if (is_dead(file)) return SQLITE_OK;
+    if (file->lock <= lock) return SQLITE_OK;
+    if (lock == SQLITE_LOCK_NONE) return unlock_all(file);
+    if (node->reserved == file) node->reserved = NULL;
+    if (node->pending == file) node->pending = NULL;
+    if (node->exclusive == file) node->exclusive = NULL;
+    file->lock = SQLITE_LOCK_SHARED;
+    return SQLITE_OK;
+}
+
+static int file_check_reserved(sqlite3_file *base, int *is_reserved) {
+    handle *file = (handle *)base;
+    *is_reserved = !is_dead(file) && file->node->reserved != NULL;
+    return SQLITE_OK;
+}
+
+static int file_control(sqlite3_file *base, int operation, void *argument) {
+    handle *file = (handle *)base;
+    switch (operation) {
+    case SQLITE_FCNTL_LOCKSTATE: *(int *)argument = file->lock; return SQLITE_OK;
+    // As the unix VFS: the log stays when the last connection goes.
+    case SQLITE_FCNTL_PERSIST_WAL:
+        if (*(int *)argument < 0) *(int *)argument = 1;
+        return SQLITE_OK;
+    case SQLITE_FCNTL_POWERSAFE_OVERWRITE:
+        *(int *)argument = settings[simdisk_powersafe_overwrite] != 0;
+        return SQLITE_OK;
+    default: return SQLITE_NOTFOUND;
+    }
+}
+
+static int file_sector_size(sqlite3_file *base) {
+    (void)base;
+    return 4096;
+}
+
+static int file_characteristics(sqlite3_file *base) {
+    (void)base;
+    return settings[simdisk_powersafe_overwrite] ? SQLITE_IOCAP_POWERSAFE_OVERWRITE : 0;
+}
+
+static int shm_map(sqlite3_file *base, int region, int size, int extends, void volatile **address) {
+    handle *file = (handle *)base;
+    node *node = file->node;
+    *address = NULL;
+    if (is_dead(file) || region >= SHM_REGIONS) return SQLITE_IOERR_SHMMAP;
+    if (!file->shm) {
+        if (!node->shm) node->shm = calloc(1, sizeof(shm));
+        file->shm = node->shm;
+        file->shm->references++;
+    }
+    while (file->shm->count <= region) {
+        if (!extends) return SQLITE_OK;
+        file->shm->regions[file->shm->count++] = calloc(1, size);
+    }
+    *address = file->shm->regions[region];
+    return SQLITE_OK;
+}
+
+static int shm_lock(sqlite3_file *base, int offset, int count, int flags) {
+    handle *file = (handle *)base;
+    shm *shm = file->shm;
+    if (is_dead(file) || !shm) return SQLITE_IOERR_SHMLOCK;
+    for (int i = offset; i < offset + count; i++) {
+        bool blocked = flags & SQLITE_SHM_LOCK
+            && ((shm->exclusive[i] && shm->exclusive[i] != file)
+                || (flags & SQLITE_SHM_EXCLUSIVE && shm->shared[i] - ((file->shm_shared >> i) & 1) > 0));
+        if (blocked) return SQLITE_BUSY;
+    }
+    for (int i = offset; i < offset + count; i++) {
+        uint16_t bit = 1 << i;
+        if (flags & SQLITE_SHM_UNLOCK) {
+            if (file->shm_shared & bit) shm->shared[i]--;
+            if (shm->exclusive[i] == file) shm->exclusive[i] = NULL;
+            file->shm_shared &= ~bit;
+        } else if (flags & SQLITE_SHM_EXCLUSIVE) {
+            shm->exclusive[i] = file;
+        } else if (!(file->shm_shared & bit)) {
+            shm->shared[i]++;
+            file->shm_shared |= bit;
+        }
+    }
+    return SQLITE_OK;
+}
+
+static void shm_barrier(sqlite3_file *base) { (void)base; }
+
+// A process that was killed still has its pointers until its connections are closed.
+static int shm_unmap(sqlite3_file *base, int deletes) {
+    handle *file = (handle *)base;
+    shm *shm = file->shm;
+    (void)deletes;
+    if (!shm) return SQLITE_OK;
+    shm_lock(base, 0, SQLITE_SHM_NLOCK, SQLITE_SHM_UNLOCK);
+    file->shm = NULL;
+    if (--shm->references > 0) return SQLITE_OK;
+    if (file->node->shm == shm) file->node->shm = NULL;
+    for (int i = 0; i < shm->count; i++) free(shm->regions[i]);
+    free(shm);
+    return SQLITE_OK;
+}
+
+static const sqlite3_io_methods methods = {
+    .iVersion = 2,
+    .xClose = file_close,
+    .xRead = file_read,
+    .xWrite = file_write,
+    .xTruncate = file_truncate,
+    .xSync = file_sync,
+    .xFileSize = file_size,
+    .xLock = file_lock,
+    .xUnlock = file_unlock,
+    .xCheckReservedLock = file_check_reserved,
+    .xFileControl = file_control,
+    .xSectorSize = file_sector_size,
+    .xDeviceCharacteristics = file_characteristics,
+    .xShmMap = shm_map,
+    .xShmLock = shm_lock,
+    .xShmBarrier = shm_barrier,
+    .xShmUnmap = shm_unmap,
+};
+
+static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags, int *flags_out) {
+    (void)vfs;
+    handle *file = (handle *)base;
+    memset(file, 0, sizeof *file);
+    node *found = name ? look_up(name) : NULL;
+    bool created = false;
+    if (!found) {
+        if (name && (!(flags & SQLITE_OPEN_CREATE) || settings[simdisk_read_only] || !may_change())) {
+            return SQLITE_CANTOPEN;
+        }
+        found = make_node();
+        if (name) {
+            change_names(NULL, name, found);
+            created = true;
+        }
+    } else {
+        found->references++;
+    }
+    file->node = found;
+    file->name = name ? strdup(name) : NULL;
+    file->life = life;
+    file->delete_on_close = flags & SQLITE_OPEN_DELETEONCLOSE;
+    file->syncs_directory =
+        created && flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_WAL);
+    if (settings[simdisk_read_only] && flags & SQLITE_OPEN_READWRITE) {
+        flags = (flags & ~(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) | SQLITE_OPEN_READONLY;
+    }
+    file->read_only = flags & SQLITE_OPEN_READONLY;
+    if (flags_out) *flags_out = flags;
+    base->pMethods = &methods;
+    return SQLITE_OK;
+}
+
+static int vfs_delete(sqlite3_vfs *vfs, const char *name, int syncs_directory) {
+    (void)vfs;
+    int reason = simdisk_remove(name);
+    if (reason == ENOENT) return SQLITE_IOERR_DELETE_NOENT;
+    if (reason != 0) return SQLITE_IOERR_DELETE;
+    if (syncs_directory && simdisk_sync_directory() != 0) return SQLITE_IOERR_DIR_FSYNC;
+    return SQLITE_OK;
+}
+
+static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *result) {
+    (void)vfs;
+    node *found = look_up(name);
+    // As the unix VFS: an empty file does not count as a journal.
+    *result = found && (flags != SQLITE_ACCESS_EXISTS || found->size > 0)
+        && !(flags == SQLITE_ACCESS_READWRITE && settings[simdisk_read_only]);
+    return SQLITE_OK;
+}
+
+static int vfs_full_pathname(sqlite3_vfs *vfs, const char *name, int room, char *out) {
+    (void)vfs;
+    sqlite3_snprintf(room, out, "%s", name);
+    return SQLITE_OK;
+}
+
+static int vfs_randomness(sqlite3_vfs *vfs, int count, char *out) {
+    (void)vfs;
+    for (int i = 0; i < count; i++) out[i] = (char)next_random();
+    return count;
+}
+
+static int vfs_sleep(sqlite3_vfs *vfs, int microseconds) {
+    (void)vfs;
+    return microseconds;
+}
+
+static int vfs_time(sqlite3_vfs *vfs, sqlite3_int64 *milliseconds) {
+    (void)vfs;
+    *milliseconds = 210866760000000 + 1700000000000;
+    return SQLITE_OK;
+}
+
+static int vfs_time_days(sqlite3_vfs *vfs, double *days) {
+    sqlite3_int64 milliseconds;
+    vfs_time(vfs, &milliseconds);
+    *days = milliseconds / 86400000.0;
+    return SQLITE_OK;
+}
+
+static int vfs_last_error(sqlite3_vfs *vfs, int room, char *out) {
+    (void)vfs, (void)room, (void)out;
+    return 0;
+}
+
+static sqlite3_vfs simdisk = {
+    .iVersion = 2,
+    .szOsFile = sizeof(handle),
+    .mxPathname = 512,
+    .zName = "simdisk",
+    .xOpen = vfs_open,
+    .xDelete = vfs_delete,
+    .xAccess = vfs_access,
+    .xFullPathname = vfs_full_pathname,
+    .xRandomness = vfs_randomness,
+    .xSleep = vfs_sleep,
+    .xCurrentTime = vfs_time_days,
+    .xGetLastError = vfs_last_error,
+    .xCurrentTimeInt64 = vfs_time,
+};
+
+// What the world does to it.
+
+void simdisk_reset(uint64_t seed) {
+    static bool registered;
+    if (!registered) sqlite3_vfs_register(&simdisk, 1);
+    registered = true;
+    simdisk_kill();
+    end_changes(false);
+    clear(&current);
+    clear(&durable);
+    memset(settings, 0, sizeof settings);
+    memset(counters, 0, sizeof counters);
+    settings[simdisk_powersafe_overwrite] = 1;
+    random_state = seed;
+    sqlite3_randomness(0, NULL);
+}
+
+void simdisk_set(int setting, int64_t value) { settings[setting] = value; }
+int64_t simdisk_get(int setting) { return settings[setting]; }
+int64_t simdisk_counter(int counter) { return counters[counter]; }
+
+void simdisk_kill(void) {
+    life++;
+    stopped = false;
+    settings[simdisk_changes_left] = 0;
+    for (int i = 0; i < current.count; i++) {
+        node *node = current.entries[i].node;
+        node->shared = 0;
+        node->reserved = node->pending = node->exclusive = NULL;
+        node->shm = NULL;
+    }
+    for (int i = 0; i < flock_count; i++) free(flocks[i]);
+    flock_count = 0;
+}
+
+void simdisk_power_cut(void) {
+    simdisk_kill();
+    end_changes(false);
+    clear(&current);
+    for (int i = 0; i < durable.count; i++) {
+        node *node = durable.entries[i].node;
+        if (node->size_dirty && (next_random() & 1)) node->durable_size = node->size;
+        for (int64_t s = 0; s < sectors(node); s++) {
+            if (node->dirty[s] && (next_random() & 1)) keep_sector(node, s);
+            node->dirty[s] = 0;
+        }
+        // Beyond its end a file holds nothing.
+        memset(node->durable + node->durable_size, 0, node->room - node->durable_size);
+        node->size = node->durable_size;
+        node->size_dirty = false;
+        if (node->room) memcpy(node->written, node->durable, node->room);
+        link_name(&current, durable.entries[i].name, node);
+    }
+}
+
+void simdisk_damage(const char *path, int count) {
+    node *node = look_up(path);
+    if (!node || node->size == 0) return;
+    for (int i = 0; i < count; i++) {
+        int64_t sector = next_random() % ((node->size + SECTOR - 1) / SECTOR);
+        for (int b = 0; b < SECTOR; b++) node->written[sector * SECTOR + b] = (uint8_t)next_random();
+        keep_sector(node, sector);
+    }
+}
+
+bool simdisk_exists(const char *path) { return look_up(path) != NULL; }
+
+int64_t simdisk_size(const char *path) {
+    node *found = look_up(path);
+    return found ? found->size : 0;
+}
+
+const char *simdisk_name(int number) { return number < current.count ? current.entries[number].name : NULL; }
+
+int simdisk_create(const char *path) {
+    if (look_up(path)) return 0;
+    if (!may_change()) return EIO;
+    if (settings[simdisk_read_only]) return EROFS;
+    node *made = make_node();
+    change_names(NULL, path, made);
+    release(made);
+    return 0;
+}
+
+int simdisk_rename(const char *path, const char *other) {
+    node *found = look_up(path);
+    if (!found) return ENOENT;
+    if (!may_change()) return EIO;
+    if (settings[simdisk_read_only]) return EROFS;
+    change_names(path, other, found);
+    return 0;
+}
+
+int simdisk_remove(const char *path) {
+    node *found = look_up(path);
+    if (!found) return ENOENT;
+    if (!may_change()) return EIO;
+    if (settings[simdisk_read_only]) return EROFS;
+    change_names(path, NULL, found);
+    return 0;
+}
+
+int simdisk_sync_directory(void) {
+    if (!may_change()) return EIO;
+    counters[simdisk_syncs]++;
+    if (strikes(simdisk_fail_sync)) return EIO;
+    if (strikes(simdisk_lying_sync)) {
+        counters[simdisk_lies]++;
+        return 0;
+    }
+    end_changes(true);
+    return 0;
+}
+
+int simdisk_forget(const char *path, bool flushes) {
+    node *node = look_up(path);
+    if (!node) return 0;
+    int reason = 0;
+    if (stopped) return EIO;
+    if (flushes) {
+        // A size that was never written is written again with the times of the file.
+        if (node->size != node->durable_size) node->size_dirty = true;
+        reason = sync_node(node);
+    }
+    for (int64_t s = 0; s < sectors(node); s++) {
+        if (!node->dirty[s]) memcpy(node->written + s * SECTOR, node->durable + s * SECTOR, SECTOR);
+    }
+    return reason;
+}
+
+int64_t simdisk_available(void) {
+    if (settings[simdisk_capacity] <= 0) return (int64_t)1 << 32;
+    int64_t rest = settings[simdisk_capacity] - used();
+    return rest > 0 ? rest : 0;
+}
+
+uint64_t simdisk_life(void) { return life; }
+
+bool simdisk_stopped(void) { return stopped; }
+
+int simdisk_flock(const char *path) {
+    for (int i = 0; i < flock_count; i++) {
+        if (strcmp(flocks[i], path) == 0) return EWOULDBLOCK;
+    }
+    flocks = realloc(flocks, (flock_count + 1) * sizeof *flocks);
+    flocks[flock_count++] = strdup(path);
+    return 0;
+}
+
+void simdisk_funlock(const char *path) {
+    for (int i = 0; i < flock_count; i++) {
+        if (strcmp(flocks[i], path) != 0) continue;
+        free(flocks[i]);
+        flocks[i] = flocks[--flock_count];
+        return;
+    }
+}

@@ -1,0 +1,6 @@
+import Simworld
+
+@main
+enum SimworldProgram {
+    static func main() {}
+}
