@@ -1,17 +1,26 @@
 import Positioning
 
 extension DeliverySchedule {
-    /// An attempt ended.
+    /// The attempt to send a batch ended.
+    ///
+    /// A batch that the queue has dissolved meanwhile has nothing to settle; its answer still says how the server is.
     ///
     /// - Parameter jitter: 0 ≤ jitter < 1, from the caller's random source.
-    /// - Returns: what becomes of batches; to be handed to the outbox before `next(at:)` is asked.
-    public mutating func attemptFinished(_ verdict: Verdict, jitter: Double, at now: EventTime) -> [Settled] {
-        guard case .sending(let batch) = phase else { return [] }
+    /// - Returns: what becomes of batches; to be handed to the outbox before `next(at:)` is asked. nil = it was not the
+    ///   attempt that is under way, and nothing has changed.
+    public mutating func attemptFinished(
+        _ attempt: Attempt, _ verdict: Verdict, jitter: Double, at now: EventTime
+    ) -> [Settled]? {
+        guard receives(attempt), case .batch(let batch) = attempt.purpose else { return nil }
         phase = .idle
-        guard let place = parts.firstIndex(where: { $0.batch.id == batch }) else { return [] }
         streak.add(verdict.word)
-        parts[place].streak.add(verdict.word)
         if case .retry(.transport, _) = verdict {} else { routes.reached() }
+        note(asked: verdict.asked, at: now)
+        guard let place = parts.firstIndex(where: { $0.batch.id == batch }) else {
+            answeredWithoutBatch(verdict, jitter: jitter, at: now)
+            return []
+        }
+        parts[place].streak.add(verdict.word)
         switch verdict {
         case .accepted: return accepted(place, jitter: jitter, at: now)
         case .partlyAccepted(let items): return partlyAccepted(items, place, jitter: jitter, at: now)
@@ -25,6 +34,20 @@ extension DeliverySchedule {
             held(verdict, jitter: jitter, at: now)
             return []
         }
+    }
+
+    private mutating func answeredWithoutBatch(_ verdict: Verdict, jitter: Double, at now: EventTime) {
+        switch verdict {
+        case .accepted, .partlyAccepted: succeeded(rows: 0, at: now)
+        case .split, .tooLarge, .retry: backOff(asked: verdict.asked, jitter: jitter, at: now)
+        default: held(verdict, jitter: jitter, at: now)
+        }
+    }
+
+    /// No request reaches this server earlier than it wants, whatever else becomes due: pause, resume, probe or preview.
+    mutating func note(asked: Duration?, at now: EventTime) {
+        guard let asked else { return }
+        routes.rest(until: now + min(asked, settings.backoff.longestAsked))
     }
 
     /// Answers that are about the endpoint and not about rows.
@@ -52,8 +75,8 @@ extension DeliverySchedule {
     }
 
     private mutating func sendAgain(at now: EventTime) {
-        nextAttempt = max(now, askedUntil)
-        earliestAttempt = nextAttempt
+        nextAttempt = now
+        earliestAttempt = now
     }
 
     private mutating func retried(
@@ -64,7 +87,8 @@ extension DeliverySchedule {
             if routes.missed(failure, jitter: jitter, at: now) {
                 dissolves = true
                 failures = 0
-                return resend(at: now)
+                sendAgain(at: now)
+                return []
             }
         case .status(429): pacing.throttled()
         default: break
@@ -103,18 +127,11 @@ extension DeliverySchedule {
         return part.streak.count >= (isKnown && part.batch.rows > 1 ? 1 : Self.streakLimit)
     }
 
-    private mutating func resend(at now: EventTime) -> [Settled] {
-        nextAttempt = now
-        earliestAttempt = now
-        return []
-    }
-
     mutating func backOff(asked: Duration?, jitter: Double, at now: EventTime) {
         failures = min(failures + 1, 1_000_000)
         if case .paused(let reason) = state { return pause(reason, jitter: jitter, at: now) }
         let backoff = settings.backoff
-        askedUntil = asked.map { now + min($0, backoff.longestAsked) } ?? .min
-        earliestAttempt = max(now + backoff.base, askedUntil)
+        earliestAttempt = now + backoff.base
         nextAttempt = now + backoff.delay(failures: failures, jitter: jitter, asked: asked)
     }
 
@@ -161,37 +178,73 @@ extension DeliverySchedule {
         if now >= again {
             refresh.isWanted = true
         } else if refresh.hasHelped {
-            backOff(asked: again.duration(since: now), jitter: jitter, at: now)
+            backOff(asked: nil, jitter: jitter, at: now)
+            nextAttempt = max(nextAttempt, again)
+            earliestAttempt = max(earliestAttempt, again)
         } else {
             pause("auth", jitter: jitter, at: now)
         }
     }
 
-    /// The credentials are being read anew, or their command runs.
-    public mutating func refreshStarted(at now: EventTime) {
+    /// The credentials are being read again, or their command runs.
+    public mutating func refreshStarted(at now: EventTime) -> Attempt {
         refresh = Refresh(isWanted: false, last: now, hasHelped: false)
-        phase = .refreshing
+        return started(.refresh)
     }
 
     /// - Parameter isNew: there is something that has not been refused yet.
-    public mutating func credentialsRefreshed(isNew: Bool, jitter: Double, at now: EventTime) {
-        guard phase == .refreshing else { return }
+    public mutating func credentialsRefreshed(_ attempt: Attempt, isNew: Bool, jitter: Double, at now: EventTime) {
+        guard receives(attempt) else { return }
         phase = .idle
-        if isNew { _ = resend(at: now) } else { pause("auth", jitter: jitter, at: now) }
+        if isNew { sendAgain(at: now) } else { pause("auth", jitter: jitter, at: now) }
     }
+
+    /// A reload has put others in the place of those that were in use: what was refused says nothing about them.
+    public mutating func credentialsReplaced() { refresh = Refresh() }
 }
 
 // The newest row ahead of its turn.
 extension DeliverySchedule {
-    public mutating func previewStarted(at now: EventTime) {
-        phase = .previewing
-        previewedAt = now
+    /// - Parameter newest: the sequence number of that row; nil = none is newer than what is in flight.
+    /// - Returns: nil when there is nothing to send: no row goes out ahead of its turn twice.
+    public mutating func previewStarted(_ newest: Int64?, at now: EventTime) -> Attempt? {
+        previewed.at = now
+        guard let newest, newest > previewed.seq else { return nil }
+        previewed.seq = newest
+        return started(.preview(seq: newest))
     }
 
     /// What becomes of it settles nothing; a server that does not answer is left alone for a while.
-    public mutating func previewFinished(_ verdict: Verdict?, jitter: Double, at now: EventTime) {
-        guard phase == .previewing else { return }
+    ///
+    /// - Parameter verdict: nil = it was not sent.
+    public mutating func previewFinished(_ attempt: Attempt, _ verdict: Verdict?, jitter: Double, at now: EventTime) {
+        guard receives(attempt) else { return }
         phase = .idle
+        note(asked: verdict?.asked, at: now)
         if case .retry(_, let after) = verdict { backOff(asked: after, jitter: jitter, at: now) }
+    }
+}
+
+// What an operator has bound by a request to the server.
+extension DeliverySchedule {
+    /// An operator wants the asset bound: comes next, before anything else is begun.
+    public mutating func bindRequested() { wantsBind = true }
+
+    /// The operator does not wait for it any more.
+    public mutating func bindWithdrawn() { wantsBind = false }
+
+    public mutating func bindStarted(at now: EventTime) -> Attempt {
+        wantsBind = false
+        return started(.bind)
+    }
+
+    /// The server has answered to a bind. Until `bindEnded` nothing else is sent all the same.
+    ///
+    /// - Parameter asked: how long it wants no other request; nil = it does not say.
+    public mutating func bindAnswered(asked: Duration?, at now: EventTime) { note(asked: asked, at: now) }
+
+    /// A bind that was under way has failed, or the order behind it was carried out or refused.
+    public mutating func bindEnded() {
+        if attempt?.purpose == .bind { phase = .idle }
     }
 }

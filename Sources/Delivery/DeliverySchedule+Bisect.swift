@@ -60,7 +60,7 @@ extension DeliverySchedule {
     }
 
     /// The server has taken something.
-    private mutating func succeeded(rows: Int, at now: EventTime) {
+    mutating func succeeded(rows: Int, at now: EventTime) {
         // After an outage all that waits goes out at once.
         if failures > 0 || state != .active { queue.flush() }
         state = .active
@@ -69,7 +69,6 @@ extension DeliverySchedule {
         broughtForward = false
         sentAgain417 = false
         refresh.hasHelped = true
-        askedUntil = .min
         nextAttempt = now
         earliestAttempt = now
         limit = max(limit, min(rows, settings.batchSize))
@@ -89,8 +88,8 @@ extension DeliverySchedule {
             state = .active
         }
         triesSuccessor = false
-        nextAttempt = max(now, askedUntil)
-        earliestAttempt = nextAttempt
+        nextAttempt = now
+        earliestAttempt = now
         if bisect == nil {
             bisect = Bisect(rows: parts[place].batch.rows, cause: cause, hasEvidence: false)
             bisects += 1
@@ -115,8 +114,8 @@ extension DeliverySchedule {
             return []
         }
         if case .paused = state { state = .active }
-        nextAttempt = max(now, askedUntil)
-        earliestAttempt = nextAttempt
+        nextAttempt = now
+        earliestAttempt = now
         let rows = parts[place].batch.rows
         if rows > 1 {
             limit = min(limit, (rows + 1) / 2)

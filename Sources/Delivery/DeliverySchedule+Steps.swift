@@ -4,20 +4,22 @@ extension DeliverySchedule {
     /// What to do now. Asking changes nothing.
     public func next(at now: EventTime) -> Step {
         if shutdown != nil { return shutdownStep(at: now) }
+        guard phase == .idle else { return .wait(until: nil) }
+        if wantsBind { return later(restsUntil, at: now) ?? .bind }
         switch state {
         case .stopped, .taken, .rebind: return .wait(until: nil)
         case .active, .paused: break
         }
-        guard phase == .idle else { return .wait(until: nil) }
         if refresh.isWanted { return .refreshCredentials }
-        if isUnlisted { return later(notFormingBefore, at: now) ?? .form(limit: 0) }
+        // What is formed again is listed by that.
         if dissolves { return later(max(notFormingBefore, nextAttempt), at: now) ?? .reform(limit: limit) }
+        if isUnlisted { return later(notFormingBefore, at: now) ?? .form(limit: 0) }
         if parts.isEmpty { return idleStep(at: now) }
         switch target {
         case .following: return later(notFormingBefore, at: now) ?? .form(limit: 1)
-        case .probeFollowing: return later(max(notFormingBefore, nextAttempt), at: now) ?? .form(limit: 1)
+        case .probeFollowing: return later(max(notFormingBefore, nextSend), at: now) ?? .form(limit: 1)
         case .part(let place):
-            if let wait = later(nextAttempt, at: now) { return wait }
+            if let wait = later(nextSend, at: now) { return wait }
             return wantsPreview(at: now) ? .preview : .send(batch: parts[place].batch.id)
         }
     }
@@ -48,7 +50,7 @@ extension DeliverySchedule {
 
     private func idleStep(at now: EventTime) -> Step {
         guard queue.count > 0 else { return .wait(until: nil) }
-        if let wait = later(notFormingBefore, at: now) { return wait }
+        if let wait = later(max(notFormingBefore, restsUntil), at: now) { return wait }
         if state != .active { return later(nextAttempt, at: now) ?? .form(limit: limit) }
         if queue.flushing > 0 { return later(pacing.nextBatch, at: now) ?? .form(limit: limit) }
         if queue.count >= limit { return later(pacing.nextBatch, at: now) ?? .form(limit: limit) }
@@ -65,10 +67,13 @@ extension DeliverySchedule {
             return .wait(until: nil)
         }
         if let head = parts.first(where: { !$0.isRefused }) {
-            guard earliestAttempt < shutdown.until else { return .wait(until: nil) }
-            return later(earliestAttempt, at: now) ?? .send(batch: head.batch.id)
+            let earliest = max(earliestAttempt, restsUntil)
+            guard earliest < shutdown.until else { return .wait(until: nil) }
+            return later(earliest, at: now) ?? .send(batch: head.batch.id)
         }
-        guard parts.isEmpty, queue.count > 0, notFormingBefore < shutdown.until else { return .wait(until: nil) }
+        guard parts.isEmpty, queue.count > 0, max(notFormingBefore, restsUntil) < shutdown.until else {
+            return .wait(until: nil)
+        }
         return .form(limit: limit)
     }
 
@@ -79,6 +84,6 @@ extension DeliverySchedule {
     private func wantsPreview(at now: EventTime) -> Bool {
         settings.freshHead && !settings.profile.usesNewest && state == .active && failures == 0 && bisect == nil
             && queue.count > 0
-            && inFlight + queue.count > limit && previewedAt + settings.batchWindow <= now
+            && inFlight + queue.count > limit && previewed.at + settings.batchWindow <= now
     }
 }

@@ -46,8 +46,10 @@ public struct DeliverySchedule: Sendable {
         case reform(limit: Int)
         /// Send this batch; then `attemptStarted`.
         case send(batch: String)
-        /// Send the newest row alone, ahead of its turn; then `previewStarted(at:)`.
+        /// Send the newest row alone, ahead of its turn; then `previewStarted`.
         case preview
+        /// Ask the server to bind the asset to this device; then `bindStarted(at:)`.
+        case bind
         /// Look for a new credential; then `refreshStarted(at:)`.
         case refreshCredentials
         /// Nothing until this instant, or until something happens (nil).
@@ -89,6 +91,8 @@ public struct DeliverySchedule: Sendable {
     public internal(set) var gzip: Bool
     /// Times that a refused batch was taken apart.
     public internal(set) var bisects = 0
+    /// Answers to attempts that were given up, or that had been answered before.
+    public internal(set) var strayAnswers = 0
     /// Which way the next batches are formed for: 0 = the endpoint itself.
     public var route: Int { routes.current }
 
@@ -102,7 +106,6 @@ public struct DeliverySchedule: Sendable {
     var nextAttempt: EventTime
     /// No flush and no change of the link brings the next attempt before this.
     var earliestAttempt = EventTime.zero
-    var askedUntil = EventTime.min
     var notFormingBefore: EventTime
     var broughtForward = false
     var acceptedBefore: Bool
@@ -118,7 +121,12 @@ public struct DeliverySchedule: Sendable {
     /// The place in `parts` of what a pause tries next, and whether a row from behind them is tried instead.
     var probe = (place: 0, fresh: false)
     var refusals = RecentRefusals()
-    var previewedAt = EventTime.min
+    /// When the newest row was last to be sent ahead, and the newest that was.
+    var previewed = (at: EventTime.min, seq: Int64.min)
+    /// An operator wants the asset bound to this device; nothing else is started before that.
+    var wantsBind = false
+    /// Of the last form request or attempt.
+    var lastNumber = 0
     var sentAgain417 = false
     var wasCompressed = true
     var shutdown: Shutdown?
@@ -129,21 +137,17 @@ public struct DeliverySchedule: Sendable {
         var isRefused = false
         /// Equal failures of this batch in a row.
         var streak = Streak()
-        var attempts = 0
 
         init(_ batch: InFlight) { self.batch = batch }
     }
 
+    /// What is under way, one thing at a time. Leaves to `idle` with the answer to what the case carries and with that alone,
+    /// or when the attempt is given up.
     enum Phase: Hashable {
-        /// Nothing is under way.
         case idle
-        /// A commit that lists what is in flight is under way. Leaves to `idle`.
-        case forming
-        /// Leaves to `idle` with the answer.
-        case sending(batch: String)
-        case previewing
-        /// A new credential is looked for. Leaves to `idle`.
-        case refreshing
+        /// A commit that lists what is in flight was asked for, under this number.
+        case forming(Int)
+        case attempting(Attempt)
     }
 
     struct Shutdown: Sendable {
@@ -162,10 +166,19 @@ extension DeliverySchedule {
     public var inFlight: Int { parts.reduce(0) { $0 + $1.batch.rows } }
     /// When the next batch is sent; nil without one, or while one is being sent.
     public var nextAttemptAt: EventTime? {
-        phase == .idle && !parts.isEmpty && state == .active ? nextAttempt : nil
+        phase == .idle && !parts.isEmpty && state == .active ? nextSend : nil
     }
+    /// The server of the present way wants no request before this; in the past when it has no such wish.
+    public var restsUntil: EventTime { routes.restsUntil }
+    /// The number of the commit that was asked for to list what is in flight; nil = none is waited for.
+    public var formNumber: Int? { if case .forming(let number) = phase { number } else { nil } }
     /// A commit that lists what is in flight was asked for and has not been answered.
-    public var isForming: Bool { phase == .forming }
+    public var isForming: Bool { formNumber != nil }
+    /// What is under way with the server; nil = nothing.
+    public var attempt: Attempt? { if case .attempting(let attempt) = phase { attempt } else { nil } }
+
+    /// Whatever is due, nothing goes out before the server wants it.
+    var nextSend: EventTime { max(nextAttempt, routes.restsUntil) }
     /// After `shutdownRequested`: there is nothing left to do or to wait for.
     public var isShutDown: Bool {
         guard shutdown != nil else { return false }
@@ -189,7 +202,11 @@ extension DeliverySchedule {
     }
 
     /// The commit of a `.form` or `.reform` step was handed to the outbox.
-    public mutating func formRequested(at now: EventTime) {
+    ///
+    /// - Returns: the number that its answer bears, which is `batchesFormed` or `batchNotFormed`.
+    @discardableResult
+    public mutating func formRequested(at now: EventTime) -> Int {
+        precondition(attempt == nil, "batches are formed while \(phase)")
         if dissolves {
             dissolves = false
             bisect = nil
@@ -197,15 +214,27 @@ extension DeliverySchedule {
             parts = []
         }
         if parts.isEmpty { routes.batchBoundaryReached(at: now) }
-        phase = .forming
+        lastNumber += 1
+        phase = .forming(lastNumber)
+        return lastNumber
     }
 
     /// The commit is on disk, and these batches are in flight, in the order in which they go out.
     ///
     /// None, although rows were thought to wait: `waitingCorrected(to:)` follows.
     ///
-    /// - Parameter advanced: rows were settled without being sent, so that others may follow at once.
-    public mutating func batchesFormed(_ batches: [InFlight], advanced: Bool = false, at now: EventTime) {
+    /// - Parameters:
+    ///   - number: of the request.
+    ///   - advanced: rows were settled without being sent, so that others may follow at once.
+    /// - Returns: whether that is the request that was waited for. If not, what is in flight will be asked for again.
+    @discardableResult
+    public mutating func batchesFormed(
+        _ batches: [InFlight], of number: Int, advanced: Bool = false, at now: EventTime
+    ) -> Bool {
+        guard phase == .forming(number) else {
+            isUnlisted = true
+            return false
+        }
         phase = .idle
         let known = Dictionary(parts.map { ($0.batch.id, $0) }, uniquingKeysWith: { first, _ in first })
         let new = batches.filter { known[$0.id] == nil }.reduce(0) { $0 + $1.rows }
@@ -219,29 +248,55 @@ extension DeliverySchedule {
             if parts.isEmpty || rowsBefore > 0 { queue.endFlush() }
             if queue.count > 0, !advanced { notFormingBefore = now + Self.formRetry }
             if isProbe { bisect?.probes += 1 }
-            return
+            return true
         }
         if !wasUnlisted { queue.removeOldest(new) }
         if isProbe, new > 0 {
             probe = (parts.count - 1, false)
             bisect?.probes += 1
-            nextAttempt = max(now, askedUntil)
+            nextAttempt = now
         } else if !isProbe, !wasUnlisted {
             nextAttempt = max(now, pacing.nextBatch)
             earliestAttempt = nextAttempt
         }
+        return true
     }
 
-    /// The disk refused the commit; tried again after 10 s.
-    public mutating func batchNotFormed(at now: EventTime) {
+    /// The disk refused the commit of the request with this number; tried again after 10 s.
+    public mutating func batchNotFormed(_ number: Int, at now: EventTime) {
+        guard phase == .forming(number) else { return }
         phase = .idle
         notFormingBefore = now + Self.formRetry
     }
 
-    public mutating func attemptStarted(_ batch: String, at now: EventTime) {
-        phase = .sending(batch: batch)
-        if let place = parts.firstIndex(where: { $0.batch.id == batch }) { parts[place].attempts += 1 }
+    /// The batch of a `.send` step is on its way.
+    public mutating func attemptStarted(_ batch: String, at now: EventTime) -> Attempt {
         shutdown?.attempted = true
+        return started(.batch(batch))
+    }
+
+    mutating func started(_ purpose: Attempt.Purpose) -> Attempt {
+        precondition(phase == .idle, "\(purpose) is begun while \(phase)")
+        lastNumber += 1
+        let attempt = Attempt(endpoint: settings.name, purpose: purpose, number: lastNumber)
+        phase = .attempting(attempt)
+        return attempt
+    }
+
+    /// Whether an answer is one to the attempt that is under way. Any other is counted, and is to change nothing.
+    public mutating func receives(_ attempt: Attempt) -> Bool {
+        if phase == .attempting(attempt) { return true }
+        strayAnswers += 1
+        return false
+    }
+
+    /// Gives up what is under way with the server, whose answer changes nothing from now on. The caller cancels its transfer.
+    ///
+    /// - Returns: what was given up; nil = nothing was under way.
+    public mutating func abandonAttempt() -> Attempt? {
+        guard let attempt else { return nil }
+        phase = .idle
+        return attempt
     }
 
     /// Whether the body of the attempt was compressed.
@@ -264,16 +319,16 @@ extension DeliverySchedule {
         refusals = RecentRefusals()
         bisect = nil
         for place in parts.indices { parts[place].isRefused = false }
-        nextAttempt = max(now, askedUntil)
-        earliestAttempt = nextAttempt
+        nextAttempt = now
+        earliestAttempt = now
     }
 
     /// What waits and what is in flight was dropped, cleared or moved: the queue tells what is left.
     public mutating func emptied() {
         parts = []
         bisect = nil
+        triesSuccessor = false
         isUnlisted = true
-        if case .sending = phase { phase = .idle }
     }
 
     /// An operator bound it to its present address, or dropped what waited: what the queue says from now on counts.
@@ -285,7 +340,7 @@ extension DeliverySchedule {
     /// The program ends: one more attempt at most, and no longer than this.
     public mutating func shutdownRequested(at now: EventTime, grace: Duration) {
         var attempted = false
-        if case .sending = phase { attempted = true }
+        if case .batch = attempt?.purpose { attempted = true }
         shutdown = Shutdown(until: now + grace, attempted: attempted)
     }
 

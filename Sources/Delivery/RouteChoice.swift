@@ -11,14 +11,22 @@ struct RouteChoice: Sendable {
     private var triesFirst = false
     /// The one that stood in before the endpoint itself was tried.
     private var previous = 0
+    /// Before when the server of each way wants no request.
+    private var rests: [EventTime]
 
     private static let missesMax = 5
 
     init(count: Int, route: Int, at now: EventTime) {
         self.count = max(1, count)
         current = (0..<self.count).contains(route) ? route : 0
+        rests = [EventTime](repeating: .min, count: self.count)
         tryFirstAt = now + DeliverySchedule.probeInterval
     }
+
+    var restsUntil: EventTime { rests[current] }
+
+    /// The server of the present way wants no request before this.
+    mutating func rest(until instant: EventTime) { rests[current] = max(rests[current], instant) }
 
     mutating func reached() {
         misses = 0
@@ -41,7 +49,7 @@ struct RouteChoice: Sendable {
 
     /// Nothing is in flight: the endpoint itself may take over.
     mutating func batchBoundaryReached(at now: EventTime) {
-        guard current != 0, now >= tryFirstAt else { return }
+        guard current != 0, now >= max(tryFirstAt, rests[0]) else { return }
         previous = current
         current = 0
         misses = 0

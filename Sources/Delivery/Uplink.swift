@@ -145,9 +145,21 @@ public struct UplinkOutcome: Hashable, Sendable {
     }
 }
 
+/// A request that was handed to an uplink.
+public struct UplinkTransfer: Hashable, Sendable {
+    /// Given once by each uplink.
+    public let number: Int
+
+    public init(_ number: Int) { self.number = number }
+}
+
 /// The way out. Calls back on the loop's thread, never from inside `send`.
 public protocol Uplink: AnyObject {
-    func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void)
+    /// - Returns: what `cancel` takes.
+    @discardableResult
+    func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer
+    /// Gives a request up: its completion is not called any more. Nothing happens to one that has ended.
+    func cancel(_ transfer: UplinkTransfer)
     /// Ends all requests in flight without calling back, and closes the connections.
     func close()
 }

@@ -99,13 +99,18 @@ public struct FormRequest: Hashable, Sendable {
     public var isProbe: Bool
     /// Host wall clock, Unix milliseconds. It is not kept when it lies more than 5 min before the newest row.
     public var sentMs: Int64?
+    /// By which whoever asked knows the answer.
+    public var number: Int
 
-    public init(endpoint: String, route: String? = nil, limit: Int, isProbe: Bool = false, sentMs: Int64?) {
+    public init(
+        endpoint: String, route: String? = nil, limit: Int, isProbe: Bool = false, sentMs: Int64?, number: Int = 0
+    ) {
         self.endpoint = endpoint
         self.route = route
         self.limit = limit
         self.isProbe = isProbe
         self.sentMs = sentMs
+        self.number = number
     }
 }
 

@@ -34,13 +34,16 @@ public final class HTTPUplink: Uplink {
     /// The latest of the idle limits of all connections that may be kept.
     private var keptUntil = EventTime.zero
     private var isClosed = false
+    private var lastNumber = 0
 
     private struct Arrival {
+        var id: UplinkTransfer
         var request: UplinkRequest
         var completion: (UplinkOutcome) -> Void
     }
 
     private struct Ending {
+        var id: UplinkTransfer
         var outcome: UplinkOutcome
         var completion: (UplinkOutcome) -> Void
     }
@@ -80,9 +83,23 @@ public final class HTTPUplink: Uplink {
     var bytesArrivedInFlight: Int { transfers.values.reduce(0) { $0 + $1.bytesReceived } }
 
     /// After `close` a request is dropped without a word.
-    public func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) {
-        guard !isClosed else { return }
-        arrivals.append(Arrival(request: request, completion: completion))
+    @discardableResult
+    public func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer {
+        lastNumber += 1
+        let id = UplinkTransfer(lastNumber)
+        if !isClosed { arrivals.append(Arrival(id: id, request: request, completion: completion)) }
+        return id
+    }
+
+    /// Closes its connection, unless it has ended. Not to be called from inside `watch`.
+    public func cancel(_ transfer: UplinkTransfer) {
+        arrivals.removeAll { $0.id == transfer }
+        outcomes.removeAll { $0.id == transfer }
+        guard let easy = transfers.first(where: { $0.value.id == transfer })?.key, let given = release(easy) else {
+            return
+        }
+        count(given, sent: given.bytesSent, received: given.bytesReceived)
+        readTimer()
     }
 
     public func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool, at now: EventTime) {
@@ -131,7 +148,8 @@ extension HTTPUplink {
         for arrival in waiting {
             if let failure = start(arrival) {
                 counters.requests += 1
-                outcomes.append(Ending(outcome: UplinkOutcome(.failed(failure)), completion: arrival.completion))
+                outcomes.append(
+                    Ending(id: arrival.id, outcome: UplinkOutcome(.failed(failure)), completion: arrival.completion))
             }
         }
         return !waiting.isEmpty
@@ -150,7 +168,7 @@ extension HTTPUplink {
         let limits = ReplyReader.Limits(
             body: settings.replyBodyLimit, head: settings.replyHeadLimit, headers: settings.replyHeaderCountLimit)
         let transfer = Transfer(
-            request, peer: peer, limits: limits, instant: instant, isClockTrusted: isClockTrusted,
+            arrival.id, request, peer: peer, limits: limits, instant: instant, isClockTrusted: isClockTrusted,
             completion: arrival.completion)
         guard let multi = openMulti(), let easy = handles.prepare(transfer) else {
             return .broken("\(peer): no memory for a request")
@@ -216,12 +234,16 @@ extension HTTPUplink {
     private func end(_ easy: UnsafeMutableRawPointer, _ outcome: UplinkOutcome) {
         guard let transfer = release(easy) else { return }
         keptUntil = max(keptUntil, instant.value + (transfer.request.idleLimit ?? settings.idleLimit))
+        count(transfer, sent: outcome.bytesSent, received: outcome.bytesReceived)
+        outcomes.append(Ending(id: transfer.id, outcome: outcome, completion: transfer.completion))
+    }
+
+    private func count(_ transfer: Transfer, sent: Int, received: Int) {
         counters.requests += 1
         counters.connections += transfer.connectionsOpened
         counters.repeatedOnFreshConnection += transfer.repeats
-        counters.bytesSent += outcome.bytesSent
-        counters.bytesReceived += outcome.bytesReceived
-        outcomes.append(Ending(outcome: outcome, completion: transfer.completion))
+        counters.bytesSent += sent
+        counters.bytesReceived += received
     }
 
     /// Takes a transfer out of libcurl's hands, which closes its connection unless it ended well.
@@ -234,16 +256,20 @@ extension HTTPUplink {
 
     /// Reads libcurl's own timer and tells what has ended, when libcurl is not on the stack any more.
     private func settle() {
+        readTimer()
+        while !outcomes.isEmpty {
+            let ending = outcomes.removeFirst()
+            ending.completion(ending.outcome)
+        }
+    }
+
+    private func readTimer() {
         if transfers.isEmpty {
             // What is left in libcurl's timer then concerns transfers that are gone.
             curlDeadline = nil
             if multi != nil, idleDeadline == nil { idleDeadline = max(keptUntil, instant.value) }
         } else {
             curlDeadline = curlTimer.map { instant.value + $0 }
-        }
-        while !outcomes.isEmpty {
-            let ending = outcomes.removeFirst()
-            ending.completion(ending.outcome)
         }
     }
 

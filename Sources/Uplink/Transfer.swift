@@ -10,6 +10,7 @@ final class CurrentInstant {
 
 /// One request on its way, from `send` to its outcome: what libcurl's callbacks tell about it, and its time limits.
 final class Transfer {
+    let id: UplinkTransfer
     let request: UplinkRequest
     let body: RequestBody
     let peer: Peer
@@ -37,9 +38,10 @@ final class Transfer {
     private var handshakeAt: EventTime?
 
     init(
-        _ request: UplinkRequest, peer: Peer, limits: ReplyReader.Limits, instant: CurrentInstant,
+        _ id: UplinkTransfer, _ request: UplinkRequest, peer: Peer, limits: ReplyReader.Limits, instant: CurrentInstant,
         isClockTrusted: @escaping () -> Bool, completion: @escaping (UplinkOutcome) -> Void
     ) {
+        self.id = id
         self.request = request
         self.peer = peer
         self.completion = completion

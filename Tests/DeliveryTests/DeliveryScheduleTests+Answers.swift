@@ -15,7 +15,7 @@ extension DeliveryScheduleTests {
         var schedule = sending()
         for time in 1...times {
             #expect(schedule.state == .active)
-            schedule.attemptStarted("a", at: Self.at(Double(time)))
+            schedule.sends("a", at: Self.at(Double(time)))
             _ = schedule.attemptFinished(verdict, jitter: 0.5, at: Self.at(Double(time)))
         }
         #expect(schedule.state == .paused(reason: reason))
@@ -23,11 +23,11 @@ extension DeliveryScheduleTests {
         schedule.flushRequested(at: Self.at(20))
         #expect(schedule.next(at: Self.at(20)) == .wait(until: probe))
         #expect(schedule.next(at: probe) == .send(batch: "a"))
-        schedule.attemptStarted("a", at: probe)
+        schedule.sends("a", at: probe)
         _ = schedule.attemptFinished(unavailable, jitter: 0, at: probe)
         #expect(schedule.state == .paused(reason: reason))
         #expect(schedule.next(at: probe) == .wait(until: probe + .seconds(810)))
-        schedule.attemptStarted("a", at: probe)
+        schedule.sends("a", at: probe)
         _ = schedule.attemptFinished(.accepted, jitter: 0, at: probe)
         #expect(schedule.state == .active)
     }
@@ -36,11 +36,11 @@ extension DeliveryScheduleTests {
         var schedule = DeliverySchedule(
             settings: Self.settings(), inFlight: [.init(id: "a", rows: 1)], acceptedBefore: true, at: Self.at(0))
         for _ in 0..<4 {
-            schedule.attemptStarted("a", at: Self.at(0))
+            schedule.sends("a", at: Self.at(0))
             _ = schedule.attemptFinished(.goneStop(status: 404), jitter: 0, at: Self.at(0))
             #expect(schedule.state == .active)
         }
-        schedule.attemptStarted("a", at: Self.at(0))
+        schedule.sends("a", at: Self.at(0))
         _ = schedule.attemptFinished(.goneStop(status: 404), jitter: 0, at: Self.at(0))
         #expect(schedule.state == .paused(reason: "not found"))
     }
@@ -64,7 +64,7 @@ extension DeliveryScheduleTests {
         _ = schedule.attemptFinished(.encodingRefused, jitter: 0, at: Self.at(1))
         #expect(!schedule.gzip)
         #expect(schedule.next(at: Self.at(1)) == .send(batch: "a"))
-        schedule.attemptStarted("a", at: Self.at(1))
+        schedule.sends("a", at: Self.at(1))
         _ = schedule.attemptFinished(.encodingRefused, jitter: 0, at: Self.at(1))
         #expect(schedule.state == .paused(reason: "configuration (status 415)"))
     }
@@ -73,7 +73,7 @@ extension DeliveryScheduleTests {
         var schedule = sending()
         _ = schedule.attemptFinished(.misconfigured(status: 417), jitter: 0, at: Self.at(1))
         #expect(schedule.next(at: Self.at(1)) == .send(batch: "a"))
-        schedule.attemptStarted("a", at: Self.at(1))
+        schedule.sends("a", at: Self.at(1))
         _ = schedule.attemptFinished(.misconfigured(status: 417), jitter: 0, at: Self.at(1))
         #expect(schedule.state == .paused(reason: "refused 417"))
     }
@@ -95,7 +95,7 @@ extension DeliveryScheduleTests {
         schedule.batchesFormed(parts, at: Self.at(1))
         for (index, part) in parts.enumerated() {
             #expect(schedule.next(at: Self.at(2)) == .send(batch: part.id))
-            schedule.attemptStarted(part.id, at: Self.at(1))
+            schedule.sends(part.id, at: Self.at(1))
             #expect(
                 schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(2))
                     == [.init(batch: part.id, how: .accepted)])
@@ -119,18 +119,18 @@ extension DeliveryScheduleTests {
         var schedule = sending()
         _ = schedule.attemptFinished(.authStop(status: 401), jitter: 0.5, at: Self.at(1))
         #expect(schedule.next(at: Self.at(1)) == .refreshCredentials)
-        schedule.refreshStarted(at: Self.at(1))
+        schedule.startsRefresh(at: Self.at(1))
         #expect(schedule.next(at: Self.at(1)) == .wait(until: nil))
         schedule.credentialsRefreshed(isNew: true, jitter: 0.5, at: Self.at(2))
         #expect(schedule.next(at: Self.at(2)) == .send(batch: "a"))
-        schedule.attemptStarted("a", at: Self.at(2))
+        schedule.sends("a", at: Self.at(2))
         _ = schedule.attemptFinished(.authStop(status: 401), jitter: 0.5, at: Self.at(3))
         #expect(schedule.state == .paused(reason: "auth"))
         #expect(schedule.next(at: Self.at(3)) == .wait(until: Self.at(903)))
-        schedule.attemptStarted("a", at: Self.at(903))
+        schedule.sends("a", at: Self.at(903))
         _ = schedule.attemptFinished(.authStop(status: 401), jitter: 0.5, at: Self.at(903))
         #expect(schedule.next(at: Self.at(903)) == .refreshCredentials)
-        schedule.refreshStarted(at: Self.at(903))
+        schedule.startsRefresh(at: Self.at(903))
         schedule.credentialsRefreshed(isNew: false, jitter: 0.5, at: Self.at(904))
         #expect(schedule.next(at: Self.at(904)) == .wait(until: Self.at(1804)))
     }
@@ -138,14 +138,14 @@ extension DeliveryScheduleTests {
     @Test func waitsOutTheMinuteWhenATokenEndsEarly() {
         var schedule = sending()
         _ = schedule.attemptFinished(.authStop(status: 401), jitter: 0, at: Self.at(1))
-        schedule.refreshStarted(at: Self.at(1))
+        schedule.startsRefresh(at: Self.at(1))
         schedule.credentialsRefreshed(isNew: true, jitter: 0, at: Self.at(1))
-        schedule.attemptStarted("a", at: Self.at(1))
+        schedule.sends("a", at: Self.at(1))
         _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(2))
         schedule.rowsRecorded(100, at: Self.at(3))
         schedule.formRequested(at: Self.at(3))
         schedule.batchesFormed([.init(id: "b", rows: 100)], at: Self.at(3))
-        schedule.attemptStarted("b", at: Self.at(3))
+        schedule.sends("b", at: Self.at(3))
         _ = schedule.attemptFinished(.authStop(status: 401), jitter: 0, at: Self.at(4))
         #expect(schedule.state == .active)
         #expect(schedule.next(at: Self.at(4)) == .wait(until: Self.at(61)))
@@ -158,7 +158,7 @@ extension DeliveryScheduleTests {
         var pauses: [EventTime?] = []
         for round in 0..<11 {
             let now = Self.at(Double(10 + round * 10))
-            schedule.attemptStarted(round == 0 ? "a" : "\(round)", at: now)
+            schedule.sends(round == 0 ? "a" : "\(round)", at: now)
             _ = schedule.attemptFinished(.accepted, jitter: 0, at: now)
             if case .wait(let until) = schedule.next(at: now) { pauses.append(until) }
             schedule.formRequested(at: now)
@@ -172,7 +172,7 @@ extension DeliveryScheduleTests {
             settings: Self.settings(), inFlight: [.init(id: "a", rows: 4)], routes: 2, at: Self.at(0))
         for failure in 1...5 {
             #expect(schedule.route == 0)
-            schedule.attemptStarted("a", at: Self.at(Double(failure)))
+            schedule.sends("a", at: Self.at(Double(failure)))
             _ = schedule.attemptFinished(
                 .retry(.transport(failure % 2 == 0 ? .timeout("") : .connect("")), after: nil), jitter: 0.5,
                 at: Self.at(Double(failure)))
@@ -182,26 +182,26 @@ extension DeliveryScheduleTests {
         schedule.formRequested(at: Self.at(5))
         #expect(schedule.waiting == 4)
         schedule.batchesFormed([.init(id: "s", rows: 4)], at: Self.at(5))
-        schedule.attemptStarted("s", at: Self.at(5))
+        schedule.sends("s", at: Self.at(5))
         _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(6))
         // A quarter of an hour later the endpoint itself gets the next batch, and loses it at the first failure.
         schedule.rowsRecorded(200, at: Self.at(906))
         schedule.formRequested(at: Self.at(906))
         #expect(schedule.route == 0)
         schedule.batchesFormed([.init(id: "b", rows: 100)], at: Self.at(906))
-        schedule.attemptStarted("b", at: Self.at(906))
+        schedule.sends("b", at: Self.at(906))
         _ = schedule.attemptFinished(.retry(.transport(.connect("")), after: nil), jitter: 0.5, at: Self.at(907))
         #expect(schedule.route == 1)
         #expect(schedule.next(at: Self.at(907)) == .reform(limit: 100))
         // Next time it is well again and stays.
         schedule.formRequested(at: Self.at(907))
         schedule.batchesFormed([.init(id: "t", rows: 100)], at: Self.at(907))
-        schedule.attemptStarted("t", at: Self.at(907))
+        schedule.sends("t", at: Self.at(907))
         _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(1807))
         schedule.formRequested(at: Self.at(1807))
         #expect(schedule.route == 0)
         schedule.batchesFormed([.init(id: "c", rows: 100)], at: Self.at(1807))
-        schedule.attemptStarted("c", at: Self.at(1807))
+        schedule.sends("c", at: Self.at(1807))
         _ = schedule.attemptFinished(.retry(.status(503), after: nil), jitter: 0.5, at: Self.at(1808))
         #expect(schedule.route == 0)
     }

@@ -18,7 +18,7 @@ import Testing
     func sending(_ count: Int = 10, size: Int = 100, at seconds: Double = 0) -> DeliverySchedule {
         var schedule = DeliverySchedule(
             settings: Self.settings(size: size), inFlight: [.init(id: "a", rows: count)], at: Self.at(seconds))
-        schedule.attemptStarted("a", at: Self.at(seconds))
+        schedule.sends("a", at: Self.at(seconds))
         return schedule
     }
 
@@ -59,7 +59,7 @@ import Testing
         schedule.batchesFormed([.init(id: "a", rows: 5)], at: Self.at(61))
         #expect(schedule.waiting == 2)
         #expect(schedule.next(at: Self.at(61)) == .send(batch: "a"))
-        schedule.attemptStarted("a", at: Self.at(61))
+        schedule.sends("a", at: Self.at(61))
         #expect(schedule.next(at: Self.at(61)) == .wait(until: nil))
         _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(62))
         #expect(schedule.next(at: Self.at(62)) == .wait(until: Self.at(121)))
@@ -72,7 +72,7 @@ import Testing
             #expect(schedule.next(at: Self.at(6)) == .form(limit: 10))
             schedule.formRequested(at: Self.at(0))
             schedule.batchesFormed([.init(id: "a", rows: 10)], at: Self.at(6))
-            schedule.attemptStarted("a", at: Self.at(6))
+            schedule.sends("a", at: Self.at(6))
             _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(6))
         }
         #expect(schedule.waiting == 4)
@@ -85,7 +85,7 @@ import Testing
         for _ in 0..<100 {
             schedule.formRequested(at: Self.at(0))
             schedule.batchesFormed([.init(id: "a", rows: 10)], at: Self.at(1005))
-            schedule.attemptStarted("a", at: Self.at(1005))
+            schedule.sends("a", at: Self.at(1005))
             _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(1005))
         }
         #expect(schedule.next(at: Self.at(1005)) == .wait(until: Self.at(1060)))
@@ -99,7 +99,7 @@ import Testing
         #expect(schedule.next(at: Self.at(2.4)) == .wait(until: Self.at(2.5)))
         #expect(schedule.next(at: Self.at(2.5)) == .send(batch: "a"))
         for failure in 2...12 {
-            schedule.attemptStarted("a", at: Self.at(100))
+            schedule.sends("a", at: Self.at(100))
             _ = schedule.attemptFinished(unavailable, jitter: 0.999_999, at: Self.at(100))
             #expect(schedule.failures == failure)
         }
@@ -111,7 +111,7 @@ import Testing
         var schedule = sending()
         schedule.rowsRecorded(1, at: Self.at(1))
         _ = schedule.attemptFinished(unavailable, jitter: 0, at: Self.at(50))
-        schedule.attemptStarted("a", at: Self.at(51))
+        schedule.sends("a", at: Self.at(51))
         _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(70))
         #expect(schedule.next(at: Self.at(70)) == .form(limit: 100))
     }
@@ -120,7 +120,7 @@ import Testing
         var schedule = sending()
         _ = schedule.attemptFinished(unavailable, jitter: 0, at: Self.at(1))
         schedule.rowsRecorded(3, at: Self.at(1.5))
-        schedule.attemptStarted("a", at: Self.at(2))
+        schedule.sends("a", at: Self.at(2))
         _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(3))
         #expect(schedule.next(at: Self.at(3)) == .form(limit: 100))
     }
@@ -132,12 +132,12 @@ import Testing
         schedule.rowsRecorded(1, at: Self.at(2))
         schedule.formRequested(at: Self.at(0))
         schedule.batchesFormed([.init(id: "a", rows: 10)], at: Self.at(2))
-        schedule.attemptStarted("a", at: Self.at(2))
+        schedule.sends("a", at: Self.at(2))
         _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(3))
         #expect(schedule.next(at: Self.at(3)) == .form(limit: 10))
         schedule.formRequested(at: Self.at(0))
         schedule.batchesFormed([.init(id: "a", rows: 3)], at: Self.at(3))
-        schedule.attemptStarted("a", at: Self.at(3))
+        schedule.sends("a", at: Self.at(3))
         _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(4))
         #expect(schedule.next(at: Self.at(4)) == .wait(until: nil))
     }
@@ -145,13 +145,13 @@ import Testing
     @Test func flushBringsARetryForwardOnceAndNotBelowTheBase() {
         var schedule = sending()
         for _ in 0..<6 {
-            schedule.attemptStarted("a", at: Self.at(0))
+            schedule.sends("a", at: Self.at(0))
             _ = schedule.attemptFinished(unavailable, jitter: 0.9, at: Self.at(0))
         }
         schedule.flushRequested(at: Self.at(0.2))
         #expect(schedule.next(at: Self.at(0.2)) == .wait(until: Self.at(1)))
         #expect(schedule.next(at: Self.at(1)) == .send(batch: "a"))
-        schedule.attemptStarted("a", at: Self.at(1))
+        schedule.sends("a", at: Self.at(1))
         _ = schedule.attemptFinished(unavailable, jitter: 0.9, at: Self.at(2))
         let regular = schedule.nextAttemptAt
         schedule.flushRequested(at: Self.at(3))
@@ -170,7 +170,7 @@ import Testing
     @Test func linkUpEndsTheOwnBackoff() {
         var schedule = sending()
         for _ in 0..<9 {
-            schedule.attemptStarted("a", at: Self.at(0))
+            schedule.sends("a", at: Self.at(0))
             _ = schedule.attemptFinished(.retry(.transport(.resolve("")), after: nil), jitter: 0.9, at: Self.at(0))
         }
         schedule.linkChanged(at: Self.at(5))
@@ -184,12 +184,12 @@ import Testing
         var schedule = DeliverySchedule(
             settings: settings, waiting: 25, inFlight: [.init(id: "a", rows: 10)], at: Self.at(0))
         #expect(schedule.next(at: Self.at(0)) == .preview)
-        schedule.previewStarted(at: Self.at(0))
+        _ = schedule.previewStarted(25, at: Self.at(0))
         #expect(schedule.next(at: Self.at(0)) == .wait(until: nil))
         schedule.previewFinished(.accepted, jitter: 0, at: Self.at(1))
         #expect(schedule.next(at: Self.at(1)) == .send(batch: "a"))
         #expect(schedule.next(at: Self.at(60)) == .preview)
-        schedule.previewStarted(at: Self.at(60))
+        _ = schedule.previewStarted(26, at: Self.at(60))
         schedule.previewFinished(unavailable, jitter: 0, at: Self.at(61))
         #expect(schedule.next(at: Self.at(61)) == .wait(until: Self.at(62)))
     }
@@ -250,7 +250,7 @@ import Testing
         idle.formRequested(at: Self.at(0))
         idle.batchesFormed([.init(id: "a", rows: 2)], at: Self.at(1))
         #expect(idle.next(at: Self.at(1)) == .send(batch: "a"))
-        idle.attemptStarted("a", at: Self.at(1))
+        idle.sends("a", at: Self.at(1))
         #expect(idle.next(at: Self.at(1)) == .wait(until: Self.at(6)))
         _ = idle.attemptFinished(unavailable, jitter: 0, at: Self.at(2))
         #expect(idle.isShutDown)

@@ -69,8 +69,9 @@ struct ModelDelivery {
         case .reform(let limit): commit(limit, dissolving: true, crashes: crashes)
         case .send(let batch): send(batch, crashes: crashes)
         case .preview: break
+        case .bind: break
         case .refreshCredentials:
-            schedule.refreshStarted(at: now)
+            schedule.startsRefresh(at: now)
             schedule.credentialsRefreshed(isNew: Bool.random(using: &generator), jitter: jitter, at: now)
         case .wait(let until):
             switch schedule.state {
@@ -121,7 +122,7 @@ struct ModelDelivery {
     private mutating func leave(_ rows: [Int]) { lost += rows.filter { !received.contains($0) } }
 
     private mutating func send(_ id: String, crashes: Bool) {
-        schedule.attemptStarted(id, at: now)
+        schedule.sends(id, at: now)
         let rows = disk.batches.first { $0.id == id }?.rows ?? []
         requests += 1
         var verdict: Verdict

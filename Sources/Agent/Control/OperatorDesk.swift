@@ -29,7 +29,7 @@ final class OperatorDesk {
         guard orders.asksReceiver, let delivery = deliveries.first(where: { $0.settings.name == orders.rebinds }) else {
             return hand(orders, ticket)
         }
-        delivery.bind { [unowned self] problem in
+        delivery.bind(at: now) { [unowned self] problem in
             guard let problem else { return hand(orders, ticket) }
             ticket.finish { (_) throws(ControlError) in
                 throw ControlError(
@@ -63,10 +63,13 @@ final class OperatorDesk {
     }
 
     private func ended(_ orders: OperatorOrders, _ results: [OrderResult]) {
-        guard let name = orders.rebinds, case .done = results.last,
-            let depth = recorder.latest.depths.first(where: { $0.endpoint == name })
-        else { return }
-        deliveries.first { $0.settings.name == name }?.rebound(depth)
+        guard let name = orders.rebinds, let delivery = deliveries.first(where: { $0.settings.name == name }) else {
+            return
+        }
+        guard case .done = results.last, let depth = recorder.latest.depths.first(where: { $0.endpoint == name }) else {
+            return delivery.orderRefused()
+        }
+        delivery.rebound(depth)
     }
 
     private func requireOwner(_ ticket: ControlTicket) throws(ControlError) {

@@ -51,6 +51,7 @@ extension Agent {
     /// One last commit takes what was acknowledged out of the queue.
     private func finish(at now: EventTime) {
         phase = .stopped
+        for delivery in deliveries { delivery.end(at: now) }
         limitAlarm?.deadline = now + Self.diskGrace
         recorder.commit(at: now) { [unowned self] in loop.stop() }
     }

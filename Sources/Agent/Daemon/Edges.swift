@@ -61,9 +61,11 @@ package struct Edges {
 
         init(_ uplink: any Uplink) { self.uplink = uplink }
 
-        func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) {
+        func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer {
             uplink.send(request, completion: completion)
         }
+
+        func cancel(_ transfer: UplinkTransfer) { uplink.cancel(transfer) }
 
         func close() { uplink.close() }
     }

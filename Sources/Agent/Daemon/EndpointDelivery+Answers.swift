@@ -10,7 +10,7 @@ extension EndpointDelivery {
         return sender.verdict(for: outcome, of: batch, in: RenderContext(identify: RecordID.make))
     }
 
-    func finished(_ outcome: UplinkOutcome, _ sent: Batch, wasCompressed: Bool) {
+    func finished(_ outcome: UplinkOutcome, _ attempt: Attempt, _ sent: Batch, wasCompressed: Bool) {
         link.reached(outcome.peerAddress)
         let verdict = verdict(of: outcome, sent)
         counters.count(outcome, verdict)
@@ -19,14 +19,16 @@ extension EndpointDelivery {
         if verdict == .accepted, let stored = route(of: sent).settings.profile.response.stored(outcome) {
             counters.stored = (counters.stored ?? 0) + min(stored, sent.rows.count)
         }
-        answered(verdict, outcome, sent, at: loop.now)
+        answered(attempt, verdict, outcome, sent, at: loop.now)
     }
 
-    func answered(_ verdict: Verdict, _ outcome: UplinkOutcome, _ sent: Batch, at now: EventTime) {
+    func answered(
+        _ attempt: Attempt, _ verdict: Verdict, _ outcome: UplinkOutcome, _ sent: Batch, at now: EventTime
+    ) {
         let stateBefore = schedule.state
         let failuresBefore = schedule.failures
         let routeBefore = schedule.route
-        let settled = schedule.attemptFinished(verdict, jitter: jitter(), at: now)
+        guard let settled = schedule.attemptFinished(attempt, verdict, jitter: jitter(), at: now) else { return }
         for settlement in settled { settle(settlement, at: now) }
         switch verdict {
         case .accepted, .partlyAccepted: succeeded(sent, failures: failuresBefore, at: now)
@@ -182,6 +184,7 @@ extension EndpointDelivery {
             case .refused(let why): log.collision(endpoint: settings.name, "what waits is kept: \(why)")
             case .done(let rows, let first, let last):
                 guard rows > 0 else { return }
+                abandonAttempt(because: "its rows were given up meanwhile")
                 batches = []
                 histories = [:]
                 schedule.emptied()

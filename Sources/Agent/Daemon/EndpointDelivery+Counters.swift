@@ -30,6 +30,14 @@ extension EndpointDelivery {
         }
     }
 
+    /// An operator wants the asset bound to this device by a request to the server.
+    struct Binding {
+        /// Takes what went wrong, in words for people; nil = bound.
+        var done: (String?) -> Void
+        /// A credential was renewed for it.
+        var isRepeated = false
+    }
+
     /// What is known of a batch in flight beside its rows.
     struct BatchHistory {
         var attempts = 0

@@ -47,43 +47,109 @@ extension EndpointDelivery {
         step(at: now)
     }
 
-    /// Asks the receiver to bind the asset to this device, where the profile has a request for that.
+    /// Asks the server to bind the asset to this device, where the profile has a request for that.
+    ///
+    /// It waits for the attempt that is under way, and nothing else is sent from its start until `rebound` or
+    /// `orderRefused` says what became of the order behind it.
     ///
     /// - Parameter done: with what went wrong, in words for people; nil = bound, or nothing to ask.
-    func bind(isRepeated: Bool = false, _ done: @escaping (String?) -> Void) {
+    func bind(at now: EventTime, _ done: @escaping (String?) -> Void) {
         guard settings.bindRequest() != nil else { return done(nil) }
+        if binding != nil || schedule.attempt?.purpose == .bind { return done("another request to bind is under way") }
+        if let rest = restsFor(at: now), schedule.restsUntil >= now + Self.bindLimit {
+            return done("the server wants no request for another \(Int(rest.rounded(.up))) s")
+        }
+        binding = Binding(done: done)
+        bindAlarm?.deadline = now + Self.bindLimit
+        schedule.bindRequested()
+        step(at: now)
+    }
+
+    /// Seconds for which the server wants no request; nil = it has no such wish.
+    func restsFor(at now: EventTime) -> Double? {
+        schedule.restsUntil > now ? schedule.restsUntil.seconds(since: now) : nil
+    }
+
+    func sendBind(at now: EventTime) { requestBind(schedule.bindStarted(at: now)) }
+
+    private func requestBind(_ attempt: Attempt) {
         let credentials = routes[0].credentials
         credentials.obtain(at: loop.now) { [unowned self] result in
+            guard receives(attempt) else { return }
             do throws(CredentialProblem) {
                 let context = RenderContext(identify: RecordID.make, secrets: try result.get(), gzip: false)
-                guard var request = settings.bindRequest(in: context) else { return done(nil) }
+                guard var request = settings.bindRequest(in: context) else { return endBinding(nil) }
                 request.timeout = min(request.timeout, Self.bindPatience)
                 try credentials.complete(&request, batchID: "\(settings.name)-bind", at: loop.now)
-                uplink.send(request) { [unowned self] outcome in
-                    counters.requests += 1
-                    switch outcome.result {
-                    case .failed(let failure): done(failure.message)
-                    case .reply(let reply) where (200..<300).contains(reply.status): done(nil)
-                    case .reply(let reply) where [401, 407].contains(reply.status) && !isRepeated:
-                        credentials.refresh(at: loop.now) { [unowned self] isNew in
-                            guard isNew else { return done("status \(reply.status), the credential is refused") }
-                            bind(isRepeated: true, done)
-                        }
-                    case .reply(let reply): done("status \(reply.status)")
-                    }
-                }
+                send(request, of: attempt) { [unowned self] outcome in bindAnswered(attempt, outcome) }
             } catch {
-                done(error.message)
+                bindRefused(error.message)
             }
         }
     }
 
+    private func bindAnswered(_ attempt: Attempt, _ outcome: UplinkOutcome) {
+        guard case .reply(let reply) = outcome.result else {
+            if case .failed(let failure) = outcome.result { bindRefused(failure.message) }
+            return
+        }
+        schedule.bindAnswered(asked: RetryAfter.parse(reply.headers), at: loop.now)
+        switch reply.status {
+        case 200..<300: endBinding(nil)
+        case 401, 407:
+            guard binding?.isRepeated == false else { return bindRefused("status \(reply.status)") }
+            binding?.isRepeated = true
+            routes[0].credentials.refresh(at: loop.now) { [unowned self] isNew in
+                guard receives(attempt) else { return }
+                guard isNew else { return bindRefused("status \(reply.status), the credential is refused") }
+                requestBind(attempt)
+            }
+        default: bindRefused("status \(reply.status)")
+        }
+    }
+
+    private func bindRefused(_ problem: String) {
+        endBinding(problem)
+        step(at: loop.now)
+    }
+
+    /// Answers the operator, if one waits.
+    ///
+    /// - Parameter problem: nil = the server has bound it, and the order behind it is next.
+    func endBinding(_ problem: String?) {
+        guard let done = binding?.done else { return }
+        binding = nil
+        bindAlarm?.deadline = nil
+        schedule.bindWithdrawn()
+        if problem != nil { schedule.bindEnded() }
+        done(problem)
+    }
+
+    /// The operator has waited long enough.
+    func bindTimedOut() {
+        if schedule.attempt?.purpose == .bind {
+            abandonAttempt(because: "no answer within 30 s; whether the server has bound the asset is not known")
+        } else {
+            endBinding("another request to the server is under way and has not ended within 30 s")
+        }
+        step(at: loop.now)
+    }
+
     /// Somebody waits for the answer.
     private static let bindPatience = Duration.seconds(15)
+    /// For the attempt before it, the bind itself and a renewed credential.
+    private static let bindLimit = ControlTicket.patience
+
+    /// The order behind a bind was refused.
+    func orderRefused() {
+        schedule.bindEnded()
+        step(at: loop.now)
+    }
 
     /// An operator gave its rows another binding, or none: from now on the queue's word counts.
     func rebound(_ depth: EndpointDepth) {
         let now = loop.now
+        abandonAttempt(because: "its rows have another binding meanwhile")
         batches = []
         histories = [:]
         collisionHandledAt = nil

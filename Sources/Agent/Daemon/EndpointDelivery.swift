@@ -30,6 +30,11 @@ final class EndpointDelivery {
     var counters = Counters()
     var lastSuccess: EventTime?
     var lastProblem: String?
+    /// The request of the attempt that is under way; nil before it is sent.
+    private var transfer: UplinkTransfer?
+    /// What an operator waits for.
+    var binding: Binding?
+    private(set) var bindAlarm: EventLoop.Alarm?
     /// When rows of a taken asset were last dealt with as `on_collision` says; nil = not since it was taken.
     var collisionHandledAt: EventTime?
     /// Something about this endpoint changed that the status line shows.
@@ -65,6 +70,7 @@ final class EndpointDelivery {
         for batch in own { histories[batch.id] = BatchHistory(mayBeStored: true) }
         link = EndpointLink(settings, host: loop.host)
         alarm = loop.alarm { [unowned self] now in step(at: now) }
+        bindAlarm = loop.alarm { [unowned self] _ in bindTimedOut() }
     }
 
     /// Rows that this endpoint has not accepted, in memory, on disk and in flight.
@@ -87,9 +93,15 @@ final class EndpointDelivery {
     ///
     /// - Parameter routes: the same endpoints in the same order.
     func reload(_ routes: [Route], at now: EventTime) {
+        let areReplaced = zip(self.routes, routes).contains { $0.credentials !== $1.credentials }
         self.routes = routes
         settings = routes[0].settings
         schedule.paceChanged(to: settings)
+        if areReplaced {
+            // What was begun with the old ones is not waited for: its answer would be held against the others.
+            abandonAttempt(because: "its credentials were replaced meanwhile")
+            schedule.credentialsReplaced()
+        }
         step(at: now)
     }
 
@@ -100,18 +112,45 @@ final class EndpointDelivery {
     }
 
     func shutdown(grace: Duration, at now: EventTime) {
+        if schedule.attempt?.purpose != .bind { endBinding("waypost is stopping") }
         schedule.shutdownRequested(at: now, grace: grace)
         step(at: now)
+    }
+
+    /// The time for the last attempt is over.
+    func end(at now: EventTime) {
+        schedule.shutdownRequested(at: now, grace: .zero)
+        abandonAttempt(because: "waypost is stopping")
+        step(at: now)
+    }
+
+    /// Gives up what is under way with the server, if anything is: nothing of it is sent any more, and no answer to it acts.
+    ///
+    /// - Parameter reason: for an operator who waits for it.
+    func abandonAttempt(because reason: String) {
+        guard let attempt = schedule.abandonAttempt() else { return }
+        if let transfer {
+            uplink.cancel(transfer)
+            if case .batch(let id) = attempt.purpose, batches.contains(where: { $0.id == id }) {
+                histories[id, default: BatchHistory()].attempts += 1
+                histories[id]?.mayBeStored = true
+            }
+        }
+        transfer = nil
+        if attempt.purpose == .bind { endBinding(reason) }
     }
 
     /// Does what is due, and arms the alarm for what is due later.
     func step(at now: EventTime) {
         while true {
-            if case .shut(let until) = link.gate.opening(at: now) {
+            let next = schedule.next(at: now)
+            // What an operator asks for is worth the price of the link.
+            if next != .bind, case .shut(let until) = link.gate.opening(at: now) {
                 alarm?.deadline = until
                 return
             }
-            switch schedule.next(at: now) {
+            switch next {
+            case .bind: sendBind(at: now)
             case .form(let limit): form(limit, at: now)
             case .reform(let limit):
                 batches = []
@@ -131,28 +170,29 @@ final class EndpointDelivery {
 
     private func form(_ limit: Int, at now: EventTime) {
         let routeBefore = schedule.route
-        schedule.formRequested(at: now)
+        let number = schedule.formRequested(at: now)
         if schedule.route != routeBefore { routeChanged() }
         if limit > 0 { willForm(now) }
         recorder.form(
             FormRequest(
                 endpoint: settings.name, route: schedule.route > 0 ? routes[schedule.route].settings.name : nil,
-                limit: limit, isProbe: !batches.isEmpty, sentMs: loop.host.wallClockMs), at: now)
+                limit: limit, isProbe: !batches.isEmpty, sentMs: loop.host.wallClockMs, number: number), at: now)
     }
 
     /// A commit succeeded: take over the batches in flight, and the truth about what waits.
     func committed(_ reply: CommitReply, _ forms: [FormRequest], at now: EventTime) {
         let depth = reply.depths.first { $0.endpoint == settings.name }
         let uncommitted = recorder.uncommitted(for: settings)
-        if forms.contains(where: { $0.endpoint == settings.name }) {
-            let names = routes.map(\.settings.name)
-            let before = schedule.waiting
-            batches = reply.formed.filter { names.contains($0.endpoint) }
+        let names = routes.map(\.settings.name)
+        for request in forms where request.endpoint == settings.name {
+            let listed = reply.formed.filter { names.contains($0.endpoint) }
+            let isAwaited = schedule.batchesFormed(
+                listed.map { .init(id: $0.id, rows: $0.rows.count) }, of: request.number,
+                advanced: depth.map { $0.waiting + uncommitted < schedule.waiting } ?? false, at: now)
+            guard isAwaited else { continue }
+            batches = listed
             let known = Set(batches.map(\.id))
             histories = histories.filter { known.contains($0.key) }
-            schedule.batchesFormed(
-                batches.map { .init(id: $0.id, rows: $0.rows.count) },
-                advanced: depth.map { $0.waiting + uncommitted < before } ?? false, at: now)
         }
         // Retention removes rows, and a commit that was reported as failed may have formed a batch all the same. While
         // another request to form is on its way its batch is counted on neither side.
@@ -166,8 +206,9 @@ final class EndpointDelivery {
 
     /// A commit was not made.
     func refused(_ forms: [FormRequest], at now: EventTime) {
-        guard forms.contains(where: { $0.endpoint == settings.name }) else { return }
-        schedule.batchNotFormed(at: now)
+        let numbers = forms.filter { $0.endpoint == settings.name }.map(\.number)
+        guard !numbers.isEmpty else { return }
+        for number in numbers { schedule.batchNotFormed(number, at: now) }
         step(at: now)
     }
 
@@ -177,67 +218,91 @@ final class EndpointDelivery {
     }
 
     private func send(_ batch: Batch, at now: EventTime) {
-        schedule.attemptStarted(batch.id, at: now)
-        let repeats = histories[batch.id]?.attempts ?? 0
-        transmit(batch) { [unowned self] outcome, request in
-            counters.requests += 1
-            if repeats > 0 { counters.retries += 1 }
-            if histories[batch.id]?.mayBeStored ?? false { counters.batchesRepeated += 1 }
-            finished(outcome, batch, wasCompressed: request.gzip)
+        let attempt = schedule.attemptStarted(batch.id, at: now)
+        transmit(batch, attempt) { [unowned self] in
+            guard let history = histories[batch.id] else { return }
+            if history.attempts > 0 { counters.retries += 1 }
+            if history.mayBeStored { counters.batchesRepeated += 1 }
+        } answered: { [unowned self] outcome, request in
+            finished(outcome, attempt, batch, wasCompressed: request.gzip)
         } withheld: { [unowned self] problem in
             let failure: TransportFailure = problem.isClock ? .clock(problem.message) : .broken(problem.message)
             answered(
-                problem.isClock ? .retry(.transport(failure), after: nil) : .authStop(status: 401),
+                attempt, problem.isClock ? .retry(.transport(failure), after: nil) : .authStop(status: 401),
                 UplinkOutcome(.failed(failure)), batch, at: loop.now)
         }
     }
 
     /// The newest row alone: what becomes of it settles nothing.
     private func preview(at now: EventTime) {
-        schedule.previewStarted(at: now)
-        guard let head = batches.first, let newest = head.newest, newest.seq > (head.rows.last?.seq ?? .max) else {
-            return schedule.previewFinished(nil, jitter: 0, at: now)
-        }
-        let id = "\(head.outboxName)-\(head.endpoint)-\(newest.seq)-\(newest.seq)-preview"
+        let head = batches.first
+        let newest = head?.newest.flatMap { $0.seq > (head?.rows.last?.seq ?? .max) ? $0 : nil }
+        guard let attempt = schedule.previewStarted(newest?.seq, at: now), let head, let newest else { return }
+        // Its bytes are those of this id for ever: what is not of the row is of the batch on disk, whose id is in it.
         let batch = Batch(
-            endpoint: head.endpoint, id: id, rows: [newest], sentMs: loop.host.wallClockMs, outbox: head.outbox)
-        transmit(batch) { [unowned self] outcome, _ in
-            counters.requests += 1
+            endpoint: head.endpoint, id: "\(head.id)-preview-\(newest.seq)", rows: [newest], sentMs: head.sentMs,
+            generation: head.generation, outbox: head.outbox)
+        transmit(batch, attempt) { [unowned self] in
             counters.previewSent += 1
+        } answered: { [unowned self] outcome, _ in
             let verdict = verdict(of: outcome, batch)
             counters.count(outcome, verdict)
-            schedule.previewFinished(verdict, jitter: jitter(), at: loop.now)
+            schedule.previewFinished(attempt, verdict, jitter: jitter(), at: loop.now)
             step(at: loop.now)
         } withheld: { [unowned self] _ in
-            schedule.previewFinished(nil, jitter: 0, at: loop.now)
+            schedule.previewFinished(attempt, nil, jitter: 0, at: loop.now)
             step(at: loop.now)
         }
     }
 
+    /// - Parameters:
+    ///   - sent: the request is about to go out.
+    ///   - answered: not called once the attempt was given up.
+    ///   - withheld: it cannot be made.
     private func transmit(
-        _ batch: Batch, _ done: @escaping (UplinkOutcome, UplinkRequest) -> Void,
-        withheld: @escaping (CredentialProblem) -> Void
+        _ batch: Batch, _ attempt: Attempt, sent: @escaping () -> Void,
+        answered: @escaping (UplinkOutcome, UplinkRequest) -> Void, withheld: @escaping (CredentialProblem) -> Void
     ) {
         let route = route(of: batch)
         route.credentials.obtain(at: loop.now) { [unowned self] result in
+            guard receives(attempt) else { return }
             do throws(CredentialProblem) {
                 let context = RenderContext(
                     identify: RecordID.make, secrets: try result.get(), gzip: schedule.gzip)
                 var request = route.settings.request(for: batch, in: context)
                 try route.credentials.complete(&request, batchID: batch.id, at: loop.now)
-                uplink.send(request) { done($0, request) }
+                sent()
+                send(request, of: attempt) { answered($0, request) }
             } catch {
                 withheld(error)
             }
         }
     }
 
+    /// Hands the request of the attempt that is under way to the uplink.
+    func send(_ request: UplinkRequest, of attempt: Attempt, answered: @escaping (UplinkOutcome) -> Void) {
+        counters.requests += 1
+        transfer = uplink.send(request) { [unowned self] outcome in
+            guard receives(attempt) else { return }
+            transfer = nil
+            answered(outcome)
+        }
+    }
+
+    /// Whether something that comes late is for the attempt that is under way.
+    func receives(_ attempt: Attempt) -> Bool {
+        if schedule.receives(attempt) { return true }
+        changed()
+        return false
+    }
+
     private func refreshCredentials(at now: EventTime) {
-        schedule.refreshStarted(at: now)
+        let attempt = schedule.refreshStarted(at: now)
         let route = batches.first.map(route(of:)) ?? routes[schedule.route]
         route.credentials.refresh(at: now) { [unowned self] isNew in
+            guard receives(attempt) else { return }
             let stateBefore = schedule.state
-            schedule.credentialsRefreshed(isNew: isNew, jitter: jitter(), at: loop.now)
+            schedule.credentialsRefreshed(attempt, isNew: isNew, jitter: jitter(), at: loop.now)
             stateMayHaveChanged(from: stateBefore, at: loop.now)
             step(at: loop.now)
         }

@@ -31,8 +31,14 @@ final class LoopedUplink: CountingUplink {
         weak var uplink: LoopedUplink?
     }
 
-    func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) {
-        http.send(request, completion: completion)
+    @discardableResult
+    func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer {
+        defer { arm() }
+        return http.send(request, completion: completion)
+    }
+
+    func cancel(_ transfer: UplinkTransfer) {
+        http.cancel(transfer)
         arm()
     }
 

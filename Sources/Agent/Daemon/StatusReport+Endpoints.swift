@@ -49,6 +49,7 @@ extension StatusReport {
         writer.field("retries", counters.retries)
         writer.field("stored", counters.stored)
         writer.field("batches_repeated", counters.batchesRepeated)
+        writer.field("stray_answers", delivery.schedule.strayAnswers)
         writer.field("retry_after_honoured", counters.retryAfterHonoured)
         writer.field("bisects", delivery.schedule.bisects)
         writer.field("quarantined", counters.quarantined)

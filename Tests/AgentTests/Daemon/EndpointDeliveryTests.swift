@@ -9,17 +9,17 @@ import Testing
 @testable import Agent
 
 @Suite struct EndpointDeliveryTests {
-    private let settings = EndpointSettings(
+    let settings = EndpointSettings(
         name: "main", baseURL: "http://127.0.0.1:9", device: "d", batchSize: 5,
         profile: Profile(response: .waypost))
 
-    private func location(_ number: Int, event: LocationEvent = .none) -> Location {
+    func location(_ number: Int, event: LocationEvent = .none) -> Location {
         Location(
             trackable: "d", time: UTCTime(milliseconds: 1_700_000_000_000 + Int64(number) * 1000), at: .zero,
             coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), moving: true, event: event)
     }
 
-    private func batch(_ seqs: ClosedRange<Int64>, by endpoint: String = "main") -> Batch {
+    func batch(_ seqs: ClosedRange<Int64>, by endpoint: String = "main") -> Batch {
         Batch(
             endpoint: endpoint, id: "7f3a91c2-\(endpoint)-\(seqs.lowerBound)-\(seqs.upperBound)",
             rows: seqs.map {
@@ -28,7 +28,7 @@ import Testing
     }
 
     /// A delivery beside a recorder whose commits the test answers itself.
-    private func bench(
+    func bench(
         _ settings: EndpointSettings? = nil, spares: [EndpointSettings] = [],
         _ body: (EventLoop, EndpointDelivery, ScriptedUplink) throws -> Void
     ) throws {
@@ -58,7 +58,12 @@ import Testing
         try body(loop, delivery, uplink)
     }
 
-    private func depth(waiting: Int, inFlight: Int) -> EndpointDepth {
+    /// As the delivery has just asked for it.
+    func request(_ delivery: EndpointDelivery) -> FormRequest {
+        FormRequest(endpoint: "main", limit: 5, sentMs: nil, number: delivery.schedule.formNumber ?? 0)
+    }
+
+    func depth(waiting: Int, inFlight: Int) -> EndpointDepth {
         EndpointDepth(
             endpoint: "main", state: .active, waiting: waiting, inFlight: inFlight, acked: 0, oldestSeq: 1,
             oldestTime: nil)
@@ -71,7 +76,7 @@ import Testing
             #expect(delivery.schedule.isForming)
             delivery.committed(
                 CommitReply(lastSeq: 5, formed: [batch(1...5)], depths: [depth(waiting: 0, inFlight: 5)], rows: 5),
-                [FormRequest(endpoint: "main", limit: 5, sentMs: nil)], at: loop.now)
+                [request(delivery)], at: loop.now)
             #expect(uplink.requests.count == 1)
             #expect(uplink.rows == ["1", "2", "3", "4", "5"])
             #expect(delivery.waiting == 5)
@@ -82,13 +87,12 @@ import Testing
         try bench { loop, delivery, uplink in
             for number in 1...8 { delivery.recorded(location(number), at: loop.now) }
             delivery.step(at: loop.now)
-            let request = FormRequest(endpoint: "main", limit: 5, sentMs: nil)
             // The disk said no, but rows 1…5 did become a batch, and three more rows were stored with the next commit.
-            delivery.refused([request], at: loop.now)
+            delivery.refused([request(delivery)], at: loop.now)
             delivery.step(at: loop.now + .seconds(11))
             delivery.committed(
                 CommitReply(lastSeq: 8, formed: [batch(1...5)], depths: [depth(waiting: 3, inFlight: 5)], rows: 8),
-                [request], at: loop.now + .seconds(11))
+                [request(delivery)], at: loop.now + .seconds(11))
             #expect(delivery.waiting == 8)
             // Another commit tells the same; what was counted does not drift.
             delivery.committed(
@@ -120,13 +124,13 @@ import Testing
     }
 
     /// Tells the delivery that these batches are in flight now, as the reply to its request.
-    private func form(_ batches: [Batch], waiting: Int = 0, _ delivery: EndpointDelivery, at now: EventTime) {
+    func form(_ batches: [Batch], waiting: Int = 0, _ delivery: EndpointDelivery, at now: EventTime) {
         #expect(delivery.schedule.isForming)
         delivery.committed(
             CommitReply(
                 lastSeq: 99, formed: batches,
                 depths: [depth(waiting: waiting, inFlight: batches.reduce(0) { $0 + $1.rows.count })], rows: 99),
-            [FormRequest(endpoint: "main", limit: 5, sentMs: nil)], at: now)
+            [request(delivery)], at: now)
     }
 
     @Test func takesARefusedBatchApartAndSetsTheRowAside() throws {
@@ -269,7 +273,7 @@ import Testing
             delivery.step(at: loop.now)
             delivery.committed(
                 CommitReply(lastSeq: 5, formed: [batch(1...5)], depths: [depth(waiting: 0, inFlight: 5)], rows: 5),
-                [FormRequest(endpoint: "main", limit: 5, sentMs: nil)], at: loop.now)
+                [request(delivery)], at: loop.now)
             uplink.answer(503)
             delivery.mayJoin(at: loop.now)
             #expect(uplink.requests.count == 1)
@@ -323,7 +327,7 @@ import Testing
             #expect(delivery.schedule.isForming)
             delivery.committed(
                 CommitReply(lastSeq: 5, formed: [batch(1...5)], depths: [depth(waiting: 0, inFlight: 5)], rows: 5),
-                [FormRequest(endpoint: "main", limit: 5, sentMs: nil)], at: loop.now)
+                [request(delivery)], at: loop.now)
             uplink.answer(200)
             for number in 6...10 { delivery.recorded(location(number), at: loop.now) }
             delivery.step(at: loop.now)

@@ -12,22 +12,27 @@ final class Requests {
         var answer: (UplinkRequest) -> UplinkOutcome = { _ in UplinkOutcome(.reply(UplinkReply(status: 200))) }
         private let loop: EventLoop
         private var alarm: EventLoop.Alarm?
-        private var waiting: [(UplinkRequest, (UplinkOutcome) -> Void)] = []
+        private var waiting: [(id: UplinkTransfer, request: UplinkRequest, completion: (UplinkOutcome) -> Void)] = []
 
         init(_ loop: EventLoop) {
             self.loop = loop
             alarm = loop.alarm { [unowned self] _ in
                 let ready = waiting
                 waiting = []
-                for (request, completion) in ready { completion(answer(request)) }
+                for (_, request, completion) in ready { completion(answer(request)) }
             }
         }
 
-        func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) {
+        @discardableResult
+        func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer {
             requests.append(request)
-            waiting.append((request, completion))
+            let id = UplinkTransfer(requests.count)
+            waiting.append((id, request, completion))
             alarm?.deadline = .zero
+            return id
         }
+
+        func cancel(_ transfer: UplinkTransfer) { waiting.removeAll { $0.id == transfer } }
 
         func close() {}
     }

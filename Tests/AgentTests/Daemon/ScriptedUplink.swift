@@ -5,16 +5,30 @@ import Testing
 /// Takes requests, and answers when it is told to.
 final class ScriptedUplink: Uplink {
     private(set) var requests: [UplinkRequest] = []
-    private var completions: [(UplinkOutcome) -> Void] = []
+    /// Requests that were given up.
+    private(set) var cancelled: [UplinkRequest] = []
+    /// Not ended, oldest first.
+    private var open: [(id: UplinkTransfer, request: UplinkRequest, completion: (UplinkOutcome) -> Void)] = []
 
-    func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) {
+    var requestsOpen: Int { open.count }
+
+    @discardableResult
+    func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer {
         requests.append(request)
-        completions.append(completion)
+        let id = UplinkTransfer(requests.count)
+        open.append((id, request, completion))
+        return id
+    }
+
+    func cancel(_ transfer: UplinkTransfer) {
+        cancelled += open.filter { $0.id == transfer }.map(\.request)
+        open.removeAll { $0.id == transfer }
     }
 
     /// Answers the oldest open request.
-    func answer(_ status: Int, _ body: String = "") {
-        end(UplinkOutcome(.reply(UplinkReply(status: status, body: Array(body.utf8)))))
+    func answer(_ status: Int, _ body: String = "", retryAfter: Int? = nil) {
+        let headers = retryAfter.map { [UplinkRequest.Header("retry-after", "\($0)")] } ?? []
+        end(UplinkOutcome(.reply(UplinkReply(status: status, headers: headers, body: Array(body.utf8)))))
     }
 
     func redirect(to location: String) {
@@ -26,11 +40,11 @@ final class ScriptedUplink: Uplink {
 
     /// A request that was expected and did not come is told as such, and does not end the run.
     private func end(_ outcome: UplinkOutcome) {
-        guard !completions.isEmpty else {
+        guard !open.isEmpty else {
             Issue.record("no request is open")
             return
         }
-        completions.removeFirst()(outcome)
+        open.removeFirst().completion(outcome)
     }
 
     /// The rows of the newest request.

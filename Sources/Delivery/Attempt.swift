@@ -1,0 +1,19 @@
+/// One try at something with a server, from its start to its answer: the answer carries it, and acts on it or on nothing.
+public struct Attempt: Hashable, Sendable {
+    public enum Purpose: Hashable, Sendable {
+        /// To send the batch with this id.
+        case batch(String)
+        /// To send the newest row ahead of its turn.
+        case preview(seq: Int64)
+        /// To get another credential.
+        case refresh
+        /// To bind the asset to this device. Lasts until the queue has carried out the order behind it.
+        case bind
+    }
+
+    /// The endpoint whose cursor it is about.
+    public let endpoint: String
+    public let purpose: Purpose
+    /// Rises with each attempt of the endpoint, and begins again with the process.
+    public let number: Int
+}

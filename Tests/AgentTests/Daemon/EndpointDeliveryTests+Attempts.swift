@@ -1,0 +1,156 @@
+import Delivery
+import Outbox
+import Positioning
+import Testing
+
+@testable import Agent
+
+// One attempt at a time, and every answer to its own.
+extension EndpointDeliveryTests {
+    /// With a request to bind.
+    private func asset() throws -> EndpointSettings {
+        let text = """
+            \(smallest)[[endpoint]]
+            name = "main"
+            profile = "nextbillion"
+            base_url = "http://127.0.0.1:9"
+            vars = { asset_id = "a-1" }
+            secrets = { key = "env:KEY" }
+            batch_size = 5
+            """
+        return try loaded(text, testEnvironment(["KEY": "k"])).config.endpoints[0].settings
+    }
+
+    private static let ok = #"{"status":"Ok"}"#
+
+    /// Five rows are on their way and five wait.
+    private func sending(_ loop: EventLoop, _ delivery: EndpointDelivery) {
+        for number in 1...10 { delivery.recorded(location(number), at: loop.now) }
+        delivery.step(at: loop.now)
+        form([batch(1...5)], waiting: 5, delivery, at: loop.now)
+    }
+
+    @Test(.bug(id: 11)) func aBindWaitsForTheRequestUnderWayAndNothingElseIsSentBeforeItsOrderIsDone() throws {
+        try bench(asset()) { loop, delivery, uplink in
+            sending(loop, delivery)
+            var said: [String?] = []
+            delivery.bind(at: loop.now) { said.append($0) }
+            #expect(uplink.requests.count == 1)
+            uplink.answer(200, Self.ok)
+            #expect(delivery.counters.accepted == 5)
+            #expect(uplink.requests.count == 2)
+            #expect(String(decoding: uplink.requests[1].body, as: UTF8.self).contains("device_id"))
+            // Neither a batch nor a commit that lists any is begun beside it.
+            delivery.flush(at: loop.now)
+            delivery.bind(at: loop.now) { said.append($0) }
+            #expect(uplink.requestsOpen == 1 && !delivery.schedule.isForming)
+            #expect(said == ["another request to bind is under way"])
+            uplink.answer(200, Self.ok)
+            #expect(said.last == .some(nil))
+            delivery.flush(at: loop.now)
+            #expect(uplink.requestsOpen == 0 && !delivery.schedule.isForming)
+            delivery.rebound(depth(waiting: 5, inFlight: 0))
+            form([batch(6...10)], delivery, at: loop.now)
+            #expect(uplink.requests.count == 3 && uplink.requestsOpen == 1)
+            // 60 rows lost 20 here: the late 200 settled the next batch, and its own answer was not heard.
+            uplink.answer(503)
+            #expect(delivery.counters.accepted == 5 && delivery.waiting == 5)
+            #expect(delivery.schedule.strayAnswers == 0)
+        }
+    }
+
+    @Test func aBindThatFailsLetsTheEndpointGoOn() throws {
+        try bench(asset()) { loop, delivery, uplink in
+            sending(loop, delivery)
+            uplink.answer(200, Self.ok)
+            form([batch(6...10)], delivery, at: loop.now)
+            uplink.answer(200, Self.ok)
+            for answer in [200, 404] {
+                var said: [String?] = []
+                delivery.bind(at: loop.now) { said.append($0) }
+                uplink.answer(answer)
+                #expect(said == [answer == 200 ? nil : "status 404"])
+                // The queue has refused the order.
+                if answer == 200 { delivery.orderRefused() }
+                #expect(delivery.schedule.attempt == nil)
+            }
+        }
+    }
+
+    @Test func whoWaitsForABindHearsWithin30Seconds() throws {
+        try bench(asset()) { loop, delivery, uplink in
+            sending(loop, delivery)
+            var said: [String?] = []
+            delivery.bind(at: loop.now) { said.append($0) }
+            #expect(delivery.bindAlarm?.deadline == loop.now + .seconds(30))
+            delivery.bindTimedOut()
+            #expect(said.last == "another request to the server is under way and has not ended within 30 s")
+            // It went on, and nothing is bound behind its back.
+            uplink.answer(200, Self.ok)
+            #expect(delivery.counters.accepted == 5 && uplink.requestsOpen == 0 && delivery.schedule.isForming)
+            form([], waiting: 0, delivery, at: loop.now)
+            delivery.bind(at: loop.now) { said.append($0) }
+            #expect(uplink.requestsOpen == 1)
+            delivery.bindTimedOut()
+            #expect(said.last??.hasPrefix("no answer within 30 s") == true)
+            #expect(uplink.requestsOpen == 0 && uplink.cancelled.count == 1 && delivery.schedule.attempt == nil)
+        }
+    }
+
+    @Test func aBindIsRefusedWhileTheServerWantsNoRequest() throws {
+        try bench(asset()) { loop, delivery, uplink in
+            sending(loop, delivery)
+            uplink.answer(503, retryAfter: 120)
+            var said: [String?] = []
+            delivery.bind(at: loop.now) { said.append($0) }
+            #expect(said == ["the server wants no request for another 120 s"])
+            #expect(uplink.requests.count == 1)
+        }
+    }
+
+    @Test func otherCredentialsGiveUpTheRequestUnderWay() throws {
+        try bench { loop, delivery, uplink in
+            sending(loop, delivery)
+            let log = delivery.log
+            let others = EndpointCredentials(EndpointConfig(settings: settings), uplink: uplink, log: log, loop: loop)
+            delivery.reload([.init(settings: settings, credentials: others)], at: loop.now)
+            // The same batch once more, by the others.
+            #expect(uplink.cancelled.count == 1 && uplink.requests.count == 2 && uplink.requestsOpen == 1)
+            #expect(uplink.requests[0] == uplink.requests[1])
+            uplink.answer(200)
+            #expect(delivery.counters.accepted == 5 && delivery.counters.batchesRepeated == 1)
+            #expect(delivery.counters.requests == 2 && delivery.counters.retries == 1)
+            // The same ones again end nothing.
+            form([batch(6...10)], delivery, at: loop.now)
+            delivery.reload([.init(settings: settings, credentials: others)], at: loop.now)
+            #expect(uplink.requestsOpen == 1 && uplink.cancelled.count == 1)
+        }
+    }
+
+    @Test func whatTheProgramDoesNotWaitForIsGivenUp() throws {
+        try bench { loop, delivery, uplink in
+            sending(loop, delivery)
+            delivery.shutdown(grace: .seconds(5), at: loop.now)
+            #expect(!delivery.isShutDown && uplink.cancelled.isEmpty)
+            delivery.end(at: loop.now + .seconds(5))
+            #expect(delivery.isShutDown && uplink.cancelled.count == 1 && delivery.counters.accepted == 0)
+        }
+    }
+
+    @Test(.bug(id: 11)) func aCommitThatNobodyWaitsForEndsNoRequest() throws {
+        try bench { loop, delivery, uplink in
+            sending(loop, delivery)
+            let other = FormRequest(endpoint: "main", limit: 5, sentMs: nil, number: 77)
+            let reply = CommitReply(
+                lastSeq: 99, formed: [batch(1...5), batch(6...10)], depths: [depth(waiting: 0, inFlight: 10)], rows: 10)
+            delivery.committed(reply, [other], at: loop.now)
+            delivery.refused([other], at: loop.now)
+            #expect(uplink.requestsOpen == 1 && uplink.requests.count == 1)
+            uplink.answer(200)
+            #expect(delivery.counters.accepted == 5)
+            // What that commit may have formed is asked for.
+            form([batch(6...10)], delivery, at: loop.now)
+            #expect(uplink.rows == ["6", "7", "8", "9", "10"])
+        }
+    }
+}
