@@ -25,6 +25,11 @@ struct RouteChoice: Sendable {
 
     var restsUntil: EventTime { rests[current] }
 
+    /// Before when no batch is wanted while nothing is in flight: the endpoint itself may take over before that.
+    var restsAtBoundary: EventTime {
+        current == 0 ? rests[0] : min(rests[current], max(tryFirstAt, rests[0]))
+    }
+
     /// The server of the present way wants no request before this.
     mutating func rest(until instant: EventTime) { rests[current] = max(rests[current], instant) }
 

@@ -64,7 +64,8 @@ struct Endpoint: ParsableCommand {
 
     struct Resume: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "resume", abstract: "End a pause or a stop: try again now.")
+            commandName: "resume", abstract: "End a pause or a stop: try again now.",
+            discussion: "What the server has asked for by Retry-After holds all the same; the answer says until when.")
 
         @Argument(help: "The endpoint.")
         var name: String
@@ -72,9 +73,9 @@ struct Endpoint: ParsableCommand {
         @OptionGroup var daemon: DaemonOptions
 
         func run() throws {
-            let _: OrderAnswer = try DaemonReply.read(
+            let answer: OrderAnswer = try DaemonReply.read(
                 daemon.order(OrderLine("endpoint", "resume", [("endpoint", .text(name))])))
-            print("\(name): resumed")
+            print("\(name): resumed\(answer.postponement)")
             try finishOutput()
         }
     }

@@ -48,15 +48,27 @@ struct OrderAnswer: Decodable {
     var rows: Int?
     var firstSeq: Int64?
     var lastSeq: Int64?
+    /// Seconds to the next try, where something is in its way.
+    var nextAttempt: Double?
+    /// What is in its way.
+    var because: String?
 
     enum CodingKeys: String, CodingKey {
-        case ok, rows
+        case ok, rows, because
+        case nextAttempt = "next_attempt_s"
         case firstSeq = "first_seq"
         case lastSeq = "last_seq"
     }
 
     /// `3 rows`
     var count: String { "\(rows ?? 0) \(rows == 1 ? "row" : "rows")" }
+
+    /// `; next try in 114 s: the server has asked for that`, empty where nothing is in the way.
+    var postponement: String {
+        guard let because else { return "" }
+        let next = nextAttempt.map { "next try in \(Int(min($0, 1e6).rounded(.up))) s: " }
+        return "; \(next ?? "")\(because)"
+    }
 
     /// `3 rows (seq 7 to 9)`
     var words: String {

@@ -17,12 +17,20 @@ final class OperatorDesk {
 
     /// `{"do":"endpoint","action":"bind","endpoint":"main","force":true}`,
     /// `{"do":"quarantine","action":"retry","endpoint":"main","ids":[7,8]}`.
-    func carryOut(_ request: ControlRequest, _ ticket: ControlTicket, at now: EventTime) throws(ControlError) {
+    ///
+    /// The reply to a resume says when what waits is tried, where that is not at once: `"next_attempt_s":114.0,"because":"…"`.
+    func carryOut(
+        _ request: ControlRequest, _ ticket: ControlTicket, at now: EventTime, _ writer: inout JSONWriter
+    ) throws(ControlError) {
         let orders = try OperatorOrders(
             request, endpoints: deliveries.flatMap { $0.routes.map(\.settings) }, depths: depths)
         if orders.needsOwner { try requireOwner(ticket) }
         if let name = orders.resumes {
-            deliveries.first { $0.settings.name == name }?.resumed(at: now)
+            guard let delivery = deliveries.first(where: { $0.settings.name == name }) else { return }
+            delivery.resumed(at: now)
+            guard let postponement = delivery.postponement(at: now) else { return }
+            writer.field("next_attempt_s", postponement.seconds, places: 1)
+            writer.field("because", postponement.reason)
             return
         }
         ticket.postpone()

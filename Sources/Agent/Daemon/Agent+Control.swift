@@ -35,7 +35,7 @@ extension Agent {
         switch request.do {
         case "endpoint" where request.action == "list":
             report(at: loop.now).writeEndpoints(after: request.after, to: &writer)
-        case "endpoint", "quarantine": try orders.carryOut(request, ticket, at: loop.now)
+        case "endpoint", "quarantine": try orders.carryOut(request, ticket, at: loop.now, &writer)
         case "flush": try flushes.flush(request, ticket, at: loop.now)
         case "status": report(at: loop.now).write(to: &writer)
         case "pace":

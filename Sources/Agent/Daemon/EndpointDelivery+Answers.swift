@@ -143,6 +143,9 @@ extension EndpointDelivery {
         case .taken: text += "; another device reports this asset, stopped"
         case .rebind: text += "; held"
         }
+        if case .paused = schedule.state, let rest = restsFor(at: now) {
+            text += "; the server wants no request for \(Int(rest.rounded(.up))) s"
+        }
         if let next = schedule.nextAttemptAt, next > now {
             text += "; next try in \(Int(min(next.seconds(since: now), 1e6).rounded(.up))) s"
         }

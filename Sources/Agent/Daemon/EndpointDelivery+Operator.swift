@@ -47,6 +47,13 @@ extension EndpointDelivery {
         step(at: now)
     }
 
+    /// Why what waits is not tried at once, and for how many seconds as far as that is known; nil = it is, or nothing waits.
+    func postponement(at now: EventTime) -> (seconds: Double?, reason: String)? {
+        guard waiting > 0 else { return nil }
+        if let rest = restsFor(at: now) { return (rest, "the server has asked for that") }
+        return link.holdReason.map { (nil, $0) }
+    }
+
     /// Asks the server to bind the asset to this device, where the profile has a request for that.
     ///
     /// It waits for the attempt that is under way, and nothing else is sent from its start until `rebound` or

@@ -108,6 +108,19 @@ extension EndpointDeliveryTests {
         }
     }
 
+    @Test(.bug(id: 11)) func aResumeSaysWhenTheServerMayBeTriedAgain() throws {
+        try bench { loop, delivery, uplink in
+            sending(loop, delivery)
+            uplink.answer(503, retryAfter: 120)
+            delivery.resumed(at: loop.now)
+            let postponement = try #require(delivery.postponement(at: loop.now))
+            #expect(postponement.seconds == 120 && postponement.reason == "the server has asked for that")
+            #expect(uplink.requestsOpen == 0)
+            delivery.resumed(at: loop.now + .seconds(120))
+            #expect(uplink.requestsOpen == 1 && delivery.postponement(at: loop.now + .seconds(120)) == nil)
+        }
+    }
+
     @Test func otherCredentialsGiveUpTheRequestUnderWay() throws {
         try bench { loop, delivery, uplink in
             sending(loop, delivery)
