@@ -22,7 +22,8 @@ extension EndpointSettings {
         return UplinkRequest(
             method: compiled.parts.method, url: String(decoding: url, as: UTF8.self),
             headers: headers(compiled.parts, first, scene), body: body,
-            gzip: context.gzip && gzip && body.count > Self.gzipFrom, timeout: timeout)
+            gzip: context.gzip && gzip && body.count > Self.gzipFrom, timeout: timeout,
+            replyLimit: profile.response.replyLimit(rows: batch.rows.count))
     }
 
     /// The request that binds the asset to this device (`bind`); nil when the profile has none.

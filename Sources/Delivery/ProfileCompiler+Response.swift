@@ -95,7 +95,7 @@ extension ProfileCompiler {
 
     private mutating func itemErrors(_ node: ProfileNode, _ path: String) -> ResponseRules.ItemErrors? {
         guard let members = table(node, path) else { return nil }
-        checkKeys(members, ["path", "match", "by", "code", "reason", "retry_codes", "auth_codes"], in: path)
+        checkKeys(members, ["path", "match", "by", "code", "reason", "retry_codes", "auth_codes", "always"], in: path)
         let match = itemMatch(node, path)
         var ways: [String: [String]] = [:]
         for key in ["path", "code"] {
@@ -109,7 +109,8 @@ extension ProfileCompiler {
             path: ways["path"] ?? [], match: match, code: ways["code"] ?? [],
             reason: string(node.member("reason")?.node, path + ".reason").map(Self.way),
             retryCodes: scalars(node.member("retry_codes")?.node, path + ".retry_codes") ?? [],
-            authCodes: scalars(node.member("auth_codes")?.node, path + ".auth_codes") ?? [])
+            authCodes: scalars(node.member("auth_codes")?.node, path + ".auth_codes") ?? [],
+            always: flag(node, "always", in: path + ".") ?? false)
     }
 
     private mutating func itemMatch(_ node: ProfileNode, _ path: String) -> ResponseRules.ItemErrors.Match {

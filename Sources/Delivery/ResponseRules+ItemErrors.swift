@@ -1,32 +1,86 @@
 import Positioning
 
 extension ResponseRules.ItemErrors {
-    /// What the entries say about the rows; nil when there are none.
-    func verdict(in reply: UplinkReply, about rows: RowNames, after: Duration?) -> Verdict? {
-        guard case .array(let entries) = reply.json?.value(at: path), !entries.isEmpty else { return nil }
+    /// Names for a row in one reply, on average: more is no list of errors, but costs time.
+    private static let namesOfRowMax = 16
+
+    /// What the entries say about the rows; nil when they refuse none.
+    func verdict(in body: ReplyBody, of status: Int, about rows: RowNames, after: Duration?) -> Verdict? {
+        do throws(Doubt) {
+            guard let items = try items(in: body, rows, after: after) else { return nil }
+            let taken = rows.batch.rows.count - items.refused.count - items.again.count
+            if taken > 0 { return .partlyAccepted(items) }
+            // None was taken: only a request for each row can tell a bad row from a bad endpoint.
+            if items.again.isEmpty { return .split(status: status) }
+            return items.needsCredential ? .authStop(status: status) : .retry(.status(status), after: after)
+        } catch {
+            return .retry(.unclear(error.why), after: after)
+        }
+    }
+
+    /// One entry that cannot be understood may be about any row: nothing is settled.
+    private struct Doubt: Error {
+        var why: Verdict.Unclear
+    }
+
+    private func items(
+        in body: ReplyBody, _ rows: RowNames, after: Duration?
+    ) throws(Doubt) -> ItemVerdicts? {
+        guard let entries = try list(in: body) else {
+            if always { throw Doubt(why: .noList) }
+            return nil
+        }
+        if match == .index, entries.count != rows.batch.rows.count, always || !entries.isEmpty {
+            throw Doubt(why: .incompleteList)
+        }
         var items = ItemVerdicts(after: after)
-        let columns = columns(of: rows)
+        var names = 0
+        let columns = entries.isEmpty ? nil : columns(of: rows)
         for (index, entry) in entries.enumerated() {
-            let code = entry.value(at: self.code)?.text
+            guard case .object = entry else { throw Doubt(why: .otherForm) }
+            let code = try code(of: entry)
             let seqs: [Int64]
             switch match {
             case .index:
                 if code == nil { continue }
-                seqs = rows.batch.rows.indices.contains(index) ? [rows.batch.rows[index].seq] : []
+                seqs = [rows.batch.rows[index].seq]
             case .fields:
                 seqs = columns.map { rows.seqs(by: $0.map { ($0.column, entry.value(at: [$0.field])) }) } ?? []
             }
-            // Whoever speaks of other rows may have mistaken these for others: nothing is settled.
-            guard !seqs.isEmpty else { return .retry(.unclear, after: after) }
+            // Whoever speaks of other rows may have mistaken these for others.
+            guard !seqs.isEmpty else { throw Doubt(why: .unknownRow) }
+            names += seqs.count
+            guard names <= Self.namesOfRowMax * rows.batch.rows.count else { throw Doubt(why: .otherForm) }
             for seq in seqs { items.add(seq, code ?? "", words(entry, code), self) }
         }
         for seq in items.again { items.refused[seq] = nil }
-        if items.refused.isEmpty, items.again.isEmpty { return nil }
-        let taken = rows.batch.rows.count - items.refused.count - items.again.count
-        if taken > 0 { return .partlyAccepted(items) }
-        // None was taken: only a request for each row can tell a bad row from a bad endpoint.
-        if items.again.isEmpty { return .split(status: reply.status) }
-        return items.needsCredential ? .authStop(status: reply.status) : .retry(.status(reply.status), after: after)
+        return items.refused.isEmpty && items.again.isEmpty ? nil : items
+    }
+
+    /// nil when the reply has no list.
+    private func list(in body: ReplyBody) throws(Doubt) -> [JSONValue]? {
+        switch body {
+        case .empty: return nil
+        case .cut: throw Doubt(why: .cut)
+        case .notJSON: throw Doubt(why: .notJSON)
+        case .repeatedName: throw Doubt(why: .repeatedName)
+        case .json(let value):
+            switch value.find(path) {
+            case .found(.array(let entries)): return entries
+            case .found, .otherForm: throw Doubt(why: .otherForm)
+            case .absent: return nil
+            }
+        }
+    }
+
+    private func code(of entry: JSONValue) throws(Doubt) -> String? {
+        switch entry.find(code) {
+        case .absent: return nil
+        case .found(let value):
+            if let text = value.text { return text }
+            throw Doubt(why: .otherForm)
+        case .otherForm: throw Doubt(why: .otherForm)
+        }
     }
 
     /// The values by which an entry names a row; nil when entries go by their place.
@@ -37,7 +91,7 @@ extension ResponseRules.ItemErrors {
 
     private func words(_ entry: JSONValue, _ code: String?) -> String {
         let reason = reason.flatMap { entry.value(at: $0)?.text }
-        return String([code, reason].compactMap { $0 }.joined(separator: ": ").prefix(200))
+        return String([code, reason].compactMap { $0 }.joined(separator: ": ").unicodeScalars.prefix(200))
     }
 }
 

@@ -25,17 +25,28 @@ extension ResponseRules {
         case .failed(let failure): return .retry(.transport(failure), after: nil)
         case .reply(let received): reply = received
         }
+        guard reply.status >= 200 else {
+            return .retry(.transport(.broken("the answer ended with the interim status \(reply.status)")), after: nil)
+        }
         if isCollision(reply) { return .collision }
         let after = RetryAfter.parse(reply.headers)
         switch meaning(of: reply.status) {
-        case .success:
-            guard okJSON?.holds(in: reply) ?? true else {
-                return .retry(.notConfirmed(status: reply.status), after: after)
-            }
-            return itemErrors?.verdict(in: reply, about: rows, after: after) ?? .accepted
+        case .success: return success(reply, rows, after: after)
         case .notConfirmed: return .retry(.notConfirmed(status: reply.status), after: after)
         case .of(let group): return Self.verdict(of: group, reply, after: after)
         }
+    }
+
+    /// Where the body has to be read it has to be there as promised: a part of it may lack the row that was refused.
+    private func success(_ reply: UplinkReply, _ rows: RowNames, after: Duration?) -> Verdict {
+        guard readsBodies else { return .accepted }
+        let body = ReplyBody(reply)
+        if let doubt = body.doubt { return .retry(.unclear(doubt), after: after) }
+        if let okJSON, !okJSON.holds(in: body) {
+            let cause = body == .notJSON ? Verdict.RetryCause.unclear(.notJSON) : .notConfirmed(status: reply.status)
+            return .retry(cause, after: after)
+        }
+        return itemErrors?.verdict(in: body, of: reply.status, about: rows, after: after) ?? .accepted
     }
 
     /// The number of rows that the receiver says it has really stored; nil when it does not tell.
@@ -106,15 +117,15 @@ extension ResponseRules.Class {
 }
 
 extension ResponseRules.OkJSON {
-    func holds(in reply: UplinkReply) -> Bool {
-        guard let value = reply.json?.value(atFirstOf: paths) else { return missingIsOk }
+    func holds(in body: ReplyBody) -> Bool {
+        guard let value = body.json?.value(atFirstOf: paths) else { return missingIsOk }
         return value.text.map(values.contains) ?? false
     }
 }
 
 extension UplinkReply {
     /// nil when the body is empty, no JSON, or not all of it is there.
-    var json: JSONValue? { bodyIncomplete || body.isEmpty ? nil : JSONReader.read(body) }
+    var json: JSONValue? { ReplyBody(self).json }
 
     /// The host that `Location` names, without anything that could be a secret.
     var locationHost: String? {

@@ -21,7 +21,7 @@ public struct ResponseRules: Hashable, Sendable {
     /// The reply tells of single rows that were not taken.
     public struct ItemErrors: Hashable, Sendable {
         public enum Match: Hashable, Sendable {
-            /// Entry n is about row n; an entry whose code is null is a success.
+            /// Entry n is about row n, and each row has one; an entry whose code is null is a success.
             case index
             /// The fields of an entry that name the row, each with the reference whose value they bear.
             case fields([String: String])
@@ -37,10 +37,12 @@ public struct ResponseRules: Hashable, Sendable {
         public var retryCodes: [String]
         /// These codes are about the credential.
         public var authCodes: [String]
+        /// The list stands in every reply; else a reply without it, an empty one included, refuses nothing.
+        public var always: Bool
 
         public init(
             path: [String], match: Match, code: [String], reason: [String]? = nil, retryCodes: [String] = [],
-            authCodes: [String] = []
+            authCodes: [String] = [], always: Bool = false
         ) {
             self.path = path
             self.match = match
@@ -48,6 +50,7 @@ public struct ResponseRules: Hashable, Sendable {
             self.reason = reason
             self.retryCodes = retryCodes
             self.authCodes = authCodes
+            self.always = always
         }
     }
 
@@ -97,5 +100,13 @@ public struct ResponseRules: Hashable, Sendable {
         self.collision = collision
         self.classes = classes
         self.storedPath = storedPath
+    }
+
+    /// Success stands in the body as well.
+    public var readsBodies: Bool { okJSON != nil || itemErrors != nil }
+
+    /// Most bytes of the body of a reply to so many rows: room for a few words about each.
+    public func replyLimit(rows: Int) -> Int {
+        UplinkRequest.replyLimitLeast + (readsBodies ? 512 * rows : 0)
     }
 }

@@ -14,6 +14,11 @@ public struct UplinkRequest: Hashable, Sendable {
     public var tls: TLSSettings?
     /// Its connection is closed after carrying nothing for this long; nil = as the uplink likes.
     public var idleLimit: Duration?
+    /// Most bytes of the reply's body; the rest is not read. The default is 64 KiB.
+    public var replyLimit: Int
+
+    /// What any reply may have.
+    public static let replyLimitLeast = 64 * 1024
 
     public struct Header: Hashable, Sendable {
         public var name: String
@@ -27,7 +32,8 @@ public struct UplinkRequest: Hashable, Sendable {
 
     public init(
         method: String = "POST", url: String, headers: [Header] = [], body: [UInt8], gzip: Bool = false,
-        timeout: Duration = .seconds(60), tls: TLSSettings? = nil, idleLimit: Duration? = nil
+        timeout: Duration = .seconds(60), tls: TLSSettings? = nil, idleLimit: Duration? = nil,
+        replyLimit: Int = replyLimitLeast
     ) {
         self.method = method
         self.url = url
@@ -37,6 +43,7 @@ public struct UplinkRequest: Hashable, Sendable {
         self.timeout = timeout
         self.tls = tls
         self.idleLimit = idleLimit
+        self.replyLimit = replyLimit
     }
 }
 
@@ -59,14 +66,15 @@ public struct TLSSettings: Hashable, Sendable {
     }
 }
 
-/// A complete answer of the server.
+/// An answer of the server. Its head is complete where the status is a 2xx.
 public struct UplinkReply: Hashable, Sendable {
+    /// Never an interim one (1xx) from an uplink.
     public var status: Int
     /// Names in lower case, in order of arrival.
     public var headers: [UplinkRequest.Header]
-    /// At most 64 KiB.
+    /// At most `replyLimit` of the request.
     public var body: [UInt8]
-    /// The reply was longer than the cap or broke off after the status.
+    /// The reply was longer than the limit or broke off after the status.
     public var bodyIncomplete: Bool
 
     public init(status: Int, headers: [UplinkRequest.Header] = [], body: [UInt8] = [], bodyIncomplete: Bool = false) {

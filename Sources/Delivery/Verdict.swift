@@ -34,9 +34,20 @@ public enum Verdict: Hashable, Sendable {
         case conflict
         /// 2xx, but not one of `ok_status`, or the body does not say what `ok_json` wants.
         case notConfirmed(status: Int)
-        /// The server told of rows that were not in the batch.
-        case unclear
+        /// A success whose body is not what the profile promises, so that it may name rows that were not taken.
+        case unclear(Unclear)
         case status(Int)
+    }
+
+    /// What is wrong with a body that has to be read; the raw value is the words for people.
+    public enum Unclear: String, Hashable, Sendable, CaseIterable {
+        case cut = "the body is cut short or too long"
+        case notJSON = "the body is not JSON"
+        case repeatedName = "the body has two values under one name"
+        case noList = "the body lacks the list of refused rows"
+        case otherForm = "the list of refused rows has another form"
+        case incompleteList = "the list does not have one entry for each row"
+        case unknownRow = "the body names rows that were not sent"
     }
 
     /// One word or two for counters, logs and `status`.

@@ -2,7 +2,7 @@
 public struct JSONReader {
     /// Arrays and objects within each other.
     public static let depthMax = 32
-    /// Bytes of a text.
+    /// Bytes of a text, unless the caller allows more.
     public static let bytesMax = 65_536
 
     /// The one value of a text; nil when it is no JSON, is cut short, is too long, or nests too deeply.
@@ -11,7 +11,9 @@ public struct JSONReader {
     ///
     /// - Parameter omitting: arrays and objects of members of this name are left out and become null. They cost no memory,
     ///   and of what they hold only that its brackets and texts end is looked at.
-    public static func read(_ bytes: [UInt8], omitting: String? = nil) -> JSONValue? {
+    public static func read(
+        _ bytes: [UInt8], omitting: String? = nil, bytesMax: Int = bytesMax
+    ) -> JSONValue? {
         guard bytes.count <= bytesMax else { return nil }
         var reader = JSONReader(bytes: bytes, omitted: omitting)
         reader.skipSpace()

@@ -16,8 +16,6 @@ extension HTTPUplink {
         /// A connection that has carried nothing for this long is closed. The default is 120 s: twice the usual
         /// batch window. Mobile networks forget an idle mapping after a few minutes anyway.
         public var idleLimit: Duration
-        /// Bytes of a reply's body that are kept; the rest is not read. The default is 64 KiB.
-        public var replyBodyLimit: Int
         /// Bytes of all heads of one reply, interim ones included. The default is 16 KiB.
         public var replyHeadLimit: Int
         /// Header lines of one reply. The default is 100.
@@ -26,8 +24,7 @@ extension HTTPUplink {
         public init(
             version: String, caFile: String? = nil, connectLimit: Duration = .seconds(10),
             handshakeLimit: Duration = .seconds(10), firstByteLimit: Duration = .seconds(30),
-            idleLimit: Duration = .seconds(120), replyBodyLimit: Int = 64 * 1024, replyHeadLimit: Int = 16 * 1024,
-            replyHeaderCountLimit: Int = 100
+            idleLimit: Duration = .seconds(120), replyHeadLimit: Int = 16 * 1024, replyHeaderCountLimit: Int = 100
         ) {
             self.version = version
             self.caFile = caFile
@@ -35,7 +32,6 @@ extension HTTPUplink {
             self.handshakeLimit = handshakeLimit
             self.firstByteLimit = firstByteLimit
             self.idleLimit = idleLimit
-            self.replyBodyLimit = replyBodyLimit
             self.replyHeadLimit = replyHeadLimit
             self.replyHeaderCountLimit = replyHeaderCountLimit
         }

@@ -166,7 +166,7 @@ extension HTTPUplink {
         }
         guard request.method.isToken else { return .broken("\(peer): the method of the request is not one word") }
         let limits = ReplyReader.Limits(
-            body: settings.replyBodyLimit, head: settings.replyHeadLimit, headers: settings.replyHeaderCountLimit)
+            body: request.replyLimit, head: settings.replyHeadLimit, headers: settings.replyHeaderCountLimit)
         let transfer = Transfer(
             arrival.id, request, peer: peer, limits: limits, instant: instant, isClockTrusted: isClockTrusted,
             completion: arrival.completion)

@@ -29,7 +29,7 @@ struct ReplyReader {
 
     init(limits: Limits) { self.limits = limits }
 
-    var statusIsFinal: Bool { (status ?? 0) >= 200 }
+    private var statusIsFinal: Bool { (status ?? 0) >= 200 }
 
     /// One line of a head or a trailer with its line end; false = stop reading.
     mutating func lineArrived(_ line: UnsafeRawBufferPointer) -> Bool {
@@ -63,14 +63,18 @@ struct ReplyReader {
 
     /// A piece of the body; false = stop reading.
     mutating func bodyArrived(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let room = limits.body - body.count
-        body.append(contentsOf: bytes.prefix(room))
-        return bytes.count <= room || stop(.body)
+        let left = limits.body - body.count
+        body.append(contentsOf: bytes.prefix(left))
+        return bytes.count <= left || stop(.body)
     }
 
-    func reply(complete: Bool) -> UplinkReply {
-        UplinkReply(
-            status: status ?? 0, headers: headers, body: body,
+    /// What has come, if that is an answer: an interim status is none, and a success needs its whole head.
+    ///
+    /// - Parameter complete: the transport says that nothing is missing.
+    func reply(complete: Bool) -> UplinkReply? {
+        guard let status, status >= 200, headEnded || !(200...299).contains(status) else { return nil }
+        return UplinkReply(
+            status: status, headers: headers, body: body,
             bodyIncomplete: !(complete && headEnded && breach == nil))
     }
 

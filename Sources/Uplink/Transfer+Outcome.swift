@@ -9,7 +9,7 @@ extension Transfer {
 
     /// The outcome when a time limit has passed: what is known of the answer stands.
     func outcome(expired limit: Limit) -> UplinkOutcome {
-        outcome(reply.statusIsFinal ? .reply(reply.reply(complete: false)) : .failed(limit.failure))
+        outcome(reply.reply(complete: false).map { .reply($0) } ?? .failed(limit.failure))
     }
 
     private func outcome(_ result: UplinkOutcome.Result) -> UplinkOutcome {
@@ -27,14 +27,15 @@ extension Transfer {
     }
 
     private func result(_ code: CURLcode) -> UplinkOutcome.Result {
-        if let status = reply.status, status >= 100 {
-            return .reply(reply.reply(complete: code == CURLE_OK))
-        }
-        return .failed(failure(code))
+        reply.reply(complete: code == CURLE_OK).map { .reply($0) } ?? .failed(failure(code))
     }
 
     private func failure(_ code: CURLcode) -> TransportFailure {
         if let breach = reply.breach { return .broken("\(peer): \(breach.rawValue)") }
+        if let status = reply.status, status >= 100 {
+            let end = status < 200 ? "with the interim status \(status)" : "within its head (status \(status))"
+            return .broken("\(peer): the answer ended \(end)")
+        }
         if bytesReceived > 0 { return .broken("\(peer): the answer is not HTTP") }
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST:

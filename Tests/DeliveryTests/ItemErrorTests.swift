@@ -18,17 +18,48 @@ import Testing
         #expect(verdict == .partlyAccepted(.init(refused: [3: "bad: no such place"], again: [4])))
     }
 
-    @Test(arguments: ["", "{}", #"{"rejected":[]}"#, #"{"rejected":null}"#, #"{"rejected":"all"}"#, "not json"])
+    @Test(arguments: [
+        "", " \r\n", "{}", #"{"rejected":[]}"#, #"{"rejected":null}"#, #"{"ok":true,"stored":10}"#, "null",
+        "\u{FEFF}{}",
+    ])
     func acceptsWhereNothingIsSaid(body: String) {
         #expect(verdict(body) == .accepted)
     }
 
     @Test(arguments: [
+        (#"{"rejected":"all"}"#, Verdict.Unclear.otherForm), (#"{"rejected":{"seq":3}}"#, .otherForm),
+        (#"{"rejected":true}"#, .otherForm), (#"{"rejected":[7]}"#, .otherForm), (#"{"rejected":[[3]]}"#, .otherForm),
+        (#"{"rejected":[{"seq":3},null]}"#, .otherForm), (#"{"rejected":[{"seq":3,"code":{"id":1}}]}"#, .otherForm),
+        ("[]", .otherForm), ("7", .otherForm), (#""ok""#, .otherForm), ("ok", .notJSON), ("<html></html>", .notJSON),
+        (#"{"rejected":[{"seq":3}"#, .notJSON), (#"{"rejected":[]}{"rejected":[{"seq":3}]}"#, .notJSON),
+        (#"{"rejected":[],"rejected":[{"seq":3}]}"#, .repeatedName),
+        (#"{"rejected":[{"seq":3,"seq":4}]}"#, .repeatedName),
+    ])
+    func keepsTheBatchWhenTheBodyHasAnotherForm(body: String, why: Verdict.Unclear) {
+        #expect(verdict(body) == .retry(.unclear(why), after: nil))
+    }
+
+    @Test(arguments: [
         #"{"rejected":[{"seq":11}]}"#, #"{"rejected":[{"seq":3},{"seq":99}]}"#, #"{"rejected":[{}]}"#,
-        #"{"rejected":[7]}"#, #"{"rejected":[{"seq":{"a":1}}]}"#,
+        #"{"rejected":[{"seq":{"a":1}}]}"#,
     ])
     func keepsTheBatchWhenAnErrorIsAboutNoRowOfIt(body: String) {
-        #expect(verdict(body) == .retry(.unclear, after: nil))
+        #expect(verdict(body) == .retry(.unclear(.unknownRow), after: nil))
+    }
+
+    /// What is missing may be the entry of any row.
+    @Test(arguments: ["", "{}", #"{"rejected":[{"seq":3,"code":"busy"}]}"#, #"{"rejected":[{"se"#])
+    func keepsTheBatchWhenTheBodyIsCut(body: String) {
+        #expect(VerdictTests.verdict(200, body: body, cut: true) == .retry(.unclear(.cut), after: nil))
+    }
+
+    @Test func waitsForAListThatIsPromisedEachTime() {
+        var rules = rules(.fields(["seq": "seq"]))
+        rules.itemErrors?.always = true
+        for body in ["", "{}", #"{"errors":null}"#] {
+            #expect(verdict(body, rules) == .retry(.unclear(.noList), after: nil), "\(body)")
+        }
+        #expect(verdict(#"{"errors":[]}"#, rules) == .accepted)
     }
 
     @Test func doubtsTheEndpointWhenItTakesNothing() {
@@ -56,7 +87,7 @@ import Testing
         }
         #expect(
             verdict(body("X"), rules)
-                == (matches ? .partlyAccepted(.init(refused: [3: "X"])) : .retry(.unclear, after: nil)))
+                == (matches ? .partlyAccepted(.init(refused: [3: "X"])) : .retry(.unclear(.unknownRow), after: nil)))
         if matches {
             #expect(
                 verdict(body("AccessDeniedError"), rules)
@@ -77,10 +108,53 @@ import Testing
     }
 
     @Test func countsEntriesByTheirPlace() {
-        let body = #"{"errors":[{"code":null},{"code":2},{"offset":1},{"code":50}]}"#
-        #expect(verdict(body, rules(.index)) == .partlyAccepted(.init(refused: [4: "50"], again: [2])))
-        let many = #"{"errors":[\#(Array(repeating: "{}", count: 10).joined(separator: ",")),{"code":1}]}"#
-        #expect(verdict(many, rules(.index)) == .retry(.unclear, after: nil))
+        func body(_ entries: [String], others: Int = 0) -> String {
+            #"{"errors":[\#((entries + Array(repeating: "{}", count: others)).joined(separator: ","))]}"#
+        }
+        let some = [#"{"code":null}"#, #"{"code":2}"#, #"{"offset":1}"#, #"{"code":50}"#]
+        #expect(
+            verdict(body(some, others: 6), rules(.index)) == .partlyAccepted(.init(refused: [4: "50"], again: [2])))
+        #expect(verdict(body([], others: 10), rules(.index)) == .accepted)
+        // A list of another length: whose entry is missing, or too much, is not known.
+        for others in [1, 9, 11] {
+            #expect(
+                verdict(body([], others: others), rules(.index)) == .retry(.unclear(.incompleteList), after: nil))
+        }
+        #expect(verdict(body(some), rules(.index)) == .retry(.unclear(.incompleteList), after: nil))
+        #expect(
+            verdict(body([#"{"code":{"a":1}}"#], others: 9), rules(.index)) == .retry(.unclear(.otherForm), after: nil))
+        #expect(verdict(body(["null"], others: 9), rules(.index)) == .retry(.unclear(.otherForm), after: nil))
+        #expect(verdict(body([]), rules(.index)) == .accepted)
+        var always = rules(.index)
+        always.itemErrors?.always = true
+        #expect(verdict(body([]), always) == .retry(.unclear(.incompleteList), after: nil))
+        #expect(verdict("", always) == .retry(.unclear(.noList), after: nil))
+    }
+
+    /// 692 of 693 rows are busy: 71 kB say so.
+    @Test func readsAsMuchAsItTakesToNameEachRow() {
+        let batch = Batch(endpoint: "main", id: "b", rows: (1...693).map { VerdictTests.row($0) }, sentMs: nil)
+        let settings = EndpointSettings(baseURL: "http://x", device: "d", profile: Profile(response: .waypost))
+        let entries = (2...693).map {
+            #"{"seq":\#($0),"code":"busy","reason":"the store takes no more at the moment, try it again later"}"#
+        }
+        let body = Array(#"{"rejected":[\#(entries.joined(separator: ","))]}"#.utf8)
+        #expect((65_537...settings.request(for: batch).replyLimit).contains(body.count), "\(body.count)")
+        let verdict = settings.verdict(for: UplinkOutcome(.reply(UplinkReply(status: 200, body: body))), of: batch)
+        #expect(verdict == .partlyAccepted(.init(again: Set(2...693))))
+        // Where only the status counts there is nothing to read.
+        let plain = EndpointSettings(baseURL: "http://x", device: "d", profile: Profile(response: ResponseRules()))
+        #expect(plain.request(for: batch).replyLimit == 65_536)
+    }
+
+    /// Each of many entries names all rows: no list of errors, but the work of one that never ends.
+    @Test func leavesAListThatNamesTheRowsOverAndOver() {
+        let entry = #"{"d":"main","code":"busy"}"#
+        func body(_ count: Int) -> String {
+            #"{"errors":[\#(Array(repeating: entry, count: count).joined(separator: ","))]}"#
+        }
+        #expect(verdict(body(1), rules(.fields(["d": "endpoint"]))) == .retry(.status(200), after: nil))
+        #expect(verdict(body(17), rules(.fields(["d": "endpoint"]))) == .retry(.unclear(.otherForm), after: nil))
     }
 
     @Test func sendsARowAgainThatIsBothBusyAndBad() {
@@ -94,12 +168,12 @@ import Testing
             #"{"errors":[{"k":3,"at":1,"d":"main","t":"\#(word)","code":"x"}]}"#
         }
         #expect(verdict(body("driving"), rules) == .partlyAccepted(.init(refused: [3: "x"])))
-        #expect(verdict(body("stationary"), rules) == .retry(.unclear, after: nil))
+        #expect(verdict(body("stationary"), rules) == .retry(.unclear(.unknownRow), after: nil))
     }
 
     /// Integers beyond 2^53 are not the same because a floating-point number cannot tell them apart.
     @Test func tellsLongIntegersApart() {
         let body = #"{"errors":[{"k":1700000003123000001,"code":"x"}]}"#
-        #expect(verdict(body, rules(.fields(["k": "time_ns"]))) == .retry(.unclear, after: nil))
+        #expect(verdict(body, rules(.fields(["k": "time_ns"]))) == .retry(.unclear(.unknownRow), after: nil))
     }
 }

@@ -6,13 +6,15 @@ import Testing
     /// Ten rows, one each second, `seq` from 1.
     static let batch = Batch(
         endpoint: "main", id: "7f3a91c2-main-1-10",
-        rows: (1...10).map { seq in
-            QueuedLocation(
-                seq: seq, bootID: nil, receivedMs: nil,
-                location: Location(
-                    trackable: "van", time: UTCTime(milliseconds: 1_700_000_000_123 + seq * 1000), at: .zero,
-                    coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), moving: true))
-        }, sentMs: nil)
+        rows: (1...10).map { row($0) }, sentMs: nil)
+
+    static func row(_ seq: Int64) -> QueuedLocation {
+        QueuedLocation(
+            seq: seq, bootID: nil, receivedMs: nil,
+            location: Location(
+                trackable: "van", time: UTCTime(milliseconds: 1_700_000_000_123 + seq * 1000), at: .zero,
+                coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1), moving: true))
+    }
 
     static func verdict(
         _ status: Int, body: String = "", headers: [UplinkRequest.Header] = [], cut: Bool = false,
@@ -36,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (100, Verdict.misconfigured(status: 100)), (204, .accepted),
+        (204, Verdict.accepted),
         (302, .retry(.redirected(status: 302, host: nil), after: nil)),
         (400, .split(status: 400)), (401, .authStop(status: 401)), (402, .authStop(status: 402)),
         (403, .authStop(status: 403)), (404, .goneStop(status: 404)), (405, .misconfigured(status: 405)),
@@ -50,8 +52,7 @@ import Testing
         (499, .misconfigured(status: 499)), (500, .retry(.status(500), after: nil)), (501, .misconfigured(status: 501)),
         (503, .retry(.status(503), after: nil)), (505, .misconfigured(status: 505)),
         (511, .retry(.redirected(status: 511, host: nil), after: nil)), (529, .retry(.status(529), after: nil)),
-        (600, .retry(.status(600), after: nil)), (0, .retry(.status(0), after: nil)),
-        (-1, .retry(.status(-1), after: nil)),
+        (600, .retry(.status(600), after: nil)),
     ])
     func readsTheStatus(status: Int, expected: Verdict) {
         #expect(Self.verdict(status) == expected)
@@ -82,8 +83,34 @@ import Testing
         #expect(verdict == .retry(.transport(failure), after: nil))
     }
 
-    @Test func countsABrokenReplyByItsStatus() {
-        #expect(Self.verdict(200, body: #"{"rejected":[{"se"#, cut: true) == .accepted)
+    /// An interim answer is none to end with, whatever a profile says of its status.
+    @Test(arguments: [-1, 0, 99, 100, 101, 199])
+    func takesAnInterimAnswerForNone(status: Int) {
+        for rules in [.waypost, ResponseRules(okStatus: Set(100...299)), ResponseRules(classes: [.split: [100, 101]])] {
+            guard case .retry(.transport(.broken), after: nil) = Self.verdict(status, rules: rules) else {
+                Issue.record("\(status): \(Self.verdict(status, rules: rules))")
+                return
+            }
+        }
+    }
+
+    @Test func countsABrokenReplyByItsStatusWhereTheBodyDoesNotMatter() {
+        #expect(Self.verdict(200, body: #"{"rejected":[{"se"#, cut: true, rules: ResponseRules()) == .accepted)
+        #expect(Self.verdict(503, body: "x", cut: true) == .retry(.status(503), after: nil))
+        #expect(Self.verdict(400, body: "x", cut: true) == .split(status: 400))
+        #expect(Self.verdict(409, body: #"{"error":"asset_taken"}"#, cut: true) == .retry(.conflict, after: nil))
+    }
+
+    @Test func waitsForTheWholeBodyWhereItMatters() {
+        var rules = ResponseRules(okJSON: .init(paths: [["result"]], values: ["ok"]))
+        let unclear = Verdict.retry(.unclear(.cut), after: nil)
+        for missingIsOk in [false, true] {
+            rules.okJSON?.missingIsOk = missingIsOk
+            #expect(Self.verdict(200, body: "", cut: true, rules: rules) == unclear)
+            #expect(Self.verdict(200, body: #"{"result":"ok"}"#, cut: true, rules: rules) == unclear)
+            let twice = Self.verdict(200, body: #"{"result":"ok","result":"no"}"#, rules: rules)
+            #expect(twice == .retry(.unclear(.repeatedName), after: nil))
+        }
     }
 
     @Test(arguments: [
@@ -139,7 +166,8 @@ import Testing
     func looksForWhatOkJSONWants(body: String, strict: Bool, lenient: Bool) {
         var rules = ResponseRules(okJSON: .init(paths: [["nothing"], ["result"]], values: ["ok"]))
         let notConfirmed = Verdict.retry(.notConfirmed(status: 200), after: nil)
-        #expect(Self.verdict(200, body: body, rules: rules) == (strict ? .accepted : notConfirmed))
+        let doubt = body.hasPrefix("<") ? Verdict.retry(.unclear(.notJSON), after: nil) : notConfirmed
+        #expect(Self.verdict(200, body: body, rules: rules) == (strict ? .accepted : doubt))
         rules.okJSON?.missingIsOk = true
         #expect(Self.verdict(200, body: body, rules: rules) == (lenient ? .accepted : notConfirmed))
     }

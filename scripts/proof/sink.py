@@ -162,9 +162,10 @@ class Sink:
             self.stopped.wait(self.random.uniform(0, self.latency))
         if kind == "garbage":
             self.ledger.faults[kind] += 1
+            # Not what the profile promises: the batch comes again.
             connection.sendall(reply(200, body=bytes(self.random.randrange(256) for _ in range(300))))
-        else:
-            connection.sendall(reply(200))
+            return True
+        connection.sendall(reply(200))
         self.ledger.confirmed(self.name, life, batch_id, outbox, rows)
         return True
 

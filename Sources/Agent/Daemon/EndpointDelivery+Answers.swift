@@ -51,7 +51,11 @@ extension EndpointDelivery {
             history.mayBeStored = history.mayBeStored || failure.mayFollowStoring
             history.answer = (failure.message, nil, [])
         case .reply(let reply):
-            history.mayBeStored = false
+            if case .retry(.unclear, _) = verdict {
+                history.mayBeStored = true
+            } else {
+                history.mayBeStored = false
+            }
             history.answer = (verdict.word, reply.status, Array(reply.body.prefix(512)))
         }
         histories[sent.id] = history
@@ -134,6 +138,7 @@ extension EndpointDelivery {
             (.reply(let reply), .tooLarge):
             text = "status \(reply.status)"
         case (_, .retry(.redirected(let status, let host?), _)): text = "status \(status), redirected to \(host)"
+        case (.reply(let reply), .retry(.unclear(let why), _)): text = "status \(reply.status), but \(why.rawValue)"
         default: break
         }
         switch schedule.state {

@@ -26,9 +26,11 @@ final class ScriptedUplink: Uplink {
     }
 
     /// Answers the oldest open request.
-    func answer(_ status: Int, _ body: String = "", retryAfter: Int? = nil) {
+    func answer(_ status: Int, _ body: String = "", retryAfter: Int? = nil, cut: Bool = false) {
         let headers = retryAfter.map { [UplinkRequest.Header("retry-after", "\($0)")] } ?? []
-        end(UplinkOutcome(.reply(UplinkReply(status: status, headers: headers, body: Array(body.utf8)))))
+        end(
+            UplinkOutcome(
+                .reply(UplinkReply(status: status, headers: headers, body: Array(body.utf8), bodyIncomplete: cut))))
     }
 
     func redirect(to location: String) {

@@ -9,8 +9,15 @@ import Testing
 /// `make expected` writes it anew; the commit says why.
 @Suite struct VerdictTableTests {
     private static let file = BuiltProducts.repository.appendingPathComponent("fixtures/verdicts.tsv")
-    /// Nothing, and the word that each of the profiles that want one would take.
-    private static let bodies = [("an empty reply", ""), ("a reply in order", #"{"status":"Ok","result":"ok"}"#)]
+    /// Nothing, and what each of the profiles that read bodies would take.
+    private static let bodies = [
+        ("an empty reply", ""),
+        ("a reply in order", #"{"status":"Ok","result":"ok","Errors":[],"offsets":[\#(offsets)]}"#),
+    ]
+
+    private static var offsets: String {
+        ProfileSample.batch.rows.map { _ in #"{"error_code":null}"# }.joined(separator: ",")
+    }
 
     private func word(_ verdict: Verdict) -> String {
         switch verdict {
@@ -19,6 +26,8 @@ import Testing
         case .retry(.redirected, _): "retry, redirected"
         case .retry(.conflict, _): "retry, conflict"
         case .retry(.notConfirmed, _): "not confirmed"
+        case .retry(.unclear, _): "unclear"
+        case .retry(.transport, _): "retry, broken"
         case .retry: "retry"
         case .authStop: "auth_stop"
         case .goneStop(410): "gone_stop, for good"

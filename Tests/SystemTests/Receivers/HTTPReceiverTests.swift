@@ -96,7 +96,9 @@ import Testing
         let bench = try ReceiverRig(receiver, plain)
         try bench.start()
         try bench.runToEnd()
-        expectAll(receiver, of: bench, taken: [0, 1, 2])
+        let bodies = receiver.exchanges.map(\.request.body)
+        #expect(bodies.prefix(4).allSatisfy { $0 == bodies[0] })
+        #expect(receiver.exchanges.dropFirst(3).flatMap { $0.request.numbers("time_ms") } == bench.times)
         // What the sockets of both ends hold beside the 64 KiB that are read.
         #expect(receiver.bytesTaken < 8_000_000, "\(receiver.bytesTaken)")
         #expect(try bench.quarantine().isEmpty)

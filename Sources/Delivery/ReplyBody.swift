@@ -1,0 +1,82 @@
+import Positioning
+
+/// The body of a reply, as far as a rule can rely on it.
+enum ReplyBody: Hashable {
+    /// Complete, with nothing but blanks at most.
+    case empty
+    /// Longer than the limit, or broken off.
+    case cut
+    /// Complete, but not JSON.
+    case notJSON
+    /// An object has two members of one name: which of them counts would be a guess.
+    case repeatedName
+    case json(JSONValue)
+
+    init(_ reply: UplinkReply) {
+        guard !reply.bodyIncomplete else {
+            self = .cut
+            return
+        }
+        // Some servers begin with a byte order mark, which RFC 8259 lets a reader pass over.
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let body = reply.body.starts(with: mark) ? Array(reply.body.dropFirst(mark.count)) : reply.body
+        if body.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }) {
+            self = .empty
+        } else if let value = JSONReader.read(body, bytesMax: body.count) {
+            self = value.repeatsAName ? .repeatedName : .json(value)
+        } else {
+            self = .notJSON
+        }
+    }
+
+    var json: JSONValue? {
+        if case .json(let value) = self { value } else { nil }
+    }
+
+    /// Why nothing in it can be relied on, whatever it is read for; nil = there is no such reason.
+    var doubt: Verdict.Unclear? {
+        switch self {
+        case .cut: .cut
+        case .repeatedName: .repeatedName
+        case .empty, .notJSON, .json: nil
+        }
+    }
+}
+
+extension JSONValue {
+    /// Where a way leads.
+    enum Find: Hashable {
+        /// To nothing, or to null.
+        case absent
+        case found(JSONValue)
+        /// Through something that has no members or places.
+        case otherForm
+    }
+
+    func find(_ path: [String]) -> Find {
+        var value = self
+        for step in path {
+            switch value {
+            case .object(let members):
+                guard let member = members.first(where: { $0.name == step }) else { return .absent }
+                value = member.value
+            case .array(let items):
+                guard let index = Int(step) else { return .otherForm }
+                guard items.indices.contains(index) else { return .absent }
+                value = items[index]
+            case .null: return .absent
+            case .bool, .int, .decimal, .double, .string: return .otherForm
+            }
+        }
+        return value == .null ? .absent : .found(value)
+    }
+
+    fileprivate var repeatsAName: Bool {
+        switch self {
+        case .object(let members):
+            Set(members.map(\.name)).count < members.count || members.contains { $0.value.repeatsAName }
+        case .array(let items): items.contains { $0.repeatsAName }
+        case .null, .bool, .int, .decimal, .double, .string: false
+        }
+    }
+}
