@@ -76,7 +76,7 @@ extension ResponseRules {
         return (400...499).contains(status) && classes[.misconfigured] == nil ? .of(.misconfigured) : .of(.retry)
     }
 
-    private static func verdict(of group: Class, _ reply: UplinkReply, after: Duration?) -> Verdict {
+    static func verdict(of group: Class, _ reply: UplinkReply, after: Duration?) -> Verdict {
         let status = reply.status
         switch (group, status) {
         case (.authStop, _): return .authStop(status: status)

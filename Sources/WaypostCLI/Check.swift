@@ -13,7 +13,11 @@ struct Check: ParsableCommand {
     @Argument(help: "The configuration.", completion: .file(extensions: ["toml"]))
     var file = ConfigurationFile.standardPath
 
-    @Flag(name: .customLong("print"), help: "Print the effective configuration with the origin of each value.")
+    @Flag(
+        name: .customLong("print"),
+        help:
+            "Print the effective configuration with the origin of each value, and what an answer means to each endpoint."
+    )
     var prints = false
 
     func run() throws {
@@ -22,7 +26,7 @@ struct Check: ParsableCommand {
         let look = loaded.config.source.look()
         for problem in look.problems { printError("warning: source: \(problem)") }
         if prints {
-            print(loaded.effective)
+            print(loaded.effective, AnswerReport(loaded.config), separator: "", terminator: "")
         } else {
             print("\(file): good\(loaded.warnings.isEmpty ? "" : ", with warnings")")
             if let found = look.found { print("source: \(found)") }

@@ -82,6 +82,57 @@ import Testing
         #expect(try String(contentsOf: Self.file, encoding: .utf8) == table, "if it is meant: make expected")
     }
 
+    /// What `waypost check --print` shows is what is done: each status stands in one row, with the verdict that it gets.
+    @Test(arguments: ProfileFixture.all)
+    func theShownTableIsTheOneInForce(_ profile: ProfileFixture) throws {
+        let settings = try profile.settings()
+        let rows = settings.profile.response.table
+        let names = [
+            "retry, redirected": "redirected", "retry, conflict": "conflict", "gone_stop, for good": "gone",
+            "misconfigured, without gzip": "without gzip", "split, too large": "too large",
+        ]
+        let taken = rows.filter { $0.verdict == "collision" }.flatMap { $0.statuses.joined() }
+        for (status, word) in zip(100...599, words(settings, Self.bodies[1].1)) where status >= 200 {
+            let shown = rows.filter { row in
+                row.verdict != "collision" && row.statuses.contains { $0.contains(status) }
+            }.map(\.verdict)
+            #expect(shown.count == 1, "\(status)")
+            #expect(word == "collision" ? taken.contains(status) : shown == [names[word] ?? word], "\(status)")
+        }
+    }
+
+    @Test func theTableIsShownAsComments() throws {
+        func shown(_ name: String) throws -> String { try "\(AnswerReport(ProfileFixture(name: name).config()))" }
+        let shownForNextBillion = try shown("nextbillion")
+        #expect(
+            shownForNextBillion == """
+
+                # What an answer means to endpoint nextbillion, profile nextbillion:
+                #   collision      409: another device reports this asset: nothing is sent
+                #   collision      if message or msg has "not bound", whatever the status; another device reports this asset: nothing is sent
+                #   accepted       200-299: if status is "Ok", or not there
+                #   not confirmed  another value there: sent again; after five times the batch is taken apart
+                #   unclear        a success whose body is cut short or of another form: the same batch again
+                #   retry          408, 421, 423-425, 429, 500, 502-504, 506-510, 512-599: sent again
+                #   redirected     300-399, 511: never followed; sent again, after five times the endpoint pauses
+                #   conflict       409: sent again; after five times the endpoint pauses
+                #   split          400, 422: taken apart to find the row to blame
+                #   too large      413-414: sent in halves
+                #   auth_stop      401-403, 407: the credential is read again, then the endpoint pauses
+                #   gone_stop      404: the endpoint pauses; after an acceptance only the fifth time
+                #   gone           410: the endpoint stops
+                #   misconfigured  405-406, 411-412, 416-420, 426-428, 430-499, 501, 505: the endpoint pauses
+                #   without gzip   415: sent without compression, then the endpoint pauses
+                #   no answer      also half a head, or 1xx alone: sent again
+
+                """)
+        let aws = try shown("aws-location")
+        #expect(
+            aws.contains(#"200-299: without the rows that Errors refuses (sent again: "ThrottlingError", "#), "\(aws)")
+        #expect(try shown("traccar").contains("#   gone_stop      400, 404: "))
+        #expect(try shown("csv").contains("#   accepted       200-299\n"))
+    }
+
     /// Whatever a profile says, these hold.
     @Test(arguments: ProfileFixture.all)
     func noProfileLosesRowsByAStatus(_ profile: ProfileFixture) throws {

@@ -1,0 +1,135 @@
+extension ResponseRules {
+    /// What some answers mean, for people.
+    public struct TableRow: Hashable, Sendable {
+        /// The key under `response`, or a word for what has none.
+        public var verdict: String
+        /// Rising; empty = the words say which answers.
+        public var statuses: [ClosedRange<Int>]
+        /// Further conditions, and what is done; empty = there is nothing to say.
+        public var words: String
+    }
+
+    /// What each status of a final answer means by these rules, and what a body adds. A status stands in one row, beside
+    /// those of a collision, which goes first.
+    public var table: [TableRow] {
+        var statuses: [Action: [Int]] = [:]
+        for status in 200...599 { statuses[action(for: status), default: []].append(status) }
+        var rows = collision.map {
+            TableRow(verdict: "collision", statuses: $0.status.sorted().ranges, words: $0.words)
+        }
+        for action in Action.allCases {
+            let words = action == .accepted ? terms : action.words
+            if let some = statuses[action] {
+                rows.append(TableRow(verdict: action.rawValue, statuses: some.ranges, words: words))
+            }
+            guard action == .accepted else { continue }
+            if okJSON != nil {
+                rows.append(
+                    TableRow(
+                        verdict: Action.notConfirmed.rawValue, statuses: [],
+                        words: "another value there: \(Action.notConfirmed.words)"))
+            }
+            if readsBodies {
+                let words = "a success whose body is cut short or of another form: the same batch again"
+                rows.append(TableRow(verdict: "unclear", statuses: [], words: words))
+            }
+        }
+        return rows
+    }
+
+    private enum Action: String, CaseIterable {
+        case accepted
+        case notConfirmed = "not confirmed"
+        case retry
+        case redirected
+        case conflict
+        case split
+        case tooLarge = "too large"
+        case authStop = "auth_stop"
+        case goneStop = "gone_stop"
+        case gone
+        case misconfigured
+        case withoutGzip = "without gzip"
+
+        var words: String {
+            switch self {
+            case .accepted: ""
+            case .notConfirmed: "sent again; after five times the batch is taken apart"
+            case .retry: "sent again"
+            case .redirected: "never followed; sent again, after five times the endpoint pauses"
+            case .conflict: "sent again; after five times the endpoint pauses"
+            case .split: "taken apart to find the row to blame"
+            case .tooLarge: "sent in halves"
+            case .authStop: "the credential is read again, then the endpoint pauses"
+            case .goneStop: "the endpoint pauses; after an acceptance only the fifth time"
+            case .gone: "the endpoint stops"
+            case .misconfigured: "the endpoint pauses"
+            case .withoutGzip: "sent without compression, then the endpoint pauses"
+            }
+        }
+    }
+
+    private func action(for status: Int) -> Action {
+        switch meaning(of: status) {
+        case .success: return .accepted
+        case .notConfirmed: return .notConfirmed
+        case .of(let group):
+            switch Self.verdict(of: group, UplinkReply(status: status), after: nil) {
+            case .authStop: return .authStop
+            case .goneStop(410): return .gone
+            case .goneStop: return .goneStop
+            case .retry(.redirected, _): return .redirected
+            case .retry(.conflict, _): return .conflict
+            case .split: return .split
+            case .tooLarge: return .tooLarge
+            case .misconfigured: return .misconfigured
+            case .encodingRefused: return .withoutGzip
+            case .accepted, .partlyAccepted, .retry, .collision: return .retry
+            }
+        }
+    }
+
+    /// What the body of a success says.
+    private var terms: String {
+        var terms: [String] = []
+        if let okJSON {
+            let values = okJSON.values.map { "\"\($0)\"" }.joined(separator: " or ")
+            terms.append("if \(okJSON.paths.words) is \(values)\(okJSON.missingIsOk ? ", or not there" : "")")
+        }
+        if let itemErrors {
+            let again = (itemErrors.retryCodes + itemErrors.authCodes).map { "\"\($0)\"" }.joined(separator: ", ")
+            let codes = again.isEmpty ? "" : " (sent again: \(again))"
+            terms.append("without the rows that \([itemErrors.path].words) refuses\(codes)")
+        }
+        return terms.joined(separator: "; ")
+    }
+}
+
+extension ResponseRules.CollisionSign {
+    fileprivate var words: String {
+        let meaning = "another device reports this asset: nothing is sent"
+        guard !paths.isEmpty else { return meaning }
+        let value = equals.map { " is \"\($0)\"" } ?? contains.map { " has \"\($0)\"" } ?? " is there"
+        return "if \(paths.words)\(value)\(status.isEmpty ? ", whatever the status" : ""); \(meaning)"
+    }
+}
+
+extension [[String]] {
+    /// Ways into a reply, as a profile has them.
+    fileprivate var words: String {
+        map { $0.isEmpty ? "the body" : $0.joined(separator: ".") }.joined(separator: " or ")
+    }
+}
+
+extension [Int] {
+    /// Rising numbers as ranges.
+    fileprivate var ranges: [ClosedRange<Int>] {
+        reduce(into: []) { ranges, number in
+            if let last = ranges.last, last.upperBound + 1 == number {
+                ranges[ranges.count - 1] = last.lowerBound...number
+            } else {
+                ranges.append(number...number)
+            }
+        }
+    }
+}
