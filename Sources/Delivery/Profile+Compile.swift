@@ -67,15 +67,12 @@ extension NamedReferences {
 
 /// FNV-1a, 64 bits: tells renderings apart, and is nothing to keep a secret with.
 private struct Digest {
-    /// Counts when the same profile begins to give other bytes.
-    private static let engine = "1"
-
     private var state: UInt64 = 0xCBF2_9CE4_8422_2325
 
     /// What decides the bytes of a body.
     init(bodyOf members: [ProfileNode.Member], _ encoding: CompiledProfile.Encoding, _ constants: [String: String]) {
         let deciding = ["ascii", "record", "body", "line", "columns", "on", "geofence_actions"]
-        add(Self.engine)
+        add(String(Profile.rendererVersion))
         add(encoding.rawValue)
         for member in members where deciding.contains(member.name) {
             add(member.name)
