@@ -1,3 +1,5 @@
+import Positioning
+
 /// One HTTP request, complete.
 public struct UplinkRequest: Hashable, Sendable {
     public var method: String
@@ -168,6 +170,9 @@ public protocol Uplink: AnyObject {
     func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer
     /// Gives a request up: its completion is not called any more. Nothing happens to one that has ended.
     func cancel(_ transfer: UplinkTransfer)
+    /// The host may be about to sleep: closes the connections that carry nothing, and for some seconds keeps none whose
+    /// request ends. Of what is kept over a sleep the server may know nothing any more.
+    func closeIdleConnections(at now: EventTime)
     /// Ends all requests in flight without calling back, and closes the connections.
     func close()
 }

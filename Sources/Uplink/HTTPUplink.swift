@@ -33,6 +33,9 @@ public final class HTTPUplink: Uplink {
     private var idleDeadline: EventTime?
     /// The latest of the idle limits of all connections that may be kept.
     private var keptUntil = EventTime.zero
+    /// Until then no connection is kept, nor used again that was open before; nil = as usual.
+    private var keepsNoneUntil: EventTime?
+    private static let sleepLimit = Duration.seconds(10)
     private var isClosed = false
     private var lastNumber = 0
 
@@ -115,13 +118,18 @@ public final class HTTPUplink: Uplink {
         let started = startArrivals()
         if started || curlDeadline.map({ $0 <= now }) == true { drive(CURL_SOCKET_TIMEOUT, 0) }
         expire()
-        if let idleDeadline, idleDeadline <= now { closeIdleConnections() }
+        if let idleDeadline, idleDeadline <= now { closeConnections() }
         settle()
     }
 
-    /// Closes the kept connections if nothing is in flight, as before a suspend.
-    public func closeIdleConnections() {
-        guard transfers.isEmpty else { return }
+    /// What is in flight keeps the kept connections open, libcurl closes them only together: they are not used again,
+    /// and go when nothing is in flight.
+    public func closeIdleConnections(at now: EventTime) {
+        keepsNoneUntil = now + Self.sleepLimit
+        if transfers.isEmpty { closeConnections() }
+    }
+
+    private func closeConnections() {
         idleDeadline = nil
         curlDeadline = nil
         // libcurl has no call for this; its connections live and die with the multi handle. TLS sessions stay.
@@ -145,6 +153,7 @@ extension HTTPUplink {
     private func startArrivals() -> Bool {
         let waiting = arrivals
         arrivals = []
+        if let until = keepsNoneUntil, until <= instant.value, transfers.isEmpty { keepsNoneUntil = nil }
         for arrival in waiting {
             if let failure = start(arrival) {
                 counters.requests += 1
@@ -173,6 +182,7 @@ extension HTTPUplink {
         guard let multi = openMulti(), let easy = handles.prepare(transfer) else {
             return .broken("\(peer): no memory for a request")
         }
+        if keepsNoneUntil != nil { _ = waypost_curl_set_long(easy, CURLOPT_FRESH_CONNECT, 1) }
         transfers[easy] = transfer
         idleDeadline = nil
         let code = curl_multi_add_handle(multi, easy)
@@ -264,7 +274,9 @@ extension HTTPUplink {
     }
 
     private func readTimer() {
-        if transfers.isEmpty {
+        if transfers.isEmpty, keepsNoneUntil != nil {
+            closeConnections()
+        } else if transfers.isEmpty {
             // What is left in libcurl's timer then concerns transfers that are gone.
             curlDeadline = nil
             if multi != nil, idleDeadline == nil { idleDeadline = max(keptUntil, instant.value) }

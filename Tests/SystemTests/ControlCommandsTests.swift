@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -44,6 +45,24 @@ import Testing
         #expect(flush.status == 0 && flush.text.hasPrefix("on disk, "), "\(flush.text)")
         daemon.kill(SIGKILL)
         #expect(try rig.newestRow()?.seq == 724)
+    }
+
+    /// The host may sleep for hours then: the server would keep the other end for nothing, or have forgotten it.
+    @Test func flushCommitLeavesNoConnectionOpen() throws {
+        let open = Mutex(0)
+        let server = try ScriptedServer { connection in
+            open.withLock { $0 += 1 }
+            while connection.request() != nil { connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") }
+            open.withLock { $0 -= 1 }
+        }
+        try rig.configure(source: source, server: server.port, endpoint: "batch_window = \"0s\"")
+        let daemon = try rig.startDaemon()
+        try waitUntilRead()
+        try rig.waitForEndpoint { $0["waiting"] as? Int == 0 }
+        #expect(open.withLock { $0 } == 1)
+        #expect(try call("flush --commit").status == 0)
+        try rig.waitForEndpoint { _ in open.withLock { $0 } == 0 }
+        #expect(daemon.isRunning)
     }
 
     @Test func flushSaysWhyNothingArrived() throws {

@@ -1,6 +1,7 @@
 import Delivery
 import Glibc
 import Positioning
+import Synchronization
 import TestSupport
 import Testing
 
@@ -108,6 +109,46 @@ import Testing
         #expect(try loop.outcome(UplinkRequest(url: server.url, body: [1])).newConnection)
     }
 
+    @Test func keepsNoConnectionOverASleep() throws {
+        let ended = Mutex(0)
+        let server = try ScriptedServer { connection in
+            while connection.request() != nil { connection.send(Self.ok) }
+            ended.withLock { $0 += 1 }
+        }
+        let loop = try PollLoop()
+        let request = UplinkRequest(url: server.url, body: [1])
+        _ = try loop.reply(request)
+        loop.uplink.closeIdleConnections(at: loop.now)
+        #expect(descriptorsConnected(to: server.port) == 0)
+        // What is sent after that goes by a new connection, which is not kept either.
+        #expect(try loop.outcome(request).newConnection)
+        #expect(descriptorsConnected(to: server.port) == 0)
+        loop.advance(by: .seconds(11))
+        _ = try loop.reply(request)
+        #expect(try !loop.outcome(request).newConnection)
+        #expect(descriptorsConnected(to: server.port) == 1)
+        loop.run { ended.withLock { $0 } == 2 }
+    }
+
+    @Test func usesNoConnectionFromBeforeASleepWhileARequestIsInFlight() throws {
+        let server = try ScriptedServer { connection in
+            while let request = connection.request() {
+                if request.body == [2] { connection.waitForEnd() }
+                connection.send(Self.ok)
+            }
+        }
+        let loop = try PollLoop()
+        var slow: UplinkOutcome?
+        loop.uplink.send(UplinkRequest(url: server.url, body: [2], timeout: .seconds(5))) { slow = $0 }
+        _ = try loop.reply(UplinkRequest(url: server.url, body: [1]))
+        loop.run { server.requests.count == 2 }
+        loop.uplink.closeIdleConnections(at: loop.now)
+        #expect(try loop.outcome(UplinkRequest(url: server.url, body: [1])).newConnection)
+        loop.advance(by: .seconds(6))
+        #expect(slow?.failure?.word == "timeout")
+        #expect(descriptorsConnected(to: server.port) == 0)
+    }
+
     @Test func cancelsWhatIsInFlightOnClose() throws {
         let server = try ScriptedServer { connection in
             _ = connection.request()
@@ -163,7 +204,7 @@ import Testing
             #expect(descriptorsConnected(to: server.port) <= 1)
         }
         #expect(loop.watched.isEmpty)
-        loop.uplink.closeIdleConnections()
+        loop.uplink.closeIdleConnections(at: loop.now)
         #expect(descriptorsConnected(to: server.port) == 0)
     }
 

@@ -33,14 +33,18 @@ final class FlushDesk {
     private let pipeline: Pipeline
     private let recorder: Recorder
     private let deliveries: [EndpointDelivery]
+    private let uplink: any Uplink
     private let loop: EventLoop
     private var waiters: [Waiter] = []
     private var alarm: EventLoop.Alarm?
 
-    init(pipeline: Pipeline, recorder: Recorder, deliveries: [EndpointDelivery], loop: EventLoop) {
+    init(
+        pipeline: Pipeline, recorder: Recorder, deliveries: [EndpointDelivery], uplink: any Uplink, loop: EventLoop
+    ) {
         self.pipeline = pipeline
         self.recorder = recorder
         self.deliveries = deliveries
+        self.uplink = uplink
         self.loop = loop
         alarm = loop.alarm { [unowned self] now in uploadEnded(at: now) }
     }
@@ -62,6 +66,8 @@ final class FlushDesk {
         for delivery in deliveries { delivery.flush(at: now) }
         ticket.postpone()
         recorder.commit(at: now) { [unowned self] in
+            // The hook of the system's sleep asks in this way.
+            if request.commit == true { uplink.closeIdleConnections(at: loop.now) }
             if let error = recorder.lastError {
                 return ticket.finish { (_) throws(ControlError) in
                     throw ControlError("disk", error.description, hint: "the locations are held in memory")

@@ -170,7 +170,8 @@ public final class Agent {
             recorder: recorder, deliveries: deliveries, log: log, loop: loop)
 
         orders = OperatorDesk(recorder: recorder, deliveries: deliveries, loop: loop)
-        flushes = FlushDesk(pipeline: pipeline, recorder: recorder, deliveries: deliveries, loop: loop)
+        flushes = FlushDesk(
+            pipeline: pipeline, recorder: recorder, deliveries: deliveries, uplink: uplink, loop: loop)
 
         do throws(SystemError) {
             if edges.isDaemon {

@@ -67,6 +67,8 @@ package struct Edges {
 
         func cancel(_ transfer: UplinkTransfer) { uplink.cancel(transfer) }
 
+        func closeIdleConnections(at now: EventTime) { uplink.closeIdleConnections(at: now) }
+
         func close() { uplink.close() }
     }
 }

@@ -42,6 +42,11 @@ final class LoopedUplink: CountingUplink {
         arm()
     }
 
+    func closeIdleConnections(at now: EventTime) {
+        http.closeIdleConnections(at: now)
+        arm()
+    }
+
     func close() {
         alarm.deadline = nil
         http.close()

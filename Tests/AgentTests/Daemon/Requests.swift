@@ -33,6 +33,7 @@ final class Requests {
         }
 
         func cancel(_ transfer: UplinkTransfer) { waiting.removeAll { $0.id == transfer } }
+        func closeIdleConnections(at now: EventTime) {}
 
         func close() {}
     }

@@ -55,5 +55,7 @@ final class ScriptedUplink: Uplink {
         return records.compactMap { $0.value(at: ["seq"])?.text }
     }
 
+    func closeIdleConnections(at now: EventTime) {}
+
     func close() {}
 }
