@@ -20,7 +20,7 @@ binary ?= .build/release/waypost
 debug_build = swift build --build-tests --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo tests test check lint size units docs expected fixtures fuzz bench score storm powercut receivers corpus install deb lab lab-full clean
+.PHONY: help setup build demo tests test explore check lint size units docs expected fixtures fuzz bench score storm powercut receivers corpus install deb lab lab-full clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
@@ -40,6 +40,9 @@ tests: setup
 
 test: tests ## every test that needs neither root nor the corpus
 	swift test --skip-build --skip CorpusTests --skip RootTests
+
+explore: tests ## the random tests with fresh seeds, which are printed; N=rounds; SEED=… FILTER=suite repeat one
+	scripts/explore $(or $(N),1) $(FILTER)
 
 check: lint tests size units docs ## format, warnings, imports, size of the binary, unit and udev rules, papers
 

@@ -25,7 +25,7 @@ import Testing
 
     @Test(arguments: logs)
     func losesNothingStoredInTwentyKills(_ name: String) throws {
-        let seed = UInt64.random(in: 1...1_000_000)
+        let seed = testSeed(1)
         let survival = try MainJob.runKilling(try Corpus.path(name), times: 20, seed: seed)
         #expect(survival.kills == 20)
         #expect(survival.lost.isEmpty, "seed \(seed)")

@@ -64,7 +64,7 @@ import Testing
     }
 
     /// Whatever bytes come, and wherever they end.
-    @Test(arguments: [31, 32, 33].map { UInt64($0) })
+    @Test(arguments: testSeeds(31...33))
     func survivesAnyBytes(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let text = Array(#"{"a":[1,-2.5e3,true,null,"x\u00e9\ud83d\ude00\n"],"b":{"c":"d"}}"#.utf8)

@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func readsBackEveryScaledInteger() {
-        let seed = UInt64.random(in: .min ... .max)
+        let seed = testSeed(1)
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<2000 {
             let scaled = Int64.random(in: -1_800_000_000...1_800_000_000, using: &generator)

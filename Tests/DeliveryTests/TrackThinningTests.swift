@@ -36,7 +36,7 @@ import Testing
         return (plane.point(after.coordinate) * (part / whole) - plane.point(point.coordinate)).length
     }
 
-    @Test(arguments: (1...20).map { UInt64($0) })
+    @Test(arguments: testSeeds(1...20))
     func leavesATrackWithinTheTolerance(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let points = track(2000, &generator)

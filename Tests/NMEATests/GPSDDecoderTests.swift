@@ -247,7 +247,7 @@ import Testing
         #expect(watch.epochs.isEmpty)
     }
 
-    @Test(arguments: [71, 72, 73].map { UInt64($0) })
+    @Test(arguments: testSeeds(71...73))
     func survivesAnyLines(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let lines = try gpsdFixture("simulated-cold-start").map { Array($0.utf8) }

@@ -44,7 +44,7 @@ import Testing
         for name in Scratch.contents(of: directory) { unlink("\(directory)/\(name)") }
     }
 
-    @Test(arguments: (1...6).map { UInt64($0) })
+    @Test(arguments: testSeeds(1...6))
     func startsOnAnyDamage(seed: UInt64) throws {
         let image = try makeQueue()
         var generator = SeededGenerator(seed: seed)

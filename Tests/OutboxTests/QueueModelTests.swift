@@ -7,11 +7,10 @@ import Testing
 
 /// Random histories, with the power cut at any moment, against the model.
 @Suite struct QueueModelTests {
-    @Test(arguments: (1...12).map { UInt64($0) } + [18_219_612_217_441_706_248])
+    @Test(arguments: testSeeds(Array(1...13) + [18_219_612_217_441_706_248]))
     func behavesLikeTheModel(seed: UInt64) throws {
         try History(seed: seed).run(steps: 250)
     }
-
 }
 
 private final class History {

@@ -77,7 +77,7 @@ import Tracking
 
     @Test(arguments: Scenario.all.filter { !["parked-day", "day"].contains($0.name) })
     func everySimulatedDriveKeepsItsPromise(scenario: Scenario) {
-        let seed = UInt64.random(in: 0...9_999_999)
+        let seed = testSeed(1)
         for preset in [NoisePreset.street, .canyon] {
             var drive = SimulatedDrive(scenario, settings: .init(seed: seed, preset: preset))
             let score = TrackErrorScore(drive.allBytes(), bound: 5, maxDelay: 30, countsPoints: false)

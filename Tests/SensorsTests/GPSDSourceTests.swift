@@ -337,7 +337,7 @@ private final class FakeGPSD {
         #expect(GPSDRequest.cycle(of: "", interval: .seconds(1)) == nil)
     }
 
-    @Test(arguments: [81, 82].map { UInt64($0) })
+    @Test(arguments: testSeeds(81...82))
     func survivesGarbage(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let fake = try FakeGPSD()

@@ -32,7 +32,7 @@ import Testing
     /// Random walks, fences, kills and lists of fences: what arrives is paired for ever.
     @Test(arguments: 0..<40)
     func crossingsArePairedWhateverHappens(_ round: Int) {
-        let seed = UInt64.random(in: .min ... .max)
+        let seed = testSeed(UInt64(round))
         var random = SeededGenerator(seed: seed)
         var place = PlanePoint.zero
         var seconds = 0.0
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test func theGridFindsWhatAskingEachFenceFinds() {
-        let seed = UInt64.random(in: .min ... .max)
+        let seed = testSeed(2)
         var random = SeededGenerator(seed: seed)
         for place in [(52.0, 13.0), (0, 179.99), (89.99, 0), (-89.99, 100), (0, 0), (84.9, -179.99)] {
             let centre = Coordinate(latitude: place.0, longitude: place.1)!
@@ -188,7 +188,7 @@ import Testing
 
     @Test(arguments: [2.0, 5, 40])
     func tellsWhatThePlainRulesTell(_ pace: Double) throws {
-        let seed = UInt64.random(in: .min ... .max)
+        let seed = testSeed(3)
         var random = SeededGenerator(seed: seed)
         let fences = randomFences(&random, around: .zero, count: 120).map { Geofence(id: $0.id, shape: $0.shape) }
         var monitor = GeofenceMonitor(settings: settings(fences, gridAbove: 64))

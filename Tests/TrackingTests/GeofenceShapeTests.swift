@@ -82,7 +82,7 @@ import Testing
 
     /// Every edge of a random star against every other.
     @Test func crossingsAreFoundAsByTryingAllPairs() {
-        let seed = UInt64.random(in: .min ... .max)
+        let seed = testSeed(1)
         var random = SeededGenerator(seed: seed)
         var found = 0
         for _ in 0..<2000 {
@@ -172,7 +172,7 @@ import Testing
 
     /// What lies outside of the bounds must be outside by more than any hysteresis.
     @Test func boundsHoldEverythingNear() throws {
-        let seed = UInt64.random(in: .min ... .max)
+        let seed = testSeed(2)
         var random = SeededGenerator(seed: seed)
         for _ in 0..<3000 {
             let pole = Int.random(in: 0..<4, using: &random)

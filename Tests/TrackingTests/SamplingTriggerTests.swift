@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test func nothingTrapsOnHostileValues() {
-        let seed = UInt64.random(in: 0...UInt64.max)
+        let seed = testSeed(1)
         var random = SeededGenerator(seed: seed)
         let times: [Int64] = [.min, .min + 1, -1, 0, 1, 1000, 1_772_352_000_000, .max - 1, .max]
         let numbers: [Double?] = [nil, .nan, .infinity, -.infinity, 0, -1, .leastNonzeroMagnitude, 1e308, 3, 359]

@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func survivesDamage() {
-        let seed = UInt64.random(in: .min ... .max)
+        let seed = testSeed(1)
         var random = SeededGenerator(seed: seed)
         let bytes = Self.full.bytes
         for _ in 0..<5000 {

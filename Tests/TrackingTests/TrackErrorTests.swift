@@ -216,7 +216,7 @@ import Testing
         (latitude: 52.0, longitude: 13.0), (0.0, 179.9999), (-68.0, -179.9995), (89.0, 10.0),
     ])
     func everyFixLiesWithinTheBound(latitude: Double, longitude: Double) throws {
-        let seed = UInt64.random(in: 0...UInt64.max)
+        let seed = testSeed(1)
         var random = SeededGenerator(seed: seed)
         let plane = LocalPlane(origin: try #require(Coordinate(latitude: latitude, longitude: longitude)))
         for round in 0..<60 {

@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test func anyBytesGiveATableOrAProblem() {
-        let seed = UInt64.random(in: 0...UInt64.max)
+        let seed = testSeed(1)
         var random = SeededGenerator(seed: seed)
         let pieces = [
             "[", "]", "[[", "{", "}", "=", "\"", "'", "\"\"\"", ".", ",", "\n", "#", "a", "source", "1", "\\u", "\u{0}",

@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test func oneWrongLetterInAKeyIsFoundAndPutRight() {
-        let seed = UInt64.random(in: 0...UInt64.max)
+        let seed = testSeed(1)
         var random = SeededGenerator(seed: seed)
         var right = 0
         var wrong: [String] = []

@@ -10,7 +10,7 @@ import Uplink
 @Suite struct ProfileFuzzTests {
     @Test(arguments: ProfileFixture.all)
     func anySubsetOfWhatIsKnownMakesAGoodRequest(_ profile: ProfileFixture) throws {
-        let seed = UInt64.random(in: 0...UInt64.max)
+        let seed = testSeed(1)
         var random = SeededGenerator(seed: seed)
         let settings = try profile.settings()
         let all = (UInt32(1) << UInt32(Known.count)) - 1

@@ -20,7 +20,7 @@ import Testing
     func agreesWithAnotherReaderOfTheDatabase(name: String) throws {
         let rules = try #require(TimeZoneRules(tzif: try Self.bytes(name)))
         let other = try #require(TimeZone(identifier: name))
-        let seed = UInt64.random(in: 0...UInt64.max)
+        let seed = testSeed(1)
         var random = SeededGenerator(seed: seed)
         // 1971 to 2037: within the years for which every reader has the whole table.
         for _ in 0..<2000 {
@@ -90,7 +90,7 @@ import Testing
     func refusesWhatIsNoRule(text: String) { #expect(TimeZoneRules(posix: text) == nil) }
 
     @Test func damagedFilesAreRefusedOrReadButNeverTrap() throws {
-        let seed = UInt64.random(in: 0...UInt64.max)
+        let seed = testSeed(2)
         var random = SeededGenerator(seed: seed)
         let good = try Self.bytes("Europe/Berlin")
         for count in stride(from: 0, to: good.count, by: 7) {

@@ -102,7 +102,7 @@ import Tracking
     /// Random hours at random times around the changes of the clocks, against looking at each minute.
     @Test(arguments: [berlin, newYork, "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0", "IST-1GMT0,M10.5.0,M3.5.0/1", "UTC0"])
     func agreesWithLookingAtTheClockEachMinute(zone: String) throws {
-        let seed = UInt64.random(in: 0...UInt64.max)
+        let seed = testSeed(1)
         var random = SeededGenerator(seed: seed)
         let timetable = Timetable(zone: try #require(TimeZoneRules(posix: zone)))
         let weekdays = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
