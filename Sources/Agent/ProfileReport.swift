@@ -165,7 +165,7 @@ extension ProfileReport {
         var count = 0
         repeat {
             let plan = subject.settings.plan(
-                Array(rest), limit: subject.settings.batchSize, isEnd: waiting.isWhole, receiverMs: nil)
+                Array(rest), limit: subject.settings.batchSize, isEnd: waiting.isWhole, ages: nil)
             for settled in plan.settled {
                 let seq = rest[rest.startIndex + settled.index].seq
                 lines.append("# seq \(seq) is not sent: \(words(settled.why))")

@@ -15,23 +15,16 @@ extension EndpointSettings {
     ///   - rows: oldest first, at most `planningDepth(limit:)`.
     ///   - limit: most rows of a batch; the profile's own limits hold as well.
     ///   - isEnd: no row waits behind these.
-    ///   - receiverMs: newest trusted time of the receiver, Unix milliseconds; nil = unknown, and nothing expires.
-    public func plan(_ rows: [QueuedLocation], limit: Int, isEnd: Bool, receiverMs: Int64?) -> BatchPlan {
+    ///   - ages: nil = nothing expires.
+    public func plan(_ rows: [QueuedLocation], limit: Int, isEnd: Bool, ages: RowAges?) -> BatchPlan {
         let compiled = profile.compiled
         let presented = compiled.parts.geofenceActions == nil ? rows : rows.map(compiled.presented)
         var planner = BatchPlanner(settings: self, rows: presented, limit: rowsPerRequest(limit), isEnd: isEnd)
-        return planner.plan(oldestMs: oldestMs(receiverMs))
+        return planner.plan(ages)
     }
 
     private func rowsPerRequest(_ limit: Int) -> Int {
         min(max(1, limit), profile.maxRecords ?? .max, 1 << 20)
-    }
-
-    /// Plain fixes before that are too old.
-    private func oldestMs(_ receiverMs: Int64?) -> Int64? {
-        guard let receiverMs, let maxAge else { return nil }
-        let (oldest, overflow) = receiverMs.subtractingReportingOverflow(maxAge.milliseconds)
-        return overflow ? nil : oldest
     }
 }
 
@@ -55,11 +48,11 @@ private struct BatchPlanner {
         scene = RenderScene(settings, RenderContext(), Batch(endpoint: settings.name, id: "", rows: [], sentMs: nil))
     }
 
-    mutating func plan(oldestMs: Int64?) -> BatchPlan {
+    mutating func plan(_ ages: RowAges?) -> BatchPlan {
         var end = rows.count
         var sendable: [Int] = []
         for index in rows.indices {
-            if let why = unsendable(rows[index], oldestMs) {
+            if let why = unsendable(rows[index], ages) {
                 plan.settled.append((index, why))
             } else {
                 sendable.append(index)
@@ -80,9 +73,9 @@ private struct BatchPlanner {
         return plan
     }
 
-    private func unsendable(_ row: QueuedLocation, _ oldestMs: Int64?) -> BatchPlan.Settled? {
+    private func unsendable(_ row: QueuedLocation, _ ages: RowAges?) -> BatchPlan.Settled? {
         if compiled.choice(for: row.location.event) == .skip { return .skipped }
-        if let oldestMs, row.isPlain, row.location.time.milliseconds < oldestMs { return .expired }
+        if let ages, let maxAge = settings.maxAge, row.isPlain, ages.isOlder(row, than: maxAge) { return .expired }
         for name in compiled.parts.require where scene.value(name, of: row) == nil { return .unfit(name.rawValue) }
         // Known to be there but for rows that no trackable selected.
         if settings.profile.gathersTrackables || compiled.parts.shared.contains(.trackable),
@@ -220,6 +213,12 @@ private struct BatchPlanner {
 extension QueuedLocation {
     /// A newer one can stand for it.
     fileprivate var isPlain: Bool { location.event == .none || location.event == .heartbeat }
+}
+
+extension RowAges {
+    fileprivate func isOlder(_ row: QueuedLocation, than age: Duration) -> Bool {
+        isOlder(seq: row.seq, time: row.location.time.milliseconds, receivedMs: row.receivedMs, than: age)
+    }
 }
 
 extension EndpointSettings {

@@ -6,12 +6,15 @@ public struct NewRow: Hashable, Sendable {
     public var location: Location
     /// Host wall clock at receipt, Unix milliseconds; may be wrong.
     public var receivedMs: Int64?
+    /// Boot clock when it was recorded; nil = by an earlier process.
+    public var recordedAt: EventTime?
     /// Endpoints that had it already when it stood in another queue, from which it is brought back.
     var settledFor: [String] = []
 
-    public init(_ location: Location, receivedMs: Int64? = nil) {
+    public init(_ location: Location, receivedMs: Int64? = nil, recordedAt: EventTime? = nil) {
         self.location = location
         self.receivedMs = receivedMs
+        self.recordedAt = recordedAt
     }
 }
 
@@ -127,8 +130,8 @@ public struct Commit: Sendable {
     public var states: [StateChange]
     public var orders: [QueueOrder]
     public var forms: [FormRequest]
-    /// Newest trusted time of the receiver, Unix milliseconds: what ages are measured against. nil = nothing expires.
-    public var receiverMs: Int64?
+    /// nil = nothing expires.
+    public var ages: AgeReference?
     /// Asks a disk that has refused once more; else what is in memory stays there.
     public var asksDisk = true
     /// The disk has refused for so long that newer rows do not wait any longer for those on it that cannot be read.
@@ -147,7 +150,7 @@ public struct Commit: Sendable {
     public init(
         rows: [NewRow] = [], trackerState: [UInt8]? = nil, sourceState: [UInt8]? = nil,
         settlements: [Settlement] = [], states: [StateChange] = [], orders: [QueueOrder] = [],
-        forms: [FormRequest] = [], receiverMs: Int64? = nil
+        forms: [FormRequest] = [], ages: AgeReference? = nil
     ) {
         self.rows = rows
         self.trackerState = trackerState
@@ -156,7 +159,7 @@ public struct Commit: Sendable {
         self.states = states
         self.orders = orders
         self.forms = forms
-        self.receiverMs = receiverMs
+        self.ages = ages
     }
 }
 

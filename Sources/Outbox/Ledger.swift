@@ -18,6 +18,7 @@ struct Ledger {
     /// Known endpoints: configured ones, and removed ones until they are forgotten.
     var endpoints: [Endpoint] = []
     var names = Record.Names()
+    var recorded = RecordingTimes()
     var retention = Retention()
 
     /// Counts are written after so many appended rows, which bounds what is counted when the file is opened.

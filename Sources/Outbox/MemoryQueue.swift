@@ -45,7 +45,8 @@ final class MemoryQueue {
     ///   - isAlone: nobody else writes the file.
     ///   - generation: of the batches that are formed here.
     convenience init(
-        _ settings: OutboxSettings, above ledger: Ledger, isAlone: Bool, medium: any QueueMedium, generation: Int, _ refusal: OutboxError
+        _ settings: OutboxSettings, above ledger: Ledger, isAlone: Bool, medium: any QueueMedium, generation: Int,
+        _ refusal: OutboxError
     ) throws(OutboxError) {
         let below = RowsOnDisk(path: settings.path, last: ledger.lastSeq, isAlone: isAlone, medium: medium)
         self.init(
@@ -61,11 +62,13 @@ final class MemoryQueue {
 
         /// - Parameter newUUID: names the queue where it is not known what the disk holds.
         init(
-            _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], isAlone: Bool, medium: any QueueMedium,
+            _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], isAlone: Bool,
+            medium: any QueueMedium,
             generation: Int, _ refusal: OutboxError
         ) throws(OutboxError) {
             if let known = try? Start(
-                reading: settings, endpoints: endpoints, isAlone: isAlone, medium: medium, generation: generation, refusal)
+                reading: settings, endpoints: endpoints, isAlone: isAlone, medium: medium, generation: generation,
+                refusal)
             {
                 self = known
                 return
@@ -144,6 +147,7 @@ extension Transaction {
         }
         ledger.rows -= database.connection.changes
         ledger.lastSeq = max(ledger.lastSeq, above.lastSeq)
+        ledger.recorded = above.recorded
         try eachRow(of: memory, above) { (self, row) throws(OutboxError) in
             let boot = try self.number(ofBoot: row.bootID)
             try self.store(NewRow(row.location, receivedMs: row.receivedMs), seq: row.seq, boot: boot)
@@ -206,7 +210,8 @@ extension Transaction {
     /// Appends the rows of a queue in memory that did not know of this one, and notes who has had them.
     mutating func append(_ memory: MemoryQueue, _ above: Ledger) throws(OutboxError) {
         try eachRow(of: memory, above) { (self, row) throws(OutboxError) in
-            var new = NewRow(row.location, receivedMs: row.receivedMs)
+            var new = NewRow(
+                row.location, receivedMs: row.receivedMs, recordedAt: above.recorded[row.seq])
             new.settledFor = above.endpoints.filter { $0.hasHad(row) }.map(\.settings.name)
             try self.append([new], boot: row.bootID)
         }

@@ -176,7 +176,8 @@ extension Outbox {
     private static let salvageRows = 250
 
     /// Brings some rows back from the damaged copy, in a transaction of its own.
-    func salvageStep(_ database: Database) throws(OutboxError) {
+    /// - Parameter now: boot clock.
+    func salvageStep(_ database: Database, at now: EventTime?) throws(OutboxError) {
         guard let part = plan.parts.first else { return }
         if salvage == nil {
             salvage = Salvage(path: QueueFiles(path: settings.path).copy(part.copy), part: part, medium: medium)
@@ -186,7 +187,7 @@ extension Outbox {
         if let salvage, !salvage.isFinished { next.parts[0].next = salvage.next } else { next.parts.removeFirst() }
         var transaction = transaction(on: database, settings)
         var lastTime = lastTime
-        let inversions = try transaction.bringBack(found, after: &lastTime, plan: next)
+        let inversions = try transaction.bringBack(found, after: &lastTime, plan: next, at: now)
         ledger = transaction.ledger
         life = transaction.life
         self.lastTime = lastTime

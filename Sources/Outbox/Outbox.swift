@@ -96,6 +96,7 @@ public final class Outbox {
         uuid = queue.opened.uuid
         database = queue.database
         ledger = queue.opened.ledger
+        ledger.recorded = RecordingTimes(earlierThrough: ledger.lastSeq)
         trackerState = queue.opened.trackerState
         sourceState = queue.opened.sourceState
         adopt(queue)
@@ -206,7 +207,7 @@ public final class Outbox {
         }
         if !plan.parts.isEmpty {
             // The commit is on the medium, whatever becomes of this.
-            do throws(OutboxError) { try salvageStep(database) } catch { failed(error) }
+            do throws(OutboxError) { try salvageStep(database, at: commit.ages?.now) } catch { failed(error) }
         }
         reply = complete(reply)
         reply.dropped += found.dropped
@@ -287,6 +288,7 @@ public final class Outbox {
         ledger = queue.opened.ledger
         // Should the file have gone meanwhile, a number given twice would make a server take new rows for old ones.
         ledger.lastSeq = max(ledger.lastSeq, given.lastSeq)
+        ledger.recorded = given.recorded
         for index in ledger.endpoints.indices {
             guard let before = given.index(of: ledger.endpoints[index].settings.name) else { continue }
             ledger.endpoints[index].settledUnsent = given.endpoints[before].settledUnsent

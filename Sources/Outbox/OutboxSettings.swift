@@ -14,7 +14,7 @@ public struct OutboxSettings: Hashable, Sendable {
     public var path: String
     /// Most rows that are kept. The default is nil: no such limit.
     public var maxRecords: Int?
-    /// Plain fixes older than this go, measured against `Commit.receiverMs`. The default is 30 days, nil is no limit.
+    /// Plain fixes older than this go, by `Commit.ages`. The default is 30 days, nil is no limit.
     public var maxAge: Duration?
     /// Most bytes of live pages and log; what is above removes rows as `onFull` says. The default is 256 MiB, nil is no
     /// limit.

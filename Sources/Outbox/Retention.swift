@@ -1,7 +1,9 @@
+import Positioning
+
 /// How far the queue has got with keeping within its limits.
 struct Retention {
-    /// Receiver time when ages were last looked at.
-    var agesLookedAtMs: Int64?
+    /// Boot clock when ages were last looked at.
+    var agesLookedAt: EventTime?
     /// The file must not hold more live bytes than this while space is short; nil = enough space.
     var spaceLimit: Int64?
     /// Boot clock, nanoseconds.

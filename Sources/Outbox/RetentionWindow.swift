@@ -23,6 +23,7 @@ struct RetentionWindow {
         var seq: Int64
         var trackable: Int64?
         var time: Int64
+        var receivedMs: Int64?
         var coordinate: Coordinate
         var published: Bool
         /// It outlives plain fixes.

@@ -173,15 +173,19 @@ extension Location {
 
 extension Transaction {
     /// Appends rows of a copy under new numbers, as of their old times and boots, and notes how far it got.
+    /// - Parameter now: boot clock.
     /// - Returns: rows that are older than the one before them.
     mutating func bringBack(
-        _ found: [(row: QueuedLocation, settledFor: [String])], after lastTime: inout Int64, plan: SalvagePlan
+        _ found: [(row: QueuedLocation, settledFor: [String])], after lastTime: inout Int64, plan: SalvagePlan,
+        at now: EventTime?
     ) throws(OutboxError) -> Int {
         try database.begin.run()
         do throws(OutboxError) {
             var inversions = 0
             for (row, settledFor) in found {
-                var new = NewRow(row.location, receivedMs: row.receivedMs)
+                // One of this boot may be of this process, and is as young as can be.
+                var new = NewRow(
+                    row.location, receivedMs: row.receivedMs, recordedAt: row.bootID == life.bootID ? now : nil)
                 new.settledFor = settledFor
                 try append([new], boot: row.bootID)
                 if row.location.time.milliseconds < lastTime { inversions += 1 }

@@ -15,13 +15,14 @@ extension Transaction {
         var route: String?
         var limit: Int
         var sentMs: Int64?
-        var receiverMs: Int64?
+        /// nil = nothing expires.
+        var ages: RowAges?
 
         var depth: Int { max(1, min(BatchRow.longest, sender.planningDepth(limit: limit))) }
     }
 
-    mutating func form(_ request: FormRequest, receiverMs: Int64?) throws(OutboxError) {
-        guard let forming = forming(request, receiverMs) else { return }
+    mutating func form(_ request: FormRequest, ages: RowAges?) throws(OutboxError) {
+        guard let forming = forming(request, ages) else { return }
         try reroute(forming)
         guard ledger.endpoints[forming.index].batches.isEmpty || request.isProbe else { return }
         try formWaiting(forming)
@@ -29,13 +30,13 @@ extension Transaction {
         if endpoint.batches.isEmpty, endpoint.waiting == 0, forming.route == nil { try formRetries(forming) }
     }
 
-    private func forming(_ request: FormRequest, _ receiverMs: Int64?) -> Forming? {
+    private func forming(_ request: FormRequest, _ ages: RowAges?) -> Forming? {
         guard let index = ledger.index(of: request.endpoint), request.limit > 0 else { return nil }
         let endpoint = ledger.endpoints[index]
         guard endpoint.state != .rebind, !endpoint.isSpare else { return nil }
         var forming = Forming(
             index: index, sender: endpoint.settings, limit: min(request.limit, BatchRow.longest),
-            sentMs: request.sentMs, receiverMs: receiverMs)
+            sentMs: request.sentMs, ages: ages)
         if let route = request.route, route != request.endpoint {
             guard let spare = ledger.index(of: route).map({ ledger.endpoints[$0].settings }),
                 spare.backupFor == request.endpoint
@@ -67,7 +68,7 @@ extension Transaction {
             let isEnd = rows.count <= forming.depth
             if !isEnd { rows.removeLast() }
             budget -= rows.count
-            let plan = forming.sender.plan(rows, limit: forming.limit, isEnd: isEnd, receiverMs: forming.receiverMs)
+            let plan = forming.sender.plan(rows, limit: forming.limit, isEnd: isEnd, ages: forming.ages)
             let consumed = min(rows.count, plan.consumed)
             guard consumed > 0 else { return }
             try settle(plan, rows, of: index)
@@ -134,7 +135,7 @@ extension Transaction {
                 let part = Array(rows.prefix(forming.depth))
                 let plan = forming.sender.plan(
                     part, limit: forming.limit, isEnd: isLast && part.count == rows.count,
-                    receiverMs: forming.receiverMs)
+                    ages: forming.ages)
                 let consumed = max(1, min(part.count, plan.consumed))
                 try settle(plan, part, of: index)
                 let mayHaveGaps = batch.picked != nil || batch.feed != ledger.endpoints[index].settings.feed
@@ -159,7 +160,7 @@ extension Transaction {
         guard endpoint.quarantine.retrying > 0, memory == nil else { return }
         let (rows, generation) = try database.retries(of: endpoint.id, limit: forming.depth, names: ledger.names)
         // Nothing is too old or superseded for an operator who asks for it, so these wait behind nothing.
-        let plan = forming.sender.plan(rows, limit: forming.limit, isEnd: true, receiverMs: nil)
+        let plan = forming.sender.plan(rows, limit: forming.limit, isEnd: true, ages: nil)
         for (place, why) in plan.settled where rows.indices.contains(place) {
             try database.setRetry(.none, seq: rows[place].seq, of: endpoint.id)
             if case .refused(let rule) = why {

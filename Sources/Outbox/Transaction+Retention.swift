@@ -5,14 +5,14 @@ import Positioning
 extension Transaction {
     /// So many rows are looked at in one commit, so that it stays short whatever waits.
     private static let windowRows = 8192
-    /// Ages are looked at again after so much receiver time.
-    private static let agePatience: Int64 = 60_000
+    /// Ages are looked at again after this.
+    private static let agesPause = Duration.seconds(60)
     /// Rows of a wrong time between old ones do not keep those behind them; more than this many end the search.
     private static let youngRowsMax = 64
 
     mutating func enforceLimits(_ commit: Commit) throws(OutboxError) -> DropCounts {
         var dropped = DropCounts()
-        dropped.expired = try expire(receiverMs: commit.receiverMs)
+        dropped.expired = try expire(commit.ages)
         let limit = try rowLimit()
         if settings.onFull == .thin { dropped.thinned = try thin(to: limit) }
         guard let limit, ledger.rows > limit else { return dropped }
@@ -56,38 +56,37 @@ extension Transaction {
 
 // Removing rows, and leaving a record of it.
 extension Transaction {
-    private mutating func expire(receiverMs: Int64?) throws(OutboxError) -> Int {
-        guard let receiverMs, let maxAge = settings.maxAge else { return 0 }
-        if let looked = ledger.retention.agesLookedAtMs, receiverMs >= looked,
-            receiverMs - looked < Self.agePatience
-        {
-            return 0
-        }
-        ledger.retention.agesLookedAtMs = receiverMs
-        let (oldest, overflow) = receiverMs.subtractingReportingOverflow(maxAge.milliseconds)
-        guard !overflow, try mayHoldRows(before: oldest) else { return 0 }
-        // Whatever the receiver says, one look never takes more than half.
+    private mutating func expire(_ reference: AgeReference?) throws(OutboxError) -> Int {
+        guard let reference, let maxAge = settings.maxAge else { return 0 }
+        if let looked = ledger.retention.agesLookedAt, reference.now < looked + Self.agesPause { return 0 }
+        ledger.retention.agesLookedAt = reference.now
+        let ages = RowAges(reference, ledger.recorded)
+        guard try mayHoldRows(olderThan: maxAge, ages) else { return 0 }
+        // Whatever the clocks say, one look never takes more than half.
         var left = min(Self.removalLimit, ledger.rows / 2)
         var young = 0
         return try drop(.plain, &left, windows: 1) { row in
             guard young < Self.youngRowsMax else { return false }
-            if row.time < oldest { return true }
+            if ages.isOlder(seq: row.seq, time: row.time, receivedMs: row.receivedMs, than: maxAge) { return true }
             young += 1
             return false
         }
     }
 
-    /// Whether the first rows, those in flight and as many as a search for old ones would pass, hold one of before this
-    /// time: mostly none, and then no row is worth a closer look.
-    private func mayHoldRows(before oldest: Int64) throws(OutboxError) -> Bool {
+    /// Whether rows may be too old: mostly not, and then none is worth a closer look. Of those that only dates tell, the
+    /// first are asked, those in flight and as many as a search for old ones would pass.
+    private func mayHoldRows(olderThan age: Duration, _ ages: RowAges) throws(OutboxError) -> Bool {
+        if ages.isAnyOlder(from: max(ledger.droppableFrom, ledger.firstSeq), than: age) { return true }
+        guard let dated = ages.dated(than: age), dated.through >= ledger.droppableFrom else { return false }
         let inFlight = ledger.endpoints.reduce(into: Int64(0)) { sum, endpoint in
             for batch in endpoint.batches { sum = min(sum + batch.last - batch.first + 2, Int64(Self.windowRows)) }
         }
         let first = """
-            SELECT time_ms FROM location WHERE seq >= \(ledger.droppableFrom) ORDER BY seq
+            SELECT time_ms FROM location WHERE seq BETWEEN \(ledger.droppableFrom) AND \(dated.through) ORDER BY seq
             LIMIT \(Int64(Self.youngRowsMax) + inFlight)
             """
-        return try database.connection.integer("SELECT 1 FROM (\(first)) WHERE time_ms < \(oldest) LIMIT 1") != nil
+        return try database.connection.integer("SELECT 1 FROM (\(first)) WHERE time_ms < \(dated.before) LIMIT 1")
+            != nil
     }
 
     /// - Parameter left: rows that are to go; less those that went when it returns.
@@ -140,16 +139,19 @@ extension Transaction {
             """
             SELECT seq, trackable, time_ms, lat_e7, lon_e7, published, event, flags, reason, EXISTS (
                 SELECT 1 FROM batch WHERE origin = 0 AND (seq = newest_seq
-                    OR seq BETWEEN first AND last AND (published = 1 OR feed = 1)))
+                    OR seq BETWEEN first AND last AND (published = 1 OR feed = 1))),
+                received_delta_ms
             FROM location WHERE \(range) LIMIT \(count)
             """)
         var rows: [RetentionWindow.Row] = []
         rows.reserveCapacity(min(count, 1024))
         while try select.step() {
+            let time = select.integer(2) ?? 0
             let event = select.integer(6) ?? 0
             rows.append(
                 RetentionWindow.Row(
-                    seq: select.integer(0) ?? 0, trackable: select.integer(1), time: select.integer(2) ?? 0,
+                    seq: select.integer(0) ?? 0, trackable: select.integer(1), time: time,
+                    receivedMs: select.integer(10).map { $0 &+ time },
                     coordinate: Coordinate(
                         latitudeE7: Int32(clamping: select.integer(3) ?? 0),
                         longitudeE7: Int32(clamping: select.integer(4) ?? 0)),

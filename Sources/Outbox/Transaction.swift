@@ -66,7 +66,8 @@ struct Transaction {
         let rows = ledger.rows
         let dropped = try enforceLimits(commit)
         if ledger.rows != rows { needsCounts = true }
-        for request in commit.forms { try form(request, receiverMs: commit.receiverMs) }
+        let ages = commit.ages.map { RowAges($0, ledger.recorded) }
+        for request in commit.forms { try form(request, ages: ages) }
         try refreshNewest(commit.forms)
         let formed = try formed(for: commit.forms)
         if needsCounts || ledger.lastSeq - ledger.mark >= Ledger.countInterval {
@@ -152,6 +153,7 @@ struct Transaction {
             try store(row, seq: seq, boot: boot)
             if ledger.rows == 0 { ledger.firstSeq = seq }
             if !row.settledFor.isEmpty { noteSettled(row.settledFor, seq: seq) }
+            ledger.recorded.append(seq, at: row.recordedAt, first: ledger.removedThrough + 1)
             ledger.appended(
                 seq: seq, published: row.location.published, time: Record.plausible(row.location.time.milliseconds))
         }

@@ -1,30 +1,43 @@
-/// The newest time of the receiver that is believed: what ages are measured against, since the wall clock may be wrong.
+/// A time that two agree on: the receiver, whose time has run evenly, and the host, whose clock is synchronised.
 ///
-/// A receiver that has just started, or whose week has rolled over, may tell any time. It is believed once its time has
-/// gone evenly with the event time for a minute, and it only ever advances.
+/// A receiver that has just started, whose week has rolled over or that hears a false signal may claim any date, for as
+/// long as it likes; a host may have been set by a wrong server. So neither is believed alone.
 public struct TrustedTime: Sendable {
-    /// So long it must have gone evenly.
-    private static let patience = 60.0
+    /// The receiver must have run evenly for as long as this.
+    private static let evenLeast = Duration.seconds(60)
     /// Milliseconds that time and event time may differ by from one fix to the next: latency of a line, a busy machine.
-    private static let tolerance: Int64 = 2000
+    private static let tolerance: UInt64 = 2000
+    /// Milliseconds that receiver and host may differ by.
+    private static let agreement = UInt64(UTCTime.millisecondsPerDay)
 
+    /// Since when the receiver has run evenly.
     private var began: EventTime?
     private var last: (time: UTCTime, at: EventTime)?
-    /// nil until the receiver was believed for the first time.
-    public private(set) var newest: UTCTime?
 
     public init() {}
 
+    /// - Parameter at: boot clock.
     public mutating func fixReceived(time: UTCTime, at: EventTime) {
-        defer { last = (time, at) }
-        guard let began, let last, isEven(from: last, to: (time, at)) else { return began = at }
-        guard at.seconds(since: began) >= Self.patience else { return }
-        newest = newest.map { max($0, time) } ?? time
+        if let last, !isEven(from: last, to: (time, at)) { began = nil }
+        if began == nil { began = at }
+        last = (time, at)
     }
 
     private func isEven(from last: (time: UTCTime, at: EventTime), to next: (time: UTCTime, at: EventTime)) -> Bool {
         let elapsed = next.at.duration(since: last.at).milliseconds
         let (difference, overflow) = next.time.milliseconds(since: last.time).subtractingReportingOverflow(elapsed)
-        return !overflow && elapsed >= 0 && difference.magnitude <= Self.tolerance.magnitude
+        return !overflow && elapsed >= 0 && difference.magnitude <= Self.tolerance
+    }
+
+    /// - Parameters:
+    ///   - now: boot clock.
+    ///   - hostMs: the synchronised clock of the host, Unix milliseconds; nil = it is not synchronised.
+    /// - Returns: the earlier of both, which makes nothing older than it is; nil while they do not agree.
+    public func time(at now: EventTime, hostMs: Int64?) -> UTCTime? {
+        guard let hostMs, let began, let last, last.at.duration(since: began) >= Self.evenLeast else { return nil }
+        let receiver = last.time + now.duration(since: last.at)
+        let (difference, overflow) = hostMs.subtractingReportingOverflow(receiver.milliseconds)
+        guard !overflow, difference.magnitude <= Self.agreement else { return nil }
+        return min(receiver, UTCTime(milliseconds: hostMs))
     }
 }

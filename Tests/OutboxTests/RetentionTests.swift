@@ -20,6 +20,12 @@ import Testing
 
     private func rows() throws -> [QueuedLocation] { try OutboxReader(path: scratch.path).oldest(100_000) }
 
+    private func ages(now: Int64, trusted: Int64?) -> AgeReference {
+        AgeReference(
+            now: EventTime(nanoseconds: now * 1_000_000_000), started: .zero,
+            trusted: trusted.map { UTCTime(milliseconds: $0) })
+    }
+
     private func isGap(_ row: QueuedLocation) -> Bool {
         row.location.event == .gap && row.location.reason == "overflow"
     }
@@ -93,22 +99,79 @@ import Testing
         #expect(try self.rows().map(\.seq) == [1, 3] + Array(13...20))
     }
 
+    /// Rows of an earlier process.
     @Test func removesPlainFixesForTheirAgeAndNeverAllAtOnce() throws {
         let outbox = try open(maxAge: .seconds(1000))
         _ = try outbox.commit(Commit(rows: (0..<2000).map { NewRow(.sample($0, event: $0 == 3 ? .power : .none)) }))
         let newest = Location.sample(1999).time.milliseconds
-        // The wall clock is not asked, and nothing ages without a receiver.
-        #expect(try outbox.append(2000..<2001).dropped.expired == 0)
-        var expired = try outbox.commit(Commit(trackerState: [1], receiverMs: newest)).dropped.expired
+        // Nothing ages by a date that two do not agree on.
+        #expect(try outbox.commit(Commit(trackerState: [0], ages: ages(now: 0, trusted: nil))).dropped.expired == 0)
+        var expired = try outbox.commit(Commit(trackerState: [1], ages: ages(now: 60, trusted: newest))).dropped.expired
         #expect(expired == 998)
         #expect(try rows().prefix(4).map(\.seq) == [3, 4, 999, 1000])
-        // Absurd time: half of it, and the rest not before the receiver has gone on for a minute.
+        // Absurd time: half of it, and the rest not before a minute has passed.
         let absurd = newest + 315_360_000_000
-        expired = try outbox.commit(Commit(trackerState: [2], receiverMs: absurd)).dropped.expired
+        expired = try outbox.commit(Commit(trackerState: [2], ages: ages(now: 120, trusted: absurd))).dropped.expired
         #expect((490...510).contains(expired))
-        #expect(try outbox.commit(Commit(trackerState: [3], receiverMs: absurd + 59_000)).dropped.expired == 0)
-        #expect(try outbox.commit(Commit(trackerState: [4], receiverMs: absurd + 60_000)).dropped.expired > 200)
+        #expect(
+            try outbox.commit(Commit(trackerState: [3], ages: ages(now: 179, trusted: absurd))).dropped.expired == 0)
+        #expect(
+            try outbox.commit(Commit(trackerState: [4], ages: ages(now: 180, trusted: absurd))).dropped.expired > 200)
         #expect(try OutboxReader(path: scratch.path).verify() == [])
+    }
+
+    /// Issue 11, 5: a receiver claimed to be 35 days ahead, and the host agreed.
+    @Test func noRowOfThisProcessExpiresByADate() throws {
+        let outbox = try open(maxAge: .seconds(30 * 86_400))
+        let newest = Location.sample(0).time.milliseconds
+        let true30 = (0..<30).map { NewRow(.sample($0), recordedAt: EventTime(nanoseconds: Int64($0) * 1_000_000_000)) }
+        _ = try outbox.commit(Commit(rows: true30, ages: ages(now: 30, trusted: newest)))
+        for (minute, days) in [35, 35, 4000, -4000, 35, 0].enumerated() {
+            let ages = ages(now: Int64(minute + 2) * 60, trusted: newest + Int64(days) * 86_400_000)
+            #expect(try outbox.commit(Commit(trackerState: [1], ages: ages)).dropped == DropCounts())
+        }
+        // Nor does it stay for one.
+        let old = ages(now: 30 * 86_400 + 20, trusted: newest)
+        #expect(try outbox.commit(Commit(trackerState: [2], ages: old)).dropped.expired > 10)
+        #expect(try rows().filter { !isGap($0) }.map(\.seq).suffix(10) == Array(21...30))
+    }
+
+    /// Issue 11, 5: with `max_age = "5m"` nothing arrived any more behind a receiver that had been two days ahead.
+    @Test func aWrongDateLeavesNothingBehind() throws {
+        var settings = EndpointSettings.test()
+        settings.maxAge = .seconds(300)
+        let outbox = try Outbox(
+            OutboxSettings(path: scratch.path), endpoints: [settings], bootID: nil, newUUID: testUUID)
+        func formed(_ number: Int, now: Int64, daysAhead: Int64) throws -> [Int64] {
+            let row = NewRow(.sample(number), recordedAt: EventTime(nanoseconds: now * 1_000_000_000))
+            let trusted = Location.sample(number).time.milliseconds + daysAhead * 86_400_000
+            let batch = try outbox.commit(
+                Commit(
+                    rows: [row], forms: [FormRequest(endpoint: "main", limit: 10, sentMs: nil)],
+                    ages: ages(now: now, trusted: trusted))
+            ).formed.first
+            if let batch { try outbox.settle(batch) }
+            return batch?.rows.map(\.seq) ?? []
+        }
+        #expect(try formed(0, now: 0, daysAhead: 2) == [1])
+        #expect(try formed(75, now: 75, daysAhead: 0) == [2])
+        // What waits for more than five minutes of the boot clock is too old, whatever its date.
+        let waiting = [100, 399, 400].map {
+            NewRow(.sample(1_000_000), recordedAt: EventTime(nanoseconds: $0 * 1_000_000_000))
+        }
+        _ = try outbox.commit(Commit(rows: waiting, ages: ages(now: 400, trusted: nil)))
+        #expect(try formed(700, now: 700, daysAhead: -2) == [5, 6])
+    }
+
+    /// A wrong date at either clock when it was recorded makes no row of an earlier process old.
+    @Test func anEarlierRowIsAsYoungAsTheYoungerOfItsDates() throws {
+        let outbox = try open(maxAge: .seconds(3600))
+        let newest = Location.sample(0).time.milliseconds
+        let rows = (0..<100).map { NewRow(.sample($0 - 1_000_000), receivedMs: newest) }
+        _ = try outbox.commit(Commit(rows: rows))
+        #expect(try outbox.commit(Commit(trackerState: [1], ages: ages(now: 0, trusted: newest))).dropped.expired == 0)
+        let later = ages(now: 60, trusted: newest + 3_600_001)
+        #expect(try outbox.commit(Commit(trackerState: [1], ages: later)).dropped.expired > 40)
     }
 
     @Test func findsWhatIsTooOldBehindRowsInFlight() throws {
@@ -120,7 +183,8 @@ import Testing
         // The clock of the receiver was ahead.
         _ = try outbox.append(0..<100)
         let newest = Location.sample(10_199).time.milliseconds
-        #expect(try outbox.commit(Commit(trackerState: [1], receiverMs: newest)).dropped.expired > 90)
+        let found = try outbox.commit(Commit(trackerState: [1], ages: ages(now: 60, trusted: newest)))
+        #expect(found.dropped.expired > 90)
     }
 
     /// Detail goes before coverage: the whole time span is there, each removed location within the bound of the rest.

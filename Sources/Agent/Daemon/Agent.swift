@@ -227,7 +227,9 @@ public final class Agent {
         recorder.snapshot = { [unowned self] in
             (pipeline.tracker.state.bytes, pipeline.memory.bytes)
         }
-        recorder.receiverMs = { [unowned self] in pipeline.trustedTime.newest?.milliseconds }
+        recorder.trustedTime = { [unowned self] now in
+            pipeline.trustedTime.time(at: now, hostMs: HostClock.isSynchronised ? HostIdentity.wallClockMs() : nil)
+        }
         recorder.committed = { [unowned self] reply, forms, now in
             for delivery in deliveries {
                 delivery.committed(reply, forms, at: now)

@@ -52,7 +52,7 @@ final class Pipeline {
     private(set) var lastFixAt: EventTime?
     /// The newest time that the receiver told, and when it came.
     private var told: (time: UTCTime, at: EventTime)?
-    /// What the age of rows is measured against.
+    /// What the age of rows of earlier processes is measured against.
     private(set) var trustedTime = TrustedTime()
     /// A location is kept.
     var recorded: (Location, EventTime) -> Void = { _, _ in }
@@ -188,8 +188,10 @@ final class Pipeline {
             }
             if case .fix(let fix) = epoch {
                 lastFixAt = now
-                if let time = fix.time { told = (time, now) }
-                if let time = fix.time { trustedTime.fixReceived(time: time, at: at) }
+                if let time = fix.time {
+                    told = (time, now)
+                    trustedTime.fixReceived(time: time, at: now)
+                }
             }
             advance(now: now) { $0.epochReceived(epoch, at: at, $1) }
             if let position { self.position = position }
@@ -239,7 +241,7 @@ final class Pipeline {
         switch effect {
         case .record(let location):
             recorded(location, now)
-            recorder.record(NewRow(location, receivedMs: loop.host.wallClockMs), at: now)
+            recorder.record(NewRow(location, receivedMs: loop.host.wallClockMs, recordedAt: now), at: now)
             for delivery in deliveries { delivery.recorded(location, at: now) }
             switch location.event {
             case .none, .heartbeat: break

@@ -27,6 +27,7 @@ final class Recorder {
     private static let salvageDelay = Duration.seconds(1)
 
     private(set) var settings: Settings
+    private let started: EventTime
     let writer: any CommitWriter
     private let log: AgentLog
     let loop: EventLoop
@@ -66,8 +67,8 @@ final class Recorder {
 
     /// State of tracker and source as of the rows recorded so far.
     var snapshot: () -> (trackerState: [UInt8]?, sourceState: [UInt8]?) = { (nil, nil) }
-    /// Newest trusted time of the receiver, Unix milliseconds; nil = none yet.
-    var receiverMs: () -> Int64? = { nil }
+    /// See `TrustedTime`.
+    var trustedTime: (EventTime) -> UTCTime? = { _ in nil }
     /// A commit is done, which carried these form requests: on disk, or in memory while the disk refuses.
     var committed: (CommitReply, [FormRequest], EventTime) -> Void = { _, _, _ in }
     /// A commit with these form requests was not done.
@@ -81,6 +82,7 @@ final class Recorder {
         self.log = log
         self.loop = loop
         latest = current
+        started = loop.now
         alarm = loop.alarm { [unowned self] now in commit(at: now) }
         try loop.watch(writer.descriptor) { [unowned self] _, _ in self.writer.drain() }
         if let error = current.refusal { diskRefused(error) }
@@ -164,7 +166,8 @@ final class Recorder {
         let (trackerState, sourceState) = snapshot()
         var commit = Commit(
             rows: ring.takeAll(), trackerState: trackerState, sourceState: sourceState, settlements: settlements,
-            states: states, orders: orders.map(\.order), forms: forms, receiverMs: receiverMs())
+            states: states, orders: orders.map(\.order), forms: forms,
+            ages: AgeReference(now: now, started: started, trusted: trustedTime(now)))
         if let refusal {
             commit.asksDisk = refusal.askAt <= now || !waiters.isEmpty
             commit.passesUnreadable = now.duration(since: refusal.since) >= settings.unreadableLimit

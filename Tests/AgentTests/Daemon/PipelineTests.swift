@@ -1,7 +1,10 @@
+import Foundation
 import Logging
 import NMEA
+import Outbox
 import Positioning
 import Sensors
+import TestSupport
 import Testing
 import Tracking
 
@@ -32,6 +35,75 @@ import Tracking
             _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
         ) -> Bool { false }
         func close() {}
+    }
+
+    /// A fix whenever a device changes, dated as the test says.
+    private final class DatedFixes: FixSource {
+        let name = "dated fixes"
+        let descriptor: Int32? = nil
+        let awaitsWritability = false
+        let nextDeadline: EventTime? = nil
+        let counters = NMEACounters()
+        var date = UTCTime(milliseconds: 0)
+
+        func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+            let fix = Fix(
+                time: date, timeOfDay: date.timeOfDay, at: now,
+                coordinate: Coordinate(latitudeE7: 525_000_000, longitudeE7: 134_000_000), horizontalAccuracy: 5,
+                mode: .threeD)
+            deliver(.epoch(.fix(fix), clock: .arrival(now), position: nil))
+        }
+
+        func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
+        func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
+        func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
+        func setPaused(_ paused: Bool, at now: EventTime) {}
+        func setAsleep(
+            _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
+        ) -> Bool { false }
+        func close() {}
+    }
+
+    /// Issue 11, 5: 80 s at 35 days ahead, and 28 of 30 true rows that waited had expired.
+    @Test func aDateThatOnlyTheReceiverClaimsExpiresNothing() throws {
+        let directory = try makeTemporaryDirectory()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let bench = try DeliveryBench(path: directory + "/outbox.db", batchSize: 100)
+        let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
+        let source = DatedFixes()
+        let pipeline = Pipeline(
+            source: source, memory: nil,
+            run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
+            recorder: bench.recorder, deliveries: [], log: log, loop: bench.loop)
+        let start = (at: bench.loop.now, ms: Int64(1_700_000_000_000))
+        let month = Int64(35 * 86_400)
+        bench.recorder.trustedTime = { now in
+            pipeline.trustedTime.time(at: now, hostMs: start.ms + now.duration(since: start.at).milliseconds)
+        }
+        func pass(_ seconds: ClosedRange<Int64>, ahead: Int64 = 0) throws {
+            for second in seconds {
+                let now = start.at + .seconds(second)
+                source.date = UTCTime(milliseconds: start.ms + (second + ahead) * 1000)
+                pipeline.deviceChanged(nil, at: now)
+                // Whatever the tracker makes of such dates, a row waits.
+                let location = Location(
+                    trackable: "van", time: source.date, at: now, coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1),
+                    moving: true)
+                bench.recorder.record(NewRow(location, recordedAt: now), at: now)
+                guard second % 10 == 0 else { continue }
+                var isDone = false
+                bench.recorder.commit(at: now) { isDone = true }
+                try bench.loop.run { isDone }
+            }
+        }
+        try pass(0...100)
+        #expect(bench.recorder.trustedTime(start.at + .seconds(100))?.milliseconds == start.ms + 100_000)
+        try pass(101...280, ahead: month)
+        #expect(bench.recorder.trustedTime(start.at + .seconds(280)) == nil)
+        try pass(281...500)
+        #expect(bench.recorder.trustedTime(start.at + .seconds(500))?.milliseconds == start.ms + 500_000)
+        #expect(bench.recorder.dropped == DropCounts())
+        pipeline.close()
     }
 
     /// The status line is made when the motion changes, and tells of it.

@@ -21,7 +21,7 @@ import Uplink
             let rows = (0..<Int.random(in: 1...3, using: &random)).map { Known.row(1 + Int64($0), mask, &random) }
             let sentMs: Int64? = Bool.random(using: &random) ? 1_700_000_020_500 : nil
             let newest = Bool.random(using: &random) ? Known.row(9, mask, &random) : nil
-            let plan = settings.plan(rows, limit: settings.batchSize, isEnd: true, receiverMs: nil)
+            let plan = settings.plan(rows, limit: settings.batchSize, isEnd: true, ages: nil)
             #expect(plan.consumed == rows.count)
             for indices in plan.batches {
                 let rows = indices.map { rows[$0] }

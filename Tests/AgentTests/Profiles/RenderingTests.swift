@@ -55,7 +55,7 @@ import Uplink
         let samples = ProfileSample.allCases.map(\.rows)
         let made = (0..<100).map { _ in (1...3).map { row(Int64($0), &random) } }
         for (index, rows) in (samples + made).enumerated() {
-            let plan = settings.plan(rows, limit: settings.batchSize, isEnd: true, receiverMs: nil)
+            let plan = settings.plan(rows, limit: settings.batchSize, isEnd: true, ages: nil)
             for indices in plan.batches {
                 let batch = Batch(
                     endpoint: settings.name, id: "7f3a91c2-main-1-2", rows: indices.map { rows[$0] },

@@ -16,14 +16,21 @@ import Testing
     }
 
     private func plan(
-        _ tree: Tree, _ rows: [QueuedLocation], limit: Int = 100, isEnd: Bool = true, receiverMs: Int64? = nil,
+        _ tree: Tree, _ rows: [QueuedLocation], limit: Int = 100, isEnd: Bool = true, ages: RowAges? = nil,
         _ change: (inout EndpointSettings) -> Void = { _ in }
     ) throws -> BatchPlan {
         var settings = try Sample.settings(tree)
         change(&settings)
-        let plan = settings.plan(rows, limit: limit, isEnd: isEnd, receiverMs: receiverMs)
-        #expect(plan == settings.plan(rows, limit: limit, isEnd: isEnd, receiverMs: receiverMs))
+        let plan = settings.plan(rows, limit: limit, isEnd: isEnd, ages: ages)
+        #expect(plan == settings.plan(rows, limit: limit, isEnd: isEnd, ages: ages))
         return plan
+    }
+
+    /// All rows are of an earlier process.
+    private static func ages(_ trustedMs: Int64) -> RowAges {
+        RowAges(
+            AgeReference(now: .zero, started: .zero, trusted: UTCTime(milliseconds: trustedMs)),
+            RecordingTimes(earlierThrough: 1_000_000))
     }
 
     private static let plain: Tree = ["record": ["s": "$seq", "t": "$time_ms"]]
@@ -94,13 +101,12 @@ import Testing
 
     @Test func expiresPlainFixesOnly() throws {
         let rows = [row(1), row(2, .geofence), row(3, .heartbeat), row(4, .motionchange), row(5, .power), row(60_000)]
-        let newest: Int64 = 1_700_000_000_000 + 120_000
-        let plan = try plan(Self.plain, rows, receiverMs: newest) { $0.maxAge = .seconds(90) }
+        let plan = try plan(Self.plain, rows, ages: Self.ages(1_700_000_000_000 + 120_000)) { $0.maxAge = .seconds(90) }
         #expect(plan.settled.map(\.index) == [0, 2])
         #expect(plan.settled.allSatisfy { $0.why == .expired })
         #expect(plan.batches == [[1, 3, 4, 5]])
         #expect(try self.plan(Self.plain, rows) { $0.maxAge = .seconds(90) }.settled.isEmpty)
-        #expect(try self.plan(Self.plain, rows, receiverMs: .min) { $0.maxAge = .seconds(90) }.settled.isEmpty)
+        #expect(try self.plan(Self.plain, rows, ages: Self.ages(.min)) { $0.maxAge = .seconds(90) }.settled.isEmpty)
     }
 
     @Test func sendsEventsAndThenTheNewestOnly() throws {
@@ -175,7 +181,7 @@ import Testing
             var settings = try Sample.settings(trees.randomElement(using: &random) ?? Self.plain)
             settings.delivery = Bool.random(using: &random) ? .latest : .all
             settings.maxAge = Bool.random(using: &random) ? .milliseconds(20) : nil
-            let plan = settings.plan(rows, limit: limit, isEnd: isEnd, receiverMs: 1_700_000_000_040)
+            let plan = settings.plan(rows, limit: limit, isEnd: isEnd, ages: Self.ages(1_700_000_000_040))
             let all = (plan.batches.flatMap { $0 } + plan.settled.map(\.index)).sorted()
             #expect(all == Array(0..<plan.consumed), "seed \(seed)")
             #expect(plan.consumed <= rows.count)

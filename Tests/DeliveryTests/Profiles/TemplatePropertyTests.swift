@@ -120,6 +120,9 @@ import Testing
     @Test func neverTrapsOnAnyTree() {
         let seed = testSeed(1)
         var maker = Maker(random: SeededGenerator(seed: seed))
+        let ages = RowAges(
+            AgeReference(now: .zero, started: .zero, trusted: UTCTime(milliseconds: .max)),
+            RecordingTimes(earlierThrough: .max))
         var good = 0
         for round in 0..<300 {
             let tree = round % 2 == 0 ? maker.profile() : maker.mutant()
@@ -129,7 +132,7 @@ import Testing
             good += 1
             let settings = Sample.settings(profile)
             let rows = (0..<3).map { maker.row($0) }
-            _ = settings.plan(rows, limit: 2, isEnd: maker.chance(2), receiverMs: .max)
+            _ = settings.plan(rows, limit: 2, isEnd: maker.chance(2), ages: ages)
             _ = settings.request(for: Sample.batch(rows), in: Sample.context)
             _ = settings.bindRequest(in: Sample.context)
         }

@@ -123,7 +123,7 @@ import Testing
             "max_records": 1, "record": "$lat", "headers": ["X-Fence": "[?${geofence_name}]"],
         ])
         #expect(
-            settings.plan([row], limit: 1, isEnd: true, receiverMs: nil).settled.map(\.why) == [
+            settings.plan([row], limit: 1, isEnd: true, ages: nil).settled.map(\.why) == [
                 .refused(rule: "headers")
             ])
         let value = settings.request(for: Sample.batch([row]), in: Sample.context).headers.last?.value
