@@ -192,6 +192,14 @@ import Testing
         _ = schedule.previewStarted(26, at: Self.at(60))
         schedule.previewFinished(unavailable, jitter: 0, at: Self.at(61))
         #expect(schedule.next(at: Self.at(61)) == .wait(until: Self.at(62)))
+        // No row is sent ahead twice, whatever came of it.
+        schedule.sends("a", at: Self.at(62))
+        _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(63))
+        schedule.formRequested(at: Self.at(63))
+        schedule.batchesFormed([.init(id: "b", rows: 10)], at: Self.at(63))
+        #expect(schedule.next(at: Self.at(120)) == .preview)
+        #expect(schedule.previewStarted(26, at: Self.at(120)) == nil)
+        #expect(schedule.next(at: Self.at(120)) == .send(batch: "b"))
     }
 
     @Test func startsWithADelay() {

@@ -121,6 +121,44 @@ extension EndpointDeliveryTests {
         }
     }
 
+    /// Of a backlog whose newest row is 30, with `sent_at` in the body.
+    private func head(_ seqs: ClosedRange<Int64>) -> Batch {
+        var head = batch(seqs)
+        head.outbox = [0x7F, 0x3A, 0x91, 0xC2]
+        head.newest = batch(30...30).rows[0]
+        head.sentMs = 1_700_000_000_000 + seqs.lowerBound * 1000
+        return head
+    }
+
+    @Test(.bug(id: 11)) func theNewestRowGoesAheadOnceAndUnderOneKeyAreTheSameBytes() throws {
+        let text =
+            "\(smallest)[[endpoint]]\nname = \"main\"\nbase_url = \"http://127.0.0.1:9\"\nfresh_head = true\n"
+            + "batch_size = 5\nbatch_window = \"1s\"\n"
+        let settings = try loaded(text).config.endpoints[0].settings
+        var runs: [[UplinkRequest]] = []
+        for _ in 0..<2 {
+            try bench(settings) { loop, delivery, uplink in
+                for number in 1...30 { delivery.recorded(location(number), at: loop.now) }
+                var now = loop.now
+                delivery.step(at: now)
+                for first in stride(from: Int64(1), through: 16, by: 5) {
+                    form([head(first...first + 4)], waiting: Int(26 - first), delivery, at: now)
+                    while uplink.requestsOpen > 0 { uplink.answer(200) }
+                    now = now + .seconds(10)
+                    delivery.step(at: now)
+                }
+                #expect(delivery.counters.previewSent == 1 && delivery.counters.accepted == 20)
+                runs.append(uplink.requests)
+            }
+        }
+        let keys = runs[0].compactMap { $0.headers.first { $0.name == "Idempotency-Key" }?.value }
+        #expect(keys[0] == #""7f3a91c2-main-1-5-preview-30""#)
+        #expect(keys.count == 5 && Set(keys).count == 5)
+        // Also by a process that starts again.
+        #expect(runs[0] == runs[1])
+        #expect(String(decoding: runs[0][0].body, as: UTF8.self).contains("2023-11-14T22:13:21"))
+    }
+
     @Test func otherCredentialsGiveUpTheRequestUnderWay() throws {
         try bench { loop, delivery, uplink in
             sending(loop, delivery)
