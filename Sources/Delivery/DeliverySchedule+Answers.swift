@@ -161,6 +161,8 @@ extension DeliverySchedule {
     static let streakLimit = 5
     /// Times that a batch fails with 500 before the row behind it is tried.
     static let silentPoison = 20
+    /// So many rows that are too large alone, with none taken between them, are not to blame themselves.
+    static let refusedAloneMax = 3
     static let everyRecordRefused = "every record refused"
     static let tooManyRejected = "too many rejected"
     /// Pauses that end when any row is accepted, not only the oldest.

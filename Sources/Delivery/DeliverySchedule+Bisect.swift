@@ -107,24 +107,31 @@ extension DeliverySchedule {
         return []
     }
 
-    /// Too large says which way to go without any evidence.
+    /// Too large says which way to go, but no more of a single row than any other refusal.
     mutating func tooLarge(_ place: Int, after: Duration?, jitter: Double, at now: EventTime) -> [Settled] {
         if after != nil, parts[place].streak.count < 2 {
             backOff(asked: after, jitter: jitter, at: now)
             return []
         }
-        if case .paused = state { state = .active }
-        nextAttempt = now
-        earliestAttempt = now
         let rows = parts[place].batch.rows
-        if rows > 1 {
-            limit = min(limit, (rows + 1) / 2)
-            return [split(place)]
+        guard rows > 1 else {
+            let settled = refused(place, cause: nil, jitter: jitter, at: now)
+            let alone = parts.count { $0.isRefused && $0.batch.rows == 1 }
+            if state == .active, alone >= Self.refusedAloneMax {
+                pause(Self.everyRecordRefused, jitter: jitter, at: now)
+            }
+            return settled
         }
-        let settled = [Settled(batch: parts.remove(at: place).batch.id, how: .refused)]
-        endBisectIfDone()
-        if quarantined(1, at: now) { pause(Self.tooManyRejected, jitter: jitter, at: now) }
-        return settled
+        if isPausedOverRows {
+            backOff(asked: nil, jitter: jitter, at: now)
+        } else {
+            state = .active
+            nextAttempt = now
+            earliestAttempt = now
+        }
+        if bisect == nil { bisect = Bisect(rows: rows, cause: nil, hasEvidence: false) }
+        limit = min(limit, (rows + 1) / 2)
+        return [split(place)]
     }
 
     private mutating func split(_ place: Int) -> Settled {

@@ -124,6 +124,8 @@ struct EndpointReply: Decodable {
     /// nil where no daemon runs.
     var acked: Int?
     var quarantined: Int?
+    /// Rows that a full quarantine has given up since the start.
+    var quarantineOverflow: Int?
     var oldestAge: Double?
     var lastSuccessAge: Double?
     var nextAttempt: Double?
@@ -135,6 +137,7 @@ struct EndpointReply: Decodable {
         case sentBy = "sent_by"
         case standsInFor = "stands_in_for"
         case quarantined = "quarantine_depth"
+        case quarantineOverflow = "quarantine_overflow"
         case oldestAge = "queue_oldest_age_s"
         case lastSuccessAge = "last_success_age_s"
         case nextAttempt = "next_attempt_s"
@@ -148,6 +151,9 @@ struct EndpointReply: Decodable {
         if let acked { first += ", \(acked) accepted" }
         if let lastSuccessAge { first += ", last \(Self.span(lastSuccessAge)) ago" }
         if let quarantined, quarantined > 0 { first += ", \(quarantined) in quarantine" }
+        if let quarantineOverflow, quarantineOverflow > 0 {
+            first += ", \(quarantineOverflow) given up by the full quarantine"
+        }
         if let nextAttempt, nextAttempt > 0 { first += ", next try in \(Self.span(nextAttempt))" }
         var lines = [first]
         if let held { lines.append("  " + held) }

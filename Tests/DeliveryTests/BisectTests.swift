@@ -66,6 +66,42 @@ import Testing
         if rows > 1 { #expect(model.schedule.state == .paused(reason: "every record refused")) }
     }
 
+    /// A proxy in between whose limit is wrong, say.
+    @Test(.bug(id: 11), arguments: [1, 2, 5, 100])
+    func quarantinesNothingWhereEverythingIsTooLarge(size: Int) {
+        var known = false
+        var model = ModelDelivery(size: size, seed: 6) { _, _ in
+            .verdict(known ? .accepted : .tooLarge(status: 413, after: nil))
+        }
+        model.record(400)
+        while model.schedule.state == .active, model.requests < 100 { model.step() }
+        #expect(model.schedule.state == .paused(reason: "every record refused"))
+        #expect(model.requests <= Self.log2Ceiling(size) + 5, "\(model.requests)")
+        #expect(model.refusedAlone.count == 3)
+        let (requests, since) = (model.requests, model.now)
+        while model.now < since + .seconds(86_400) { model.step() }
+        #expect(model.quarantine.isEmpty && model.received.isEmpty)
+        #expect(model.schedule.waiting + model.schedule.inFlight == 400)
+        #expect(model.requests - requests <= 110, "\(model.requests - requests) in a day")
+        known = true
+        let mended = model.now
+        model.drain()
+        #expect(model.quarantine.isEmpty && model.received.count == 400)
+        #expect(model.now < mended + .seconds(3600))
+    }
+
+    @Test(arguments: [1, 2, 3, 8, 100])
+    func findsTheRowThatIsTooLargeAlone(size: Int) {
+        for poison in 1...size {
+            var model = Self.model(size: size, poison: [poison], with: .tooLarge(status: 413, after: nil))
+            model.record(size * 3)
+            model.drain()
+            #expect(model.quarantine == [poison], "row \(poison) of \(size)")
+            #expect(model.received == (1...size * 3).filter { $0 != poison }, "row \(poison) of \(size)")
+            #expect(model.now < .zero + .seconds(600))
+        }
+    }
+
     @Test func goesOnOnceAnUnknownDeviceIsKnown() {
         var known = false
         var model = ModelDelivery(size: 10, seed: 5) { _, _ in .verdict(known ? .accepted : .split(status: 400)) }

@@ -108,11 +108,19 @@ extension DeliveryScheduleTests {
         #expect(schedule.next(at: Self.at(2)) == .form(limit: 5))
     }
 
-    @Test func setsASingleRecordAsideThatIsTooLarge() {
+    @Test(.bug(id: 11)) func setsASingleRecordAsideThatIsTooLargeOnceAnotherWasTaken() {
         var schedule = sending(1)
+        schedule.rowsRecorded(1, at: Self.at(0))
         let settled = schedule.attemptFinished(.tooLarge(status: 413, after: nil), jitter: 0, at: Self.at(1))
-        #expect(settled == [.init(batch: "a", how: .refused)])
-        #expect(schedule.state == .active)
+        #expect(settled.isEmpty && schedule.state == .active)
+        #expect(schedule.next(at: Self.at(1)) == .form(limit: 1))
+        schedule.formRequested(at: Self.at(1))
+        schedule.batchesFormed([.init(id: "a", rows: 1), .init(id: "b", rows: 1)], at: Self.at(1))
+        #expect(schedule.next(at: Self.at(1)) == .send(batch: "b"))
+        schedule.sends("b", at: Self.at(1))
+        #expect(
+            schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(2))
+                == [.init(batch: "b", how: .accepted), .init(batch: "a", how: .refused)])
     }
 
     @Test func renewsTheCredentialOnceAMinute() {

@@ -67,6 +67,7 @@ extension StatusReport {
         guard let depth else { return }
         let unsent = depth.settledUnsent
         writer.field("quarantine_depth", depth.quarantined)
+        writer.field("quarantine_overflow", unsent["overflow"] ?? 0)
         writer.field("expired", unsent["expired"] ?? 0)
         writer.field("coalesced", unsent["superseded"] ?? 0)
         writer.field("dropped", unsent["dropped"] ?? 0)
