@@ -161,7 +161,7 @@ extension DeliverySchedule {
     static let streakLimit = 5
     /// Times that a batch fails with 500 before the row behind it is tried.
     static let silentPoison = 20
-    /// So many rows that are too large alone, with none taken between them, are not to blame themselves.
+    /// Rows that are too large alone, with none taken between them, before the server is to blame and not they.
     static let refusedAloneMax = 3
     static let everyRecordRefused = "every record refused"
     static let tooManyRejected = "too many rejected"

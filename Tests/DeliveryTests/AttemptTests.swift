@@ -110,6 +110,19 @@ import Testing
         #expect(schedule.next(at: at(2)) == .form(limit: 0))
     }
 
+    @Test func otherCredentialsMayBeRenewedAtOnce() {
+        var schedule = schedule()
+        schedule.sends("a", at: at(0))
+        _ = schedule.attemptFinished(.authStop(status: 401), jitter: 0, at: at(1))
+        schedule.startsRefresh(at: at(1))
+        #expect(schedule.abandonAttempt()?.purpose == .refresh)
+        schedule.credentialsReplaced()
+        #expect(schedule.next(at: at(2)) == .send(batch: "a"))
+        schedule.sends("a", at: at(2))
+        _ = schedule.attemptFinished(.authStop(status: 401), jitter: 0, at: at(3))
+        #expect(schedule.state == .active && schedule.next(at: at(3)) == .refreshCredentials)
+    }
+
     @Test func aBindComesNextAndHoldsEverythingElseUntilItEnds() {
         var schedule = schedule()
         let sent = schedule.attemptStarted("a", at: at(0))

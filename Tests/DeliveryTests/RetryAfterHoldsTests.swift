@@ -51,11 +51,11 @@ import Testing
     }
 
     private enum Hurry: CaseIterable {
-        case nobody, flush, link, resume, size, shutdown, pause, bind
+        case none, flush, link, resume, size, shutdown, pause, bind
 
         func acts(on schedule: inout DeliverySchedule, at now: EventTime) {
             switch self {
-            case .nobody, .pause: break
+            case .none, .pause: break
             case .flush: schedule.flushRequested(at: now)
             case .link: schedule.linkChanged(at: now)
             case .resume: schedule.resumed(at: now)

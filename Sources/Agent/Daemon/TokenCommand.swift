@@ -47,6 +47,7 @@ final class TokenCommand {
     }
 
     deinit {
+        alarm?.deadline = nil
         guard let running else { return }
         kill(-running.process, SIGKILL)
         kill(running.process, SIGKILL)

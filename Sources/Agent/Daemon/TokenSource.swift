@@ -17,6 +17,8 @@ final class TokenSource {
     private var token: String?
     /// In place of the configured one, since the issuer gave it.
     private var refreshToken: String?
+    /// The one in the file, as it was last read or written here.
+    private var keptToken: String?
     private var problem: CredentialProblem?
     private var waiters: [(EventTime) -> Void] = []
     private let loop: EventLoop
@@ -38,7 +40,8 @@ final class TokenSource {
                     directory: stateDirectory, endpoint: endpoint, client: "\(client.tokenURL)\n\(client.id)",
                     configured: $0)
             }
-            refreshToken = file?.read() ?? configuredRefreshToken
+            keptToken = file?.read()
+            refreshToken = keptToken ?? configuredRefreshToken
             means = .issuer(client, file)
         }
         // The pins are those of the endpoint; the issuer is another host as a rule.
@@ -80,15 +83,15 @@ final class TokenSource {
         lifetime.fetchStarted(at: now)
         switch means {
         case .command(let command, let name):
-            command.run(at: now) { [unowned self] result in
-                settle(result.flatMap(Self.reply), name)
-            }
+            command.run(at: now) { [weak self] result in self?.settle(result.flatMap(Self.reply), name) }
         case .issuer(let client, _):
             guard let request = request(client, secrets) else {
                 problem = CredentialProblem(message: "a secret that \(host(client)) wants cannot be read")
                 return tellWaiters()
             }
-            uplink.send(request) { [unowned self] outcome in settle(Self.reply(outcome), host(client)) }
+            // Others may have taken its place when the answer comes. It is heard all the same: the issuer may have changed
+            // the refresh token, and the old one is dead then.
+            uplink.send(request) { [self] outcome in settle(Self.reply(outcome), host(client)) }
         }
     }
 
@@ -117,14 +120,23 @@ final class TokenSource {
         guard case .issuer(_, let file?) = means else { return }
         do throws(SystemError) {
             try file.write(rotated)
+            keptToken = rotated
         } catch {
             warn("the new refresh token cannot be kept, and after a restart the old one may be refused: \(error)")
         }
     }
 
+    /// One that this has taken the place of may have been given another token meanwhile.
+    private func takeKeptToken() {
+        guard case .issuer(_, let file?) = means, let kept = file.read(), kept != keptToken else { return }
+        keptToken = kept
+        refreshToken = kept
+    }
+
     private func request(_ client: OAuthClient, _ secrets: [String: String]) -> UplinkRequest? {
         var fields = [("grant_type", "client_credentials"), ("client_id", client.id)]
         if client.refreshToken != nil {
+            takeKeptToken()
             guard let refreshToken else { return nil }
             fields[0].1 = "refresh_token"
             fields.append(("refresh_token", refreshToken))

@@ -162,9 +162,8 @@ extension EndpointDeliveryTests {
     @Test func otherCredentialsGiveUpTheRequestUnderWay() throws {
         try bench { loop, delivery, uplink in
             sending(loop, delivery)
-            let log = delivery.log
-            let others = EndpointCredentials(EndpointConfig(settings: settings), uplink: uplink, log: log, loop: loop)
-            delivery.reload([.init(settings: settings, credentials: others)], at: loop.now)
+            let others = plain(loop, delivery)
+            delivery.reload([others], at: loop.now)
             // The same batch once more, by the others.
             #expect(uplink.cancelled.count == 1 && uplink.requests.count == 2 && uplink.requestsOpen == 1)
             #expect(uplink.requests[0] == uplink.requests[1])
@@ -173,8 +172,76 @@ extension EndpointDeliveryTests {
             #expect(delivery.counters.requests == 2 && delivery.counters.retries == 1)
             // The same ones again end nothing.
             form([batch(6...10)], delivery, at: loop.now)
-            delivery.reload([.init(settings: settings, credentials: others)], at: loop.now)
+            delivery.reload([others], at: loop.now)
             #expect(uplink.requestsOpen == 1 && uplink.cancelled.count == 1)
+        }
+    }
+
+    /// Asks an issuer for its token, and keeps the refresh token that it gets there.
+    private func issued(_ loop: EventLoop, _ delivery: EndpointDelivery, _ directory: String) throws
+        -> EndpointCredentials
+    {
+        let text = """
+            \(smallest)[[endpoint]]
+            name = "main"
+            base_url = "https://f.example"
+            auth = { kind = "oauth2", token_url = "https://login.example/t", client_id = "c", refresh_token = "env:RT" }
+            """
+        let variables = ["RT": "first"]
+        return EndpointCredentials(
+            try loaded(text, testEnvironment(variables)).config.endpoints[0], environment: variables,
+            stateDirectory: directory, uplink: delivery.uplink, log: delivery.log, loop: loop)
+    }
+
+    private func plain(_ loop: EventLoop, _ delivery: EndpointDelivery) -> EndpointDelivery.Route {
+        .init(
+            settings: settings,
+            credentials: EndpointCredentials(
+                EndpointConfig(settings: settings), uplink: delivery.uplink, log: delivery.log, loop: loop))
+    }
+
+    private static let token = #"{"access_token":"t","refresh_token":"second"}"#
+
+    @Test(.bug(id: 11)) func aTokenThatComesForAnAttemptThatWasGivenUpSendsNothing() throws {
+        let directory = try TemporaryDirectory()
+        try bench { loop, delivery, uplink in
+            let credentials = try issued(loop, delivery, directory.path)
+            delivery.reload([.init(settings: settings, credentials: credentials)], at: loop.now)
+            sending(loop, delivery)
+            #expect(uplink.requests.map(\.url) == ["https://login.example/t"])
+            delivery.reload([plain(loop, delivery)], at: loop.now)
+            #expect(uplink.rows == ["1", "2", "3", "4", "5"] && uplink.requestsOpen == 2)
+            uplink.answer(200, Self.token)
+            #expect(uplink.requests.count == 2 && uplink.requestsOpen == 1)
+            #expect(delivery.schedule.strayAnswers == 1)
+            uplink.answer(200)
+            #expect(delivery.counters.accepted == 5)
+            // The first one may be dead.
+            #expect(try directory.read("main.refresh-token").contains("second"))
+        }
+    }
+
+    @Test(.bug(id: 11)) func aReloadEndsTheWaitForATokenThatWasRefused() throws {
+        let directory = try TemporaryDirectory()
+        try bench { loop, delivery, uplink in
+            var credentials: EndpointCredentials? = try issued(loop, delivery, directory.path)
+            weak let old = credentials
+            credentials?.obtain(at: loop.now - .seconds(61)) { _ in }
+            uplink.answer(200, Self.token)
+            delivery.reload([.init(settings: settings, credentials: credentials!)], at: loop.now)
+            credentials = nil
+            sending(loop, delivery)
+            uplink.answer(401)
+            #expect(delivery.schedule.attempt?.purpose == .refresh && uplink.requestsOpen == 1)
+            delivery.reload([plain(loop, delivery)], at: loop.now)
+            #expect(old == nil)
+            #expect(uplink.rows == ["1", "2", "3", "4", "5"] && uplink.requestsOpen == 2)
+            // The issuer was asked by the token that it gave last, and its answer is for no one that waits.
+            #expect(String(decoding: uplink.requests[2].body, as: UTF8.self).contains("refresh_token=second"))
+            uplink.answer(401, #"{"error":"invalid_grant"}"#)
+            #expect(delivery.schedule.state == .active && uplink.requestsOpen == 1)
+            uplink.answer(200)
+            #expect(delivery.counters.accepted == 5)
         }
     }
 
@@ -188,7 +255,7 @@ extension EndpointDeliveryTests {
         }
     }
 
-    @Test(.bug(id: 11)) func aCommitThatNobodyWaitsForEndsNoRequest() throws {
+    @Test(.bug(id: 11)) func aCommitThatIsNotWaitedForEndsNoRequest() throws {
         try bench { loop, delivery, uplink in
             sending(loop, delivery)
             let other = FormRequest(endpoint: "main", limit: 5, sentMs: nil, number: 77)

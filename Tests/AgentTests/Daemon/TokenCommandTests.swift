@@ -33,6 +33,22 @@ import Testing
         return "no problem"
     }
 
+    @Test(.bug(id: 11)) func whatIsGivenUpBeforeItsCommandEndsRingsNoMore() throws {
+        let loop = try EventLoop()
+        var command: TokenCommand? = TokenCommand(["/bin/sleep", "100"], environment: [:], loop: loop)
+        // Its time is over as soon as the loop turns.
+        command?.run(at: loop.now - .seconds(60)) { _ in Issue.record("called back") }
+        command = nil
+        command = TokenCommand(["/nonexistent/command"], environment: [:], loop: loop)
+        command?.run(at: loop.now) { _ in Issue.record("called back") }
+        command = nil
+        var turns = 0
+        try loop.run {
+            turns += 1
+            return turns > 3
+        }
+    }
+
     @Test func takesALineForTheToken() throws {
         #expect(try requests("echo line-token").headers() == ["Authorization: Bearer line-token"])
     }
