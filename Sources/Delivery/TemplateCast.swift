@@ -112,18 +112,24 @@ extension Int64 {
 }
 
 extension String {
-    /// Comma, `=` and space escaped. A line feed would end the line and a `\` at the end would escape what follows.
+    /// Comma, `=` and space escaped. Control characters are spaces too, since a line takes none.
+    ///
+    /// A `\` at the end would escape what follows, and two of them before a comma are an escaped comma to some servers and an
+    /// escaped `\` to others: both are left out. A tag without a value is no tag, so `_` stands for one that is empty.
     fileprivate var lineProtocolTag: String {
+        let backslash = UInt8(ascii: "\\")
         var bytes: [UInt8] = []
+        func dropBackslashes() { while bytes.last == backslash { bytes.removeLast() } }
         for byte in utf8 {
             switch byte {
-            case UInt8(ascii: ","), UInt8(ascii: "="), UInt8(ascii: " "): bytes += [UInt8(ascii: "\\"), byte]
-            case 0x0A, 0x0D: bytes += [UInt8(ascii: "\\"), UInt8(ascii: " ")]
+            case UInt8(ascii: ","), UInt8(ascii: "="), 0x00...0x20, 0x7F:
+                dropBackslashes()
+                bytes += [backslash, byte > 0x20 && byte < 0x7F ? byte : 0x20]
             default: bytes.append(byte)
             }
         }
-        while bytes.last == UInt8(ascii: "\\") { bytes.removeLast() }
-        return String(decoding: bytes, as: UTF8.self)
+        dropBackslashes()
+        return bytes.isEmpty ? "_" : String(decoding: bytes, as: UTF8.self)
     }
 
     fileprivate var lineProtocolString: String {

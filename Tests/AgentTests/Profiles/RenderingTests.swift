@@ -45,7 +45,7 @@ import Uplink
     }
 
     @Test func theVersionIsPartOfEachRendering() throws {
-        #expect(Profile().rendering == "plain/1")
+        #expect(Profile().rendering == "plain/2")
         #expect(Profile(rendering: "other").rendering == "other")
     }
 
