@@ -75,7 +75,7 @@ struct Collector: ParsableCommand {
 
     private func openOutput() throws -> FileHandle? {
         guard let output else { return nil }
-        let descriptor = open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
+        let descriptor = open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { end("\(output): \(String(cString: strerror(errno)))", status: 73) }
         return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     }

@@ -25,6 +25,8 @@ import Testing
         #expect(stats["bytes_bodies", default: 0] + stats["bytes_heads", default: 0] == bytesSent)
         let lines = try collector.lines()
         #expect(lines.count == 400)
+        // It holds positions.
+        #expect(try collector.mode() == 0o600)
         let rows = try lines.map {
             try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
         }
@@ -280,6 +282,11 @@ final class CollectorProcess {
         let reply = try loop.reply(
             UplinkRequest(method: "GET", url: url.replacingOccurrences(of: "/locations", with: "/stats"), body: []))
         return try JSONDecoder().decode([String: Int].self, from: Data(reply.body))
+    }
+
+    /// Of the file with what it has stored.
+    func mode() throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
     }
 
     func lines() throws -> [String] {
