@@ -48,7 +48,7 @@ let package = Package(
         room("Sensors", ["Positioning", "NMEA", "CLinux", "CGPS", "CUdev"]),
         room("Outbox", ["Positioning", "Delivery", "CSQLite", "CLinux"]),
         room("Uplink", ["Delivery", "Positioning", "CCurl", "CCrypto", "CZlib"]),
-        room("Systemd", [logging]),
+        room("Systemd", ["Positioning", logging]),
 
         // Composition.
         room(
@@ -58,7 +58,7 @@ let package = Package(
                 "CLinux", logging,
             ],
             embedded: ["Profiles"]),
-        room("WaypostCLI", ["Agent", argumentParser]),
+        room("WaypostCLI", ["Agent", "Positioning", argumentParser]),
         .executableTarget(name: "waypost", dependencies: ["WaypostCLI"], swiftSettings: strict),
 
         // System libraries: shims and module maps, no logic.

@@ -91,7 +91,7 @@ extension ResponseRules.ItemErrors {
 
     private func words(_ entry: JSONValue, _ code: String?) -> String {
         let reason = reason.flatMap { entry.value(at: $0)?.text }
-        return String([code, reason].compactMap { $0 }.joined(separator: ": ").unicodeScalars.prefix(200))
+        return [code, reason].compactMap { $0 }.joined(separator: ": ").cut(toBytes: 200)
     }
 }
 

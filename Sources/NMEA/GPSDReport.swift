@@ -144,6 +144,7 @@ extension GPSDPosition {
 
 /// Looks members up by name; the first of a name counts.
 private struct GPSDObject {
+    /// Bytes.
     private static let textMax = 256
 
     private let members: [JSONValue.Member]
@@ -167,7 +168,7 @@ private struct GPSDObject {
     }
 
     mutating func text(_ name: String) -> String? {
-        member(name) { if case .string(let text) = $0 { String(text.prefix(Self.textMax)) } else { nil } }
+        member(name) { if case .string(let text) = $0 { text.cut(toBytes: Self.textMax) } else { nil } }
     }
 
     mutating func number(_ name: String) -> Double? {

@@ -1,4 +1,5 @@
 import Logging
+import Positioning
 import Synchronization
 
 /// Writes log statements to the journal as structured entries.
@@ -31,7 +32,7 @@ public struct JournalLogHandler: LogHandler {
         let fields = LogFields(metadata, metadataProvider?.get(), event.metadata, error: event.error)
         let message = event.message.description
         var record = JournalRecord()
-        record.add("MESSAGE", message.cut(toBytes: JournalRecord.messageBytesMax))
+        record.add("MESSAGE", message.visible(bytesMax: JournalRecord.messageBytesMax, keepingLineFeeds: true))
         record.add("PRIORITY", String(event.level.syslogPriority))
         record.add("SYSLOG_IDENTIFIER", identifier)
         if let messageID = fields.messageID { record.add("MESSAGE_ID", messageID) }
@@ -39,7 +40,9 @@ public struct JournalLogHandler: LogHandler {
         record.add("CODE_LINE", String(event.line))
         record.add("WAYPOST_LOGGER", label)
         for (key, value) in fields.pairs.prefix(JournalRecord.fieldsMax) {
-            record.add(JournalRecord.fieldName(key), value.cut(toBytes: JournalRecord.valueBytesMax))
+            record.add(
+                JournalRecord.fieldName(key),
+                value.visible(bytesMax: JournalRecord.valueBytesMax, keepingLineFeeds: true))
         }
         journal.send(record, orAsText: (event.level, message, fields))
     }

@@ -14,35 +14,6 @@ extension Logger.Level {
     }
 }
 
-extension String {
-    /// Control characters become blanks: a value from outside must neither begin a line nor steer a terminal.
-    package var singleLine: String {
-        guard unicodeScalars.contains(where: \.isControl) else { return self }
-        var result = String.UnicodeScalarView()
-        for scalar in unicodeScalars { result.append(scalar.isControl ? " " : scalar) }
-        return String(result)
-    }
-
-    /// At most `limit` bytes of UTF-8, cut between two scalars; a cut text ends in `…`.
-    func cut(toBytes limit: Int) -> String {
-        guard utf8.count > limit else { return self }
-        let ellipsis: Unicode.Scalar = "…"
-        var room = limit - UTF8.width(ellipsis)
-        var result = String.UnicodeScalarView()
-        for scalar in unicodeScalars {
-            room -= UTF8.width(scalar)
-            guard room >= 0 else { break }
-            result.append(scalar)
-        }
-        result.append(ellipsis)
-        return String(result)
-    }
-}
-
-extension Unicode.Scalar {
-    fileprivate var isControl: Bool { value < 0x20 || (0x7F...0x9F).contains(value) }
-}
-
 /// The metadata of one log statement: that of the handler, of the provider and of the statement, later ones winning.
 struct LogFields {
     /// The kind of event, 32 lower-case hexadecimal digits, if the statement names one.

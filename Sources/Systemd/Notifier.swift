@@ -1,10 +1,14 @@
 import Glibc
+import Positioning
 
 /// Tells the service manager how the daemon is (the protocol of `sd_notify(3)`).
 ///
 /// Without `NOTIFY_SOCKET` every call is silent. No call blocks; a message that the manager does not take is lost, and
 /// the next one is sent all the same.
 public final class Notifier {
+    /// The manager takes longer ones, but shows them in a line.
+    private static let statusBytesMax = 1000
+
     private let socket: UnixDatagramSocket?
     private var lastStatus: String?
 
@@ -57,7 +61,8 @@ public final class Notifier {
 
     private func send(_ lines: [String], status: String? = nil) -> Bool {
         let status = status == lastStatus ? nil : status
-        let text = (lines + (status.map { ["STATUS=\($0.singleLine)"] } ?? [])).joined(separator: "\n")
+        let text = (lines + (status.map { ["STATUS=\($0.visible(bytesMax: Self.statusBytesMax))"] } ?? [])).joined(
+            separator: "\n")
         let sent =
             switch socket {
             case .none: false

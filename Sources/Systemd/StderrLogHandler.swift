@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import Positioning
 import Synchronization
 
 /// Writes log statements as lines to standard error: `<4>text key=value` for a supervisor or a file, plain text with
@@ -93,7 +94,7 @@ public final class StderrSink: Sendable {
             case .prefixed: "<\(level.syslogPriority)>"
             case .terminal: "\(timeOfDay()) \(level.rawValue): "
             }
-        return Array((start + text.singleLine).cut(toBytes: Self.lineBytesMax - 2).utf8) + [UInt8(ascii: "\n")]
+        return Array((start + text).visible(bytesMax: Self.lineBytesMax - 2).utf8) + [UInt8(ascii: "\n")]
     }
 
     /// True when the whole line was taken. A reader that took only a part gets the line end before the next line.

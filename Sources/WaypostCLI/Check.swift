@@ -28,8 +28,8 @@ struct Check: ParsableCommand {
         if prints {
             print(loaded.effective, AnswerReport(loaded.config), separator: "", terminator: "")
         } else {
-            print("\(file): good\(loaded.warnings.isEmpty ? "" : ", with warnings")")
-            if let found = look.found { print("source: \(found)") }
+            printLine("\(file): good\(loaded.warnings.isEmpty ? "" : ", with warnings")")
+            if let found = look.found { printLine("source: \(found)") }
         }
         try finishOutput()
     }

@@ -27,7 +27,7 @@ struct Endpoint: ParsableCommand {
                 let page: EndpointPage = try DaemonReply.read(
                     daemon.order(OrderLine("endpoint", "list", [("after", after.map(OrderLine.Value.text))])))
                 for endpoint in page.endpoints {
-                    print(endpoint.lines.joined(separator: "\n"))
+                    endpoint.lines.forEach(printLine)
                     needsLook = needsLook || endpoint.state != "active" || endpoint.problem != nil
                 }
                 guard page.more ?? 0 > 0, let last = page.endpoints.last else { break }
@@ -57,7 +57,7 @@ struct Endpoint: ParsableCommand {
         func run() throws {
             let line = OrderLine("endpoint", "bind", [("endpoint", .text(name)), ("force", .flag(force))])
             let answer: OrderAnswer = try DaemonReply.read(daemon.order(line))
-            print("\(name): bound, \(answer.words)")
+            printLine("\(name): bound, \(answer.words)")
             try finishOutput()
         }
     }
@@ -75,7 +75,7 @@ struct Endpoint: ParsableCommand {
         func run() throws {
             let answer: OrderAnswer = try DaemonReply.read(
                 daemon.order(OrderLine("endpoint", "resume", [("endpoint", .text(name))])))
-            print("\(name): resumed\(answer.postponement)")
+            printLine("\(name): resumed\(answer.postponement)")
             try finishOutput()
         }
     }
@@ -93,7 +93,7 @@ struct Endpoint: ParsableCommand {
         func run() throws {
             let answer: OrderAnswer = try DaemonReply.read(
                 daemon.order(OrderLine("endpoint", "drop", [("endpoint", .text(name))])))
-            print("\(name): dropped, \(answer.words)")
+            printLine("\(name): dropped, \(answer.words)")
             try finishOutput()
         }
     }

@@ -37,7 +37,7 @@ struct Engine: ParsableCommand {
 
     private static func show(_ reply: [UInt8]) throws {
         let answer: Answer = try DaemonReply.read(reply)
-        print(answer.engine.text)
+        printLine(answer.engine.text)
         try finishOutput()
     }
 

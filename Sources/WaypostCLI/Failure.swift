@@ -1,6 +1,7 @@
 import Agent
 import ArgumentParser
 import Glibc
+import Positioning
 
 /// Ends a command with a line on standard error and an exit status of sysexits.h.
 func fail(_ message: some CustomStringConvertible, exitCode: Int32) -> ExitCode {
@@ -18,8 +19,14 @@ func fail(_ error: SystemError) -> ExitCode {
     }
 }
 
+/// Prints a line for people: values from outside neither steer the terminal nor begin a line of their own.
+func printLine(_ line: String) { print(line.visible(bytesMax: 32_768)) }
+
+/// Prints JSON of the daemon or the queue, in which only control characters below 0x20 are escaped so far.
+func printJSON(_ json: String) { print(json.visibleJSON) }
+
 func printError(_ text: String) {
-    let line = Array((text + "\n").utf8)
+    let line = Array((text.visible(bytesMax: 32_768, keepingLineFeeds: true) + "\n").utf8)
     _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
 

@@ -23,12 +23,12 @@ struct Flush: ParsableCommand {
         let answer: Answer = try DaemonReply.read(
             daemon.ask(line.text, timeoutSeconds: ControlClient.longestSeconds))
         if commit {
-            print("on disk, \(answer.waiting ?? 0) rows in the queue")
+            printLine("on disk, \(answer.waiting ?? 0) rows in the queue")
             return try finishOutput()
         }
         let endpoints = answer.endpoints ?? []
         for endpoint in endpoints {
-            print(
+            printLine(
                 "\(endpoint.name): \(endpoint.accepted) accepted, \(endpoint.waiting) waiting"
                     + (endpoint.problem.map { ": \($0)" } ?? ""))
         }

@@ -24,7 +24,7 @@ struct Odometer: ParsableCommand {
         func run() throws {
             let answer: Answer = try DaemonReply.read(
                 daemon.ask("{\"id\":1,\"do\":\"odometer\",\"metres\":\(metres)}"))
-            print("odometer \(answer.odometer) m")
+            printLine("odometer \(answer.odometer) m")
             try finishOutput()
         }
     }

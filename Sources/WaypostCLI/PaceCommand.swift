@@ -21,7 +21,7 @@ struct Pace: ParsableCommand {
     func run() throws {
         let moving = state == .auto ? "" : ",\"moving\":\(state == .moving)"
         let answer: Answer = try DaemonReply.read(daemon.ask("{\"id\":1,\"do\":\"pace\"\(moving)}"))
-        print(answer.motion)
+        printLine(answer.motion)
         try finishOutput()
     }
 

@@ -69,7 +69,7 @@ struct Quarantine: ParsableCommand {
         @OptionGroup var source: Source
 
         func run() throws {
-            try source.report { try $0.list { print($0) } }
+            try source.report { try $0.list { printLine($0) } }
             try finishOutput()
         }
     }
@@ -84,7 +84,7 @@ struct Quarantine: ParsableCommand {
 
         func run() throws {
             let answer: OrderAnswer = try DaemonReply.read(daemon.order(rows.line("retry")))
-            print("to be sent again: \(answer.count)")
+            printLine("to be sent again: \(answer.count)")
             try finishOutput()
         }
     }
@@ -138,7 +138,7 @@ struct Quarantine: ParsableCommand {
 
         func run() throws {
             let answer: OrderAnswer = try DaemonReply.read(daemon.order(rows.line("drop")))
-            print("deleted: \(answer.count)")
+            printLine("deleted: \(answer.count)")
             try finishOutput()
         }
     }

@@ -22,10 +22,14 @@ struct Queue: ParsableCommand {
         var path: String?
 
         /// Prints what `lines` takes from the queue.
-        func show(_ lines: (QueueReport) throws(QueueReport.Failure) -> [String]) throws {
+        func report(
+            asJSON: Bool = false, _ lines: (QueueReport) throws(QueueReport.Failure) -> [String]
+        ) throws {
             let path = try path ?? ConfigurationFile.load(config).config.outbox.settings.path
             do throws(QueueReport.Failure) {
-                for line in try lines(QueueReport(path: path)) { print(line) }
+                for line in try lines(QueueReport(path: path)) {
+                    if asJSON { printJSON(line) } else { printLine(line) }
+                }
             } catch {
                 throw fail(error, exitCode: error.exitCode)
             }
@@ -40,7 +44,7 @@ struct Queue: ParsableCommand {
         @OptionGroup var options: Options
 
         func run() throws {
-            try options.show { (queue) throws(QueueReport.Failure) in try queue.summary() }
+            try options.report { (queue) throws(QueueReport.Failure) in try queue.summary() }
         }
     }
 
@@ -53,7 +57,7 @@ struct Queue: ParsableCommand {
 
         func run() throws {
             var problems: [String] = []
-            try options.show { (queue) throws(QueueReport.Failure) in
+            try options.report { (queue) throws(QueueReport.Failure) in
                 problems = try queue.problems()
                 return problems.isEmpty ? ["sound"] : problems
             }
@@ -79,7 +83,7 @@ struct Queue: ParsableCommand {
         func run() throws {
             let line = OrderLine("endpoint", "forget", [("endpoint", .text(endpoint))])
             let answer: OrderAnswer = try DaemonReply.read(daemon.order(line))
-            print("\(endpoint): forgotten, \(answer.words)")
+            printLine("\(endpoint): forgotten, \(answer.words)")
             try finishOutput()
         }
     }
@@ -102,7 +106,9 @@ struct Queue: ParsableCommand {
 
         func run() throws {
             let (count, newest) = (count, newest)
-            try options.show { (queue) throws(QueueReport.Failure) in try queue.rows(count, newest: newest) }
+            try options.report(asJSON: true) { (queue) throws(QueueReport.Failure) in
+                try queue.rows(count, newest: newest)
+            }
         }
     }
 }

@@ -14,8 +14,8 @@ struct Reload: ParsableCommand {
     func run() throws {
         let answer: Answer = try DaemonReply.read(ask(#"{"id":1,"do":"reload"}"#))
         let live = answer.live.joined(separator: ", ")
-        print(live.isEmpty ? "nothing that takes effect now has changed" : "new: \(live)")
-        if !answer.restart.isEmpty { print("at the next start: \(answer.restart.joined(separator: ", "))") }
+        printLine(live.isEmpty ? "nothing that takes effect now has changed" : "new: \(live)")
+        if !answer.restart.isEmpty { printLine("at the next start: \(answer.restart.joined(separator: ", "))") }
         try finishOutput()
     }
 

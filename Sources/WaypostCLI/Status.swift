@@ -16,7 +16,7 @@ struct Status: ParsableCommand {
         guard let summary = try? JSONDecoder().decode(StatusSummary.self, from: Data(reply)) else {
             throw fail("unexpected reply from the daemon", exitCode: 76)  // EX_PROTOCOL
         }
-        print(json ? String(decoding: reply, as: UTF8.self) : summary.text)
+        if json { printJSON(String(decoding: reply, as: UTF8.self)) } else { summary.lines.forEach(printLine) }
         try finishOutput()
         if summary.health != "ok" { throw ExitCode(1) }
     }
@@ -120,7 +120,7 @@ private struct StatusSummary: Decodable {
     /// More would push what is wrong off the page.
     private static let trackablesShown = 20
 
-    var text: String {
+    var lines: [String] {
         var lines = ["waypost \(version): \(health)"]
         lines.append(
             "receiver   \(source.name): \(source.state)\(source.reason.map { " (\($0))" } ?? ""), "
@@ -151,6 +151,6 @@ private struct StatusSummary: Decodable {
             lines += endpoint.lines.enumerated().map { ($0.offset == 0 ? "endpoint   " : "         ") + $0.element }
         }
         for problem in problems { lines.append("problem    \(problem)") }
-        return lines.joined(separator: "\n")
+        return lines
     }
 }

@@ -52,7 +52,7 @@ struct Subscriber: ParsableCommand {
 
     private static func show(_ reply: [UInt8]) throws {
         let answer: TrackableReply = try DaemonReply.read(reply)
-        print(answer.text)
+        printLine(answer.text)
         try finishOutput()
     }
 }

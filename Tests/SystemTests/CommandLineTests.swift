@@ -209,8 +209,8 @@ import Testing
         let devices = #"{"class":"DEVICES","devices":[{"class":"DEVICE","path":"/dev/\u001b[2Ja"}]}"#
         server.send(Array("\(version)\r\n\(devices)\r\n".utf8))
         #expect(try program.exitStatus(within: 60) == 0)
-        #expect(program.text.contains("\(file): good\nsource: gpsd 3.25 (protocol 3.15) with /dev/ [2Ja\n"))
-        #expect(program.text.contains("warning: source: gpsd does not have /dev/b; it has /dev/ [2Ja\n"))
+        #expect(program.text.contains("\(file): good\nsource: gpsd 3.25 (protocol 3.15) with /dev/\\x1b[2Ja\n"))
+        #expect(program.text.contains("warning: source: gpsd does not have /dev/b; it has /dev/\\x1b[2Ja\n"))
         // The configuration is good, whether or not somebody is there.
         server.stop()
         let call = try Call(["check", "--print", file])

@@ -86,6 +86,13 @@ import Testing
             try #require(journald.texts().first).hasPrefix("MESSAGE\n\u{C}\0\0\0\0\0\0\0x\nPRIORITY=0\nPRIORITY=6\n"))
     }
 
+    @Test func whatSteersATerminalIsWrittenOut() throws {
+        logger(socket()).info("\u{1B}[2J\u{9B}31m", metadata: ["reason": "\u{202E}txt"])
+        let text = try #require(journald.texts().first)
+        #expect(text.hasPrefix("MESSAGE=\\x1b[2J\\x9b31m\n"))
+        #expect(text.hasSuffix("WAYPOST_REASON=\\u{202e}txt\n"))
+    }
+
     @Test func bigMessagesAreCutAndStillArrive() throws {
         let huge = String(repeating: "ü", count: 500_000)
         logger(socket()).info("\(huge)", metadata: ["a": "\(huge)", "b": "\(huge)"])
@@ -142,7 +149,7 @@ import Testing
         logger.critical("\u{1B}[2Jgone")
         close(ends[1])
         let written = try readAll(ends[0])
-        #expect(written == "<6>fix <0>forged a=1 b=2 source=udp\n<2> [2Jgone source=udp\n")
+        #expect(written == "<6>fix\\x0a<0>forged a=1 b=2 source=udp\n<2>\\x1b[2Jgone source=udp\n")
     }
 
     @Test func aReaderThatDoesNotReadHoldsNothingUp() throws {

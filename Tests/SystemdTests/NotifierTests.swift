@@ -19,7 +19,7 @@ import Testing
         #expect(
             manager.texts() == [
                 "EXTEND_TIMEOUT_USEC=30000000", "READY=1\nSTATUS=moving, queue 3", "WATCHDOG=1",
-                "STATUS=parked queue 0", "RELOADING=1\nMONOTONIC_USEC=123456", "READY=1", "STOPPING=1",
+                "STATUS=parked\\x0aqueue 0", "RELOADING=1\nMONOTONIC_USEC=123456", "READY=1", "STOPPING=1",
             ])
     }
 

@@ -269,5 +269,5 @@ extension String {
     }
 
     /// Long texts do not drown the message.
-    var shortened: String { count <= 60 ? self : prefix(56) + "…\"" }
+    var shortened: String { utf8.count <= 60 ? self : cut(toBytes: 59) + "\"" }
 }

@@ -1,5 +1,6 @@
 import Delivery
 import FoundationEssentials
+import Positioning
 
 /// One request over the control socket: `{"id":1,"do":"status"}` and a line feed.
 struct ControlRequest: Decodable {
@@ -122,14 +123,20 @@ extension ControlFrame {
 
     /// `{"id":1,"error":{"code":"…","message":"…","hint":"…"}}`
     static func failure(id: Int?, _ error: ControlError) -> [UInt8] {
+        let frame = failure(id: id, error, textMax: .max)
+        // What is wrong may have been quoted; a byte takes six at most.
+        return frame.count < bytesMax ? frame : failure(id: id, error, textMax: 5000)
+    }
+
+    private static func failure(id: Int?, _ error: ControlError, textMax: Int) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
         writer.field("id", id)
         writer.key("error")
         writer.beginObject()
         writer.field("code", error.code)
-        writer.field("message", error.message)
-        writer.field("hint", error.hint)
+        writer.field("message", error.message.cut(toBytes: textMax))
+        writer.field("hint", error.hint?.cut(toBytes: textMax))
         writer.endObject()
         writer.endObject()
         return writer.bytes

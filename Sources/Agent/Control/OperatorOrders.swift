@@ -1,5 +1,6 @@
 import Delivery
 import Outbox
+import Positioning
 
 /// What an operator wants done with an endpoint or with the rows of the quarantine: judged by the same rules whether a
 /// daemon holds the queue or nobody does.
@@ -36,7 +37,7 @@ struct OperatorOrders: Hashable {
             needsOwner = true
         default:
             throw ControlError(
-                "bad-request", "unknown action \"\(request.action?.prefix(40) ?? "")\" of \(request.do)",
+                "bad-request", "unknown action \"\(request.action?.cut(toBytes: 40) ?? "")\" of \(request.do)",
                 hint: request.do == "endpoint" ? "list, bind, resume, drop, forget" : "retry, drop")
         }
     }
@@ -157,7 +158,8 @@ extension OperatorOrders {
         let names = endpoints.prefix(20).map(\.name).joined(separator: ", ")
         if let wanted {
             if let found = endpoints.first(where: { $0.name == wanted }) { return found }
-            throw ControlError("unknown-endpoint", "no endpoint \"\(wanted.prefix(40))\"", hint: "there is: \(names)")
+            throw ControlError(
+                "unknown-endpoint", "no endpoint \"\(wanted.cut(toBytes: 40))\"", hint: "there is: \(names)")
         }
         let own = endpoints.filter { $0.backupFor == nil }
         guard let only = own.first, own.count == 1 else {

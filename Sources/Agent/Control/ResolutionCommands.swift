@@ -115,7 +115,7 @@ extension Resolution {
     fileprivate init(_ wanted: ControlResolution) throws(ControlError) {
         guard let priority = AccuracyPriority(word: wanted.priority) else {
             throw ControlError(
-                "bad-request", "unknown priority \"\(wanted.priority.prefix(40))\"",
+                "bad-request", "unknown priority \"\(wanted.priority.cut(toBytes: 40))\"",
                 hint: AccuracyPriority.allCases.map(\.word).joined(separator: ", "))
         }
         guard (0...86_400_000).contains(wanted.intervalMs) else {

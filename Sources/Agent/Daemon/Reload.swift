@@ -98,7 +98,7 @@ extension Agent {
             }
         case .refused(let problems):
             throw ControlError(
-                "refused", problems.prefix(20).map { String($0.prefix(1000)) }.joined(separator: "\n"),
+                "refused", problems.prefix(20).map { $0.cut(toBytes: 1000) }.joined(separator: "\n"),
                 hint: "nothing has changed; waypost check tells the same without a daemon")
         }
     }

@@ -32,7 +32,7 @@ extension SourceConfig {
         case .gpsd(let settings):
             let finding = settings.inquire()
             // What it calls itself and its devices is for who answers on the port to say.
-            return Look(found: finding.words?.singleLine, problems: finding.problem.map { [$0.singleLine] } ?? [])
+            return Look(found: finding.words, problems: finding.problem.map { [$0] } ?? [])
         case .serial(let settings): return Look(problems: rivals(of: settings))
         case .file, .tcp, .udp: return Look()
         }

@@ -118,7 +118,5 @@ extension StatusReport {
     }
 
     /// Words of a server may be long.
-    static func shortened(_ text: String) -> String {
-        text.utf8.count <= 400 ? text : String(text.prefix(380)) + "…"
-    }
+    static func shortened(_ text: String) -> String { text.cut(toBytes: 400) }
 }

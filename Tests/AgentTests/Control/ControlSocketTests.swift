@@ -87,6 +87,14 @@ import Testing
         #expect(lines == [#"{"id":1,"ok":true,"said":"echo"}"#, #"{"id":2,"ok":true,"said":"echo"}"#])
     }
 
+    @Test func anErrorThatQuotesALongRequestFitsIntoAFrame() throws {
+        let served = try Served()
+        let verb = String(repeating: #"\u0001"#, count: 10_000)
+        let reply = try ControlClient(path: served.path).ask(#"{"id":7,"do":"\#(verb)"}"#)
+        #expect(reply.count < ControlFrame.bytesMax)
+        #expect(String(decoding: reply, as: UTF8.self).hasPrefix(#"{"id":7,"error":{"code":"unknown-verb""#))
+    }
+
     @Test func closesAClientThatSendsAnEndlessLine() throws {
         let served = try Served()
         let descriptor = try served.connection()
