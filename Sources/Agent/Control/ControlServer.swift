@@ -3,61 +3,70 @@ import Delivery
 import Glibc
 import Positioning
 
-/// The answering end of the control socket: a Unix stream socket with JSON lines, one reply for each request.
+/// The answering end of the control socket: a Unix stream socket with JSON lines, one reply for each request, in their order.
 ///
-/// The socket is 0660, so that the group of the unit may ask. A client that floods, idles or sends long lines is closed;
-/// nothing it does holds the loop up.
+/// The socket is 0660, so that the group of the unit may ask. The loop serves one line at a time and has its other work done
+/// before the next. A client is not read while a line of its own waits, and is not served before it has taken its last reply:
+/// what it makes us keep is one frame in each direction. One that floods, idles or sends long lines is closed.
 final class ControlServer {
     typealias Answer = (ControlRequest, ControlTicket, inout JSONWriter) throws(ControlError) -> Void
 
     private static let clientsMax = 16
     /// A client has this long to finish sending a command and to take the reply.
     private static let patience = Duration.seconds(5)
-    /// An answer that waits for a disk or a server is kept for so long.
-    private static let postponedPatience = ControlTicket.patience + .seconds(5)
 
     private final class Client {
         let descriptor: Int32
+        /// Not served yet: at most one read behind the end of its first line.
         var received: [UInt8] = []
-        var unsent: [UInt8] = []
-        var deadline: EventTime?
+        var unsent: ArraySlice<UInt8> = []
+        var deadline: EventTime
         /// The request that is being answered: the lines after it wait.
         var ticket: ControlTicket?
+        /// It will send nothing more, and may still take what it has asked for.
+        var hasEnded = false
 
-        init(descriptor: Int32) { self.descriptor = descriptor }
+        init(descriptor: Int32, deadline: EventTime) {
+            self.descriptor = descriptor
+            self.deadline = deadline
+        }
+
+        var lineEnd: Int? { received.firstIndex(of: 0x0A) }
+        var isIdle: Bool { ticket == nil && unsent.isEmpty }
     }
 
     private let path: String
     private let loop: EventLoop
     private let listener: Int32
     private let answer: Answer
+    private let postponedPatience: Duration
     private var clients: [Int32: Client] = [:]
+    /// Whose next line waits for the loop to have been elsewhere, first come first served.
+    private var turns: [Client] = []
+    private var turnAlarm: EventLoop.Alarm?
     private var patienceAlarm: EventLoop.Alarm?
     private var listenAgainAlarm: EventLoop.Alarm?
 
     /// Listens. A socket file that a dead daemon left behind is replaced; one that answers is not.
     /// - Parameters:
     ///   - group: group that may connect besides the owner; nil keeps the group of the process.
+    ///   - postponedPatience: how long an answer may take that waits for a disk or a server.
     ///   - answer: writes the members of the reply to a request, or postpones its ticket and finishes that later.
     /// - Throws: `SystemError`; EADDRINUSE when another daemon listens there.
     init(
         path: String, group: gid_t?, loop: EventLoop,
-        answer: @escaping Answer
+        postponedPatience: Duration = ControlTicket.patience + .seconds(5), answer: @escaping Answer
     ) throws(SystemError) {
         self.path = path
         self.loop = loop
         self.answer = answer
+        self.postponedPatience = postponedPatience
         let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         guard listener >= 0 else { throw SystemError("socket") }
         self.listener = listener
         do throws(SystemError) {
             try Self.removeStaleSocket(path)
-            try withUnixAddress(path) { (address, length) throws(SystemError) in
-                guard bind(listener, address, length) == 0 else { throw SystemError("bind \(path)") }
-            }
-            // Under a umask of 0077 bind gives 0700: widen it before anyone can connect.
-            guard chmod(path, 0o660) == 0 else { throw SystemError("chmod \(path)") }
-            if let group { guard chown(path, uid_t.max, group) == 0 else { throw SystemError("chown \(path)") } }
+            try Self.bind(listener, path, group)
             guard listen(listener, 8) == 0 else { throw SystemError("listen \(path)") }
             try watchListener()
         } catch {
@@ -67,7 +76,8 @@ final class ControlServer {
         listenAgainAlarm = loop.alarm { [unowned self] now in
             do throws(SystemError) { try watchListener() } catch { listenAgainAlarm?.deadline = now + .seconds(1) }
         }
-        patienceAlarm = loop.alarm { [unowned self] now in dropIdleClients(at: now) }
+        turnAlarm = loop.alarm { [unowned self] now in takeTurn(at: now) }
+        patienceAlarm = loop.alarm { [unowned self] now in endPatience(at: now) }
     }
 
     private func watchListener() throws(SystemError) {
@@ -80,6 +90,27 @@ final class ControlServer {
         // While we still listen, nobody else takes the name.
         unlink(path)
         Glibc.close(listener)
+    }
+
+    /// Nobody can connect before `listen`, so the group comes in time. Whoever may write in the directory may have put
+    /// something else in the place of the socket meanwhile: only a socket of ours, under one name, changes its group.
+    private static func bind(_ listener: Int32, _ path: String, _ group: gid_t?) throws(SystemError) {
+        try withUnixAddress(path) { (address, length) throws(SystemError) in
+            // The mode comes with the file: there is no moment in which it is another, and no name to change it by.
+            let mask = umask(0o117)
+            defer { umask(mask) }
+            guard Glibc.bind(listener, address, length) == 0 else { throw SystemError("bind \(path)") }
+        }
+        guard let group else { return }
+        let file = waypost_open_path(path)
+        guard file >= 0 else { throw SystemError("open \(path)") }
+        defer { Glibc.close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0 else { throw SystemError("stat \(path)") }
+        guard status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid(), status.st_nlink == 1 else {
+            throw SystemError("chown \(path)", code: EPERM)
+        }
+        guard waypost_chgrp(file, group) == 0 else { throw SystemError("chown \(path)") }
     }
 
     private static func removeStaleSocket(_ path: String) throws(SystemError) {
@@ -109,23 +140,25 @@ final class ControlServer {
         }
         // Whoever has idled longest makes room, so that clients that hang keep nobody out.
         if clients.count >= Self.clientsMax,
-            let idlest = clients.values.min(by: { ($0.deadline ?? now) < ($1.deadline ?? now) })
+            let idlest = clients.values.min(by: { $0.deadline < $1.deadline })
         {
             drop(idlest)
         }
-        let client = Client(descriptor: descriptor)
-        client.deadline = now + Self.patience
+        let client = Client(descriptor: descriptor, deadline: now + Self.patience)
         clients[descriptor] = client
         watch(client)
         armPatience()
     }
 
     private func watch(_ client: Client) {
+        let reads = client.isIdle && !client.hasEnded && client.lineEnd == nil
         do throws(SystemError) {
-            try loop.watch(client.descriptor, readable: client.unsent.isEmpty, writable: !client.unsent.isEmpty) {
+            try loop.watch(client.descriptor, readable: reads, writable: !client.unsent.isEmpty) {
                 [unowned self] readiness, now in
+                // Without being waited for it means that the client has gone altogether.
+                if readiness.readable, !reads, client.unsent.isEmpty { return drop(client) }
                 if readiness.writable, !client.unsent.isEmpty { flush(client) }
-                if readiness.readable { receive(client, at: now) }
+                if readiness.readable, reads { receive(client, at: now) }
             }
         } catch {
             drop(client)
@@ -133,26 +166,28 @@ final class ControlServer {
     }
 
     private func receive(_ client: Client, at now: EventTime) {
-        guard clients[client.descriptor] === client else { return }
-        var chunk = [UInt8](repeating: 0, count: 4096)
+        var chunk = [UInt8](repeating: 0, count: min(4096, ControlFrame.bytesMax - client.received.count))
         let count = recv(client.descriptor, &chunk, chunk.count, 0)
         if count < 0, errno == EAGAIN || errno == EINTR { return }
-        guard count > 0, client.received.count + count <= ControlFrame.bytesMax else { return drop(client) }
+        guard count >= 0 else { return drop(client) }
+        if count == 0 { client.hasEnded = true }
         client.received += chunk[..<count]
-        // A line that comes in drops has no longer than one that does not come.
-        if client.received.contains(0x0A) { client.deadline = now + Self.patience }
+        if client.lineEnd == nil, client.received.count == ControlFrame.bytesMax { return drop(client) }
         serve(client, at: now)
     }
 
-    /// Answers the lines that have come, up to one whose answer takes longer.
+    /// Answers the next line, if it has come and its turn has.
     private func serve(_ client: Client, at now: EventTime) {
-        while client.ticket == nil, let end = client.received.firstIndex(of: 0x0A) {
+        guard clients[client.descriptor] === client else { return }
+        if client.isIdle, let end = client.lineEnd {
             let line = Array(client.received[..<end])
             client.received.removeSubrange(...end)
+            // A line that comes in drops has no longer than one that does not come.
+            client.deadline = now + Self.patience
             do throws(ControlError) {
                 respond(to: try ControlFrame.decode(line), of: client, at: now)
             } catch {
-                client.unsent += ControlFrame.failure(id: nil, error) + [0x0A]
+                client.unsent = ControlFrame.failure(id: nil, error) + [0x0A]
             }
         }
         flush(client)
@@ -164,43 +199,74 @@ final class ControlServer {
         let reply = ControlFrame.reply(to: request.id) { (writer) throws(ControlError) in
             try answer(request, ticket, &writer)
         }
-        guard ticket.isPostponed else { return client.unsent += reply + [0x0A] }
+        guard ticket.isPostponed else { return client.unsent = reply + [0x0A] }
         client.ticket = ticket
-        client.deadline = now + Self.postponedPatience
-        ticket.deliver = { [weak self, weak client] late in
-            guard let self, let client, client.ticket != nil, clients[client.descriptor] === client else { return }
+        client.deadline = now + postponedPatience
+        ticket.deliver = { [weak self, weak client, unowned ticket] late in
+            guard let self, let client, client.ticket === ticket, clients[client.descriptor] === client else { return }
             client.ticket = nil
-            client.unsent += late + [0x0A]
+            client.unsent = late + [0x0A]
             client.deadline = loop.now + Self.patience
-            serve(client, at: loop.now)
+            flush(client)
+            armPatience()
         }
     }
 
     private func flush(_ client: Client) {
-        guard clients[client.descriptor] === client else { return }
         while !client.unsent.isEmpty {
             let count = client.unsent.withUnsafeBytes {
                 Glibc.send(client.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
             if count < 0, errno == EAGAIN { break }
+            if count < 0, errno == EINTR { continue }
             guard count > 0 else { return drop(client) }
             client.unsent.removeFirst(count)
+        }
+        if client.isIdle {
+            if client.lineEnd != nil {
+                queue(client)
+            } else if client.hasEnded {
+                return drop(client)
+            }
         }
         watch(client)
     }
 
+    private func queue(_ client: Client) {
+        guard !turns.contains(where: { $0 === client }) else { return }
+        turns.append(client)
+        turnAlarm?.deadline = loop.now
+    }
+
+    private func takeTurn(at now: EventTime) {
+        guard !turns.isEmpty else { return }
+        serve(turns.removeFirst(), at: now)
+        if !turns.isEmpty { turnAlarm?.deadline = loop.now }
+    }
+
     private func drop(_ client: Client) {
         guard clients.removeValue(forKey: client.descriptor) != nil else { return }
+        client.ticket?.isAbandoned = true
+        turns.removeAll { $0 === client }
         loop.forget(client.descriptor)
         Glibc.close(client.descriptor)
     }
 
-    private func dropIdleClients(at now: EventTime) {
-        for client in Array(clients.values) where client.deadline.map({ $0 <= now }) ?? false { drop(client) }
+    private func endPatience(at now: EventTime) {
+        for client in Array(clients.values) where client.deadline <= now {
+            guard let ticket = client.ticket else {
+                drop(client)
+                continue
+            }
+            ticket.finish { (_) throws(ControlError) in
+                throw ControlError(
+                    "timeout", "the order takes longer than anybody waits", hint: "it is still carried out")
+            }
+        }
         armPatience()
     }
 
     private func armPatience() {
-        patienceAlarm?.deadline = clients.values.compactMap(\.deadline).min()
+        patienceAlarm?.deadline = clients.values.map(\.deadline).min()
     }
 }

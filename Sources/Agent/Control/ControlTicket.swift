@@ -9,6 +9,8 @@ final class ControlTicket {
     let peer: Int64
     private let id: Int?
     private(set) var isPostponed = false
+    /// Whoever asked has gone: an answer goes nowhere.
+    var isAbandoned = false
     /// Set by the server once the answer is postponed; takes the frame.
     var deliver: (([UInt8]) -> Void)? {
         didSet { if let early { hand(early) } }

@@ -76,6 +76,7 @@ final class FlushDesk {
             if request.commit == true {
                 return ticket.finish { $0.field("waiting", recorder.latest.rows) }
             }
+            waiters.removeAll { $0.ticket.isAbandoned }
             waiters.append(Waiter(ticket: ticket, until: now + ControlTicket.patience, goals: goals))
             uploadEnded(at: loop.now)
         }

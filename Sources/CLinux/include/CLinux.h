@@ -4,6 +4,7 @@
 // System calls that the Glibc module of Swift does not import, under their own names with a prefix.
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/types.h>
 
 /// eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); -1 and errno on failure.
 int waypost_eventfd(void);
@@ -19,6 +20,10 @@ int waypost_signalfd_read(int fd);
 int waypost_accept(int fd);
 /// Effective user id of the peer of a Unix stream socket, or -1.
 int64_t waypost_peer_uid(int fd);
+/// open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC): what stands under this name itself, a link as a link.
+int waypost_open_path(const char *path);
+/// Changes the group of what such a descriptor means: 0, or -1 and errno.
+int waypost_chgrp(int fd, gid_t group);
 /// CLOCK_BOOTTIME in nanoseconds.
 int64_t waypost_boottime_ns(void);
 /// ioctl(fd, TIOCEXCL): further opens of this terminal fail with EBUSY (root excepted). Nothing for a pseudo-terminal.
