@@ -135,6 +135,8 @@ public struct Tracker: Sendable {
     package var samplingTrace: SamplingTrace?
 
     public internal(set) var counters = TrackerCounters()
+    /// What external power will be said to be unless it changes back within moments; nil = it is as it was.
+    public var awaitedPower: Bool? { pendingPower?.value }
 
     /// - Parameter restored: what a former run stored with its last record; nil, or not usable = a first start.
     public init(settings: Settings, restored: StoredState?) {

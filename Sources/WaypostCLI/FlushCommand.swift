@@ -22,6 +22,7 @@ struct Flush: ParsableCommand {
         let line = OrderLine("flush", nil, [("commit", .flag(commit)), ("panic", .flag(panic))])
         let answer: Answer = try DaemonReply.read(
             daemon.ask(line.text, timeoutSeconds: ControlClient.longestSeconds))
+        if answer.merged == true { printLine("panic: merged with the one before, less than a minute ago") }
         if commit {
             printLine("on disk, \(answer.waiting ?? 0) rows in the queue")
             return try finishOutput()
@@ -38,6 +39,8 @@ struct Flush: ParsableCommand {
 
     private struct Answer: Decodable {
         var ok: Bool
+        /// The panic event is that of a request shortly before.
+        var merged: Bool?
         /// Rows in the queue.
         var waiting: Int?
         var endpoints: [Endpoint]?

@@ -9,6 +9,7 @@ final class FlushDesk {
         var ticket: ControlTicket
         var until: EventTime
         var goals: [Goal]
+        var panic: RequestBudget.Panic?
     }
 
     private struct Goal {
@@ -51,15 +52,7 @@ final class FlushDesk {
 
     /// `{"do":"flush","commit":true,"panic":true}`.
     func flush(_ request: ControlRequest, _ ticket: ControlTicket, at now: EventTime) throws(ControlError) {
-        if request.panic == true {
-            let refused = pipeline.tracker.counters.panicsRefused
-            pipeline.handle(.panicRequested, at: now)
-            if pipeline.tracker.counters.panicsRefused > refused {
-                throw ControlError(
-                    "no-position", "no position is known yet, so no panic can be recorded",
-                    hint: "`waypost status` tells what the receiver does")
-            }
-        }
+        let panic = request.panic == true ? try pipeline.panic(at: now) : nil
         let goals = deliveries.map {
             Goal(delivery: $0, acceptedBefore: $0.counters.accepted)
         }
@@ -74,10 +67,13 @@ final class FlushDesk {
                 }
             }
             if request.commit == true {
-                return ticket.finish { $0.field("waiting", recorder.latest.rows) }
+                return ticket.finish { writer in
+                    Self.write(panic, to: &writer)
+                    writer.field("waiting", recorder.latest.rows)
+                }
             }
             waiters.removeAll { $0.ticket.isAbandoned }
-            waiters.append(Waiter(ticket: ticket, until: now + ControlTicket.patience, goals: goals))
+            waiters.append(Waiter(ticket: ticket, until: now + ControlTicket.patience, goals: goals, panic: panic))
             uploadEnded(at: loop.now)
         }
     }
@@ -90,7 +86,16 @@ final class FlushDesk {
         }
         waiters.removeAll { waiter in done.contains { $0.ticket === waiter.ticket } }
         alarm?.deadline = waiters.map(\.until).min()
-        for waiter in done { waiter.ticket.finish { Self.write(waiter.goals, to: &$0) } }
+        for waiter in done {
+            waiter.ticket.finish { writer in
+                Self.write(waiter.panic, to: &writer)
+                Self.write(waiter.goals, to: &writer)
+            }
+        }
+    }
+
+    private static func write(_ panic: RequestBudget.Panic?, to writer: inout JSONWriter) {
+        if panic == .merged { writer.field("merged", true) }
     }
 
     private static func write(_ goals: [Goal], to writer: inout JSONWriter) {

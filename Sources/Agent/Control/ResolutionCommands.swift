@@ -12,9 +12,9 @@ extension Pipeline {
             guard request.clear != true else {
                 throw ControlError("bad-request", "set and clear together", hint: "one of the two")
             }
-            handle(.engineSet(try Resolution(wanted)), at: now)
+            try carryOut(.engineSet(try Resolution(wanted)), at: now)
         } else if request.clear == true {
-            handle(.engineSet(nil), at: now)
+            try carryOut(.engineSet(nil), at: now)
         }
         tracker.snapshot.writeEngine(to: &writer)
     }
@@ -40,7 +40,7 @@ extension Pipeline {
         let trackable = try trackable(request.trackable)
         let refused = tracker.counters.subscribersRefused
         let before = tracker.snapshot.trackables.first { $0.id == trackable }
-        handle(
+        try carryOut(
             .subscriberChanged(SubscriberChange(trackable: trackable, member: member, action: action)), at: now)
         if tracker.counters.subscribersRefused > refused {
             throw ControlError(
@@ -65,9 +65,9 @@ extension Pipeline {
                 throw ControlError("bad-request", "a boost lasts from 1 to 3600 seconds")
             }
             let boost = Boost(resolution: try Resolution(wanted), duration: .seconds(seconds))
-            handle(.profileChanged(boost), at: now)
+            try carryOut(.profileChanged(boost), at: now)
         case (nil, nil, true?):
-            handle(.profileChanged(nil), at: now)
+            try carryOut(.profileChanged(nil), at: now)
         default:
             throw ControlError(
                 "bad-request", "no boost", hint: #"{"do":"boost","resolution":{…},"seconds":600} or "clear":true"#)
@@ -84,11 +84,13 @@ extension Pipeline {
             throw ControlError(
                 "bad-request", "neither external nor percent", hint: #"{"do":"power","external":true,"percent":80}"#)
         }
+        var events: [TrackerEvent] = []
         if let percent = request.percent {
             guard (0...100).contains(percent) else { throw ControlError("bad-request", "percent is from 0 to 100") }
-            handle(.batteryChanged(percent: percent, charging: request.charging), at: now)
+            events.append(.batteryChanged(percent: percent, charging: request.charging))
         }
-        if let external = request.external { handle(.externalPowerChanged(external), at: now) }
+        if let external = request.external { events.append(.externalPowerChanged(external)) }
+        try carryOut(events, at: now)
         writer.field("motion", tracker.snapshot.motion.rawValue)
     }
 

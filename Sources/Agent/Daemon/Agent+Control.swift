@@ -40,28 +40,29 @@ extension Agent {
         case "status": report(at: loop.now).write(to: &writer)
         case "pace":
             let pace: Pace = request.moving.map { $0 ? .moving : .stationary } ?? .auto
-            pipeline.handle(.paceRequested(pace), at: loop.now)
+            try pipeline.carryOut(.paceRequested(pace), at: loop.now)
             writer.field("motion", pipeline.tracker.snapshot.motion.rawValue)
         case "movement":
             guard let moving = request.moving else {
                 throw ControlError(
                     "bad-request", "no moving", hint: #"{"do":"movement","source":"gpio","moving":true}"#)
             }
-            pipeline.handle(.movementSourceChanged(source: request.source ?? "", moving: moving), at: loop.now)
+            try pipeline.carryOut(
+                .movementSourceChanged(source: request.source ?? "", moving: moving), at: loop.now)
             writer.field("motion", pipeline.tracker.snapshot.motion.rawValue)
         case "odometer":
             guard let metres = request.metres, metres.isFinite, (0...Odometer.metresMax).contains(metres) else {
                 throw ControlError(
                     "bad-request", "no reading of an odometer", hint: "metres, from 0 to a hundred million km")
             }
-            pipeline.handle(.odometerSet(metres: metres), at: loop.now, stored: true)
+            try pipeline.setOdometer(metres: metres, at: loop.now)
             writer.field("odometer", pipeline.tracker.snapshot.odometer, places: 1)
         case "power": try pipeline.powerCommand(request, at: loop.now, &writer)
         case "boost": try pipeline.boostCommand(request, at: loop.now, &writer)
         case "engine": try pipeline.engineCommand(request, at: loop.now, &writer)
         case "subscriber": try pipeline.subscriberCommand(request, at: loop.now, &writer)
         case "reload": try reloadCommand(at: loop.now, &writer)
-        case "refresh": pipeline.handle(.refreshRequested, at: loop.now)
+        case "refresh": try pipeline.carryOut(.refreshRequested, at: loop.now)
         default:
             throw ControlError(
                 "unknown-verb", "unknown verb \"\(request.do)\"",

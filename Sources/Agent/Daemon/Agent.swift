@@ -62,6 +62,8 @@ public final class Agent {
     /// Its keys, as far as they are known.
     var effective = EffectiveConfiguration()
     var configurationProblem: String?
+    /// For those by the control socket: each reads files and compiles what stands in them.
+    var reloads = TokenBucket(burst: 5, refill: .seconds(1))
     let startedAt: EventTime
     var statusSentAt = EventTime(nanoseconds: .min)
     var phase = Phase.running

@@ -8,28 +8,14 @@ struct LineBudget {
         case withhold
     }
 
-    private static let linesMax = 12
-    private static let refill = Duration.seconds(60)
-
-    private var left = LineBudget.linesMax
-    private var refilledAt: EventTime?
+    private var lines = TokenBucket(burst: 12, refill: .seconds(60))
     private var untold = 0
 
     mutating func spend(at now: EventTime) -> Verdict {
-        let since = refilledAt ?? now
-        let earned = max(0, now.duration(since: since).nanoseconds / Self.refill.nanoseconds)
-        if left + Int(clamping: earned) >= Self.linesMax {
-            left = Self.linesMax
-            refilledAt = now
-        } else {
-            left += Int(earned)
-            refilledAt = since + .nanoseconds(earned * Self.refill.nanoseconds)
-        }
-        guard left > 0 else {
+        guard lines.take(at: now) == nil else {
             untold += 1
             return .withhold
         }
-        left -= 1
         defer { untold = 0 }
         return .tell(untold: untold)
     }

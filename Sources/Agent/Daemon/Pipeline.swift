@@ -42,6 +42,7 @@ final class Pipeline {
     /// The interval between fixes that the tracker last asked of the receiver, until it is passed on.
     private var intervalWanted: Duration?
     private var lines = LineBudget()
+    var budget = RequestBudget()
     /// The receiver was woken to look: that it opens and tells sentences again is no news.
     private var isProbing = false
     private var wasInHours = true
@@ -104,6 +105,26 @@ final class Pipeline {
         feed(event, trackingAt: trackingTime(now), now: now)
         if stored { commitWanted = true }
         settle(at: now)
+    }
+
+    /// Does what is asked, all of it or nothing. It costs where it changes something that is recorded, announced or asked of the
+    /// receiver; what is so already costs nothing.
+    /// - Throws: `busy`, and then nothing has happened.
+    func carryOut(_ events: [TrackerEvent], at now: EventTime) throws(ControlError) {
+        let at = trackingTime(now)
+        // On a copy, which takes the place of the tracker unless the budget is spent.
+        var tried = run
+        var effects: [Effect] = []
+        for event in events { tried.handle(event, at: at) { effect, _ in effects.append(effect) } }
+        // Power is recorded a little later; that it comes back in time is not.
+        let awaited = tried.tracker.awaitedPower
+        let isNews =
+            (awaited != nil && awaited != run.tracker.awaitedPower)
+            || effects.contains { if case .count = $0 { false } else { true } }
+        defer { settle(at: now) }
+        if isNews { try budget.spend(at: now) }
+        run = tried
+        for effect in effects { perform(effect, now: now) }
     }
 
     /// - Parameter settings: nil = the same as before.

@@ -88,6 +88,7 @@ extension Agent {
 
     /// `{"do":"reload"}`: answers when the new configuration is in force.
     func reloadCommand(at now: EventTime, _ writer: inout JSONWriter) throws(ControlError) {
+        if let wait = reloads.take(at: now) { throw .busy(for: wait, "too many reloads: one a second is taken") }
         switch reload(at: now) {
         case .done(let live, let atRestart):
             for (name, keys) in [("live", live), ("restart", atRestart)] as [(String, [String])] {

@@ -12,31 +12,6 @@ import Tracking
 
 /// What the tracker decides, as it is told to the rest of the daemon.
 @Suite struct PipelineTests {
-    /// One fix, and nothing after it.
-    private final class OneFix: FixSource {
-        let name = "one fix"
-        let descriptor: Int32? = nil
-        let awaitsWritability = false
-        let nextDeadline: EventTime? = nil
-        let counters = NMEACounters()
-
-        func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
-            let fix = Fix(
-                time: UTCTime(milliseconds: 1_700_000_000_000), timeOfDay: 0, at: now,
-                coordinate: Coordinate(latitudeE7: 525_000_000, longitudeE7: 134_000_000), horizontalAccuracy: 5,
-                mode: .threeD)
-            deliver(.epoch(.fix(fix), clock: .arrival(now), position: nil))
-        }
-
-        func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
-        func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
-        func setPaused(_ paused: Bool, at now: EventTime) {}
-        func setAsleep(
-            _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
-        ) -> Bool { false }
-        func close() {}
-    }
-
     /// A fix whenever a device changes, dated as the test says.
     private final class DatedFixes: FixSource {
         let name = "dated fixes"

@@ -1,0 +1,66 @@
+import Delivery
+import Positioning
+import Tracking
+
+/// What may be recorded by request: ten at once and ten a minute, whoever asks. Otherwise a program that repeats itself would
+/// push what was driven out of a full queue, wear out the card and fill the log.
+struct RequestBudget {
+    enum Panic: Hashable {
+        case recorded
+        /// One was recorded less than a minute ago, and stands for this one too.
+        case merged
+    }
+
+    private var bucket = TokenBucket(burst: 10, refill: .seconds(6))
+    private var lastPanicAt: EventTime?
+
+    /// - Throws: `busy`, which says when to try again.
+    mutating func spend(at now: EventTime) throws(ControlError) {
+        guard let wait = bucket.take(at: now) else { return }
+        throw .busy(for: wait, "too many changes by request: ten a minute are taken")
+    }
+
+    /// An emergency is never refused: where the budget is spent, there is one a minute beside it.
+    mutating func spendForPanic(at now: EventTime) -> Panic {
+        if bucket.take(at: now) != nil, let last = lastPanicAt, now < last + .seconds(60) { return .merged }
+        lastPanicAt = now
+        return .recorded
+    }
+}
+
+extension ControlError {
+    /// - Parameter wait: until it is worth while to ask again.
+    static func busy(for wait: Duration, _ message: String) -> ControlError {
+        ControlError("busy", message, hint: "try again in \(max(1, Int(wait.inSeconds.rounded(.up)))) s")
+    }
+}
+
+// What people and programs on this host ask for.
+extension Pipeline {
+    /// See `carryOut(_:at:)` of several.
+    func carryOut(_ event: TrackerEvent, at now: EventTime) throws(ControlError) { try carryOut([event], at: now) }
+
+    /// The odometer goes to disk with it, so each other reading costs.
+    func setOdometer(metres: Double, at now: EventTime) throws(ControlError) {
+        guard metres != tracker.snapshot.odometer else { return }
+        try budget.spend(at: now)
+        handle(.odometerSet(metres: metres), at: now, stored: true)
+    }
+
+    /// - Throws: `no-position`, and then it has cost nothing.
+    func panic(at now: EventTime) throws(ControlError) -> RequestBudget.Panic {
+        var tried = budget
+        let panic = tried.spendForPanic(at: now)
+        if panic == .recorded {
+            let refused = tracker.counters.panicsRefused
+            handle(.panicRequested, at: now)
+            if tracker.counters.panicsRefused > refused {
+                throw ControlError(
+                    "no-position", "no position is known yet, so no panic can be recorded",
+                    hint: "`waypost status` tells what the receiver does")
+            }
+        }
+        budget = tried
+        return panic
+    }
+}

@@ -1,0 +1,26 @@
+import Positioning
+
+/// How often something may happen: so many times at once, then once in each span.
+struct TokenBucket: Hashable {
+    private let burst: Int
+    private let refill: Duration
+    /// When as many may be taken at once as before the first one.
+    private var isFullAt: EventTime?
+
+    /// - Parameters:
+    ///   - burst: at least 1.
+    ///   - refill: for each one that was taken.
+    init(burst: Int, refill: Duration) {
+        self.burst = burst
+        self.refill = refill
+    }
+
+    /// - Returns: nil where it may happen now, which is counted; else how long it takes until it may.
+    mutating func take(at now: EventTime) -> Duration? {
+        let full = max(isFullAt ?? now, now)
+        let wait = full.duration(since: now) - refill * (burst - 1)
+        guard wait <= .zero else { return wait }
+        isFullAt = full + refill
+        return nil
+    }
+}
