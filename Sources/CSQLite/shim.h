@@ -11,6 +11,26 @@ static inline int waypost_sqlite_keep_wal(sqlite3 *db) {
     return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
 }
 
+/// The file may be somebody else's, or damaged. What stands in its schema calls no function that does more than compute, runs by
+/// itself never, and cannot be written past the rules; a statement reaches no other file, and no value is larger than any of ours.
+static inline int waypost_sqlite_distrust(sqlite3 *db) {
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 64 << 20);
+    sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+    const int switches[][2] = {
+        {SQLITE_DBCONFIG_DEFENSIVE, 1},
+        {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+        {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+        {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+        {SQLITE_DBCONFIG_DQS_DDL, 0},
+        {SQLITE_DBCONFIG_DQS_DML, 0},
+    };
+    for (unsigned index = 0; index < sizeof switches / sizeof *switches; index++) {
+        int code = sqlite3_db_config(db, switches[index][0], switches[index][1], (int *)0);
+        if (code != SQLITE_OK) return code;
+    }
+    return SQLITE_OK;
+}
+
 static inline int waypost_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *text, int length) {
     return sqlite3_bind_text(statement, index, text, length, SQLITE_TRANSIENT);
 }

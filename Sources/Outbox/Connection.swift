@@ -1,4 +1,5 @@
 import CSQLite
+import Glibc
 
 /// One SQLite connection; its owner uses it from one thread at a time.
 final class Connection {
@@ -24,7 +25,8 @@ final class Connection {
         let writes = access == .readWrite || access == .alone
         let flags = writes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
         let code = sqlite3_open_v2(
-            path, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+            medium.vfs == nil ? Self.withoutLinks(path) : path, &handle,
+            flags | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
             medium.vfs ?? (access == .readOnlyAlone ? "unix-none" : nil))
         guard code == SQLITE_OK, let handle else {
             let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
@@ -37,6 +39,9 @@ final class Connection {
         }
         self.handle = handle
         _ = waypost_sqlite_keep_wal(handle)
+        _ = waypost_sqlite_distrust(handle)
+        // Whoever only looks at a damaged file hears of it sooner; the daemon's own pages are not looked through each time.
+        if access == .readOnly { try execute("PRAGMA cell_size_check = ON") }
         if access == .alone || access == .readOnlyAlone {
             try execute("PRAGMA locking_mode = EXCLUSIVE")
             // Takes the lock of a file that has a log.
@@ -44,6 +49,16 @@ final class Connection {
         }
         // Writers are kept apart by the lock file; only the recovery of the log by a reader can be in the way.
         sqlite3_busy_timeout(handle, 2000)
+    }
+
+    /// The way to the directory may lead over links, which are the administrator's. The file itself may be none: SQLite then
+    /// refuses it, and so it does a log or an index that is one.
+    private static func withoutLinks(_ path: String) -> String {
+        guard let slash = path.lastIndex(of: "/"), let directory = realpath(QueueFiles.directory(of: path), nil) else {
+            return path
+        }
+        defer { free(directory) }
+        return String(cString: directory) + path[slash...]
     }
 
     deinit { sqlite3_close_v2(handle) }

@@ -7,17 +7,16 @@ final class OutboxLock {
     /// - Parameter path: of the queue; the lock file stands beside it and is never deleted.
     init(path: String) throws(OutboxError) {
         let file = path + "-lock"
-        descriptor = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        // Whoever may write in the directory chooses what stands there: a link is not followed, and a pipe not waited for.
+        let descriptor = open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw OutboxError(system: errno, path: path, doing: "open \(file)")
         }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            let reason = errno
-            let owner = Self.pid(in: descriptor)
+        do throws(OutboxError) { try Self.take(descriptor, file, path) } catch {
             Glibc.close(descriptor)
-            if reason == EWOULDBLOCK { throw OutboxError(.locked(pid: owner), path: path, message: "") }
-            throw OutboxError(system: reason, path: path, doing: "lock \(file)")
+            throw error
         }
+        self.descriptor = descriptor
         // For the message of the next one only; a full disk must not keep the daemon from starting.
         let text = Array("\(getpid())\n".utf8)
         _ = ftruncate(descriptor, 0)
@@ -28,6 +27,31 @@ final class OutboxLock {
         // Closing alone would leave the lock with a child that was forked and has not come to its exec yet.
         flock(descriptor, LOCK_UN)
         Glibc.close(descriptor)
+    }
+
+    private static func take(_ descriptor: Int32, _ file: String, _ path: String) throws(OutboxError) {
+        var info = stat()
+        var directory = stat()
+        guard fstat(descriptor, &info) == 0, stat(QueueFiles.directory(of: path), &directory) == 0 else {
+            throw OutboxError(system: errno, path: path, doing: "look at \(file)")
+        }
+        // Another name may be anywhere, and what is somebody else's is not ours to write.
+        guard info.st_mode & S_IFMT == S_IFREG, info.st_nlink == 1,
+            info.st_uid == geteuid() || info.st_uid == directory.st_uid
+        else {
+            throw OutboxError(
+                .cannotOpen, path: path,
+                message:
+                    "\(file) is no lock file of this user or of the owner of its directory, or has another name too: "
+                    + "remove it")
+        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let reason = errno
+            if reason == EWOULDBLOCK { throw OutboxError(.locked(pid: pid(in: descriptor)), path: path, message: "") }
+            throw OutboxError(system: reason, path: path, doing: "lock \(file)")
+        }
+        // Made by root, it is to be the daemon's all the same.
+        if info.st_uid == 0, directory.st_uid != 0 { fchown(descriptor, directory.st_uid, directory.st_gid) }
     }
 
     private static func pid(in descriptor: Int32) -> Int32? {

@@ -97,8 +97,11 @@ struct QueueFiles {
         }
     }
 
-    private var directory: String {
-        let slash = path.lastIndex(of: "/") ?? path.startIndex
+    private var directory: String { Self.directory(of: path) }
+
+    /// The directory in which a file stands, as its path says.
+    static func directory(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 

@@ -93,9 +93,11 @@ extension DaemonOptions {
             }
         }
         let config = try ConfigurationFile.load(config).config
-        do throws(QueueReport.Failure) {
-            return try OfflineOrders.answer(line.text, config: config, environment: ProcessEnvironment.variables)
-        } catch {
+        do {
+            return try QueueOwner.acting(on: config.outbox.settings.path) {
+                try OfflineOrders.answer(line.text, config: config, environment: ProcessEnvironment.variables)
+            }
+        } catch let error as QueueReport.Failure {
             throw fail(
                 "no daemon answers at \(path), and the queue cannot be used without it: \(error) (where a daemon runs, "
                     + "name its socket with --socket; else be the user it runs as, or root)", exitCode: error.exitCode)

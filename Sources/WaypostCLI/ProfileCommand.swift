@@ -111,9 +111,12 @@ struct Profile: ParsableCommand {
                 guard let config else { throw fail("--from-queue needs a configuration (--config)", exitCode: 64) }
                 source = .queue(path: config.outbox.settings.path)
             }
-            do throws(ProfileReport.Failure) {
-                for line in try report.render(name, for: endpoint, source) { print(line) }
-            } catch {
+            do {
+                let render = { try report.render(name, for: endpoint, source) }
+                let lines =
+                    if case .queue(let path) = source { try QueueOwner.acting(on: path, render) } else { try render() }
+                for line in lines { print(line) }
+            } catch let error as ProfileReport.Failure {
                 throw fail(error, exitCode: error.exitCode)
             }
             try finishOutput()

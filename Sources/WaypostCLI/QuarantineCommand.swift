@@ -29,7 +29,7 @@ struct Quarantine: ParsableCommand {
         func report(_ read: (QuarantineReport) throws -> Void) throws {
             let path = try path ?? ConfigurationFile.load(config).config.outbox.settings.path
             do {
-                try read(QuarantineReport(path: path, endpoint: endpoint))
+                try QueueOwner.acting(on: path) { try read(QuarantineReport(path: path, endpoint: endpoint)) }
             } catch let error as QueueReport.Failure {
                 throw fail(error, exitCode: error.exitCode)
             }

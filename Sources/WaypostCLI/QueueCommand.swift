@@ -26,11 +26,11 @@ struct Queue: ParsableCommand {
             asJSON: Bool = false, _ lines: (QueueReport) throws(QueueReport.Failure) -> [String]
         ) throws {
             let path = try path ?? ConfigurationFile.load(config).config.outbox.settings.path
-            do throws(QueueReport.Failure) {
-                for line in try lines(QueueReport(path: path)) {
+            do {
+                for line in try QueueOwner.acting(on: path, { try lines(QueueReport(path: path)) }) {
                     if asJSON { printJSON(line) } else { printLine(line) }
                 }
-            } catch {
+            } catch let error as QueueReport.Failure {
                 throw fail(error, exitCode: error.exitCode)
             }
             try finishOutput()

@@ -58,6 +58,40 @@ import Testing
         #expect(received.map(\.timeMs) == expected.map(\.timeMs))
     }
 
+    /// The owner of a queue chooses what stands beside it.
+    @Test func rootChangesTheQueueOfAnotherUserWithThatUsersRights() throws {
+        let rig = try Rig()
+        try rig.configure(
+            source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = \"max\"", outbox: "commit_window = \"20ms\"")
+        let daemon = try rig.startDaemon(["--linger", "0"])
+        _ = try daemon.exitStatus(within: 60)
+        let theirs = try Rig()
+        let precious = theirs.path("precious")
+        try "do not touch".write(toFile: precious, atomically: true, encoding: .utf8)
+        func shell(_ line: String) throws -> String {
+            let shell = try RunningProgram(shell: "exec 2>&1; cd \(rig.directory.path); \(line)", in: rig.directory)
+            _ = try shell.exitStatus(within: 10)
+            return shell.text
+        }
+        _ = try shell("mkdir q && mv outbox.db* q/ && chown -R nobody q && chmod 711 . && rm -f q/outbox.db-lock")
+        try rig.reconfigure(rig.path("outbox.db"), to: rig.path("q/outbox.db"))
+        let retry = ["quarantine", "retry", "--all", "--config", rig.path("waypost.toml")]
+        // It goes on as before, and what it makes is the owner's.
+        let good = try rig.waypost(retry)
+        #expect(try good.exitStatus(within: 20) == 0, "\(good.text)")
+        #expect(try rig.says("queue", "--config", rig.path("waypost.toml")).contains("endpoint main"))
+        #expect(Set(try shell("stat -c %U q/*").split(separator: "\n")) == ["nobody"])
+        for part in ["-lock", "-wal", "-shm", ""] {
+            _ = try shell("rm -f q/outbox.db\(part); ln -s \(precious) q/outbox.db\(part)")
+            let order = try rig.waypost(retry)
+            #expect(try order.exitStatus(within: 20) != 0, "\(part): \(order.text)")
+            let look = try rig.waypost(["queue", "--config", rig.path("waypost.toml")])
+            _ = try look.exitStatus(within: 20)
+            #expect(try String(contentsOfFile: precious, encoding: .utf8) == "do not touch")
+            _ = try shell("rm q/outbox.db\(part)")
+        }
+    }
+
     @Test func theOdometerOutlivesAStartWithoutADisk() throws {
         let rig = try Rig()
         let disk = try SmallDisk(rig)

@@ -1,0 +1,92 @@
+import CSQLite
+import Delivery
+import Glibc
+import Testing
+
+@testable import Outbox
+
+/// The directory of a queue belongs to the user of the daemon, and others, root among them, come to look.
+@Suite struct LinkTests {
+    private let scratch: Scratch
+    /// What a link may lead to.
+    private let precious: String
+
+    init() throws {
+        scratch = try Scratch()
+        precious = scratch.directory + "/precious"
+        Scratch.write(Array("do not touch".utf8), to: precious)
+    }
+
+    private func isUntouched() -> Bool { Scratch.read(precious) == Array("do not touch".utf8) }
+
+    @Test(arguments: ["", "-lock", "-wal", "-shm", "-journal"])
+    func aFileOfTheQueueThatIsALinkIsNotFollowed(_ part: String) throws {
+        if !part.isEmpty {
+            let outbox = try Outbox.open(scratch)
+            try outbox.append(0..<3)
+            outbox.close()
+            unlink(scratch.path + part)
+        }
+        #expect(symlink(precious, scratch.path + part) == 0)
+        let outbox = try? Outbox.open(scratch)
+        _ = try? outbox?.append(3..<6)
+        outbox?.close()
+        _ = try? OutboxReader(path: scratch.path).rowCount()
+        #expect(isUntouched())
+    }
+
+    @Test func aLinkThatLeadsNowhereMakesNothingThere() throws {
+        for part in ["", "-lock"] {
+            unlink(scratch.path + part)
+            #expect(symlink(scratch.directory + "/made", scratch.path + part) == 0)
+            #expect(throws: OutboxError.self) { try Outbox.open(scratch) }
+            #expect(access(scratch.directory + "/made", F_OK) != 0)
+            unlink(scratch.path + part)
+        }
+    }
+
+    @Test func aLockFileWithAnotherNameIsNotWritten() throws {
+        #expect(link(precious, scratch.path + "-lock") == 0)
+        let error = #expect(throws: OutboxError.self) { try Outbox.open(scratch) }
+        #expect(error?.cause == .cannotOpen)
+        #expect(isUntouched())
+    }
+
+    @Test func aPipeInThePlaceOfTheLockHoldsNobodyUp() throws {
+        #expect(mkfifo(scratch.path + "-lock", 0o600) == 0)
+        let error = #expect(throws: OutboxError.self) { try Outbox.open(scratch) }
+        #expect(error?.cause == .cannotOpen)
+    }
+
+    @Test func theWayToTheDirectoryMayLeadOverLinks() throws {
+        let way = scratch.directory + "/way"
+        #expect(symlink(scratch.directory, way) == 0)
+        let outbox = try Outbox(
+            OutboxSettings(path: way + "/outbox.db"), endpoints: [.test()], bootID: testBoot, newUUID: testUUID)
+        try outbox.append(0..<3)
+        #expect(try OutboxReader(path: way + "/outbox.db").rowCount() == 3)
+        #expect(try OutboxReader(path: scratch.path).rowCount() == 3)
+    }
+
+    /// A schema that does something by itself, in a file that somebody else wrote.
+    @Test func aTriggerInTheFileDoesNotRun() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<1)
+        outbox.close()
+        var handle: OpaquePointer?
+        #expect(sqlite3_open(scratch.path, &handle) == SQLITE_OK)
+        let trigger = "CREATE TRIGGER theirs AFTER INSERT ON location BEGIN DELETE FROM location; END"
+        #expect(sqlite3_exec(handle, trigger, nil, nil, nil) == SQLITE_OK)
+        sqlite3_close(handle)
+        let again = try Outbox.open(scratch)
+        try again.append(1..<3)
+        #expect(try OutboxReader(path: scratch.path).rowCount() == 3)
+    }
+
+    @Test(arguments: ["PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = ''", "ATTACH 'other.db' AS other"])
+    func aStatementReachesNeitherTheSchemaNorAnotherFile(_ statement: String) throws {
+        _ = try Outbox.open(scratch)
+        let connection = try Connection(path: scratch.path, access: .readWrite)
+        #expect(throws: OutboxError.self) { try connection.execute(statement) }
+    }
+}
