@@ -30,7 +30,9 @@ public final class LocalServer {
     public func accept() throws {
         hangUp()
         var wait = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
-        guard poll(&wait, 1, 20_000) == 1 else { throw RunningProgram.Unfinished(text: "no client came") }
+        guard poll(&wait, 1, Int32(20_000 * RunningProgram.slack)) == 1 else {
+            throw RunningProgram.Unfinished(text: "no client came")
+        }
         connection = accept4(listener)
     }
 
@@ -48,17 +50,25 @@ public final class LocalServer {
         return sent
     }
 
-    /// What the client has sent, up to the first pause of 50 ms.
+    /// The HTTP request that the client sends, or what there is of it when the client hangs up.
     public func receive() -> [UInt8] {
         var received: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
         var wait = pollfd(fd: connection, events: Int16(POLLIN), revents: 0)
-        while poll(&wait, 1, received.isEmpty ? 10_000 : 50) == 1 {
+        while !Self.isWhole(received), poll(&wait, 1, Int32(10_000 * RunningProgram.slack)) == 1 {
             let count = recv(connection, &chunk, chunk.count, 0)
             guard count > 0 else { break }
             received += chunk[..<count]
         }
         return received
+    }
+
+    private static func isWhole(_ request: [UInt8]) -> Bool {
+        guard let end = request.firstRange(of: Array("\r\n\r\n".utf8)) else { return false }
+        let head = String(decoding: request[..<end.lowerBound], as: UTF8.self).lowercased()
+        let length = head.components(separatedBy: "\r\ncontent-length:").dropFirst().first?.prefix { $0 != "\r\n" }
+        return request.count - end.upperBound
+            >= length.flatMap { Int($0.trimmingCharacters(in: .whitespaces)) } ?? 0
     }
 
     public func hangUp() {

@@ -26,7 +26,7 @@ public final class Rig {
             "waypost-collector",
             ["--port", String(port), "--output", path("received.jsonl"), "--print-port-to", portFile] + arguments,
             in: directory)
-        let deadline = Date(timeIntervalSinceNow: 20)
+        let deadline = Date(timeIntervalSinceNow: 20 * RunningProgram.slack)
         while true {
             if let text = try? String(contentsOfFile: portFile, encoding: .utf8),
                 let found = Int(text.trimmingCharacters(in: .whitespacesAndNewlines))
@@ -140,7 +140,7 @@ public final class Rig {
         var reply: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
         var wait = pollfd(fd: client, events: Int16(POLLIN), revents: 0)
-        while reply.last != 0x0A, poll(&wait, 1, 10_000) == 1 {
+        while reply.last != 0x0A, poll(&wait, 1, Int32(10_000 * RunningProgram.slack)) == 1 {
             let count = recv(client, &chunk, chunk.count, 0)
             guard count > 0 else { break }
             reply += chunk[..<count]

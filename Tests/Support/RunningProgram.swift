@@ -37,7 +37,7 @@ public final class RunningProgram {
     }
 
     /// The limits of waiting are those of an idle machine: one that runs all tests at once is given more.
-    static let slack = 4.0
+    public static let slack = 4.0
 
     public var text: String { (try? String(contentsOf: output, encoding: .utf8)) ?? "" }
     public var isRunning: Bool { process.isRunning }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Files, settings and command lines as they should not be: a clear message or a counted defect, never a trap or a hang.
-@Suite struct BadInputTests {
+@Suite(.waiting) struct BadInputTests {
     private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
 
     private func fileSource(_ path: String) -> String { "kind = \"file\"\npath = \"\(path)\"\nplayback = \"max\"" }

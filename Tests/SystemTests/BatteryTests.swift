@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The daemon on a host whose battery and charger are folders.
-@Suite struct BatteryTests {
+@Suite(.waiting) struct BatteryTests {
     private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
 
     private func fixes(_ lines: Range<Int>) throws -> [UInt8] {

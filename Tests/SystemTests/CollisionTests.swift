@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The receiver says that another device has the asset.
-@Suite struct CollisionTests {
+@Suite(.waiting) struct CollisionTests {
     private let rig: Rig
     private let server: LocalServer
     private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path

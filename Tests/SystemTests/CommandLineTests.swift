@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The commands as somebody types them: what they print where, and their exit statuses.
-@Suite struct CommandLineTests {
+@Suite(.waiting) struct CommandLineTests {
     /// One finished call of the built `waypost`.
     private struct Call {
         var status: Int32

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What an operator sees of delivery and how it is steered, by the commands of the built program.
-@Suite struct ControlCommandsTests {
+@Suite(.waiting) struct ControlCommandsTests {
     private let rig: Rig
     private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
 

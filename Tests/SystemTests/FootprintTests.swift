@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What the running daemon has in memory, by its maps.
-@Suite struct FootprintTests {
+@Suite(.waiting) struct FootprintTests {
     /// Foundation takes the first short answer of such a file for its end.
     private func maps(of process: Int32) throws -> String {
         let descriptor = open("/proc/\(process)/smaps", O_RDONLY | O_CLOEXEC)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Crossings of a simulated drive, from the configuration to the collector.
-@Suite struct GeofenceTests {
+@Suite(.waiting) struct GeofenceTests {
     private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
     private let expected = [
         "enter home", "exit home", "enter depot", "dwell depot", "exit depot", "enter market",

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Receivers, collectors, disks and operators that do not behave, while the daemon runs.
-@Suite struct HostileWorldTests {
+@Suite(.waiting) struct HostileWorldTests {
     private let drive: [UInt8]
     private let drivePath = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
     private let sentences: Int
@@ -193,7 +193,7 @@ import Testing
         let rig = try Rig()
         try rig.startCollector()
         try rig.configure(
-            source: paced(30), endpoint: "batch_size = 10\nbatch_window = \"100ms\""
+            source: paced(45), endpoint: "batch_size = 10\nbatch_window = \"100ms\""
         )
         let daemon = try rig.startDaemon()
         try rig.waitFor("motion", "kept", isAtLeast(20))

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The daemon with a receiver that it may tell what to do.
-@Suite struct ReceiverControlTests {
+@Suite(.waiting) struct ReceiverControlTests {
     private static let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea")
 
     /// Lines of a receiver with one fix a second, parked.

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The daemon is told to read its configuration anew.
-@Suite struct ReloadTests {
+@Suite(.waiting) struct ReloadTests {
     private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
 
     private func reload(_ rig: Rig) throws -> (exit: Int32, text: String) {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Orders about resolutions to the daemon that runs, by its commands and by its socket.
-@Suite struct ResolutionCommandsTests {
+@Suite(.waiting) struct ResolutionCommandsTests {
     private let rig: Rig
     private let daemon: RunningProgram
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Disks that only root can make. `.ci/run` runs them, `make test` does not.
-@Suite struct RootTests {
+@Suite(.waiting) struct RootTests {
     private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
 
     /// A file system of 1 MiB in memory.

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The daemon outside the hours of its schedule.
-@Suite struct ScheduledDaemonTests {
+@Suite(.waiting) struct ScheduledDaemonTests {
     @Test func endsTheTripWithTheHoursAndTellsWhenTheyBeginAgain() throws {
         let rig = try Rig()
         try rig.startCollector()

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The daemon with a receiver that may sleep while nothing moves.
-@Suite struct SleepingReceiverTests {
+@Suite(.waiting) struct SleepingReceiverTests {
     private static let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea")
 
     /// The first seconds of a drive, parked.

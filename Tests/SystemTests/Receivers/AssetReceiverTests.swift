@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Receivers that know an asset: NextBillion, and the device API of accesso.
-@Suite struct AssetReceiverTests {
+@Suite(.waiting) struct AssetReceiverTests {
     private func nextbillion(_ rules: String = "") throws -> String {
         """
         profile = "nextbillion"
@@ -97,6 +97,8 @@ import Testing
         let bench = try ReceiverRig(receiver, nextbillion(), follows: true)
         try bench.start(environment: key)
         try bench.rig.waitForEndpoint { ($0["consecutive_failures"] as? Int ?? 0) > 0 }
+        // A row that is recorded later is for the asset of then.
+        try bench.rig.waitFor("motion", "kept") { $0 as? Int ?? 0 >= bench.times.count }
         try bench.stop()
         try bench.rig.reconfigure("a-1", to: "a-2")
         for _ in 0..<2 {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Receivers of the profile `waypost` that keep the contract to the letter, and ones that nearly do.
-@Suite struct NativeReceiverTests {
+@Suite(.waiting) struct NativeReceiverTests {
     private let plain = "batch_size = 10\ncompress = \"none\"\n"
 
     /// What a store by (outbox, seq) holds, in the order of arrival, of the requests that it took.

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Receivers that were made for the trackers of phones, and whose rules are in their code and not in HTTP.
-@Suite struct PhoneReceiverTests {
+@Suite(.waiting) struct PhoneReceiverTests {
     private let fence = """
         [[geofence]]
         id = "f-1"
@@ -98,7 +98,9 @@ import Testing
         try bench.start(environment: ["TOKEN": "t"])
         let status = try bench.rig.waitForEndpoint { $0["acked"] as? Int == 50 }
         #expect(status["stored"] as? Int == 49)
-        #expect(Set(points(receiver)).count == points(receiver).count)
+        // The sixth may be on its way.
+        let points = points(receiver)
+        #expect(Set(points).count == points.count)
     }
 
     // OwnTracks.
