@@ -81,6 +81,28 @@ import Testing
         #expect(try daemon.exitStatus(within: 10) == 0)
     }
 
+    /// Issue 11, 15: 420 fixes without a date, none of them admitted, and the health was ok.
+    @Test func aReceiverWhoseFixesHaveNoDateIsNotWell() throws {
+        let rig = try Rig()
+        try rig.startCollector()
+        let server = try LocalServer()
+        try rig.configure(source: tcpSource(server))
+        let daemon = try rig.startDaemon()
+        try server.accept()
+        try rig.waitFor("source", "state") { $0 as? String == "silent" || $0 as? String == "receiving" }
+        let places = drive.split(separator: 0x0A).filter { $0.starts(with: Array("$GNGGA".utf8)) }
+        server.send(places.prefix(420).flatMap { $0 + [0x0A] })
+        let dateless = try rig.waitFor("source", "dateless", isAtLeast(400)).report
+        #expect(dateless["health"] as? String == "degraded")
+        let problems = "\(dateless["problems"] ?? "")"
+        #expect(problems.contains("was believed: the receiver gives no date: let it send RMC or ZDA"), "\(problems)")
+        server.send(part(0.6, 1))
+        let dated = try rig.waitFor("motion", "admitted", isAtLeast(10)).report
+        #expect(!"\(dated["problems"] ?? "")".contains("believed"))
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 10) == 0)
+    }
+
     @Test func aFloodOnALineLosesNothing() throws {
         let rig = try Rig()
         try rig.startCollector()

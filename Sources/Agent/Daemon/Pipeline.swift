@@ -51,6 +51,8 @@ final class Pipeline {
     private(set) var sourceState = SourceState.opening
     private(set) var lastEpochAt: EventTime?
     private(set) var lastFixAt: EventTime?
+    /// Fixes in a row that were not believed, and why the last of them was not; nil = the last fix was.
+    private(set) var unbelieved: (fixes: Int, reason: FixFilter.Rejection)?
     /// The newest time that the receiver told, and when it came.
     private var told: (time: UTCTime, at: EventTime)?
     /// What the age of rows of earlier processes is measured against.
@@ -198,6 +200,8 @@ final class Pipeline {
         case .epoch(let epoch, let stamp, let position):
             let at: EventTime
             lastEpochAt = now
+            // The tracker does not hear of these.
+            if case .fix(let fix) = epoch, fix.time == nil { isNotBelieved(.dateless) }
             switch stamp {
             case .log(let time):
                 clock = .log
@@ -214,7 +218,9 @@ final class Pipeline {
                     trustedTime.fixReceived(time: time, at: now)
                 }
             }
+            let admitted = run.tracker.counters.admitted
             advance(now: now) { $0.epochReceived(epoch, at: at, $1) }
+            if run.tracker.counters.admitted > admitted { unbelieved = nil }
             if let position { self.position = position }
         case .stateChanged(let state):
             sourceState = state
@@ -282,8 +288,13 @@ final class Pipeline {
             sleepUntil = until
         case .wakeReceiver: sleepWanted = false
         case .setReceiver(let resolution): intervalWanted = .milliseconds(resolution.intervalMs)
+        case .count(.rejected(let reason)): isNotBelieved(reason)
         case .announceResolution, .count: break
         }
+    }
+
+    private func isNotBelieved(_ reason: FixFilter.Rejection) {
+        unbelieved = ((unbelieved?.fixes ?? 0) + 1, reason)
     }
 
     /// Once for all trackables. That the battery runs low has been said when it did.

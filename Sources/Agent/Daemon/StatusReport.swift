@@ -15,6 +15,9 @@ struct StatusReport {
         case degraded
     }
 
+    /// Fewer fixes in a row that are not believed are what tunnels and cold starts make.
+    private static let unbelievedMin = 60
+
     let now: EventTime
     let startedAt: EventTime
     let wakeups: Int
@@ -38,6 +41,10 @@ struct StatusReport {
         case .silent: problems.append("receiver: silent")
         case .unreadable: problems.append("receiver: bytes but no sentence")
         case .lost(let reason): problems.append("receiver: \(reason)")
+        }
+        if let unbelieved = pipeline.unbelieved, unbelieved.fixes >= Self.unbelievedMin {
+            problems.append(
+                "receiver: none of the last \(unbelieved.fixes) fixes was believed: \(unbelieved.reason.advice)")
         }
         if let configurationProblem { problems.append(configurationProblem) }
         if let remark = pipeline.source.remark { problems.append("receiver: \(remark)") }
@@ -261,5 +268,21 @@ struct StatusReport {
         writer.field("clock_untrusted", isClockSynchronised ? 0 : 1)
         writer.field("disk_error", recorder.lastError?.description)
         writer.endObject()
+    }
+}
+
+extension FixFilter.Rejection {
+    /// What is wrong with a receiver all of whose fixes are refused for this reason, and what to do.
+    fileprivate var advice: String {
+        switch self {
+        case .position: "they name no place on earth: give the antenna a view of the sky"
+        case .simulated: "the receiver calls them simulated: set allow_simulated in [tracking] if that is meant"
+        case .dateless: "the receiver gives no date: let it send RMC or ZDA sentences"
+        case .duplicate: "they are all the same: start the receiver again"
+        case .age: "their time does not go on: start the receiver again"
+        case .accuracy:
+            "they are less accurate than accuracy_limit in [tracking]: give the antenna a view of the sky, or raise it"
+        case .impliedSpeed: "they leap faster than speed_limit in [tracking]: look for interference, or raise it"
+        }
     }
 }
