@@ -94,7 +94,7 @@ let package = Package(
             "Simworld",
             [
                 "Agent", "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "CSimDisk",
-                "CSQLite", logging,
+                "CSQLite", "DriveSimulation", logging,
             ]),
         .executableTarget(
             name: "waypost-simworld", dependencies: ["Simworld", argumentParser], path: "Sources/SimworldCommand",

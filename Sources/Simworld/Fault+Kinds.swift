@@ -1,0 +1,39 @@
+import CSimDisk
+
+extension Schedule {
+    static func disk(_ dice: Dice) -> Fault.Kind {
+        func one(_ setting: Int, _ value: Int64) -> Fault.Kind { .disk([(Int32(setting), value)]) }
+        let share = Int64(dice.pick([20_000, 200_000, 1_000_000]))
+        return switch dice.below(9) {
+        case 0: one(simdisk_fail_write, share)
+        case 1: one(simdisk_fail_read, share / 10)
+        case 2, 3: one(simdisk_fail_sync, share)
+        case 4: one(simdisk_short_write, share)
+        case 5: one(simdisk_read_only, 1)
+        case 6: one(simdisk_capacity, 1)
+        case 7: .disk([(Int32(simdisk_fail_write), share / 2), (Int32(simdisk_fail_sync), share / 2)])
+        default: .slowDisk(seconds: dice.pick([2, 10, 30]))
+        }
+    }
+
+    static func command(_ dice: Dice) -> String {
+        let name = dice.pick(["alpha", "beta", "gamma"])
+        return switch dice.below(18) {
+        case 0, 1: #"{"do":"flush"}"#
+        case 2: #"{"do":"flush","commit":true}"#
+        case 3: #"{"do":"flush","panic":true}"#
+        case 4: #"{"do":"pace","moving":true}"#
+        case 5: #"{"do":"pace","moving":false}"#
+        case 6: #"{"do":"pace"}"#
+        case 7, 8: #"{"do":"endpoint","action":"resume","endpoint":"\#(name)"}"#
+        case 9: #"{"do":"endpoint","action":"bind","endpoint":"\#(name)"}"#
+        case 10: #"{"do":"endpoint","action":"drop","endpoint":"\#(name)"}"#
+        case 11: #"{"do":"endpoint","action":"forget","endpoint":"\#(name)"}"#
+        case 12, 13: #"{"do":"quarantine","action":"retry","all":true}"#
+        case 14: #"{"do":"quarantine","action":"drop","all":true}"#
+        case 15: #"{"do":"engine","set":{"priority":"high","interval_ms":1000,"displacement":0}}"#
+        case 16: #"{"do":"status"}"#
+        default: #"{"do":"odometer","metres":\#(dice.below(100_000))}"#
+        }
+    }
+}

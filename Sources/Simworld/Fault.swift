@@ -1,0 +1,98 @@
+/// One thing that happens to the world.
+struct Fault {
+    enum Kind {
+        /// A server behaves in this way, for a share of the requests.
+        case mood(endpoint: Int, Mood, intensity: Double)
+        /// Settings of the simulated disk by number.
+        case disk([(setting: Int32, value: Int64)])
+        case slowDisk(seconds: Double)
+        case lyingDisk(share: Int64)
+        case kill
+        case powerCut
+        /// The end comes so many changes of the disk later.
+        case endInCommit(changes: Int, power: Bool)
+        case stop
+        /// Another configuration, by a reload or at the next start.
+        case reconfigure(atRestart: Bool)
+        case damage(sectors: Int)
+        case silence(unplugged: Bool)
+        case spoof(seconds: Int64)
+        case wallStep(seconds: Int64)
+        case unsynchronised
+        case link(String?)
+        case command(String)
+    }
+
+    /// Seconds since the beginning.
+    var at: Double
+    /// Seconds; 0 = it is over at once.
+    var lasts: Double
+    var kind: Kind
+    var seed: UInt64
+
+    var word: String {
+        let text = "\(kind)"
+        return String(text.prefix { $0 != "(" })
+    }
+}
+
+/// What happens in a run.
+struct Schedule {
+    /// Seconds until the faults stop.
+    var length: Double
+    var isLong: Bool
+    var faults: [Fault] = []
+
+    init(dice: Dice, endpoints: Int, make: (Dice, Int) -> Fault.Kind = Schedule.kind) {
+        isLong = dice.chance(0.1)
+        length = isLong ? dice.between(86_400, 100_000) : dice.between(700, 2400)
+        for _ in 0..<dice.from(20...45) {
+            let seed = dice.next()
+            let own = Dice(seed: seed)
+            let kind = make(own, endpoints)
+            let lasts = own.chance(0.6) ? own.between(2, 90) : own.between(90, isLong ? 7200 : 600)
+            faults.append(Fault(at: own.between(0, length), lasts: lasts, kind: kind, seed: own.next()))
+        }
+        faults.sort { $0.at < $1.at }
+    }
+
+    static func kind(_ dice: Dice, _ endpoints: Int) -> Fault.Kind {
+        switch dice.below(100) {
+        case 0..<38: .mood(endpoint: dice.below(endpoints), mood(dice), intensity: dice.pick([0.3, 0.7, 1, 1]))
+        case 38..<54: disk(dice)
+        case 54..<57: .kill
+        case 57..<60: .powerCut
+        case 60..<66: .endInCommit(changes: dice.from(1...60), power: dice.chance(0.7))
+        case 66..<68: .stop
+        case 68..<72: .reconfigure(atRestart: dice.chance(0.4))
+        case 72..<75: .silence(unplugged: dice.chance(0.5))
+        case 75..<77: .spoof(seconds: Int64(dice.pick([86_400 * 2, 86_400 * 35, -86_400, 3600, 86_400 * 7168])))
+        case 77..<79: .wallStep(seconds: Int64(dice.pick([3600, -3600, 86_400 * 30, -86_400 * 19_000])))
+        case 79..<80: .unsynchronised
+        case 80..<85: .link(dice.pick(["wwan0", "wlan0", nil]))
+        default: .command(command(dice))
+        }
+    }
+
+    private static func mood(_ dice: Dice) -> Mood {
+        switch dice.below(16) {
+        case 0: .slow(dice.pick([5, 30, 100]))
+        case 1, 2:
+            .status(
+                dice.pick([500, 502, 503, 503, 504, 429, 429]),
+                retryAfter: dice.pick([nil, "5", "120", "600", "0", "99999999999", "soon", "-3"]))
+        case 3: .status(dice.pick([401, 402, 403, 407]), retryAfter: nil)
+        case 4: .status(dice.pick([404, 410, 405, 415, 418, 451, 431, 301, 302, 511]), retryAfter: nil)
+        case 5: .status(dice.pick([408, 409, 421, 425]), retryAfter: dice.pick([nil, "60"]))
+        case 6: .status(dice.pick([400, 422, 413, 414]), retryAfter: nil)
+        case 7: .refused
+        case 8: .noName
+        case 9, 10: .lost
+        case 11: .late
+        case 12: .broken
+        case 13: dice.chance(0.5) ? .interim : .contradictory
+        case 14: .partial(code: dice.pick(["busy", "busy", "invalid"]), share: dice.pick([0.02, 0.3, 0.95]))
+        default: .poison(Int64(dice.pick([7, 31, 97])))
+        }
+    }
+}

@@ -1,0 +1,324 @@
+import Delivery
+import Outbox
+import Positioning
+
+/// Judges what the daemon does by what goes in and what comes out, with a ledger of its own.
+final class Oracle {
+    /// One location that the tracker kept.
+    private struct Row {
+        var key: RowKey
+        /// When it was kept.
+        var at: EventTime
+        var published: Bool
+        var process: Int
+        /// A commit that had it succeeded.
+        var isCommitted = false
+        /// It was in memory when a process ended.
+        var isGone = false
+    }
+
+    /// What the world knows of one cursor.
+    fileprivate final class Account {
+        let endpoint: WorldEndpoint
+        /// The first row that it is to have.
+        let since: Int
+        /// Rows that a server has, and how often each was stored again.
+        var stored: Set<Int> = []
+        /// Rows whose acceptance the daemon has seen, and in which process.
+        var acked: [Int: Int] = [:]
+        /// The last row that came for the first time.
+        var newest = -1
+        var attempted: Set<Int> = []
+        var digests: [String: UInt64] = [:]
+        var inFlight = 0
+        var notBefore: EventTime?
+        var notBeforeProcess = 0
+        /// Settled without being sent, by reason, in this process and in those before.
+        var unsent: [String: Int] = [:]
+        var unsentBefore = 0
+        var quarantined = 0
+        var droppedFromQuarantine = 0
+        /// Batches that were sent again after a process ended, by process.
+        var repeated: [Int: Set<String>] = [:]
+        var requests = 0
+
+        init(_ endpoint: WorldEndpoint, since: Int) {
+            self.endpoint = endpoint
+            self.since = since
+        }
+
+        var givenUp: Int { unsentBefore + unsent.values.reduce(0, +) + quarantined + droppedFromQuarantine }
+    }
+
+    private let host: SimulatedHost
+    private let began: EventTime
+    private var rows: [Row] = []
+    private var byKey: [RowKey: [Int]] = [:]
+    private var accounts: [String: Account] = [:]
+    private var identities: [String: RowKey] = [:]
+    /// Rows that retention took, whoever waited for them.
+    private var dropped = DropCounts()
+    private var settings: OutboxConfigFacts
+    /// What this disk lost does not count: it lies, or was damaged.
+    var isDiskTrusted = true
+    /// A commit ended with its process: what it counted is not known.
+    private var unknownCommits = 0
+    /// The disk has refused something, or was slow, since this instant; nil = it is well.
+    var diskTroubleSince: EventTime?
+    var diskTroubleUntil: EventTime?
+    private(set) var violations: [Violation] = []
+    /// The run may end: what follows a first violation proves nothing.
+    var failed: () -> Void = {}
+    private(set) var recorded = 0
+    private(set) var accepted = 0
+    private(set) var duplicates = 0
+
+    init(host: SimulatedHost, settings: OutboxConfigFacts) {
+        self.host = host
+        began = host.time
+        self.settings = settings
+    }
+
+    func fail(_ invariant: Invariant, _ what: String) {
+        violations.append(Violation(invariant: invariant, what: what, at: host.time.seconds(since: began)))
+        failed()
+    }
+
+    // What goes in.
+
+    /// A process starts with these.
+    func started(_ endpoints: [WorldEndpoint], _ settings: OutboxConfigFacts) {
+        self.settings = settings
+        for endpoint in endpoints where endpoint.backupFor == nil {
+            if let known = accounts[endpoint.name], known.endpoint.identity == endpoint.identity { continue }
+            accounts[endpoint.name] = Account(endpoint, since: rows.count)
+        }
+        let names = Set(endpoints.map(\.name))
+        for name in accounts.keys where !names.contains(name) { accounts[name] = nil }
+    }
+
+    func recorded(_ location: Location, at now: EventTime) {
+        recorded += 1
+        let key = RowKey(ms: location.time.milliseconds, event: location.event.rawValue)
+        byKey[key, default: []].append(rows.count)
+        rows.append(Row(key: key, at: now, published: location.published, process: host.process))
+    }
+
+    /// A commit came to its end on the disk, whether or not anybody hears of it.
+    func committed(_ commit: Commit, _ result: Result<CommitReply, OutboxError>, isCut: Bool) {
+        guard case .success(let reply) = result else {
+            if isCut { unknownCommits += 1 }
+            return
+        }
+        for row in commit.rows {
+            let key = RowKey(ms: row.location.time.milliseconds, event: row.location.event.rawValue)
+            guard let index = byKey[key]?.first(where: { !rows[$0].isCommitted && !rows[$0].isGone }) else { continue }
+            rows[index].isCommitted = true
+        }
+        judge(reply.dropped, reply, commit)
+        dropped += reply.dropped
+        for depth in reply.depths {
+            guard let account = accounts[depth.endpoint] else { continue }
+            account.unsent = depth.settledUnsent
+            account.quarantined = depth.quarantined
+        }
+        for (order, result) in zip(commit.orders, reply.orders) {
+            guard case .dropQuarantined(let endpoint, _) = order, case .done(let count, _, _) = result else { continue }
+            for account in accounts.values where endpoint == nil || endpoint == account.endpoint.name {
+                account.droppedFromQuarantine += count
+            }
+        }
+    }
+
+    private func judge(_ counts: DropCounts, _ reply: CommitReply, _ commit: Commit) {
+        if counts.expired > 0 {
+            let age = settings.maxAge ?? .seconds(Int64.max / 2_000_000_000)
+            let old = rows.count { $0.isCommitted && host.time.duration(since: $0.at) >= age - .seconds(60) }
+            if dropped.expired + counts.expired > old {
+                fail(.honestAge, "\(counts.expired) rows expired, but \(old) were ever as old as \(age)")
+            }
+        }
+        let removed = counts.oldest + counts.newest + counts.thinned
+        if removed > 0, let most = settings.maxRecords, isDiskTrusted {
+            let required = reply.depths.filter { depth in
+                accounts[depth.endpoint].map { $0.endpoint.required || !hasRequired } ?? false
+            }
+            let needed = required.map { $0.waiting + $0.inFlight }.max() ?? 0
+            if needed + commit.rows.count + removed < most * 8 / 10, !required.isEmpty {
+                fail(
+                    .isolation,
+                    "\(removed) rows went for want of space, of \(most), while no required endpoint waits for more than "
+                        + "\(needed)")
+            }
+        }
+    }
+
+    private var hasRequired: Bool { accounts.values.contains { $0.endpoint.required } }
+
+    /// The process has ended.
+    /// - Parameter isClean: it committed all it had.
+    func processEnded(isClean: Bool, window: Duration) {
+        let slack = window + .seconds(35)
+        for index in rows.indices where !rows[index].isCommitted && !rows[index].isGone {
+            rows[index].isGone = true
+            let age = host.time.duration(since: rows[index].at)
+            guard diskTroubleSince == nil, isDiskTrusted, age > slack || isClean else { continue }
+            // A disk that refused a moment ago may not have been tried again.
+            if let until = diskTroubleUntil, host.time.duration(since: until) < .seconds(400) { continue }
+            fail(
+                .nothingLost,
+                "\(rows[index].key) was kept \(age.inSeconds) s before the process ended, and not committed")
+        }
+        for account in accounts.values {
+            account.unsentBefore += account.unsent.values.reduce(0, +)
+            account.unsent = [:]
+            account.inFlight = 0
+            account.notBefore = nil
+        }
+    }
+
+    // What comes out.
+
+    /// An attempt as a server sees it.
+    struct Attempt {
+        fileprivate var account: Account?
+        /// -1 = not one of ours, as the gap where others went.
+        var rows: [Int] = []
+        var id = ""
+    }
+
+    func sent(_ request: UplinkRequest, to endpoint: WorldEndpoint) -> Attempt {
+        let name = endpoint.backupFor ?? endpoint.name
+        guard let account = accounts[name] else {
+            fail(.numbersAddUp, "a request for \(name), which is not configured")
+            return Attempt()
+        }
+        account.inFlight += 1
+        account.requests += 1
+        if account.inFlight > 1 { fail(.politeness, "\(account.inFlight) attempts of \(name) at a time") }
+        if let notBefore = account.notBefore, notBefore > host.time + .seconds(1),
+            account.notBeforeProcess == host.process
+        {
+            fail(
+                .politeness,
+                "\(name) was asked to wait \(notBefore.seconds(since: host.time)) s longer than it did")
+        }
+        guard let records = WireBody.records(request.body, endpoint.profile) else {
+            fail(.numbersAddUp, "a body that is not of the profile \(endpoint.profile)")
+            return Attempt()
+        }
+        let id = request.headers.first { $0.name.lowercased() == "idempotency-key" }?.value ?? ""
+        let digest = WireBody.digest(request.body)
+        if let known = account.digests.updateValue(digest, forKey: id), known != digest, !id.isEmpty {
+            fail(.oneIDOneContent, "two bodies under the id \(id) of \(endpoint.name)")
+        }
+        return Attempt(account: account, rows: records.map { look($0, account, id: id) ?? -1 }, id: id)
+    }
+
+    private func look(_ record: WireBody.Record, _ account: Account, id: String) -> Int? {
+        if let known = identities.updateValue(record.key, forKey: record.identity), known != record.key, isDiskTrusted {
+            fail(.oneIDOneContent, "\(record.identity) names \(known) and \(record.key)")
+        }
+        guard let indexes = byKey[record.key] else {
+            // Where rows went stands a gap.
+            if record.key.event != "gap" { fail(.neverSettledByAStranger, "\(record.key) was sent and never recorded") }
+            return nil
+        }
+        let index = indexes.first { !account.attempted.contains($0) } ?? indexes.last ?? 0
+        let name = account.endpoint.name
+        if account.attempted.insert(index).inserted {
+            if index < account.newest, account.endpoint.isOrdered, isDiskTrusted {
+                fail(.inOrder, "\(name): row \(index) comes for the first time, behind row \(account.newest)")
+            }
+            account.newest = max(account.newest, index)
+        } else if let process = account.acked[index], account.endpoint.isOrdered, isDiskTrusted {
+            duplicates += 1
+            if process == host.process {
+                fail(
+                    .duplicatesExplained, "\(name): row \(index) is sent again in \(id), though its acceptance was seen"
+                )
+            } else if diskTroubleSince == nil, account.repeated[process, default: []].insert(id).inserted,
+                account.repeated[process]?.count ?? 0 > 2
+            {
+                fail(
+                    .duplicatesExplained, "\(name): more than two batches are sent again after process \(process) ended"
+                )
+            }
+        }
+        return index
+    }
+
+    /// Rows that a server refuses whose poison is this.
+    func isPoisoned(_ attempt: Attempt, _ divisor: Int64) -> [Int] {
+        attempt.rows.filter { $0 >= 0 && rows[$0].key.ms % divisor == 0 }
+    }
+
+    /// - Parameter refused: places in the body that the server did not take.
+    func stored(_ attempt: Attempt, but refused: Set<Int> = []) {
+        for (place, row) in attempt.rows.enumerated() where !refused.contains(place) && row >= 0 {
+            attempt.account?.stored.insert(row)
+        }
+    }
+
+    /// The daemon hears of an answer, or gives the attempt up.
+    /// - Parameters:
+    ///   - accepts: it says that rows were stored.
+    ///   - retryAfter: seconds that it asks for.
+    func answered(_ attempt: Attempt, accepts: Bool, but refused: Set<Int> = [], retryAfter: Int? = nil) {
+        guard let account = attempt.account else { return }
+        account.inFlight = max(0, account.inFlight - 1)
+        account.notBefore = retryAfter.map { host.time + .seconds(Int64($0)) }
+        account.notBeforeProcess = host.process
+        guard accepts else { return }
+        for (place, row) in attempt.rows.enumerated() where !refused.contains(place) && row >= 0 {
+            accepted += 1
+            account.acked[row] = host.process
+        }
+    }
+
+    // The end.
+
+    /// - Parameter waiting: by endpoint: rows that the daemon says it still has for it.
+    func ended(waiting: [String: Int]) {
+        guard isDiskTrusted else { return }
+        let taken = dropped.oldest + dropped.newest + dropped.thinned + dropped.expired + dropped.events
+        for (name, account) in accounts.sorted(by: { $0.key < $1.key }) where account.endpoint.required || !hasRequired
+        {
+            let missing = rows.indices.filter { index in
+                index >= account.since && rows[index].isCommitted && !account.stored.contains(index)
+                    && (rows[index].published || account.endpoint.isEngine)
+            }
+            let explained = account.givenUp + taken + (waiting[name] ?? 0)
+            guard missing.count > explained, unknownCommits == 0 || explained == 0 && settings.maxRecords == nil else {
+                continue
+            }
+            fail(
+                .nothingLost,
+                "\(name) misses \(missing.count) of \(rows.count) rows, of which \(explained) are explained; the first is row "
+                    + "\(missing[0]), \(rows[missing[0]].key)")
+        }
+    }
+}
+
+/// What the oracle has to know of `[outbox]`.
+struct OutboxConfigFacts {
+    var maxRecords: Int?
+    var maxAge: Duration?
+    var commitWindow: Duration
+}
+
+/// An endpoint as the world made it up.
+struct WorldEndpoint {
+    var name: String
+    var profile: String
+    var required = true
+    var isEngine = false
+    var freshHead = false
+    var isLatest = false
+    var backupFor: String?
+    /// Address and device: another one is another cursor for the oracle.
+    var identity: String
+    var host: String { "\(name).example" }
+    /// Rows come in their order, and none twice.
+    var isOrdered: Bool { !freshHead && !isLatest }
+}

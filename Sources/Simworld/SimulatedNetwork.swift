@@ -1,0 +1,178 @@
+import Delivery
+import Positioning
+
+/// How a server behaves for a while.
+enum Mood: Hashable {
+    case good
+    /// Answers after up to so many seconds.
+    case slow(Int)
+    case status(Int, retryAfter: String?)
+    case refused, noName
+    /// The connection breaks before an answer, the rows stored or not.
+    case lost
+    /// The answer comes after the timeout.
+    case late
+    /// A 2xx whose body breaks off, is over-long, or is of another form.
+    case broken
+    /// Only 1xx.
+    case interim
+    /// Some rows are refused by name, where the profile can say so.
+    case partial(code: String, share: Double)
+    /// All rows are refused by name, with 2xx.
+    case contradictory
+    /// Records at times that divide by this are refused, and with them their batch.
+    case poison(Int64)
+}
+
+/// The network and the servers behind it.
+final class SimulatedNetwork: Uplink {
+    struct Server {
+        var endpoint: WorldEndpoint
+        var mood = Mood.good
+        /// Share of requests that the mood applies to.
+        var intensity = 1.0
+    }
+
+    private let host: SimulatedHost
+    private let oracle: Oracle
+    private let dice: Dice
+    private let trace: (() -> String) -> Void
+    var servers: [String: Server] = [:]
+    private var isClosed = false
+    private(set) var statuses: [String: Int] = [:]
+
+    init(host: SimulatedHost, oracle: Oracle, dice: Dice, trace: @escaping (() -> String) -> Void) {
+        self.host = host
+        self.oracle = oracle
+        self.dice = dice
+        self.trace = trace
+    }
+
+    /// A process has it from now on.
+    func opened() { isClosed = false }
+    func close() { isClosed = true }
+
+    func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) {
+        let name =
+            request.url.split(separator: "/").dropFirst().first?.split(separator: ".").first.map(String.init) ?? ""
+        guard let server = servers[name] else {
+            return finish(.failed(.resolve("no such host")), Oracle.Attempt(), after: 0.01, accepts: false, completion)
+        }
+        let attempt = oracle.sent(request, to: server.endpoint)
+        trace {
+            "\(name): \(attempt.id) with \(attempt.rows.count) rows \(attempt.rows.first ?? -1)-\(attempt.rows.last ?? -1)"
+        }
+        let mood = host.interface == nil ? .refused : dice.chance(server.intensity) ? server.mood : .good
+        answer(mood, attempt, request, server.endpoint, completion)
+    }
+
+    private func answer(
+        _ mood: Mood, _ attempt: Oracle.Attempt, _ request: UplinkRequest, _ endpoint: WorldEndpoint,
+        _ completion: @escaping (UplinkOutcome) -> Void
+    ) {
+        let timeout = request.timeout.inSeconds
+        let soon = dice.between(0, 0.4)
+        func reply(
+            _ status: Int, _ body: String = "", headers: [UplinkRequest.Header] = [], incomplete: Bool = false,
+            after delay: Double, accepts: Bool = false, but refused: Set<Int> = []
+        ) {
+            finish(
+                .reply(
+                    UplinkReply(status: status, headers: headers, body: Array(body.utf8), bodyIncomplete: incomplete)),
+                attempt, after: delay, timeout: timeout, accepts: accepts, but: refused, completion)
+        }
+        func store(_ status: Int = 200, after delay: Double) {
+            oracle.stored(attempt)
+            reply(status, after: delay, accepts: true)
+        }
+        switch mood {
+        case .good: store(after: soon)
+        case .slow(let seconds): store(after: dice.between(0, Double(seconds)))
+        case .status(let status, let retryAfter):
+            let headers = retryAfter.map { [UplinkRequest.Header("retry-after", $0)] } ?? []
+            if (200...299).contains(status) {
+                oracle.stored(attempt)
+                return reply(status, headers: headers, after: soon, accepts: true)
+            }
+            // One that fails after it has stored.
+            if status >= 500, dice.chance(0.2) { oracle.stored(attempt) }
+            reply(status, #"{"error":"no"}"#, headers: headers, after: soon)
+        case .refused: finish(.failed(.connect("refused")), attempt, after: 0.02, accepts: false, completion)
+        case .noName: finish(.failed(.resolve("no such host")), attempt, after: 0.5, accepts: false, completion)
+        case .lost:
+            if dice.chance(0.5) { oracle.stored(attempt) }
+            let failure: TransportFailure =
+                dice.chance(0.3)
+                ? .closedWithoutReply("closed") : dice.chance(0.5) ? .broken("reset") : .timeout("timeout")
+            finish(.failed(failure), attempt, after: dice.between(0, timeout), accepts: false, completion)
+        case .late: store(after: timeout * dice.between(0.9, 1.5))
+        case .broken:
+            guard endpoint.tellsOfRows else {
+                oracle.stored(attempt)
+                return reply(200, "<html>", incomplete: dice.chance(0.5), after: soon, accepts: true)
+            }
+            switch dice.below(3) {
+            case 0: reply(200, #"{"rejected":[{"seq":"#, incomplete: true, after: soon)
+            case 1: reply(200, "<html>sign in</html>", after: soon)
+            default:
+                reply(200, String(repeating: " ", count: 65_536), incomplete: true, after: soon)
+            }
+        case .interim: reply(103, after: soon)
+        case .partial(let code, let share):
+            guard endpoint.tellsOfRows, !attempt.rows.isEmpty else { return store(after: soon) }
+            let refused = Set(attempt.rows.indices.filter { _ in dice.chance(share) })
+            reject(refused, code: code, attempt, request, reply)
+        case .contradictory:
+            guard endpoint.tellsOfRows else { return store(after: soon) }
+            reject(Set(attempt.rows.indices), code: "busy", attempt, request, reply)
+        case .poison(let divisor):
+            let poisoned = oracle.isPoisoned(attempt, divisor)
+            if poisoned.isEmpty { store(after: soon) } else { reply(400, #"{"error":"bad record"}"#, after: soon) }
+        }
+    }
+
+    private func reject(
+        _ refused: Set<Int>, code: String, _ attempt: Oracle.Attempt, _ request: UplinkRequest,
+        _ reply: (Int, String, [UplinkRequest.Header], Bool, Double, Bool, Set<Int>) -> Void
+    ) {
+        let seqs = WireBody.records(request.body, "waypost")?.map { $0.identity.split(separator: "/").last ?? "" } ?? []
+        guard seqs.count == attempt.rows.count else { return reply(503, "", [], false, 0.1, false, []) }
+        oracle.stored(attempt, but: refused)
+        let entries = refused.sorted().map { #"{"seq":\#(seqs[$0]),"code":"\#(code)","reason":"\#(code)"}"# }
+        reply(
+            200, #"{"rejected":["# + entries.joined(separator: ",") + "]}", [], false, dice.between(0, 0.4), true,
+            refused)
+    }
+
+    private func finish(
+        _ result: UplinkOutcome.Result, _ attempt: Oracle.Attempt, after seconds: Double, timeout: Double = 60,
+        accepts: Bool, but refused: Set<Int> = [], _ completion: @escaping (UplinkOutcome) -> Void
+    ) {
+        let isLate = seconds >= timeout
+        let delay = Duration.milliseconds(Int64(1 + 1000 * min(seconds, timeout)))
+        let asked: Int? =
+            if case .reply(let reply) = result, !isLate { reply.header("retry-after").flatMap { Int($0) } } else { nil }
+        host.after(delay, ofProcess: true) { [self] in
+            guard !isClosed else { return }
+            let outcome = isLate ? .failed(.timeout("no answer in time")) : result
+            trace { "\(attempt.id): \(Self.words(outcome))" }
+            statuses[Self.words(outcome), default: 0] += 1
+            oracle.answered(
+                attempt, accepts: accepts && !isLate, but: refused,
+                retryAfter: asked.flatMap { (2...3600).contains($0) ? $0 : nil })
+            completion(UplinkOutcome(outcome, bytesSent: 100, bytesReceived: 100, peerAddress: "192.0.2.7"))
+        }
+    }
+
+    private static func words(_ result: UplinkOutcome.Result) -> String {
+        switch result {
+        case .reply(let reply): "\(reply.status)"
+        case .failed(let failure): failure.word
+        }
+    }
+}
+
+extension WorldEndpoint {
+    /// Its answers name single rows.
+    var tellsOfRows: Bool { profile == "waypost" }
+}

@@ -1,0 +1,426 @@
+import Agent
+import CSimDisk
+import Logging
+import Outbox
+import Positioning
+import Synchronization
+
+/// What one seed came to.
+public struct WorldReport: Sendable {
+    public var seed: UInt64
+    public var violations: [Violation] = []
+    /// Seconds of the asset's life.
+    public var simulated = 0.0
+    public var faults: [String: Int] = [:]
+    public var answers: [String: Int] = [:]
+    public var recorded = 0
+    public var accepted = 0
+    public var duplicates = 0
+    public var processes = 0
+    public var events = 0
+    public var diskFaults = 0
+    public var isLong = false
+
+    init(seed: UInt64) { self.seed = seed }
+}
+
+/// One run: a configuration, an asset, servers, a disk and what happens to them, and the daemon in the middle.
+public final class World {
+    /// How the process is to end.
+    private enum End { case clean, kill, powerCut }
+
+    private let seed: UInt64
+    private let prints: Bool
+    private let host: SimulatedHost
+    private let oracle: Oracle
+    private let network: SimulatedNetwork
+    private let asset: Asset
+    private let schedule: Schedule
+    private let writerDice, diskDice, worldDice: Dice
+    private let current: CurrentConfiguration
+    private var configuration: WorldConfiguration
+    private var agent: Agent?
+    private var end: End?
+    private var isFinished = false
+    private var isEnding = false
+    /// An operator has ended every pause after the faults stopped.
+    private var isRelieved = false
+    private var slowDisk = 0.0
+    private var boot = 0
+    private var powerAtCut = false
+    private var report: WorldReport
+    private var logLines = 0
+    /// Faults under way, by kind and place: the last one to begin decides when it is over.
+    private var turns: [String: Int] = [:]
+    /// Faults stopped, and so long afterwards all has to be delivered.
+    private static let patience = Duration.seconds(3 * 3600)
+
+    /// - Parameters:
+    ///   - leftOut: faults that do not happen, by their place in the schedule.
+    ///   - prints: each event, as it happens.
+    public init(seed: UInt64, leftOut: Set<Int> = [], prints: Bool = false) {
+        self.seed = seed
+        self.prints = prints
+        let dice = Dice(seed: seed)
+        let planDice = Dice(seed: dice.next())
+        let configurationDice = Dice(seed: dice.next())
+        (writerDice, diskDice, worldDice) = (Dice(seed: dice.next()), Dice(seed: dice.next()), Dice(seed: dice.next()))
+        let endpoints = 3
+        var schedule = Schedule(dice: planDice, endpoints: endpoints)
+        for index in schedule.faults.indices.reversed() where leftOut.contains(index) {
+            schedule.faults.remove(at: index)
+        }
+        self.schedule = schedule
+        configuration = WorldConfiguration(dice: configurationDice, isLong: schedule.isLong)
+        current = CurrentConfiguration(configuration.text)
+        let epochMs: Int64 = 1_790_000_000_000
+        let starts1970 = worldDice.chance(0.15)
+        host = SimulatedHost(
+            dice: Dice(seed: dice.next()), at: EventTime(nanoseconds: 100_000_000_000),
+            wallOffsetMs: starts1970 ? 0 : epochMs)
+        host.isSynchronised = !starts1970
+        oracle = Oracle(host: host, settings: configuration.facts)
+        let (host, prints) = (host, prints)
+        let trace: (() -> String) -> Void = { words in if prints { print(World.stamp(host), words()) } }
+        network = SimulatedNetwork(host: host, oracle: oracle, dice: Dice(seed: dice.next()), trace: trace)
+        asset = Asset(dice: Dice(seed: dice.next()), at: host.time, epochMs: epochMs, isLong: schedule.isLong)
+        report = WorldReport(seed: seed)
+        simdisk_reset(dice.next())
+        simdisk_set(Int32(simdisk_powersafe_overwrite), worldDice.chance(0.7) ? 1 : 0)
+    }
+
+    /// How many faults a seed brings.
+    public var faultCount: Int { schedule.faults.count }
+    public var faultWords: [String] { schedule.faults.map { "\($0.at) s for \($0.lasts) s: \($0.kind)" } }
+    public var configurationText: String { configuration.text }
+
+    private static func stamp(_ host: SimulatedHost) -> String {
+        let ms = host.time.nanoseconds / 1_000_000 - 100_000
+        return "\(ms / 1000).\(String(1000 + ms % 1000).dropFirst())"
+    }
+
+    private func trace(_ words: @autoclosure () -> String) {
+        if prints { print(Self.stamp(host), words()) }
+    }
+
+    public func run() -> WorldReport {
+        report.isLong = schedule.isLong
+        oracle.failed = { [unowned self] in
+            trace("VIOLATION \(oracle.violations.last?.description ?? "")")
+            agent?.eventLoop.stop()
+        }
+        for fault in schedule.faults { plan(fault) }
+        host.after(.seconds(Int64(schedule.length)), ofProcess: false) { [unowned self] in stopFaults() }
+        host.after(.seconds(60), ofProcess: false) { [unowned self] in look() }
+        while !isFinished, oracle.violations.isEmpty { live() }
+        report.violations = Array(oracle.violations.prefix(3))
+        report.simulated = host.time.nanoseconds < 0 ? 0 : Double(host.time.nanoseconds - 100_000_000_000) / 1e9
+        (report.recorded, report.accepted, report.duplicates) = (oracle.recorded, oracle.accepted, oracle.duplicates)
+        report.answers = network.statuses
+        report.events = host.events
+        report.diskFaults = Int(simdisk_counter(Int32(simdisk_faults)))
+        agent = nil
+        return report
+    }
+
+    /// One process, from its start to its end.
+    private func live() {
+        end = nil
+        report.processes += 1
+        do {
+            try launch()
+            guard let agent else { return }
+            // It may end while the queue is opened.
+            if simdisk_stopped() { return conclude(powerAtCut ? .powerCut : .kill) }
+            agent.start()
+            try agent.eventLoop.run()
+        } catch let error as SystemError {
+            oracle.fail(.bounded, error.description)
+        } catch let error as StartupError {
+            trace("no start: \(error)")
+            // Only a disk that refuses may keep it from starting, and it does not.
+            if end == nil { oracle.fail(.liveness, "it does not start: \(error)") }
+        } catch {
+            oracle.fail(.liveness, "no configuration: \(error)")
+        }
+        guard !isFinished, oracle.violations.isEmpty else { return finish() }
+        conclude(end ?? .clean)
+    }
+
+    private func conclude(_ end: End) {
+        trace("the process ends: \(end)")
+        if case .clean = end {
+            let lost = agent?.end() ?? 0
+            oracle.processEnded(isClean: lost == 0, window: configuration.facts.commitWindow)
+        } else {
+            oracle.processEnded(isClean: false, window: configuration.facts.commitWindow)
+        }
+        if case .powerCut = end { simdisk_power_cut() } else { simdisk_kill() }
+        network.close()
+        agent = nil
+        host.processEnded()
+        host.run(until: host.time + .milliseconds(Int64(worldDice.from(200...20_000))))
+        if case .powerCut = end {
+            boot += 1
+            host.booted = host.time - .seconds(Int64(worldDice.from(5...60)))
+        }
+    }
+
+    private func finish() {
+        simdisk_kill()
+        network.close()
+        agent = nil
+    }
+
+    private func launch() throws {
+        let loaded = try current.load()
+        var options = Agent.Options()
+        let current = current
+        options.reread = { () throws(ConfigurationProblems) in try current.load() }
+        let (host, oracle) = (host, oracle)
+        network.opened()
+        for endpoint in configuration.endpoints {
+            network.servers[endpoint.name, default: .init(endpoint: endpoint)].endpoint = endpoint
+        }
+        oracle.started(configuration.endpoints, configuration.facts)
+        let world = SimulatedWriter.World(
+            host: host, dice: writerDice, duration: { [unowned self] in commitDuration() },
+            committed: { [unowned self] commit, result in
+                if prints {
+                    trace(
+                        "commit of \(commit.rows.count) rows, \(commit.settlements.count) settlements, \(commit.forms.count) forms: \(Self.words(result))"
+                    )
+                }
+                oracle.committed(commit, result, isCut: simdisk_stopped())
+            },
+            died: { [unowned self] in die(powerAtCut ? .powerCut : .kill) })
+        let medium = SimulatedMedium { host.bootTime.nanoseconds }
+        let digits = String(boot + 1, radix: 16)
+        let bootID = String(repeating: "0", count: 32 - digits.count) + digits
+        let edges = Edges(
+            host: host, medium: medium, bootID: bootID,
+            makeWriter: { outbox in SimulatedWriter(outbox, world: world) }, uplink: network,
+            source: SimulatedReceiver(asset: asset, host: host), isDaemon: false)
+        let sink = WorldLog.Sink { [unowned self] level, text in
+            logLines += 1
+            trace("log \(level): \(text)")
+        }
+        var logger = Logger(label: "waypost") { _ in WorldLog(sink: sink) }
+        logger.logLevel = .info
+        let agent = try Agent(
+            config: loaded.config, environment: [:], logger: logger, options: options, edges: edges)
+        self.agent = agent
+        agent.onRecord { [unowned self] location, _ in
+            trace("row \(oracle.recorded): \(location.event) \(location.time.milliseconds)")
+            oracle.recorded(location, at: host.time)
+        }
+        try agent.eventLoop.watch(SimulatedHost.worldDescriptor) { _, _ in host.runActions() }
+        trace("process \(host.process) starts")
+    }
+
+    private static func words(_ result: Result<CommitReply, OutboxError>) -> String {
+        switch result {
+        case .success(let reply):
+            "lastSeq \(reply.lastSeq) "
+                + reply.depths.map { "\($0.endpoint) \($0.state.word) \($0.waiting)+\($0.inFlight) q\($0.quarantined)" }
+                .joined(separator: ", ") + (reply.dropped == DropCounts() ? "" : " dropped \(reply.dropped)")
+        case .failure(let error): "\(error.cause) \(error.message)"
+        }
+    }
+
+    private func commitDuration() -> Duration {
+        let longest = slowDisk > 0 ? slowDisk * 1000 : writerDice.chance(0.9) ? 15 : 400
+        return .milliseconds(Int64(writerDice.between(0, longest)))
+    }
+
+    private func die(_ end: End) {
+        guard self.end == nil, let agent else { return }
+        self.end = end
+        agent.eventLoop.stop()
+    }
+
+    // Faults.
+
+    private func plan(_ fault: Fault) {
+        host.after(.milliseconds(Int64(fault.at * 1000)), ofProcess: false) { [unowned self] in begin(fault) }
+    }
+
+    private func begin(_ fault: Fault) {
+        guard !isEnding else { return }
+        report.faults[fault.word, default: 0] += 1
+        trace("FAULT \(fault.kind) for \(fault.lasts) s")
+        let dice = Dice(seed: fault.seed)
+        switch fault.kind {
+        case .mood(let index, let mood, let intensity):
+            let endpoint = configuration.endpoints[index % configuration.endpoints.count]
+            network.servers[endpoint.name]?.mood = mood
+            network.servers[endpoint.name]?.intensity = intensity
+            over(fault, "mood \(endpoint.name)") { [unowned self] in network.servers[endpoint.name]?.mood = .good }
+        case .disk(let settings):
+            troubled()
+            for (setting, value) in settings { simdisk_set(setting, value) }
+            over(fault, "disk") { [unowned self] in healDisk() }
+        case .slowDisk(let seconds):
+            troubled()
+            slowDisk = seconds
+            over(fault, "disk") { [unowned self] in healDisk() }
+        case .lyingDisk(let share):
+            oracle.isDiskTrusted = false
+            simdisk_set(Int32(simdisk_lying_sync), share)
+            over(fault, "disk") { [unowned self] in healDisk() }
+        case .kill: die(.kill)
+        case .powerCut: die(.powerCut)
+        case .endInCommit(let changes, let power):
+            powerAtCut = power
+            simdisk_set(Int32(simdisk_changes_left), Int64(changes))
+        case .stop: agent?.terminate()
+        case .reconfigure(let atRestart):
+            configuration.change(dice)
+            current.set(configuration.text)
+            if atRestart { agent?.terminate() } else { ask(#"{"do":"reload"}"#) }
+        case .damage(let sectors):
+            oracle.isDiskTrusted = false
+            simdisk_damage(WorldConfiguration.path, Int32(sectors))
+            die(.kill)
+        case .silence(let unplugged):
+            asset.reception = unplugged ? .unplugged : .silent
+            over(fault, "receiver") { [unowned self] in asset.reception = .good }
+        case .spoof(let seconds):
+            asset.spoofMs = seconds * 1000
+            over(fault, "date") { [unowned self] in asset.spoofMs = 0 }
+        case .wallStep(let seconds): host.wallOffsetMs += seconds * 1000
+        case .unsynchronised:
+            host.isSynchronised = false
+            over(fault, "synchronised") { [unowned self] in host.isSynchronised = true }
+        case .link(let interface):
+            host.interface = interface
+            agent?.linksChanged()
+            over(fault, "link") { [unowned self] in
+                host.interface = "eth0"
+                agent?.linksChanged()
+            }
+        case .command(let line): ask(line)
+        }
+    }
+
+    private func over(_ fault: Fault, _ place: String, _ undo: @escaping () -> Void) {
+        turns[place, default: 0] += 1
+        let turn = turns[place]
+        host.after(.milliseconds(Int64(fault.lasts * 1000)), ofProcess: false) { [unowned self] in
+            guard turns[place] == turn else { return }
+            trace("over: \(place)")
+            undo()
+        }
+    }
+
+    private func troubled() {
+        if oracle.diskTroubleSince == nil { oracle.diskTroubleSince = host.time }
+    }
+
+    private func healDisk() {
+        for setting in [
+            simdisk_fail_read, simdisk_fail_write, simdisk_fail_sync, simdisk_short_write, simdisk_read_only,
+            simdisk_capacity, simdisk_lying_sync,
+        ] { simdisk_set(Int32(setting), 0) }
+        slowDisk = 0
+        if oracle.diskTroubleSince != nil {
+            oracle.diskTroubleUntil = host.time
+            oracle.diskTroubleSince = nil
+        }
+    }
+
+    private func ask(_ line: String) {
+        agent?.ask(Array(line.utf8), peer: 0) { [unowned self] reply in
+            trace("asked \(line): \(String(decoding: reply.prefix(300), as: UTF8.self))")
+        }
+    }
+
+    // What is looked at now and then, and at the end.
+
+    private func look() {
+        if let agent, agent.rowsHeld > 13_000 { oracle.fail(.bounded, "\(agent.rowsHeld) rows are held in memory") }
+        if logLines > 5000 { oracle.fail(.bounded, "\(logLines) lines in the log") }
+        host.after(.seconds(60), ofProcess: false) { [unowned self] in look() }
+    }
+
+    private func stopFaults() {
+        trace("faults stop")
+        isEnding = true
+        healDisk()
+        simdisk_set(Int32(simdisk_changes_left), 0)
+        for name in network.servers.keys { network.servers[name]?.mood = .good }
+        host.interface = "eth0"
+        host.isSynchronised = true
+        asset.spoofMs = 0
+        asset.reception = .silent
+        agent?.linksChanged()
+        let until = host.time + Self.patience
+        awaitDrained(until)
+    }
+
+    private func awaitDrained(_ until: EventTime) {
+        host.after(.seconds(10), ofProcess: false) { [unowned self] in
+            guard let agent else { return awaitDrained(until) }
+            if !isRelieved {
+                isRelieved = true
+                for name in configuration.endpoints.map(\.name) {
+                    ask(#"{"do":"endpoint","action":"bind","endpoint":"\#(name)","force":true}"#)
+                    ask(#"{"do":"endpoint","action":"resume","endpoint":"\#(name)"}"#)
+                }
+            }
+            let backlog = agent.backlog
+            let waiting = backlog.filter { $0.waiting > 0 }
+            if waiting.isEmpty, agent.rowsHeld == 0 { return concludeRun([:]) }
+            if host.time < until { return awaitDrained(until) }
+            oracle.fail(
+                .liveness,
+                "three hours after the last fault \(agent.rowsHeld) rows are in memory, and "
+                    + waiting.map {
+                        "\($0.waiting) wait for \($0.endpoint) (\($0.state.word) \($0.state.reason ?? ""))"
+                    }
+                    .joined(separator: ", "))
+            concludeRun(Dictionary(uniqueKeysWithValues: waiting.map { ($0.endpoint, $0.waiting) }))
+        }
+    }
+
+    private func concludeRun(_ waiting: [String: Int]) {
+        oracle.ended(waiting: waiting)
+        isFinished = true
+        agent?.eventLoop.stop()
+    }
+}
+
+/// The text that the daemon reads when it starts or reloads.
+private final class CurrentConfiguration: Sendable {
+    private let text: Mutex<String>
+
+    init(_ text: String) { self.text = Mutex(text) }
+
+    func set(_ text: String) { self.text.withLock { $0 = text } }
+
+    func load() throws(ConfigurationProblems) -> LoadedConfiguration {
+        let bytes = Array(text.withLock { $0 }.utf8)
+        return try AgentConfig.parse(
+            [("waypost.toml", bytes)],
+            environment: ConfigurationEnvironment(
+                variables: [:], hostname: { "sim" }, machineID: { "0123456789abcdef" }))
+    }
+}
+
+/// Hands each line on.
+private struct WorldLog: LogHandler {
+    final class Sink: @unchecked Sendable {
+        let write: (Logger.Level, String) -> Void
+        init(_ write: @escaping (Logger.Level, String) -> Void) { self.write = write }
+    }
+
+    let sink: Sink
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.info
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) { sink.write(event.level, event.message.description) }
+}

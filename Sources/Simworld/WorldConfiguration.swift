@@ -1,0 +1,132 @@
+import Positioning
+
+/// A configuration that the seed made up, and its text.
+struct WorldConfiguration {
+    static let path = "/sim/outbox.db"
+
+    var endpoints: [WorldEndpoint] = []
+    /// Further lines of each endpoint's table.
+    var lines: [[String]] = []
+    var outbox: [String] = []
+    var facts: OutboxConfigFacts
+    var sampling: [String] = []
+
+    init(dice: Dice, isLong: Bool) {
+        let window = dice.pick([1, 5, 10, 10, 30])
+        facts = OutboxConfigFacts(maxRecords: nil, maxAge: .seconds(720 * 3600), commitWindow: .seconds(window))
+        outbox.append("commit_window = \"\(window)s\"")
+        outbox.append("on_full = \"\(dice.pick(["drop_oldest", "drop_newest", "thin"]))\"")
+        if dice.chance(0.3) {
+            facts.maxRecords = dice.pick([100, 200, 500, 2000])
+            outbox.append("max_records = \(facts.maxRecords ?? 0)")
+        }
+        if dice.chance(0.2) {
+            let hours = dice.pick([1, 2, 24])
+            facts.maxAge = .seconds(hours * 3600)
+            outbox.append("max_age = \"\(hours)h\"")
+        }
+        if dice.chance(0.15) { outbox.append("max_bytes = \"1MiB\"") }
+        if dice.chance(0.5) { outbox.append("min_free = \"off\"") }
+        for index in 0..<dice.pick([1, 1, 2, 2, 3, 4]) { add(index, dice) }
+        if !endpoints.contains(where: { $0.required }) { require(0) }
+        sampling = [
+            "rule = \"\(dice.pick(["either", "either", "interval", "track-error", "both"]))\"",
+            "min_gap = \"\(isLong ? 5 : 0)s\"",
+        ]
+    }
+
+    private mutating func require(_ index: Int) {
+        endpoints[index].required = true
+        lines[index].removeAll { $0.hasPrefix("required") }
+    }
+
+    private mutating func add(_ index: Int, _ dice: Dice) {
+        let name = ["alpha", "beta", "gamma", "delta"][index]
+        let profile = dice.pick(["waypost", "waypost", "waypost", "transistor", "geojson", "csv"])
+        var endpoint = WorldEndpoint(name: name, profile: profile, identity: "\(name).example")
+        var own: [String] = []
+        if index > 0, dice.chance(0.35) {
+            endpoint.required = false
+            own.append("required = false")
+        }
+        if index > 0, dice.chance(0.15),
+            let primary = endpoints.first(where: { $0.backupFor == nil && $0.profile == profile })
+        {
+            endpoint.backupFor = primary.name
+            own.append("backup_for = \"\(primary.name)\"")
+        } else {
+            if dice.chance(0.15) {
+                endpoint.isEngine = true
+                own.append("feed = \"engine\"")
+            }
+            if dice.chance(0.12) {
+                endpoint.freshHead = true
+                own.append("fresh_head = true")
+            } else if dice.chance(0.08) {
+                endpoint.isLatest = true
+                own.append("delivery = \"latest\"")
+            }
+            if dice.chance(0.1) { own.append("max_age = \"\(dice.pick(["5m", "1h"]))\"") }
+        }
+        own.append("batch_size = \(dice.pick([1, 5, 30, 100, 100]))")
+        own.append("batch_window = \"\(dice.pick([5, 20, 60, 60, 300]))s\"")
+        if dice.chance(0.3) { own.append("timeout = \"\(dice.pick([10, 30]))s\"") }
+        if dice.chance(0.2) {
+            own.append("metered_interfaces = [\"wwan*\"]")
+            own.append("metered = \"\(dice.pick(["hold", "events-only", "send"]))\"")
+        }
+        endpoints.append(endpoint)
+        lines.append(own)
+    }
+
+    /// Another configuration of the same asset.
+    mutating func change(_ dice: Dice) {
+        let index = dice.below(endpoints.count)
+        switch dice.below(4) {
+        case 0: replace(index, "batch_size", "batch_size = \(dice.pick([1, 3, 50, 100]))")
+        case 1: replace(index, "batch_window", "batch_window = \"\(dice.pick([3, 30, 120]))s\"")
+        case 2 where index > 0:
+            endpoints[index].required.toggle()
+            lines[index].removeAll { $0.hasPrefix("required") }
+            if !endpoints[index].required { lines[index].append("required = false") }
+        case 2: replace(index, "timeout", "timeout = \"\(dice.pick([5, 20, 45]))s\"")
+        default: replace(index, "compress", "compress = \"\(dice.pick(["none", "gzip"]))\"")
+        }
+    }
+
+    private mutating func replace(_ index: Int, _ key: String, _ line: String) {
+        lines[index].removeAll { $0.hasPrefix(key) }
+        lines[index].append(line)
+    }
+
+    var text: String {
+        var text = """
+            [device]
+            id = "sim"
+            [source]
+            kind = "udp"
+            port = 10110
+            [control]
+            socket = "/sim/control.sock"
+            [tracking]
+            trip_summary = true
+            [sampling]
+            \(sampling.joined(separator: "\n"))
+            [outbox]
+            path = "\(Self.path)"
+            \(outbox.joined(separator: "\n"))
+
+            """
+        for (endpoint, own) in zip(endpoints, lines) {
+            text += """
+                [[endpoint]]
+                name = "\(endpoint.name)"
+                base_url = "https://\(endpoint.host)"
+                profile = "\(endpoint.profile)"
+                \(own.joined(separator: "\n"))
+
+                """
+        }
+        return text
+    }
+}
