@@ -13,6 +13,8 @@ final class Oracle {
         var process: Int
         /// A commit that had it succeeded.
         var isCommitted = false
+        /// A commit took it, perhaps into memory.
+        var isHandedIn = false
         /// It was in memory when a process ended.
         var isGone = false
     }
@@ -69,6 +71,11 @@ final class Oracle {
     private(set) var violations: [Violation] = []
     /// The run may end: what follows a first violation proves nothing.
     var failed: () -> Void = {}
+    /// Rows that commits took while the disk refused.
+    private var inMemory: [Int] = []
+    private var isRefusing = false
+    /// Processes that ended while the disk refused: what they settled may not have reached it.
+    private var troubledEnds: Set<Int> = []
     private(set) var recorded = 0
     private(set) var accepted = 0
     private(set) var duplicates = 0
@@ -112,9 +119,16 @@ final class Oracle {
         }
         for row in commit.rows {
             let key = RowKey(ms: row.location.time.milliseconds, event: row.location.event.rawValue)
-            guard let index = byKey[key]?.first(where: { !rows[$0].isCommitted && !rows[$0].isGone }) else { continue }
-            rows[index].isCommitted = true
+            guard let index = byKey[key]?.first(where: { !rows[$0].isHandedIn && !rows[$0].isGone }) else { continue }
+            rows[index].isHandedIn = true
+            inMemory.append(index)
         }
+        // What the disk refuses is committed once it has been taken over.
+        if reply.refusal == nil {
+            for index in inMemory { rows[index].isCommitted = true }
+            inMemory = []
+        }
+        isRefusing = reply.refusal != nil
         judge(reply.dropped, reply, commit)
         dropped += reply.dropped
         for depth in reply.depths {
@@ -162,13 +176,16 @@ final class Oracle {
         for index in rows.indices where !rows[index].isCommitted && !rows[index].isGone {
             rows[index].isGone = true
             let age = host.time.duration(since: rows[index].at)
-            guard diskTroubleSince == nil, isDiskTrusted, age > slack || isClean else { continue }
-            // A disk that refused a moment ago may not have been tried again.
-            if let until = diskTroubleUntil, host.time.duration(since: until) < .seconds(400) { continue }
+            guard !rows[index].isHandedIn, isDiskTrusted, age > slack || isClean && diskTroubleSince == nil else {
+                continue
+            }
             fail(
                 .nothingLost,
                 "\(rows[index].key) was kept \(age.inSeconds) s before the process ended, and not committed")
         }
+        if isRefusing || diskTroubleSince != nil { troubledEnds.insert(host.process) }
+        inMemory = []
+        isRefusing = false
         for account in accounts.values {
             account.unsentBefore += account.unsent.values.reduce(0, +)
             account.unsent = [:]
@@ -185,6 +202,8 @@ final class Oracle {
         /// -1 = not one of ours, as the gap where others went.
         var rows: [Int] = []
         var id = ""
+
+        var isNobodys: Bool { account == nil }
     }
 
     func sent(_ request: UplinkRequest, to endpoint: WorldEndpoint) -> Attempt {
@@ -237,7 +256,7 @@ final class Oracle {
                 fail(
                     .duplicatesExplained, "\(name): row \(index) is sent again in \(id), though its acceptance was seen"
                 )
-            } else if diskTroubleSince == nil, account.repeated[process, default: []].insert(id).inserted,
+            } else if !troubledEnds.contains(process), account.repeated[process, default: []].insert(id).inserted,
                 account.repeated[process]?.count ?? 0 > 2
             {
                 fail(
@@ -281,14 +300,13 @@ final class Oracle {
     /// - Parameter waiting: by endpoint: rows that the daemon says it still has for it.
     func ended(waiting: [String: Int]) {
         guard isDiskTrusted else { return }
-        let taken = dropped.oldest + dropped.newest + dropped.thinned + dropped.expired + dropped.events
         for (name, account) in accounts.sorted(by: { $0.key < $1.key }) where account.endpoint.required || !hasRequired
         {
             let missing = rows.indices.filter { index in
                 index >= account.since && rows[index].isCommitted && !account.stored.contains(index)
                     && (rows[index].published || account.endpoint.isEngine)
             }
-            let explained = account.givenUp + taken + (waiting[name] ?? 0)
+            let explained = account.givenUp + (waiting[name] ?? 0)
             guard missing.count > explained, unknownCommits == 0 || explained == 0 && settings.maxRecords == nil else {
                 continue
             }

@@ -137,7 +137,6 @@ final class SimulatedHost: Host, @unchecked Sendable {
 
     private func ready(_ event: Event) -> ReadyDescriptor {
         events += 1
-        standstill += 1
         if event.descriptor == Self.worldDescriptor { actions.append(event.action) } else { event.action() }
         return ReadyDescriptor(event.descriptor, .init(readable: true, writable: false))
     }
@@ -158,22 +157,22 @@ final class SimulatedHost: Host, @unchecked Sendable {
 
     // What became ready a moment later than the alarms that are due is served after them.
     func poll() throws(SystemError) -> ReadyDescriptor? {
+        standstill += 1
+        guard standstill < Self.spin else {
+            throw SystemError("\(standstill) turns of the loop at one instant", code: 0)
+        }
         guard let next, next <= time, !dice.chance(0.3), let event = take() else { return nil }
         return ready(event)
     }
 
     func wait(until limit: EventTime?) throws(SystemError) -> ReadyDescriptor? {
         let deadline = limit?.advanced(byNanoseconds: booted.nanoseconds)
-        guard standstill < Self.spin else {
-            throw SystemError("\(standstill) turns of the loop at one instant", code: 0)
-        }
         guard let next else {
             guard let deadline else { throw SystemError("wait for nothing", code: 0) }
             move(to: deadline)
             return nil
         }
         if let deadline, deadline < next || (deadline == next && dice.chance(0.5)) {
-            standstill += 1
             move(to: deadline)
             return nil
         }

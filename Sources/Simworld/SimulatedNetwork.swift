@@ -39,6 +39,8 @@ final class SimulatedNetwork: Uplink {
     private let trace: (() -> String) -> Void
     var servers: [String: Server] = [:]
     private var isClosed = false
+    private var transfers = 0
+    private var underWay: [UplinkTransfer: Oracle.Attempt] = [:]
     private(set) var statuses: [String: Int] = [:]
 
     init(host: SimulatedHost, oracle: Oracle, dice: Dice, trace: @escaping (() -> String) -> Void) {
@@ -50,24 +52,49 @@ final class SimulatedNetwork: Uplink {
 
     /// A process has it from now on.
     func opened() { isClosed = false }
-    func close() { isClosed = true }
+    func close() {
+        isClosed = true
+        underWay = [:]
+    }
 
-    func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) {
+    func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer {
+        transfers += 1
+        let transfer = UplinkTransfer(transfers)
+        begin(request, transfer, completion)
+        return transfer
+    }
+
+    func cancel(_ transfer: UplinkTransfer) {
+        guard let attempt = underWay.removeValue(forKey: transfer) else { return }
+        trace { "\(attempt.id): given up" }
+        oracle.answered(attempt, accepts: false)
+    }
+
+    private func begin(
+        _ request: UplinkRequest, _ transfer: UplinkTransfer, _ done: @escaping (UplinkOutcome) -> Void
+    ) {
+        let completion = { [unowned self] (outcome: UplinkOutcome) in
+            underWay[transfer] = nil
+            done(outcome)
+        }
         let name =
             request.url.split(separator: "/").dropFirst().first?.split(separator: ".").first.map(String.init) ?? ""
         guard let server = servers[name] else {
-            return finish(.failed(.resolve("no such host")), Oracle.Attempt(), after: 0.01, accepts: false, completion)
+            return finish(
+                .failed(.resolve("no such host")), Oracle.Attempt(), transfer, after: 0.01, accepts: false, completion)
         }
         let attempt = oracle.sent(request, to: server.endpoint)
+        underWay[transfer] = attempt
         trace {
             "\(name): \(attempt.id) with \(attempt.rows.count) rows \(attempt.rows.first ?? -1)-\(attempt.rows.last ?? -1)"
         }
         let mood = host.interface == nil ? .refused : dice.chance(server.intensity) ? server.mood : .good
-        answer(mood, attempt, request, server.endpoint, completion)
+        answer(mood, attempt, transfer, request, server.endpoint, completion)
     }
 
     private func answer(
-        _ mood: Mood, _ attempt: Oracle.Attempt, _ request: UplinkRequest, _ endpoint: WorldEndpoint,
+        _ mood: Mood, _ attempt: Oracle.Attempt, _ transfer: UplinkTransfer, _ request: UplinkRequest,
+        _ endpoint: WorldEndpoint,
         _ completion: @escaping (UplinkOutcome) -> Void
     ) {
         let timeout = request.timeout.inSeconds
@@ -79,7 +106,7 @@ final class SimulatedNetwork: Uplink {
             finish(
                 .reply(
                     UplinkReply(status: status, headers: headers, body: Array(body.utf8), bodyIncomplete: incomplete)),
-                attempt, after: delay, timeout: timeout, accepts: accepts, but: refused, completion)
+                attempt, transfer, after: delay, timeout: timeout, accepts: accepts, but: refused, completion)
         }
         func store(_ status: Int = 200, after delay: Double) {
             oracle.stored(attempt)
@@ -97,14 +124,15 @@ final class SimulatedNetwork: Uplink {
             // One that fails after it has stored.
             if status >= 500, dice.chance(0.2) { oracle.stored(attempt) }
             reply(status, #"{"error":"no"}"#, headers: headers, after: soon)
-        case .refused: finish(.failed(.connect("refused")), attempt, after: 0.02, accepts: false, completion)
-        case .noName: finish(.failed(.resolve("no such host")), attempt, after: 0.5, accepts: false, completion)
+        case .refused: finish(.failed(.connect("refused")), attempt, transfer, after: 0.02, accepts: false, completion)
+        case .noName:
+            finish(.failed(.resolve("no such host")), attempt, transfer, after: 0.5, accepts: false, completion)
         case .lost:
             if dice.chance(0.5) { oracle.stored(attempt) }
             let failure: TransportFailure =
                 dice.chance(0.3)
                 ? .closedWithoutReply("closed") : dice.chance(0.5) ? .broken("reset") : .timeout("timeout")
-            finish(.failed(failure), attempt, after: dice.between(0, timeout), accepts: false, completion)
+            finish(.failed(failure), attempt, transfer, after: dice.between(0, timeout), accepts: false, completion)
         case .late: store(after: timeout * dice.between(0.9, 1.5))
         case .broken:
             guard endpoint.tellsOfRows else {
@@ -145,7 +173,8 @@ final class SimulatedNetwork: Uplink {
     }
 
     private func finish(
-        _ result: UplinkOutcome.Result, _ attempt: Oracle.Attempt, after seconds: Double, timeout: Double = 60,
+        _ result: UplinkOutcome.Result, _ attempt: Oracle.Attempt, _ transfer: UplinkTransfer, after seconds: Double,
+        timeout: Double = 60,
         accepts: Bool, but refused: Set<Int> = [], _ completion: @escaping (UplinkOutcome) -> Void
     ) {
         let isLate = seconds >= timeout
@@ -153,7 +182,8 @@ final class SimulatedNetwork: Uplink {
         let asked: Int? =
             if case .reply(let reply) = result, !isLate { reply.header("retry-after").flatMap { Int($0) } } else { nil }
         host.after(delay, ofProcess: true) { [self] in
-            guard !isClosed else { return }
+            // Given up, or the process is closing.
+            guard !isClosed, attempt.isNobodys || underWay[transfer] != nil else { return }
             let outcome = isLate ? .failed(.timeout("no answer in time")) : result
             trace { "\(attempt.id): \(Self.words(outcome))" }
             statuses[Self.words(outcome), default: 0] += 1

@@ -22,7 +22,6 @@ final class SimulatedWriter: CommitWriter {
     private var done: [(OutboxWriter.Completion, Result<CommitReply, OutboxError>)] = []
     /// The job that the thread is busy with, and what it came to, where the disk has it by now.
     private var underWay: (Commit, OutboxWriter.Completion, Result<CommitReply, OutboxError>?)?
-    private var reads: [() -> Void] = []
     private var isClosed = false
 
     init(_ outbox: sending Outbox, world: World) {
@@ -40,15 +39,10 @@ final class SimulatedWriter: CommitWriter {
         begin()
     }
 
-    func read(_ query: StoredQuery, completion: @escaping (StoredRows?) -> Void) {
-        world.host.writerReady(after: world.duration()) { [weak self] in self?.reads.append { completion(nil) } }
-    }
-
     func drain() {
-        let (done, reads) = (done, reads)
-        (self.done, self.reads) = ([], [])
+        let done = done
+        self.done = []
         for (completion, result) in done { completion(result) }
-        for read in reads { read() }
     }
 
     @discardableResult
