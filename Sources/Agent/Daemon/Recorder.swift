@@ -95,6 +95,8 @@ final class Recorder {
     var rowsMax: Int { settings.rowsMax }
     /// Rows that are not on disk.
     var held: Int { ring.count + (underWay?.rows.count ?? 0) + latest.unstored }
+    /// Rows in the queue, on disk and in memory.
+    var depth: Int { latest.rows + ring.count + (underWay?.rows.count ?? 0) }
     /// Rows that no commit has taken yet.
     var rows: [NewRow] { ring.rows }
 

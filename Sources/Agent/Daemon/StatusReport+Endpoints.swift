@@ -71,6 +71,7 @@ extension StatusReport {
         writer.field("expired", unsent["expired"] ?? 0)
         writer.field("coalesced", unsent["superseded"] ?? 0)
         writer.field("dropped", unsent["dropped"] ?? 0)
+        writer.field("evicted", unsent["evicted"] ?? 0)
         Self.write(
             "profile_rejected", unsent.filter { ["unfit", "refused", "skipped"].contains($0.key) }, &writer)
     }

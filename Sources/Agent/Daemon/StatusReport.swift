@@ -74,7 +74,7 @@ struct StatusReport {
 
     var health: Health { problems.isEmpty ? .ok : .degraded }
 
-    private var waiting: Int { deliveries.map(\.waiting).max() ?? recorder.latest.rows + recorder.held }
+    private var waiting: Int { deliveries.map(\.waiting).max() ?? recorder.depth }
 
     /// `moving, last fix 1 s ago, 12 waiting, last upload 40 s ago`
     var line: String {
@@ -248,7 +248,7 @@ struct StatusReport {
     private func queue(_ writer: inout JSONWriter) {
         writer.key("queue")
         writer.beginObject()
-        writer.field("queue_depth", recorder.latest.rows + recorder.held)
+        writer.field("queue_depth", recorder.depth)
         writer.field("ram_ring_depth", recorder.held)
         writer.field("ram_ring_dropped", recorder.ringDropped)
         writer.field("sent_from_ram", recorder.sentFromRAM)
