@@ -185,6 +185,8 @@ public struct CommitReply: Hashable, Sendable {
     public var unstored = 0
     /// Rows that left memory without having been on disk, because all who must have them had them. Since the start.
     public var sentUnstored = 0
+    /// Rows on disk could not be read for so long that newer ones went out before them.
+    public var passedUnreadable = false
     /// The disk can be used for the first time, and holds another queue than the one in memory: whatever stands in it is
     /// news.
     public var wasFoundLate = false

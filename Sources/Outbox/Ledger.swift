@@ -68,6 +68,8 @@ struct Ledger {
         rows = 0
         droppableFrom = firstSeq
         retention = Retention()
+        // Memory numbers the names that its rows bear by itself.
+        names = Record.Names()
     }
 
     /// Counts a new row for all who want it.

@@ -10,6 +10,8 @@ struct MemoryRules {
     let isBlind: Bool
     /// Rows on disk that cannot be read are no longer waited for.
     let passesUnreadable: Bool
+    /// Rows went out before others that cannot be read.
+    var passed = false
     /// Answers about records of the quarantine, which are on disk.
     var deferred: [Settlement] = []
     /// Rows that left because all who must have them had them.

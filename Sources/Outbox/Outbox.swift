@@ -373,7 +373,9 @@ extension Outbox {
         succeeded(commit, transaction, reply)
         memory.deferred = transaction.memory?.deferred ?? []
         sentUnstored += transaction.memory?.removed ?? 0
-        return complete(reply)
+        var stored = complete(reply)
+        stored.passedUnreadable = transaction.memory?.passed ?? false
+        return stored
     }
 
     /// Asks the disk once more, and gives it what is in memory.

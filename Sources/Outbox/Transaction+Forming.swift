@@ -91,7 +91,7 @@ extension Transaction {
 
     /// The number behind which the rows can be read that an endpoint is to be sent next: its cursor, or the end of what lies
     /// on a disk that cannot be read. nil = they are waited for.
-    private func readableStart(of index: Int, _ sender: EndpointSettings) throws(OutboxError) -> Int64? {
+    private mutating func readableStart(of index: Int, _ sender: EndpointSettings) throws(OutboxError) -> Int64? {
         let endpoint = ledger.endpoints[index]
         guard let below = database.below, endpoint.formed < below.last else { return endpoint.formed }
         let own = try database.count(of: endpoint, after: below.last)
@@ -102,7 +102,9 @@ extension Transaction {
         if let found, found >= endpoint.waiting - own { return endpoint.formed }
         // Where only the newest row counts, those on disk have been overtaken.
         let isOvertaken = sender.delivery == .latest && own > 0
-        return isOvertaken || memory?.passesUnreadable == true ? below.last : nil
+        guard isOvertaken || memory?.passesUnreadable == true else { return nil }
+        if own > 0 { memory?.passed = true }
+        return below.last
     }
 
     /// Rows behind a number, the cursor or one beyond it, without those that the endpoint has had.

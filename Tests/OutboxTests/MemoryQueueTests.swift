@@ -96,6 +96,19 @@ import Testing
         #expect(try second.append(9..<10).lastSeq > 10_000)
     }
 
+    @Test func namesThatAreNewWhileTheDiskRefusesStayThoseOfTheirRows() throws {
+        let outbox = try open()
+        try outbox.append(0..<2)
+        _ = try outbox.beginInMemory(Self.error)
+        let trackables = ["van-9", "van-7", "van-8"]
+        let new = trackables.enumerated().map { Location.sample(2 + $0.offset, trackable: $0.element) }
+        try keep(Commit(rows: new.map { NewRow($0) }), outbox)
+        try outbox.append(5..<6)
+        let rows = try #require(try outbox.form(9)?.rows)
+        #expect(rows.map(\.location) == [.sample(0), .sample(1)] + new + [.sample(5)])
+        #expect(Set(rows.map(\.bootID)) == [testBoot])
+    }
+
     @Test func rowsThatAllHaveNeverComeToDisk() throws {
         let outbox = try open()
         _ = try outbox.beginInMemory(Self.error)

@@ -195,6 +195,14 @@ public struct AgentLog {
             ["ram_ring_depth": String(waiting), "state": "degraded"])
     }
 
+    /// Rows on disk could not be read for ten minutes.
+    func queueUnreadable(_ path: String) {
+        say(
+            .error, .queue,
+            "queue: \(path) cannot be read; newer locations are sent, those on disk follow when it can be",
+            ["state": "degraded"])
+    }
+
     func queueRecovered() {
         say(.notice, .queue, "queue: written to disk again", ["state": "ok"])
     }

@@ -47,6 +47,8 @@ final class Recorder {
 
     /// Since when the disk refuses, and when it is asked again; nil = it does not.
     private var refusal: (since: EventTime, retry: DiskRetry, askAt: EventTime)?
+    /// It was logged that rows on disk wait because they cannot be read.
+    private var unreadableLogged = false
 
     /// Rows that memory gave up while the disk was busy or refused.
     var ringDropped: Int { ring.dropped + droppedInMemory }
@@ -211,11 +213,16 @@ final class Recorder {
         dropped += reply.dropped
         if let error = reply.refusal {
             droppedInMemory += reply.dropped.total
+            if reply.passedUnreadable, !unreadableLogged {
+                unreadableLogged = true
+                log.queueUnreadable(error.path)
+            }
             if commit.asksDisk { diskRefused(error) }
         } else {
             commits += 1
             lastError = nil
             refusal = nil
+            unreadableLogged = false
             if problem.ended(at: now.nanoseconds) != nil { log.queueRecovered() }
         }
         if let lines = dropLog.dropped(reply.dropped, at: now) { log.queueDropped(lines) }
