@@ -331,6 +331,15 @@ extension DeliverySchedule {
         isUnlisted = true
     }
 
+    /// The queue has given up these batches, to make room: there is nothing to settle by an answer to one of them.
+    public mutating func batchesDissolved(_ ids: [String]) {
+        parts.removeAll { ids.contains($0.batch.id) }
+        if parts.isEmpty {
+            bisect = nil
+            triesSuccessor = false
+        }
+    }
+
     /// An operator bound it to its present address, or dropped what waited: what the queue says from now on counts.
     public mutating func stateChanged(to state: EndpointState, at now: EventTime) {
         self.state = state

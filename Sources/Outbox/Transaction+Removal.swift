@@ -32,6 +32,7 @@ extension Transaction {
     /// Batches that lose rows are no more. None of their rows is sent again: it is not known what the server has of them.
     private mutating func dissolve(through last: Int64, of index: Int) throws(OutboxError) {
         for batch in ledger.endpoints[index].batches where batch.origin == .queue && batch.first <= last {
+            dissolved.append(id(of: batch, ledger.endpoints[index]))
             try remove(batch, from: index)
             ledger.endpoints[index].count(unsent: Ledger.Endpoint.evicted, batch.rows)
         }

@@ -18,6 +18,8 @@ struct Transaction {
     var needsCounts = false
     /// Ids of batches that came to be other than by a request to form.
     var made: Set<String> = []
+    /// Ids of batches in flight that were given up.
+    var dissolved: [String] = []
     /// Rows of the batches that this commit formed, by the first of them: what was read to plan them also goes out.
     var planned: [Int64: [QueuedLocation]] = [:]
     /// The names of the last row, with their numbers: rows that follow each other mostly bear the same ones.
@@ -74,9 +76,11 @@ struct Transaction {
             try writeCounts()
         }
         try findOldest()
-        return CommitReply(
+        var reply = CommitReply(
             lastSeq: ledger.lastSeq, formed: formed, depths: ledger.depths, dropped: dropped, rows: ledger.rows,
             orders: orders)
+        reply.dissolved = dissolved
+        return reply
     }
 
     /// A batch that is asked for again although the row that it bears as the newest one has left has other bytes, and so

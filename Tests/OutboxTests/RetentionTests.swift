@@ -58,6 +58,19 @@ import Testing
         #expect(try rows().filter(isGap).map(\.seq) == [131 + testLeap])
     }
 
+    @Test(.bug(id: 11)) func namesTheBatchesThatAnOptionalEndpointLoses() throws {
+        let outbox = try Outbox.open(scratch, [.test(), .test("extra", required: false)], maxRecords: 100)
+        try outbox.append(0..<90)
+        let lost = try #require(try outbox.form(20, endpoint: "extra"))
+        let mine = try #require(try outbox.form(90))
+        #expect(try outbox.settle(mine).dissolved.isEmpty)
+        var dissolved: [String] = []
+        for start in stride(from: 90, to: 190, by: 10) { dissolved += try outbox.append(start..<start + 10).dissolved }
+        #expect(dissolved == [lost.id])
+        #expect(try outbox.settle(lost).dissolved.isEmpty)
+        #expect(outbox.current.depths[1].inFlight == 0 && outbox.current.depths[1].settledUnsent["evicted"] ?? 0 >= 20)
+    }
+
     @Test func refusesNewPlainFixesButNoEvents() throws {
         let outbox = try open(maxRecords: 100, onFull: .dropNewest)
         var dropped = DropCounts()

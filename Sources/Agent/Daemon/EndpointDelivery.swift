@@ -184,6 +184,11 @@ final class EndpointDelivery {
         let depth = reply.depths.first { $0.endpoint == settings.name }
         let uncommitted = recorder.uncommitted(for: settings)
         let names = routes.map(\.settings.name)
+        if !reply.dissolved.isEmpty {
+            schedule.batchesDissolved(reply.dissolved)
+            batches.removeAll { reply.dissolved.contains($0.id) }
+            for id in reply.dissolved { histories[id] = nil }
+        }
         for request in forms where request.endpoint == settings.name {
             let listed = reply.formed.filter { names.contains($0.endpoint) }
             let isAwaited = schedule.batchesFormed(

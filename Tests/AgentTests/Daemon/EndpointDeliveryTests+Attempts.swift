@@ -255,6 +255,23 @@ extension EndpointDeliveryTests {
         }
     }
 
+    @Test(.bug(id: 11), arguments: [200, 503])
+    func anAnswerToABatchThatTheQueueHasGivenUpSettlesNothing(status: Int) throws {
+        try bench { loop, delivery, uplink in
+            sending(loop, delivery)
+            var reply = CommitReply(lastSeq: 99, depths: [depth(waiting: 5, inFlight: 0)], rows: 5)
+            reply.dissolved = [batch(1...5).id]
+            delivery.committed(reply, [], at: loop.now)
+            #expect(delivery.waiting == 5 && uplink.requestsOpen == 1 && uplink.cancelled.isEmpty)
+            uplink.answer(status)
+            #expect(delivery.counters.accepted == 0 && delivery.schedule.strayAnswers == 0)
+            #expect(delivery.schedule.failures == (status == 200 ? 0 : 1))
+            delivery.step(at: loop.now + .seconds(10))
+            form([batch(6...10)], delivery, at: loop.now + .seconds(10))
+            #expect(uplink.rows == ["6", "7", "8", "9", "10"])
+        }
+    }
+
     @Test(.bug(id: 11)) func aCommitThatIsNotWaitedForEndsNoRequest() throws {
         try bench { loop, delivery, uplink in
             sending(loop, delivery)
