@@ -163,7 +163,7 @@ extension DeliverySchedule {
         // A single row with nobody behind it: the next row will show whether it is to blame.
         failures = min(failures + 1, 1_000_000)
         nextAttempt = now + Self.probeDelay(jitter)
-        earliestAttempt = nextAttempt
+        earliestAttempt = now
     }
 
     /// - Returns: whether so many went that the endpoint itself is to be doubted.

@@ -254,10 +254,12 @@ extension DeliverySchedule {
         if isProbe, new > 0 {
             probe = (parts.count - 1, false)
             bisect?.probes += 1
-            nextAttempt = now
+            // A row that shows whether the server is well comes no earlier than the batch that made it look unwell.
+            if !triesSuccessor { nextAttempt = max(now, earliestAttempt) }
         } else if !isProbe, !wasUnlisted {
-            nextAttempt = max(now, pacing.nextBatch)
-            earliestAttempt = nextAttempt
+            // The batch that failed may have been dissolved: its back-off holds for the one behind.
+            nextAttempt = max(nextAttempt, now, pacing.nextBatch)
+            earliestAttempt = max(earliestAttempt, pacing.nextBatch)
         }
         return true
     }
