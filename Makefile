@@ -64,7 +64,7 @@ expected: setup ## write what the commands make of fixtures/nmea anew
 fixtures: setup ## make the simulated logs of fixtures/nmea anew
 	scripts/fixtures
 
-fuzz: setup ## framer and decoder under libFuzzer for ten minutes
+fuzz: setup ## each target of fuzz/targets under libFuzzer for ten minutes
 	fuzz/run 600
 
 bench: setup ## speed, memory, flash and wake-ups; needs the corpus, parts need root

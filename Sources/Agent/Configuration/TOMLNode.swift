@@ -44,9 +44,11 @@ extension TOMLTable {
         }
         defer { ctoml_free(document) }
         if let error = ctoml_error(document) {
+            let number = max(1, Int(ctoml_error_line(document)))
+            // At the end of the text toml++ counts a line feed as a column of the line that it ends.
+            let columns = line(number, of: bytes).unicodeScalars.count + 1
             let position = SourcePosition(
-                file: file, line: max(1, Int(ctoml_error_line(document))),
-                column: max(1, Int(ctoml_error_column(document))))
+                file: file, line: number, column: min(max(1, Int(ctoml_error_column(document))), columns))
             throw ConfigurationProblems([
                 ConfigurationProblem(
                     syntaxMessage(String(cString: error), line: line(position.line, of: bytes)), at: position)

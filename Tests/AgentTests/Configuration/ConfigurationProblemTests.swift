@@ -326,6 +326,12 @@ import Testing
         #expect(problems("\(smallest)[[endpoint]]\n\(text)") == [message])
     }
 
+    /// Where the text ends, toml++ names a column behind the line.
+    @Test(arguments: [("a = \"\"\"x\n", "1:9"), ("a = \"\"\"x", "1:9"), ("a = [1,\n", "1:8"), ("a = [1,\n\n", "2:1")])
+    func aTextThatEndsTooEarlyHasAProblemInsideIt(text: String, place: String) {
+        #expect(problems(text) == ["w.toml:\(place): not valid TOML: encountered end-of-file"])
+    }
+
     @Test func endpointsNeedNamesOfTheirOwn() {
         let second = "[[endpoint]]\nname = \"main\"\nbase_url = \"https://b.example\"\n"
         #expect(

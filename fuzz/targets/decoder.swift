@@ -2,26 +2,27 @@ import NMEA
 import Positioning
 
 /// libFuzzer entry: any bytes, cut in any way, give the same epochs as in one piece, whatever the settings; and going on
-/// behind any epoch gives the rest. The first byte chooses settings, the next two the seed of the cuts.
+/// behind any epoch gives the rest. The last byte chooses settings, the two before it the seed of the cuts, so that a log
+/// is an input as it stands.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzDecoder(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     guard size > 3 else { return 0 }
-    let bytes = Array(UnsafeBufferPointer(start: data + 3, count: size - 3))
-    let settings = settings(from: data[0])
-    let seed = UInt64(data[1]) << 8 | UInt64(data[2])
+    let bytes = Array(UnsafeBufferPointer(start: data, count: size - 3))
+    let settings = settings(from: data[size - 1])
+    let seed = UInt64(data[size - 3]) << 8 | UInt64(data[size - 2])
 
     let whole = decode(bytes, settings, seed: nil)
     let cut = decode(bytes, settings, seed: seed)
-    precondition(cut.epochs == whole.epochs, "epochs depend on the chunks")
-    precondition(cut.resumes == whole.resumes, "places to go on from depend on the chunks")
-    precondition(cut.counters == whole.counters, "counters depend on the chunks")
-    precondition(whole.counters.bytes == bytes.count)
-    precondition(whole.counters.fixes + whole.counters.voidEpochs == whole.epochs.count)
+    demand(cut.epochs == whole.epochs, "epochs depend on the chunks")
+    demand(cut.resumes == whole.resumes, "places to go on from depend on the chunks")
+    demand(cut.counters == whole.counters, "counters depend on the chunks")
+    demand(whole.counters.bytes == bytes.count, "bytes are not counted")
+    demand(whole.counters.fixes + whole.counters.voidEpochs == whole.epochs.count, "epochs are not counted")
     checkValues(whole.epochs)
 
     if let place = whole.epochs.indices.randomElement(seed: seed) {
         let rest = decode(bytes, settings, seed: nil, resume: whole.resumes[place])
-        precondition(rest.resumes == Array(whole.resumes[(place + 1)...]), "the rest differs behind epoch \(place)")
+        demand(rest.resumes == Array(whole.resumes[(place + 1)...]), "the rest differs behind epoch \(place)")
     }
     runLive(bytes, settings, seed: seed)
     return 0
@@ -76,7 +77,7 @@ private func runLive(_ bytes: [UInt8], _ settings: NMEADecoder.Settings, seed: U
     var position = 0
     let emit: (Epoch, ResumePoint) -> Void = { epoch, _ in
         let time = clock.time(of: epoch)
-        precondition(time >= logTime || logTime == .zero, "the log clock went back")
+        demand(time >= logTime || logTime == .zero, "the log clock went back")
         logTime = time
     }
     let span = bytes.span
@@ -97,12 +98,12 @@ private func runLive(_ bytes: [UInt8], _ settings: NMEADecoder.Settings, seed: U
 
 private func checkValues(_ epochs: [Epoch]) {
     for case .fix(let fix) in epochs {
-        precondition((0...86_400_999).contains(fix.timeOfDay))
-        precondition(abs(Int(fix.coordinate.latitudeE7)) <= 900_000_000)
-        precondition(abs(Int(fix.coordinate.longitudeE7)) <= 1_800_000_000)
-        if let accuracy = fix.horizontalAccuracy { precondition(accuracy.isFinite && accuracy > 0) }
-        if let course = fix.course { precondition((0...360).contains(course)) }
-        if let speed = fix.speed { precondition(speed.isFinite && speed >= 0) }
+        demand((0...86_400_999).contains(fix.timeOfDay), "time of day")
+        demand(abs(Int(fix.coordinate.latitudeE7)) <= 900_000_000, "latitude")
+        demand(abs(Int(fix.coordinate.longitudeE7)) <= 1_800_000_000, "longitude")
+        if let accuracy = fix.horizontalAccuracy { demand(accuracy.isFinite && accuracy > 0, "accuracy") }
+        if let course = fix.course { demand((0...360).contains(course), "course") }
+        if let speed = fix.speed { demand(speed.isFinite && speed >= 0, "speed") }
     }
 }
 
