@@ -9,6 +9,7 @@
 #define SHM_REGIONS 64
 
 const char *const simdisk_vfs = "simdisk";
+const char *const simdisk_vfs_without_locks = "simdisk-none";
 
 /// The index of a log, as all who have it open see it.
 typedef struct {
@@ -54,7 +55,7 @@ typedef struct {
     char *name;
     uint64_t life;
     int lock;
-    bool read_only, syncs_directory, delete_on_close;
+    bool read_only, syncs_directory, delete_on_close, locks;
     shm *shm;
     uint16_t shm_shared;
 } handle;
@@ -345,7 +346,7 @@ static int file_lock(sqlite3_file *base, int lock) {
     handle *file = (handle *)base;
     node *node = file->node;
     if (is_dead(file)) return SQLITE_IOERR_LOCK;
-    if (file->lock >= lock) return SQLITE_OK;
+    if (!file->locks || file->lock >= lock) return SQLITE_OK;
     if (lock == SQLITE_LOCK_SHARED) {
         if ((node->pending && node->pending != file) || (node->exclusive && node->exclusive != file)) return SQLITE_BUSY;
         node->shared++;
@@ -372,7 +373,7 @@ static int file_lock(sqlite3_file *base, int lock) {
 static int file_unlock(sqlite3_file *base, int lock) {
     handle *file = (handle *)base;
     node *node = file->node;
-    if (is_dead(file)) return SQLITE_OK;
+    if (is_dead(file) || !file->locks) return SQLITE_OK;
     if (file->lock <= lock) return SQLITE_OK;
     if (lock == SQLITE_LOCK_NONE) return unlock_all(file);
     if (node->reserved == file) node->reserved = NULL;
@@ -419,6 +420,8 @@ static int shm_map(sqlite3_file *base, int region, int size, int extends, void v
     *address = NULL;
     if (is_dead(file) || region >= SHM_REGIONS) return SQLITE_IOERR_SHMMAP;
     if (!file->shm) {
+        // It is a file, too.
+        if (!node->shm && settings[simdisk_read_only]) return SQLITE_CANTOPEN;
         if (!node->shm) node->shm = calloc(1, sizeof(shm));
         file->shm = node->shm;
         file->shm->references++;
@@ -495,7 +498,6 @@ static const sqlite3_io_methods methods = {
 };
 
 static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags, int *flags_out) {
-    (void)vfs;
     handle *file = (handle *)base;
     memset(file, 0, sizeof *file);
     node *found = name ? look_up(name) : NULL;
@@ -515,6 +517,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int 
     file->node = found;
     file->name = name ? strdup(name) : NULL;
     file->life = life;
+    file->locks = vfs->zName == simdisk_vfs;
     file->delete_on_close = flags & SQLITE_OPEN_DELETEONCLOSE;
     file->syncs_directory =
         created && flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_WAL);
@@ -584,7 +587,7 @@ static sqlite3_vfs simdisk = {
     .iVersion = 2,
     .szOsFile = sizeof(handle),
     .mxPathname = 512,
-    .zName = "simdisk",
+    .zName = NULL,
     .xOpen = vfs_open,
     .xDelete = vfs_delete,
     .xAccess = vfs_access,
@@ -600,7 +603,14 @@ static sqlite3_vfs simdisk = {
 
 void simdisk_reset(uint64_t seed) {
     static bool registered;
-    if (!registered) sqlite3_vfs_register(&simdisk, 1);
+    if (!registered) {
+        static sqlite3_vfs without_locks;
+        without_locks = simdisk;
+        simdisk.zName = simdisk_vfs;
+        without_locks.zName = simdisk_vfs_without_locks;
+        sqlite3_vfs_register(&without_locks, 0);
+        sqlite3_vfs_register(&simdisk, 1);
+    }
     registered = true;
     simdisk_kill();
     end_changes(false);
@@ -740,6 +750,7 @@ int simdisk_flock(const char *path) {
     for (int i = 0; i < flock_count; i++) {
         if (strcmp(flocks[i], path) == 0) return EWOULDBLOCK;
     }
+    if (settings[simdisk_read_only]) return EROFS;
     flocks = realloc(flocks, (flock_count + 1) * sizeof *flocks);
     flocks[flock_count++] = strdup(path);
     return 0;

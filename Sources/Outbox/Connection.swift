@@ -27,7 +27,7 @@ final class Connection {
         let code = sqlite3_open_v2(
             medium.vfs == nil ? Self.withoutLinks(path) : path, &handle,
             flags | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-            medium.vfs ?? (access == .readOnlyAlone ? "unix-none" : nil))
+            access == .readOnlyAlone ? medium.vfsWithoutLocks : medium.vfs)
         guard code == SQLITE_OK, let handle else {
             let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
             sqlite3_close_v2(handle)

@@ -7,6 +7,8 @@ import Glibc
 public protocol QueueMedium: Sendable {
     /// The VFS that SQLite opens a queue with; nil = its own.
     var vfs: String? { get }
+    /// The same without locks, for a file that nobody else has open.
+    var vfsWithoutLocks: String { get }
     /// Boot clock, nanoseconds.
     var now: Int64 { get }
 
@@ -46,6 +48,7 @@ public struct SystemMedium: QueueMedium {
     public init() {}
 
     public var vfs: String? { nil }
+    public var vfsWithoutLocks: String { "unix-none" }
     public var now: Int64 { waypost_boottime_ns() }
 
     public func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }

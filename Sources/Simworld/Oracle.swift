@@ -31,6 +31,8 @@ final class Oracle {
         /// The last row that came for the first time.
         var newest = -1
         var attempted: Set<Int> = []
+        /// Rows before this one could not be seen when the process started: they come when they can.
+        var unseenBefore = 0
         var digests: [String: UInt64] = [:]
         var inFlight = 0
         var notBefore: EventTime?
@@ -100,6 +102,7 @@ final class Oracle {
             if let known = accounts[endpoint.name], known.endpoint.identity == endpoint.identity { continue }
             accounts[endpoint.name] = Account(endpoint, since: rows.count)
         }
+        if diskTroubleSince != nil { for account in accounts.values { account.unseenBefore = rows.count } }
         let names = Set(endpoints.map(\.name))
         for name in accounts.keys where !names.contains(name) { accounts[name] = nil }
     }
@@ -246,7 +249,7 @@ final class Oracle {
         let index = indexes.first { !account.attempted.contains($0) } ?? indexes.last ?? 0
         let name = account.endpoint.name
         if account.attempted.insert(index).inserted {
-            if index < account.newest, account.endpoint.isOrdered, isDiskTrusted {
+            if index < account.newest, index >= account.unseenBefore, account.endpoint.isOrdered, isDiskTrusted {
                 fail(.inOrder, "\(name): row \(index) comes for the first time, behind row \(account.newest)")
             }
             account.newest = max(account.newest, index)

@@ -12,6 +12,7 @@ struct SimulatedMedium: QueueMedium {
     init(clock: @escaping @Sendable () -> Int64) { self.clock = clock }
 
     var vfs: String? { String(cString: simdisk_vfs) }
+    var vfsWithoutLocks: String { String(cString: simdisk_vfs_without_locks) }
     var now: Int64 { clock() }
 
     func exists(_ path: String) -> Bool { simdisk_exists(path) }
@@ -37,7 +38,11 @@ struct SimulatedMedium: QueueMedium {
     }
 
     func lock(_ path: String) throws(OutboxError) -> AnyObject {
-        guard simdisk_flock(path) == 0 else { throw OutboxError(.locked(pid: nil), path: path, message: "") }
+        switch simdisk_flock(path) {
+        case 0: break
+        case EWOULDBLOCK: throw OutboxError(.locked(pid: nil), path: path, message: "")
+        default: throw OutboxError(.readOnly, path: path, message: "open \(path)-lock")
+        }
         return Lock(path: path, life: simdisk_life())
     }
 

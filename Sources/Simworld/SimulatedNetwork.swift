@@ -64,6 +64,8 @@ final class SimulatedNetwork: Uplink {
         return transfer
     }
 
+    func closeIdleConnections(at now: EventTime) {}
+
     func cancel(_ transfer: UplinkTransfer) {
         guard let attempt = underWay.removeValue(forKey: transfer) else { return }
         trace { "\(attempt.id): given up" }

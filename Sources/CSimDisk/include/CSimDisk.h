@@ -43,6 +43,8 @@ enum {
 
 /// The name of the VFS, which is registered by the first `simdisk_reset` as SQLite's default.
 extern const char *const simdisk_vfs;
+/// The same files without locks between connections.
+extern const char *const simdisk_vfs_without_locks;
 
 /// An empty disk without faults. SQLite's random numbers begin again as the seed says. No connection may be open.
 void simdisk_reset(uint64_t seed);
@@ -75,6 +77,6 @@ int simdisk_sync_directory(void);
 int simdisk_forget(const char *path, bool flushes);
 /// Bytes that may still be written.
 int64_t simdisk_available(void);
-/// An advisory lock that goes with the process: 0, or EWOULDBLOCK.
+/// An advisory lock that goes with the process: 0, EWOULDBLOCK, or EROFS, since it stands in a file.
 int simdisk_flock(const char *path);
 void simdisk_funlock(const char *path);

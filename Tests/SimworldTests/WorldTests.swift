@@ -1,0 +1,28 @@
+import Testing
+
+@testable import Simworld
+
+extension SimulatedDiskTests {
+    /// The disk is one for the process, so these run in the same row.
+    @Suite(.serialized) struct WorldTests {
+        @Test func theSameSeedIsTheSameRun() {
+            for seed in [3, 12] as [UInt64] {
+                let (first, second) = (World(seed: seed).run(), World(seed: seed).run())
+                #expect(first.events == second.events && first.events > 100)
+                #expect(first.recorded == second.recorded && first.recorded > 10)
+                #expect(first.accepted == second.accepted)
+                #expect(first.answers == second.answers)
+                #expect(first.simulated == second.simulated)
+            }
+        }
+
+        @Test func aWorldWithoutFaultsIsGood() {
+            for seed in 0..<5 as Range<UInt64> {
+                let report = World(seed: seed, leftOut: Set(0..<100)).run()
+                #expect(report.violations.isEmpty, "\(report.violations)")
+                #expect(report.processes == 1)
+                #expect(report.accepted >= report.recorded / 2)
+            }
+        }
+    }
+}
