@@ -5,6 +5,8 @@ extension Database {
     struct Opened {
         var ledger: Ledger
         var uuid: [UInt8]
+        /// It has got its uuid just now.
+        var isNew: Bool
         var trackerState: [UInt8]?
         var sourceState: [UInt8]?
     }
@@ -26,6 +28,7 @@ extension Database {
         try begin.run()
         do throws(OutboxError) {
             let changesBefore = connection.totalChanges
+            let isNew = try blob(.uuid)?.count != 16
             let uuid = try loadUUID(new: newUUID)
             for settings in configured {
                 if let index = known.firstIndex(where: { $0.settings.name == settings.name }) {
@@ -48,7 +51,7 @@ extension Database {
             }
             try commit.run()
             return Opened(
-                ledger: ledger, uuid: uuid,
+                ledger: ledger, uuid: uuid, isNew: isNew,
                 trackerState: try blob(.tracker), sourceState: try blob(.file))
         } catch {
             if connection.isInTransaction { try? rollback.run() }

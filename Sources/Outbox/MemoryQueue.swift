@@ -15,7 +15,8 @@ final class MemoryQueue {
     var refusal: OutboxError
     /// Answers about records of the quarantine, which the disk has not heard of.
     var deferred: [Settlement] = []
-    private let isBlind: Bool
+    /// What the disk holds is not known.
+    let isBlind: Bool
     private let generation: Int
 
     /// Most rows: about 2 MB.

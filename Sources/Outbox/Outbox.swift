@@ -94,6 +94,8 @@ public final class Outbox {
     /// Goes on with what the file holds.
     private func take(_ queue: OpenedQueue) {
         uuid = queue.opened.uuid
+        // No life before this one gave numbers of it.
+        if queue.opened.isNew { life.leap = 0 }
         database = queue.database
         ledger = queue.opened.ledger
         ledger.recorded = RecordingTimes(earlierThrough: ledger.lastSeq)
@@ -156,37 +158,30 @@ public final class Outbox {
     ///
     /// - Throws: where it may not work without the disk, and where even memory fails: then nothing of it was done.
     public func commit(_ commit: Commit) throws(OutboxError) -> CommitReply {
-        var reply = CommitReply(lastSeq: ledger.lastSeq)
         if let memory {
-            guard commit.asksDisk, returnToDisk(from: memory, &reply) else { return try store(commit, in: memory) }
+            // Here first: what is answered in it may be about batches that another queue on disk does not know.
+            let reply = try store(commit, in: memory)
+            return commit.asksDisk ? returnToDisk(from: memory, reply, commit.orders) : reply
         }
         do throws(OutboxError) {
-            return try store(commit, &reply)
+            return try store(commit)
         } catch {
             guard worksWithoutDisk, !isClosed else { throw error }
-            let memory = try beginInMemory(error)
-            var stored = try store(commit, in: memory)
-            // What was found on a disk that has refused again since is news all the same.
-            stored.wasFoundLate = reply.wasFoundLate
-            stored.foundState = reply.foundState
-            stored.dropped += reply.dropped
-            return stored
+            return try store(commit, in: try beginInMemory(error))
         }
     }
 
     /// On disk.
-    private func store(_ commit: Commit, _ reply: inout CommitReply) throws(OutboxError) -> CommitReply {
+    private func store(_ commit: Commit) throws(OutboxError) -> CommitReply {
         do throws(OutboxError) {
-            return try perform(commit, in: try opened(), reply)
+            return try perform(commit, in: try opened())
         } catch {
             guard error.cause == .corrupt, lock != nil else { throw error }
-            return try perform(commit, in: try opened(damage: error), reply)
+            return try perform(commit, in: try opened(damage: error))
         }
     }
 
-    private func perform(
-        _ commit: Commit, in database: Database, _ found: CommitReply
-    ) throws(OutboxError) -> CommitReply {
+    private func perform(_ commit: Commit, in database: Database) throws(OutboxError) -> CommitReply {
         var reply = CommitReply(lastSeq: ledger.lastSeq)
         if !commit.isEmpty {
             // When the supply has gone, what matters is that the rows are safe soon: the log is copied back later.
@@ -209,11 +204,7 @@ public final class Outbox {
             // The commit is on the medium, whatever becomes of this.
             do throws(OutboxError) { try salvageStep(database, at: commit.ages?.now) } catch { failed(error) }
         }
-        reply = complete(reply)
-        reply.dropped += found.dropped
-        reply.wasFoundLate = found.wasFoundLate
-        reply.foundState = found.foundState
-        return reply
+        return complete(reply)
     }
 
     func transaction(on database: Database, _ settings: OutboxSettings) -> Transaction {
@@ -369,8 +360,12 @@ extension Outbox {
     private func store(_ commit: Commit, in memory: MemoryQueue) throws(OutboxError) -> CommitReply {
         var transaction = transaction(on: memory.database, memory.settings)
         transaction.memory = memory.rules(passesUnreadable: commit.passesUnreadable)
+        // A queue that did not exist before needs no leap, the one that is found later does.
+        let leap = life.leap
+        if memory.isBlind { transaction.life.leap = 0 }
         let reply = try transaction.run(commit)
         succeeded(commit, transaction, reply)
+        if memory.isBlind { life.leap = leap }
         memory.deferred = transaction.memory?.deferred ?? []
         sentUnstored += transaction.memory?.removed ?? 0
         var stored = complete(reply)
@@ -380,9 +375,11 @@ extension Outbox {
 
     /// Asks the disk once more, and gives it what is in memory.
     ///
-    /// - Parameter reply: gets what was found and what had to make room.
-    /// - Returns: whether it took it.
-    private func returnToDisk(from memory: MemoryQueue, _ reply: inout CommitReply) -> Bool {
+    /// - Parameters:
+    ///   - kept: the reply to a commit that memory has just taken.
+    ///   - orders: of that commit, which wait for the disk.
+    private func returnToDisk(from memory: MemoryQueue, _ kept: CommitReply, _ orders: [QueueOrder]) -> CommitReply {
+        var reply = kept
         memory.below.close()
         do throws(OutboxError) {
             guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
@@ -394,11 +391,12 @@ extension Outbox {
                 settings: settings)
             let states = (trackerState, sourceState)
             let ledger = ledger
+            var dropped = DropCounts()
             do throws(OutboxError) {
                 try transaction.whole { (self) throws(OutboxError) in
                     if memory.isCrowded(ledger) {
                         try? queue.database.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-                        reply.dropped += try self.makeRoom(for: ledger.rows)
+                        dropped = try self.makeRoom(for: ledger.rows)
                     }
                     if isOther {
                         try self.append(memory, ledger)
@@ -410,9 +408,11 @@ extension Outbox {
                 cache = .suspect
                 throw error
             }
+            reply.dropped += dropped
             if isOther {
                 reply.wasFoundLate = true
                 reply.foundState = queue.opened.trackerState
+                reply.formed = []
                 known = [:]
             }
             uuid = queue.opened.uuid
@@ -421,11 +421,12 @@ extension Outbox {
             life = transaction.life
             adopt(queue)
             self.memory = nil
-            return true
+            if !orders.isEmpty { reply.orders = try perform(Commit(orders: orders), in: queue.database).orders }
         } catch {
-            memory.refusal = error
-            return false
+            // One that refuses orders has taken the rest: the next commit asks it again.
+            if self.memory != nil { memory.refusal = error }
         }
+        return complete(reply)
     }
 }
 

@@ -148,7 +148,7 @@ struct Transaction {
         }
         let rows = keepsUnpublished ? rows : rows.filter(\.location.published)
         guard !rows.isEmpty else { return }
-        if ledger.lastSeq > 0 { ledger.lastSeq = min(Ledger.seqMax, ledger.lastSeq + life.leap) }
+        ledger.lastSeq = min(Ledger.seqMax, ledger.lastSeq + life.leap)
         life.leap = 0
         let boot = try number(ofBoot: boot)
         let before = ledger.lastSeq

@@ -83,7 +83,7 @@ struct QueueModel {
     mutating func append(_ new: [NewRow]) {
         let keepsAll = endpoints.contains { $0.removedAt == nil && !$0.isSpare && $0.settings.feed == .engine }
         for row in new where row.location.published || keepsAll {
-            if lastSeq > 0 { lastSeq += leap }
+            lastSeq += leap
             leap = 0
             lastSeq += 1
             rows.append(Row(seq: lastSeq, location: row.location))
