@@ -210,6 +210,7 @@ extension Transaction {
 
     /// Appends the rows of a queue in memory that did not know of this one, and notes who has had them.
     mutating func append(_ memory: MemoryQueue, _ above: Ledger) throws(OutboxError) {
+        ledger.recorded = RecordingTimes(earlierThrough: ledger.lastSeq)
         try eachRow(of: memory, above) { (self, row) throws(OutboxError) in
             var new = NewRow(
                 row.location, receivedMs: row.receivedMs, recordedAt: above.recorded[row.seq])

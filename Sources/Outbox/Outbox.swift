@@ -352,6 +352,7 @@ extension Outbox {
         memory = start.queue
         uuid = start.opened.uuid
         ledger = start.opened.ledger
+        ledger.recorded = RecordingTimes(earlierThrough: ledger.lastSeq)
         trackerState = start.opened.trackerState
         sourceState = start.opened.sourceState
         for batch in start.inFlight { known[batch.id] = batch }

@@ -119,6 +119,63 @@ import Testing
         #expect(try outbox.append(6..<7).rows == 3)
     }
 
+    /// When rows were recorded is known on both sides of a disk that refuses and comes back.
+    @Test func agesAreThoseOfTheBootClockOverAnEpisode() throws {
+        let outbox = try Outbox(
+            OutboxSettings(path: scratch.path, maxAge: .seconds(1000)), endpoints: [.test()], bootID: testBoot,
+            newUUID: testUUID, worksWithoutDisk: true)
+        func rows(_ numbers: Range<Int>) -> [NewRow] {
+            numbers.map { NewRow(.sample($0), recordedAt: EventTime(nanoseconds: Int64($0) * 1_000_000_000)) }
+        }
+        func commit(_ rows: [NewRow], now: Int64, asksDisk: Bool = true) throws -> Int {
+            let ages = AgeReference(
+                now: EventTime(nanoseconds: now * 1_000_000_000), started: .zero,
+                trusted: UTCTime(milliseconds: Location.sample(0).time.milliseconds + 86_400_000 * 4000))
+            var commit = Commit(rows: rows, trackerState: [1], ages: ages)
+            commit.asksDisk = asksDisk
+            return try outbox.commit(commit).dropped.expired
+        }
+        #expect(try commit(rows(0..<500), now: 500) == 0)
+        _ = try outbox.beginInMemory(Self.error)
+        #expect(try commit(rows(500..<1000), now: 1000, asksDisk: false) == 0)
+        #expect(try commit(rows(1000..<1001), now: 1000) == 0)
+        #expect(try commit([], now: 1100) == 100)
+        // One look takes no more than half.
+        #expect(try (400...451).contains(commit([], now: 1600)))
+    }
+
+    /// What lies on a disk that refuses from the start is of an earlier process, also once it is back.
+    @Test(arguments: [true, false])
+    func rowsOfBeforeTheStartAgeByTheirDate(isReadable: Bool) throws {
+        let before = try open()
+        try before.append(0..<10)
+        before.close()
+        let hidden = scratch.path + "-hidden"
+        var blocker: Connection?
+        if isReadable {
+            blocker = try Connection(path: scratch.path, access: .readWrite)
+            try blocker?.execute("BEGIN IMMEDIATE")
+        } else {
+            for part in ["", "-wal"] { rename(scratch.path + part, hidden + part) }
+            mkdir(scratch.path, 0o700)
+        }
+        let outbox = try Outbox(
+            OutboxSettings(path: scratch.path, maxAge: .seconds(1000)), endpoints: [.test()], bootID: testBoot,
+            newUUID: testUUID.reversed(), worksWithoutDisk: true)
+        #expect(outbox.refusal != nil)
+        try keep(Commit(rows: [NewRow(.sample(10), recordedAt: .zero)]), outbox)
+        if isReadable {
+            try blocker?.execute("ROLLBACK")
+        } else {
+            rmdir(scratch.path)
+            for part in ["", "-wal"] { rename(hidden + part, scratch.path + part) }
+        }
+        let trusted = UTCTime(milliseconds: Location.sample(3).time.milliseconds + 1_000_000)
+        let ages = AgeReference(now: .zero, started: .zero, trusted: trusted)
+        let reply = try outbox.commit(Commit(trackerState: [1], ages: ages))
+        #expect(reply.refusal == nil && reply.dropped.expired == 3)
+    }
+
     @Test func refusedRowsGoToTheQuarantineOfTheDisk() throws {
         let outbox = try open()
         try outbox.append(0..<3)

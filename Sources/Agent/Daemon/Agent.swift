@@ -230,7 +230,8 @@ public final class Agent {
             (pipeline.tracker.state.bytes, pipeline.memory.bytes)
         }
         recorder.trustedTime = { [unowned self] now in
-            pipeline.trustedTime.time(at: now, hostMs: HostClock.isSynchronised ? HostIdentity.wallClockMs() : nil)
+            pipeline.trustedTime.time(
+                at: now, hostMs: loop.host.isClockSynchronised ? loop.host.wallClockMs : nil)
         }
         recorder.committed = { [unowned self] reply, forms, now in
             for delivery in deliveries {
