@@ -178,7 +178,7 @@ import Testing
 
     /// Whatever the pieces in which they come, however slowly replies are taken and whenever its sending end is closed: each
     /// request gets one reply, whole and in its order, and then the connection ends.
-    @Test(arguments: UInt64(1)...24) func eachRequestGetsOneReply(_ seed: UInt64) throws {
+    @Test(arguments: testSeeds(1...24)) func eachRequestGetsOneReply(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let rig = try Rig()
         let verbs = ["echo", "echo", "late", "big", "fly"]
