@@ -68,8 +68,9 @@ struct Schedule {
         case 72..<75: .silence(unplugged: dice.chance(0.5))
         case 75..<77: .spoof(seconds: Int64(dice.pick([86_400 * 2, 86_400 * 35, -86_400, 3600, 86_400 * 7168])))
         case 77..<79: .wallStep(seconds: Int64(dice.pick([3600, -3600, 86_400 * 30, -86_400 * 19_000])))
-        case 79..<80: .unsynchronised
-        case 80..<85: .link(dice.pick(["wwan0", "wlan0", nil]))
+        case 79: dice.chance(0.5) ? .unsynchronised : .damage(sectors: dice.from(1...4))
+        case 80: .lyingDisk(share: Int64(dice.pick([50_000, 500_000])))
+        case 81..<85: .link(dice.pick(["wwan0", "wlan0", nil]))
         default: .command(command(dice))
         }
     }
