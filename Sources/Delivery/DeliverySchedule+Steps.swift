@@ -62,7 +62,8 @@ extension DeliverySchedule {
 
     func shutdownStep(at now: EventTime) -> Step {
         guard let shutdown else { return .wait(until: nil) }
-        if phase != .idle { return later(shutdown.until, at: now) ?? .wait(until: nil) }
+        // An instant that has passed would be due again and again.
+        if phase != .idle { return .wait(until: now < shutdown.until ? shutdown.until : nil) }
         guard !shutdown.attempted, !isUnlisted, !dissolves, state == .active, now == .max || now < shutdown.until else {
             return .wait(until: nil)
         }

@@ -260,6 +260,7 @@ import Testing
         #expect(idle.next(at: Self.at(1)) == .send(batch: "a"))
         idle.sends("a", at: Self.at(1))
         #expect(idle.next(at: Self.at(1)) == .wait(until: Self.at(6)))
+        #expect(idle.next(at: Self.at(6)) == .wait(until: nil))
         _ = idle.attemptFinished(unavailable, jitter: 0, at: Self.at(2))
         #expect(idle.isShutDown)
         #expect(idle.next(at: Self.at(3)) == .wait(until: nil))
