@@ -20,7 +20,7 @@ binary ?= .build/release/waypost
 debug_build = swift build --build-tests --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo tests test explore check lint size units docs expected fixtures fuzz bench score storm powercut receivers corpus install deb lab lab-full clean
+.PHONY: help setup build demo tests test explore check lint size units docs expected fixtures fuzz bench score simworld simworld-check storm powercut receivers corpus install deb lab lab-full clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
@@ -74,6 +74,13 @@ bench: setup ## speed, memory, flash and wake-ups; needs the corpus, parts need 
 score: setup ## starts, stops and odometer on simulated drives, against their targets
 	scripts/build waypost-score
 	scripts/score
+
+simworld: setup ## the whole daemon in worlds that seeds make up; SEEDS=1-200, SIMWORLD=options
+	scripts/build waypost-simworld
+	scripts/simworld $(or $(SEEDS),1-200) $(SIMWORLD)
+
+simworld-check: setup ## known faults are found by the simulated world; FAULT=names
+	scripts/simworld-check $(FAULT)
 
 storm: setup ## kill -9 under faults of network, endpoints, disk and clock; N=20000 fixes, STORM=options
 	scripts/build waypost
