@@ -58,8 +58,10 @@ final class Oracle {
     private let began: EventTime
     private var rows: [Row] = []
     private var byKey: [RowKey: [Int]] = [:]
+    private var byTime: [Int64: [Int]] = [:]
     private var accounts: [String: Account] = [:]
     private var identities: [String: RowKey] = [:]
+    private var rowNamed: [String: Int] = [:]
     /// Rows that retention took, whoever waited for them.
     private var dropped = DropCounts()
     private var settings: OutboxConfigFacts
@@ -111,6 +113,7 @@ final class Oracle {
         recorded += 1
         let key = RowKey(ms: location.time.milliseconds, event: location.event.rawValue)
         byKey[key, default: []].append(rows.count)
+        byTime[key.ms, default: []].append(rows.count)
         rows.append(Row(key: key, at: now, published: location.published, process: host.process))
     }
 
@@ -238,20 +241,28 @@ final class Oracle {
     }
 
     private func look(_ record: WireBody.Record, _ account: Account, id: String) -> Int? {
-        if let known = identities.updateValue(record.key, forKey: record.identity), known != record.key, isDiskTrusted {
+        // Where rows before it went a record becomes a gap.
+        if let known = identities.updateValue(record.key, forKey: record.identity), known != record.key,
+            record.key.event != "gap" || known.ms != record.key.ms, isDiskTrusted
+        {
             fail(.oneIDOneContent, "\(record.identity) names \(known) and \(record.key)")
         }
-        guard let indexes = byKey[record.key] else {
-            // Where rows went stands a gap.
-            if record.key.event != "gap" { fail(.neverSettledByAStranger, "\(record.key) was sent and never recorded") }
+        let others = record.key.event == "gap" ? byTime[record.key.ms] : nil
+        guard let indexes = byKey[record.key] ?? others else {
+            fail(.neverSettledByAStranger, "\(record.key) was sent and never recorded")
             return nil
         }
         // Two records may look the same, as the gaps of two starts: one that ended with its process is the last choice.
         let fresh = indexes.filter { !account.attempted.contains($0) }
-        let index = fresh.first { !rows[$0].isGone } ?? fresh.first ?? indexes.last ?? 0
+        let index =
+            rowNamed[record.identity].flatMap { indexes.contains($0) ? $0 : nil } ?? fresh.first { !rows[$0].isGone }
+            ?? fresh.first ?? indexes.last ?? 0
+        rowNamed[record.identity] = index
         let name = account.endpoint.name
         if account.attempted.insert(index).inserted {
-            if index < account.newest, index >= account.unseenBefore, indexes.count == 1, account.endpoint.isOrdered, isDiskTrusted {
+            if index < account.newest, index >= account.unseenBefore, indexes.count == 1, account.endpoint.isOrdered,
+                isDiskTrusted
+            {
                 fail(.inOrder, "\(name): row \(index) comes for the first time, behind row \(account.newest)")
             }
             account.newest = max(account.newest, index)
