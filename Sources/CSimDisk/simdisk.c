@@ -609,7 +609,7 @@ void simdisk_reset(uint64_t seed) {
         simdisk.zName = simdisk_vfs;
         without_locks.zName = simdisk_vfs_without_locks;
         sqlite3_vfs_register(&without_locks, 0);
-        sqlite3_vfs_register(&simdisk, 1);
+        sqlite3_vfs_register(&simdisk, 0);
     }
     registered = true;
     simdisk_kill();
@@ -621,6 +621,11 @@ void simdisk_reset(uint64_t seed) {
     settings[simdisk_powersafe_overwrite] = 1;
     random_state = seed;
     sqlite3_randomness(0, NULL);
+}
+
+void simdisk_be_default(void) {
+    simdisk_reset(0);
+    sqlite3_vfs_register(&simdisk, 1);
 }
 
 void simdisk_set(int setting, int64_t value) { settings[setting] = value; }

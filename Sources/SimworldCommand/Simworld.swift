@@ -1,4 +1,5 @@
 import ArgumentParser
+import CSimDisk
 import Glibc
 import Simworld
 
@@ -32,6 +33,7 @@ struct SimworldCommand: ParsableCommand {
     var stride = 1
 
     func run() throws {
+        simdisk_be_default()
         if let seed { return try one(seed) }
         guard let bounds = seeds?.split(separator: "-").compactMap({ UInt64($0) }), bounds.count == 2,
             bounds[0] <= bounds[1]

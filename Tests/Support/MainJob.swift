@@ -88,3 +88,6 @@ public enum MainJob {
         return nil
     }
 }
+
+/// Whether each number is greater than the one before it.
+public func isRising(_ numbers: [Int]) -> Bool { zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 } }

@@ -280,7 +280,7 @@ import Testing
         #expect([0, -SIGTERM].contains(try daemon.exitStatus(within: 8.5)))
         #expect(try rig.startDaemon().exitStatus(within: 60) == 0)
         let received = try rig.received()
-        #expect(received.map(\.seq) == Array(1...max(1, received.count)))
+        #expect(isRising(received.map(\.seq)))
         #expect(MainJob.firstHole(received, try rig.replayed(drivePath), milliseconds: 11_000) == nil)
     }
 

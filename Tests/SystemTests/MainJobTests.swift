@@ -81,7 +81,7 @@ import Testing
         #expect(survival.kills == 8)
         #expect(survival.lost.isEmpty, "seed \(seed)")
         let received = survival.received
-        #expect(received.map(\.seq) == Array(1...max(1, received.count)), "seed \(seed)")
+        #expect(isRising(received.map(\.seq)), "seed \(seed)")
         // Sampling begins anew at each start, so that other fixes are kept, but nowhere fewer than the interval asks.
         #expect(MainJob.firstHole(received, survival.expected, milliseconds: 11_000) == nil, "seed \(seed)")
     }
@@ -112,7 +112,8 @@ import Testing
         }
         let once = try rig.replayed(drive).map(\.timeMs)
         #expect(try rig.received().map(\.timeMs) == once + once)
-        #expect(try rig.received().map(\.seq) == Array(1...2 * once.count))
+        // Numbers leap at each start.
+        #expect(isRising(try rig.received().map(\.seq)))
     }
 
     @Test func commitsAndUploadsWhatItHasOnSIGTERM() throws {

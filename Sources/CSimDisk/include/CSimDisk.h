@@ -41,13 +41,17 @@ enum {
     simdisk_counters_count = 5,
 };
 
-/// The name of the VFS, which is registered by the first `simdisk_reset` as SQLite's default.
+/// The name of the VFS, which is registered by the first `simdisk_reset`.
 extern const char *const simdisk_vfs;
 /// The same files without locks between connections.
 extern const char *const simdisk_vfs_without_locks;
 
 /// An empty disk without faults. SQLite's random numbers begin again as the seed says. No connection may be open.
 void simdisk_reset(uint64_t seed);
+
+/// Makes it SQLite's default, so that SQLite's own random numbers come of the seed as well. Not for a process that opens
+/// files of the system too.
+void simdisk_be_default(void);
 void simdisk_set(int setting, int64_t value);
 int64_t simdisk_get(int setting);
 int64_t simdisk_counter(int counter);
