@@ -26,6 +26,8 @@ final class Oracle {
         let since: Int
         /// Rows that a server has, and how often each was stored again.
         var stored: Set<Int> = []
+        /// Rows before this one were stored, or were not for it.
+        var floor: Int
         /// Rows whose acceptance the daemon has seen, and in which process.
         var acked: [Int: Int] = [:]
         /// The last row that came for the first time.
@@ -49,6 +51,7 @@ final class Oracle {
         init(_ endpoint: WorldEndpoint, since: Int) {
             self.endpoint = endpoint
             self.since = since
+            floor = since
         }
 
         var givenUp: Int { unsentBefore + unsent.values.reduce(0, +) + quarantined + droppedFromQuarantine }
@@ -160,17 +163,25 @@ final class Oracle {
         }
         let removed = counts.oldest + counts.newest + counts.thinned
         if removed > 0, let most = settings.maxRecords, isDiskTrusted {
-            let required = reply.depths.filter { depth in
-                accounts[depth.endpoint].map { $0.endpoint.required || !hasRequired } ?? false
-            }
-            let needed = required.map { $0.waiting + $0.inFlight }.max() ?? 0
-            if needed + commit.rows.count + removed < most * 8 / 10, !required.isEmpty {
+            // Rows leave from the oldest on: what a required endpoint has not had keeps those behind it.
+            let needed = accounts.values.filter { $0.endpoint.required || !hasRequired }.map(span).max() ?? most
+            if needed + commit.rows.count + removed < most * 8 / 10 {
                 fail(
                     .isolation,
-                    "\(removed) rows went for want of space, of \(most), while no required endpoint waits for more than "
-                        + "\(needed)")
+                    "\(removed) rows went for want of space, of \(most), while required endpoints keep \(needed)")
             }
         }
+    }
+
+    /// Rows from the oldest on that an endpoint has not had.
+    private func span(_ account: Account) -> Int {
+        while account.floor < rows.count {
+            let row = rows[account.floor]
+            let wants = row.published || account.endpoint.isEngine
+            if wants, !row.isGone || row.isCommitted, !account.stored.contains(account.floor) { break }
+            account.floor += 1
+        }
+        return rows.count - account.floor
     }
 
     private var hasRequired: Bool { accounts.values.contains { $0.endpoint.required } }
@@ -237,10 +248,12 @@ final class Oracle {
         if let known = account.digests.updateValue(digest, forKey: id), known != digest, !id.isEmpty {
             fail(.oneIDOneContent, "two bodies under the id \(id) of \(endpoint.name)")
         }
-        return Attempt(account: account, rows: records.map { look($0, account, id: id) ?? -1 }, id: id)
+        return Attempt(
+            account: account, rows: records.map { look($0, account, id: id, isAlone: records.count == 1) ?? -1 }, id: id
+        )
     }
 
-    private func look(_ record: WireBody.Record, _ account: Account, id: String) -> Int? {
+    private func look(_ record: WireBody.Record, _ account: Account, id: String, isAlone: Bool) -> Int? {
         // Where rows before it went a record becomes a gap.
         if let known = identities.updateValue(record.key, forKey: record.identity), known != record.key,
             record.key.event != "gap" || known.ms != record.key.ms, isDiskTrusted
@@ -265,7 +278,8 @@ final class Oracle {
             {
                 fail(.inOrder, "\(name): row \(index) comes for the first time, behind row \(account.newest)")
             }
-            account.newest = max(account.newest, index)
+            // One row alone may be a probe of what is behind a batch that is refused.
+            if !isAlone { account.newest = max(account.newest, index) }
         } else if let process = account.acked[index], indexes.count == 1, account.endpoint.isOrdered, isDiskTrusted {
             duplicates += 1
             if process == host.process {

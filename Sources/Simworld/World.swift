@@ -370,11 +370,11 @@ public final class World {
             }
             let backlog = agent.backlog
             let waiting = backlog.filter { $0.waiting > 0 }
-            if waiting.isEmpty, agent.rowsHeld == 0 { return concludeRun([:]) }
+            if waiting.isEmpty, agent.rowsHeld == 0, !agent.diskRefuses { return concludeRun([:]) }
             if host.time < until { return awaitDrained(until) }
             oracle.fail(
                 .liveness,
-                "three hours after the last fault \(agent.rowsHeld) rows are in memory, and "
+                "three hours after the last fault \(agent.rowsHeld) rows are in memory\(agent.diskRefuses ? ", the disk is not asked" : ""), and "
                     + waiting.map {
                         "\($0.waiting) wait for \($0.endpoint) (\($0.state.word) \($0.state.reason ?? ""))"
                     }

@@ -33,6 +33,9 @@ extension Agent {
     /// Hears of each location that the tracker keeps, before anything is done with it.
     package func onRecord(_ hear: @escaping (Location, EventTime) -> Void) { pipeline.recorded = hear }
 
+    /// The disk refused the last commit: what lies on it may not be known.
+    package var diskRefuses: Bool { recorder.latest.refusal != nil }
+
     /// Rows in memory that no commit has taken.
     package var rowsHeld: Int { recorder.held }
 
