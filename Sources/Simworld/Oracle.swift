@@ -122,10 +122,9 @@ final class Oracle {
 
     /// A commit came to its end on the disk, whether or not anybody hears of it.
     func committed(_ commit: Commit, _ result: Result<CommitReply, OutboxError>, isCut: Bool) {
-        guard case .success(let reply) = result else {
-            if isCut { unknownCommits += 1 }
-            return
-        }
+        // What the disk had of it by then is not known, nor what was counted.
+        if isCut { unknownCommits += 1 }
+        guard case .success(let reply) = result else { return }
         for row in commit.rows {
             let key = RowKey(ms: row.location.time.milliseconds, event: row.location.event.rawValue)
             guard let index = byKey[key]?.first(where: { !rows[$0].isHandedIn && !rows[$0].isGone }) else { continue }
