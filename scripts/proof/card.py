@@ -56,6 +56,23 @@ def mounted(image, mount, options="defaults"):
         run("losetup", "--detach", device)
 
 
+@contextlib.contextmanager
+def filled(folder):
+    """The file system takes nothing more."""
+    filler = folder / "filler"
+    with open(filler, "wb", buffering=0) as file:
+        for size in (1 << 16, 1 << 10):
+            with contextlib.suppress(OSError):
+                while file.write(bytes(size)):
+                    pass
+        with contextlib.suppress(OSError):
+            os.fsync(file.fileno())
+    try:
+        yield
+    finally:
+        filler.unlink()
+
+
 class Card:
     """A fresh file system, mounted at `folder`/card."""
 

@@ -113,9 +113,13 @@ class Feeder:
                 continue
             for _ in range(min(due, 50, self.count - self.next)):
                 number, self.next = self.next, self.next + 1
-                self.ledger.fed(number, time.monotonic())
-                connection.sendall(drive.epoch(number))
+                connection.sendall(self.epoch(number))
                 sent += 1
+
+    def epoch(self, number):
+        """The sentences of a fix, of which the ledger knows from here on."""
+        self.ledger.fed(number, time.monotonic())
+        return drive.epoch(number)
 
 
 class Daemon:

@@ -15,15 +15,15 @@ def checksummed(text):
     return b"$%s*%02X\r\n" % (text.encode(), checksum)
 
 
-def epoch(number):
-    """The sentences of fix `number`, on a circle of 66 km at 22 m/s."""
+def epoch(number, days=0):
+    """The sentences of fix `number`, on a circle of 66 km at 22 m/s; dated as many days too late."""
     angle = number / 3000
     latitude, longitude = 47 + 0.6 * math.sin(angle), 8 + 0.88 * math.cos(angle)
     day, second = divmod(number, 86_400)
     return checksummed(
         f"GPRMC,{second // 3600:02d}{second // 60 % 60:02d}{second % 60:02d}.00,A,"
         f"{int(latitude):02d}{latitude % 1 * 60:08.5f},N,{int(longitude):03d}{longitude % 1 * 60:08.5f},E,"
-        f"42.76,{(90 - math.degrees(angle)) % 360:.1f},{DAYS[day]},,,A")
+        f"42.76,{(90 - math.degrees(angle)) % 360:.1f},{DAYS[day + days]},,,A")
 
 
 def number_of(time_ms):

@@ -8,6 +8,9 @@ import threading
 
 from . import drive
 
+# In the id of a request that holds the newest row alone, ahead of its turn (`fresh_head`).
+PREVIEW = "-preview-"
+
 
 class Life:
     """One process of the daemon."""
@@ -52,6 +55,7 @@ class Arrivals:
         self.not_before = None  # (monotonic, life)
         self.refusals = []
         self.last_refused = None  # the refusal to which the last answered request belonged
+        self.previewed_in = {}  # (outbox, seq) → life in which a whole 2xx was sent to it ahead of its turn
         self.refused_fixes = {}  # number → (outbox, seq)
         self.quarantined = set()
 
@@ -68,7 +72,9 @@ class Ledger:
         self.findings = []  # a line each, of what must not be
         self.poison = set()  # numbers of fixes that are refused
         self.cured = set()  # those that are no longer, and come again when they are asked for
+        self.forgotten = set()  # fixes that had no disk to go to when the daemon was killed: what became of them is forgotten
         self.damaged = None  # what must arrive of a queue that was damaged; everything else may be gone
+        self.optional = {}  # name of an endpoint that may miss rows → so many of the newest must be there all the same
         self.newest_only = None  # where old records are dropped on purpose: so many of the newest must be there
 
     def __getstate__(self):
@@ -97,7 +103,10 @@ class Ledger:
     def killed(self, at, bad_disk_since=None):
         """- bad_disk_since: rows since then had no disk to go to."""
         with self.lock:
-            self.lives[-1].killed_at, self.lives[-1].bad_disk_since = at, bad_disk_since
+            life = self.lives[-1]
+            life.killed_at, life.bad_disk_since = at, bad_disk_since
+            if bad_disk_since is not None:
+                self.forgotten.update(number for number, fed_at in life.fed if fed_at >= self.horizon(life))
 
     @property
     def life(self):
@@ -136,6 +145,8 @@ class Ledger:
 
     def refused(self, name, life, batch_id, outbox, rows, poison):
         """A whole batch, since it holds these fixes."""
+        if PREVIEW in batch_id:
+            return  # it comes again in its turn
         with self.lock:
             arrivals = self.endpoint(name)
             for seq, time_ms in rows:
@@ -181,7 +192,7 @@ class Ledger:
                     self.found(f"{name}: fix {number} is twice in quarantine")
                 arrivals.quarantined.add(number)
             arrivals.counts["quarantined"] = len(arrivals.quarantined)
-            absent = arrivals.refused_fixes.keys() - arrivals.quarantined
+            absent = arrivals.refused_fixes.keys() - arrivals.quarantined - self.forgotten
             arrivals.counts["refused, not quarantined"] = len(absent)
             if absent:
                 self.found(f"{name}: refused and not in quarantine: fixes {sorted(absent)[:8]}")
@@ -191,6 +202,8 @@ class Ledger:
         with self.lock:
             arrivals = self.endpoint(name)
             counts = arrivals.counts
+            if PREVIEW in batch_id:
+                return self.previewed(name, arrivals, life, batch_id, outbox, rows)
             counts["batches stored"] += 1
             twice, explained = 0, 0
             for seq, time_ms in rows:
@@ -216,7 +229,9 @@ class Ledger:
                     if confirmed is None:
                         explained += 1
                     elif confirmed < life:
-                        arrivals.repeated[life].add(batch_id)
+                        # While the disk refuses, what was acknowledged is known in memory alone.
+                        if self.lives[confirmed].bad_disk_since is None:
+                            arrivals.repeated[life].add(batch_id)
                         explained += 1
                     else:
                         self.found(f"{name}: {batch_id}: seq {seq} again in life {life}, which had been told 2xx")
@@ -228,16 +243,35 @@ class Ledger:
                     counts["inversions"] += 1
                     self.found(f"{name}: {batch_id}: seq {seq} after {arrivals.highest[outbox]}")
                 arrivals.highest[outbox] = max(seq, arrivals.highest.get(outbox, -1))
-                if number < arrivals.newest_fix.get(outbox, -1):
+                newest = arrivals.newest_fix.get(outbox, -1)
+                if number < newest and newest not in self.forgotten:
                     counts["inversions of time"] += 1
+                    self.found(f"{name}: {batch_id}: seq {seq} is fix {number}, after {arrivals.newest_fix[outbox]}, life {life}")
                 arrivals.newest_fix[outbox] = max(number, arrivals.newest_fix.get(outbox, -1))
             counts["duplicates explained"] += explained
             counts["duplicates unexplained"] += twice - explained
+
+    def previewed(self, name, arrivals, life, batch_id, outbox, rows):
+        """The newest row came ahead of its turn: it counts when it comes again in order."""
+        arrivals.counts["previews"] += 1
+        for seq, time_ms in rows:
+            number, key = drive.number_of(time_ms), (outbox, seq)
+            if number is None or not self.was_fed(number):
+                arrivals.counts["never fed"] += 1
+                self.found(f"{name}: {batch_id}: seq {seq} has time {time_ms}, which was never fed")
+            before = "sent ahead" if arrivals.previewed_in.get(key) == life else \
+                "confirmed" if arrivals.confirmed_in.get(key) == life else None
+            if before:
+                arrivals.counts["previewed twice or late"] += 1
+                self.found(f"{name}: {batch_id}: seq {seq} was {before} before, in life {life}")
 
     def confirmed(self, name, life, batch_id, outbox, rows):
         """The whole of a 2xx was sent."""
         with self.lock:
             arrivals = self.endpoint(name)
+            if PREVIEW in batch_id:
+                arrivals.previewed_in.update({(outbox, seq): life for seq, _ in rows})
+                return
             self.belongs(arrivals, life, batch_id, outbox, rows)
             for seq, _ in rows:
                 arrivals.confirmed_in.setdefault((outbox, seq), life)
@@ -246,6 +280,25 @@ class Ledger:
         return any(life.fed and life.fed[0][0] <= number <= life.fed[-1][0] for life in reversed(self.lives))
 
     # The judgement
+
+    def horizon(self, life):
+        """What was fed before this was on disk when a life ended."""
+        if life.killed_at is None:
+            return float("inf")
+        ends = [life.killed_at, life.killed_at if life.bad_disk_since is None else life.bad_disk_since]
+        return min(ends) - self.commit_window - self.slack
+
+    def missing_optional(self, name, arrivals):
+        """Rows that an endpoint may miss give way oldest first: it has the newest of those that another one has."""
+        there = arrivals.fixes | arrivals.quarantined
+        others = sorted(set().union(*(other.fixes | other.quarantined for its, other in self.endpoints.items() if its != name))
+                        - self.forgotten)
+        absent = [number for number in others if number not in there]
+        newest = set(others[-self.optional[name]:])
+        beyond = [number for number in absent if number in newest]
+        if beyond:
+            self.found(f"{name}: optional, and misses {len(beyond)} of the newest {self.optional[name]}: {beyond[:8]}")
+        return collections.Counter({"given up": len(absent), "lost beyond the window": len(beyond)})
 
     def missing(self, arrivals):
         """Counts of what an endpoint got neither in its store nor in quarantine, life by life.
@@ -271,14 +324,11 @@ class Ledger:
             last = next((index for index in range(len(numbers) - 1, -1, -1) if numbers[index] in fixes), -1)
             if self.newest_only:
                 gone = [index for index in gone if index > last - self.newest_only]
-            horizon = float("inf")
-            if life.killed_at is not None:
-                horizon = life.killed_at - self.commit_window - self.slack
-                if life.bad_disk_since is not None:
-                    horizon = min(horizon, life.bad_disk_since - self.commit_window - self.slack)
-            first_allowed = bisect.bisect_left([at for _, at in life.fed], horizon)
+            first_allowed = bisect.bisect_left([at for _, at in life.fed], self.horizon(life))
             beyond = [index for index in gone if index < first_allowed]
-            holes = [index for index in gone if index < last]
+            # A refused one that only memory knew went with its place in the quarantine.
+            refused = self.forgotten & arrivals.refused_fixes.keys()
+            holes = [index for index in gone if index < last and numbers[index] not in refused]
             counts["lost"] += len(gone)
             counts["lost beyond the window"] += len(beyond)
             counts["holes"] += len(holes)
@@ -311,12 +361,11 @@ class Ledger:
             report = {}
             for name, arrivals in sorted(self.endpoints.items()):
                 counts = collections.Counter(arrivals.counts)
-                counts.update(self.missing(arrivals))
+                counts.update(self.missing_optional(name, arrivals) if name in self.optional else self.missing(arrivals))
                 counts.update(self.costs(name, arrivals))
                 for life, ids in arrivals.repeated.items():
                     if len(ids) > 1:
-                        bad_disk = " on a bad disk" if self.lives[life - 1].bad_disk_since else ""
-                        self.found(f"{name}: life {life} repeats more than one batch after a kill{bad_disk}: {sorted(ids)[:8]}")
+                        self.found(f"{name}: life {life} repeats more than one batch after a kill: {sorted(ids)[:8]}")
                 counts["batches repeated after a kill, at most"] = max(map(len, arrivals.repeated.values()), default=0)
                 counts["batches repeated after a kill, in all"] = sum(map(len, arrivals.repeated.values()))
                 report[name] = counts
@@ -328,7 +377,7 @@ LIMITS = {
     "lost beyond the window": 0, "holes": 0, "inversions": 0, "inversions of time": 0, "id mismatches": 0,
     "keys of another record": 0, "early requests": 0, "never fed": 0, "duplicates unexplained": 0,
     "batches repeated after a kill, at most": 1, "bad bodies": 0, "quarantined without cause": 0, "quarantined twice": 0,
-    "refused, not quarantined": 0, "requests for poison beyond the limit": 0, "readable, not brought back": 0,
+    "refused, not quarantined": 0, "previewed twice or late": 0, "requests for poison beyond the limit": 0, "readable, not brought back": 0,
 }
 
 

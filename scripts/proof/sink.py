@@ -24,9 +24,12 @@ class Sink:
     """Serves one endpoint on a port of its own. What holds a fix that the ledger calls poison is refused with 400.
 
     - latency: most seconds between storing and the reply, drawn each time.
+    - late: seconds after which a late answer comes, more than the client waits.
+    - takes_poison: whether it refuses nothing but by the weather.
     """
 
-    def __init__(self, ledger, name, weather=None, port=0, latency=0):
+    def __init__(self, ledger, name, weather=None, port=0, latency=0, late=4, takes_poison=False):
+        self.late_after, self.takes_poison = late, takes_poison
         self.ledger, self.name, self.weather, self.latency = ledger, name, weather, latency
         self.random = random.Random(name)
         self.began, self.stopped = time.monotonic(), threading.Event()
@@ -107,8 +110,9 @@ class Sink:
                 raise Gone
             self.more(connection, buffered)
         self.ledger.asked(self.name, life, time.monotonic())
-        head = {}
-        for line in buffered[:end].decode("latin-1").split("\r\n")[1:]:
+        first, *lines = buffered[:end].decode("latin-1").split("\r\n")
+        head = {"": first}
+        for line in lines:
             key, _, value = line.partition(":")
             head[key.strip().lower()] = value.strip()
         length = int(head.get("content-length", 0))
@@ -135,7 +139,7 @@ class Sink:
             connection.sendall(reply(422))
             return True
         poison = {number for _, time_ms in rows if (number := drive.number_of(time_ms)) in self.ledger.poison}
-        if poison:
+        if poison and not self.takes_poison:
             self.ledger.faults["poison"] += 1
             self.ledger.refused(self.name, life, batch_id, outbox, rows, poison)
             connection.sendall(reply(400, body=b'{"error":"poison"}'))
@@ -153,7 +157,7 @@ class Sink:
             return True
         if kind in BROKEN:
             self.ledger.faults[kind] += 1
-            if kind not in ("reset", "close", "slow", "hang"):
+            if kind not in ("reset", "close", "slow", "hang", "late"):
                 self.ledger.stored(self.name, life, batch_id, outbox, rows)
             BROKEN[kind](self, connection)
             return False
@@ -216,6 +220,14 @@ class Sink:
     def slow_success(self, connection):
         self.slow(connection, 200)
 
+    def late(self, connection, status=503):
+        """A whole answer to a client that has given the attempt up, or was killed meanwhile."""
+        self.stopped.wait(self.late_after)
+        connection.sendall(reply(status))
+
+    def late_success(self, connection):
+        self.late(connection, 200)
+
     def silent(self, connection):
         connection.recv(1)
 
@@ -224,4 +236,5 @@ BROKEN = {
     "reset": Sink.reset, "reset-stored": Sink.reset, "close": Sink.closed, "close-stored": Sink.closed,
     "half-head": Sink.half_head, "half-body": Sink.half_body, "half-late": Sink.half_late,
     "slow": Sink.slow, "slow-stored": Sink.slow_success, "hang": Sink.silent, "hang-stored": Sink.silent,
+    "late": Sink.late, "late-stored": Sink.late_success,
 }

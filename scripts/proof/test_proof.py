@@ -8,7 +8,8 @@ import time
 import unittest
 
 from . import bodies, drive, weather
-from .ledger import Ledger, broken_limits
+from .ledger import PREVIEW, Ledger, broken_limits
+from .server import Answer, Server, in_turn
 from .sink import Sink
 
 
@@ -150,6 +151,55 @@ class LedgerTests(unittest.TestCase):
         self.assertIn("e: life 1 repeats more than one batch after a kill: ['b1', 'b2']", self.ledger.findings)
         self.assertIn("e: batches repeated after a kill, at most 2, at most 1 allowed", broken_limits(report))
 
+    def test_an_optional_endpoint_misses_the_oldest_only(self):
+        self.ledger.stored("needed", 0, "b", "0a", rows(*((n + 1, n) for n in range(10))))
+        self.ledger.optional["e"] = 3
+        self.store(*((n + 1, n) for n in (0, 7, 8, 9)))
+        self.assertEqual((self.counts()["given up"], broken_limits(self.ledger.report())), (6, []))
+        self.ledger.optional["e"] = 4
+        self.assertEqual(self.counts()["lost beyond the window"], 1)
+
+    def test_what_no_endpoint_has_is_not_missed_by_an_optional_one(self):
+        self.ledger.optional["e"] = 10
+        self.store(*((n + 1, n) for n in range(8)))
+        self.assertEqual(self.counts()["lost beyond the window"], 0)
+
+    def test_a_bad_disk_explains_more_than_one_repeated_batch(self):
+        for batch, number in (("b1", 0), ("b2", 1)):
+            self.store((number + 1, number), batch=batch)
+        self.ledger.killed(9.4, bad_disk_since=3.5)
+        self.live([])
+        for batch, number in (("b1", 0), ("b2", 1)):
+            self.store((number + 1, number), batch=batch)
+        self.assertEqual(broken_limits({"e": self.counts()}), [])
+
+    def test_what_was_in_memory_alone_is_forgotten_with_a_kill(self):
+        self.refuse(6, 6, 6, "p")
+        self.store(*((n + 1, n) for n in (0, 1, 2, 3, 4, 5, 7, 8, 9)))
+        self.ledger.killed(9.4, bad_disk_since=3.5)
+        self.ledger.optional["spare"] = 10
+        self.ledger.stored("spare", 0, "s", "0a", rows((1, 0), (2, 1)))
+        self.live([])
+        self.store((20, 1), batch="gap")
+        self.ledger.listed("e", [])
+        self.assertEqual(broken_limits(self.ledger.report()), [])
+
+    def test_a_preview_neither_counts_nor_is_out_of_order(self):
+        self.store((10, 9), batch=f"b{PREVIEW}10")
+        self.assertEqual((self.counts()["records"], self.counts()["lost"]), (0, 10))
+        self.store(*((n + 1, n) for n in range(10)))
+        self.assertEqual((self.counts()["previews"], broken_limits(self.ledger.report())), (1, []))
+
+    def test_sees_a_preview_that_comes_twice_or_late(self):
+        self.store((10, 9), batch=f"b{PREVIEW}10", confirmed=False)
+        self.store((10, 9), batch=f"b{PREVIEW}10")
+        self.assertEqual(self.counts()["previewed twice or late"], 0)
+        self.store((10, 9), batch=f"c{PREVIEW}10")
+        self.assertEqual(self.counts()["previewed twice or late"], 1)
+        self.store((1, 0))
+        self.store((1, 0), batch=f"c{PREVIEW}1")
+        self.assertEqual(self.counts()["previewed twice or late"], 2)
+
     def test_sees_an_inversion(self):
         self.store((2, 1), (1, 0))
         self.assertEqual((self.counts()["inversions"], self.counts()["inversions of time"]), (1, 1))
@@ -193,6 +243,14 @@ class SinkTests(unittest.TestCase):
         sink.weather.strikes = lambda second: kind
         self.addCleanup(sink.stop)
         return sink
+
+    def test_answers_late(self):
+        for kind, records in (("late", 0), ("late-stored", 2)):
+            self.ledger.endpoints.clear()
+            sink = self.serve(kind)
+            sink.late_after = 0.1
+            self.assertEqual(self.post(sink).status, 200 if records else 503)
+            self.assertEqual((self.records(), self.ledger.endpoint("e").confirmed_in), (records, {}))
 
     def post(self, sink, count=2, compact=False):
         if compact:
@@ -255,6 +313,43 @@ class SinkTests(unittest.TestCase):
         time.sleep(0.3)
         with self.assertRaises(OSError), socket.create_connection(("127.0.0.1", sink.port), timeout=1) as client:
             client.recv(1)
+
+
+class ServerTests(unittest.TestCase):
+    def setUp(self):
+        self.ledger = Ledger(commit_window=1)
+        self.ledger.life_began()
+        self.ledger.fed(0, 0.0)
+
+    def post(self, server, batch, timeout=5):
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=timeout)
+        self.addCleanup(connection.close)
+        connection.request("POST", "/locations", json.dumps({"outbox": "0a", "locations": [{"seq": 1, "time_ms": at(0)}]}), {
+            "Content-Type": "application/json", "Idempotency-Key": f'"{batch}"'})
+        return connection
+
+    def serve(self, *answers):
+        server = Server(self.ledger, "e", in_turn(*answers))
+        self.addCleanup(server.stop)
+        return server
+
+    def test_counts_requests_at_the_same_time(self):
+        server = self.serve(Answer(delay=0.3), Answer(delay=0.3))
+        first, second = self.post(server, "b"), self.post(server, "c")
+        self.assertEqual((first.getresponse().status, second.getresponse().status, server.most_open), (200, 200, 2))
+
+    def test_a_client_that_went_away_has_not_seen_the_answer(self):
+        server = self.serve(Answer(delay=30))
+        self.post(server, "b").close()
+        self.assertEqual(self.post(server, "b").getresponse().status, 200)
+        self.assertEqual(server.most_open, 1)
+        self.assertEqual(self.ledger.endpoint("e").counts["duplicates unexplained"], 0)
+
+    def test_a_cut_answer_was_not_given(self):
+        server = self.serve(Answer(body=b"x" * 40, cut=20))
+        with self.assertRaises(http.client.IncompleteRead):
+            self.post(server, "b").getresponse().read()
+        self.assertEqual(self.ledger.endpoint("e").confirmed_in, {})
 
 
 class DriveTests(unittest.TestCase):

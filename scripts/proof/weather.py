@@ -9,15 +9,17 @@ KINDS = {
     "clear": 12, "500": 1, "503-seconds": 1, "503-date": 1, "503": 1, "429": 1, "413": 1, "415": 0.5, "409": 0.5,
     "poison": 0, "reset": 1, "reset-stored": 1, "close": 1, "close-stored": 1, "half-head": 1, "half-body": 1,
     "half-late": 1, "slow": 0.5, "slow-stored": 0.5, "hang": 0.5, "hang-stored": 0.5, "down": 1, "garbage": 1,
+    "late": 0.5, "late-stored": 0.5,
 }
 
 
 class Weather:
     """Spells of one to six seconds."""
 
-    def __init__(self, seed, name, kinds=None):
+    def __init__(self, seed, name, kinds=None, shares=(0.2, 0.5, 1.0)):
+        """- shares: of the requests that a spell strikes."""
         self.random = random.Random(f"{seed}/{name}")
-        self.kinds = kinds or KINDS
+        self.kinds, self.shares = kinds or KINDS, shares
         self.until, self.kind, self.share = 0.0, "clear", 0.0
 
     def at(self, second):
@@ -25,7 +27,7 @@ class Weather:
         while second >= self.until:
             self.until += self.random.uniform(1, 6)
             self.kind = self.random.choices(list(self.kinds), list(self.kinds.values()))[0]
-            self.share = self.random.choice((0.2, 0.5, 1.0))
+            self.share = self.random.choice(self.shares)
         return self.kind, self.share
 
     def strikes(self, second):
