@@ -1,6 +1,7 @@
 import Agent
 import ArgumentParser
 import Glibc
+import Positioning
 
 struct Quarantine: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -113,7 +114,10 @@ struct Quarantine: ParsableCommand {
             }
             let name = file ?? "standard output"
             try source.report { report in
-                try report.export(only: Set(id)) { try Self.write($0, to: output, name) }
+                try report.export(only: Set(id)) { line in
+                    // Words of a server may be meant for the terminal; that JSON may escape them changes nothing for programs.
+                    try Self.write(Array(String(decoding: line, as: UTF8.self).visibleJSON.utf8), to: output, name)
+                }
             }
             if file != nil, fsync(output) != 0 || close(output) != 0 { throw fail(SystemError("write \(name)")) }
         }
