@@ -20,7 +20,7 @@ binary ?= .build/release/waypost
 debug_build = swift build --build-tests --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo tests test explore check lint size units docs expected fixtures fuzz bench score simworld simworld-check storm powercut receivers corpus install deb lab lab-full clean
+.PHONY: help setup build demo tests test explore check lint size units docs expected fixtures fuzz bench score simworld simworld-check storm orders powercut receivers corpus install deb lab lab-full clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
@@ -85,6 +85,10 @@ simworld-check: setup ## known faults are found by the simulated world; FAULT=na
 storm: setup ## kill -9 under faults of network, endpoints, disk and clock; N=20000 fixes, STORM=options
 	scripts/build waypost
 	scripts/storm --fixes $(or $(N),20000) $(STORM)
+
+orders: setup ## situations in which the order of events once lost rows, against the daemon; parts need root; ORDERS=case…
+	scripts/build waypost
+	scripts/orders $(ORDERS)
 
 powercut: setup ## N=30 power cuts, counted; needs root and a loop device
 	scripts/build waypost

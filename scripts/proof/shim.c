@@ -1,6 +1,7 @@
 /* Preloaded into the daemon by scripts/storm: a wall clock that steps and a disk that refuses, both by the word of another
    process, which writes them into the file that $WAYPOST_SHIM_CONTROL names. Only files below $WAYPOST_SHIM_DISK are
-   refused. The monotonic and boot clocks are left alone. With $WAYPOST_SHIM_JOURNAL each write, flush, truncation and
+   refused. The monotonic and boot clocks are left alone. With $WAYPOST_SHIM_SYNCHRONISED the wall clock counts as synchronised.
+   With $WAYPOST_SHIM_JOURNAL each write, flush, truncation and
    removal of those files is noted there, after it was done: from that scripts/proof/card.py makes what a medium may hold
    that has not written everything yet, or in another order. */
 #define _GNU_SOURCE
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <sys/timex.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -66,6 +68,12 @@ time_t time(time_t *at) {
     clock_gettime(CLOCK_REALTIME, &now);
     if (at) *at = now.tv_sec;
     return now.tv_sec;
+}
+
+int adjtimex(struct timex *state) {
+    NEXT(adjtimex);
+    int result = next(state);
+    return result >= 0 && getenv("WAYPOST_SHIM_SYNCHRONISED") ? TIME_OK : result;
 }
 
 /* - path: PATH_MAX bytes, set to what fd is open on.
