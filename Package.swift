@@ -97,7 +97,8 @@ let package = Package(
                 "CSQLite", "DriveSimulation", logging,
             ]),
         .executableTarget(
-            name: "waypost-simworld", dependencies: ["Simworld", "CSimDisk", argumentParser], path: "Sources/SimworldCommand",
+            name: "waypost-simworld", dependencies: ["Simworld", "CSimDisk", argumentParser],
+            path: "Sources/SimworldCommand",
             swiftSettings: strict),
 
         .target(
