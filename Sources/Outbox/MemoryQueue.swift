@@ -202,22 +202,31 @@ extension Transaction {
         try database.write(endpoint)
         try database.connection.execute("DELETE FROM batch WHERE endpoint = \(endpoint.id)")
         for batch in endpoint.batches { try database.write(batch, endpoint: endpoint.id) }
-        try database.connection.execute("DELETE FROM ahead WHERE endpoint = \(endpoint.id)")
-        let insert = try database.connection.prepare("INSERT INTO ahead VALUES (?, ?, ?)")
-        for range in endpoint.ahead.ranges { try insert.run(endpoint.id, range.lowerBound, range.upperBound) }
+        try database.rewriteAhead(of: endpoint)
         if let index { ledger.endpoints[index] = endpoint } else { ledger.endpoints.append(endpoint) }
     }
 
     /// Appends the rows of a queue in memory that did not know of this one, and notes who has had them.
-    mutating func append(_ memory: MemoryQueue, _ above: Ledger) throws(OutboxError) {
+    ///
+    /// - Parameter name: of that queue.
+    mutating func append(_ memory: MemoryQueue, _ above: Ledger, of name: String) throws(OutboxError) {
         ledger.recorded = RecordingTimes(earlierThrough: ledger.lastSeq)
+        var numbers: [Int64: Int64] = [:]
         try eachRow(of: memory, above) { (self, row) throws(OutboxError) in
             var new = NewRow(
                 row.location, receivedMs: row.receivedMs, recordedAt: above.recorded[row.seq])
             new.settledFor = above.endpoints.filter { $0.hasHad(row) }.map(\.settings.name)
             try self.append([new], boot: row.bootID)
+            numbers[row.seq] = self.ledger.lastSeq
         }
         for endpoint in above.endpoints {
+            for batch in endpoint.batches {
+                let id = batch.id(outbox: name, endpoint: endpoint.settings.name)
+                guard let rows = known[id]?.rows else { continue }
+                former[id] = FormerBatch(
+                    owner: endpoint.settings.name,
+                    numbers: rows.compactMap { row in numbers[row.seq].map { (row.seq, $0) } })
+            }
             guard let index = ledger.index(of: endpoint.settings.name) else { continue }
             for (reason, rows) in endpoint.settledUnsent {
                 ledger.endpoints[index].count(unsent: reason, rows)
@@ -226,6 +235,34 @@ extension Transaction {
         try findOldest()
         try removeDelivered()
         try writeCounts()
+    }
+}
+
+/// A batch of a queue in memory whose rows have other numbers on disk.
+struct FormerBatch {
+    /// Whose cursor its rows belong to.
+    var owner: String
+    var numbers: [(before: Int64, now: Int64)]
+}
+
+extension Transaction {
+    /// An answer that came while the rows of its batch moved to disk: those that the server has are not sent again.
+    mutating func settleFormer(_ settlement: Settlement) throws(OutboxError) {
+        guard let batch = former[settlement.batchID], let index = ledger.index(of: batch.owner) else { return }
+        let had =
+            switch settlement.how {
+            case .accepted: batch.numbers.map(\.now)
+            case .split, .refused: [Int64]()
+            case .partly(let refused, let again):
+                batch.numbers.filter { refused[$0.before] == nil && !again.contains($0.before) }.map(\.now)
+            }
+        let endpoint = ledger.endpoints[index]
+        ledger.endpoints[index].ahead.formUnion(had.filter { $0 > endpoint.formed }.map { $0...$0 })
+        try database.rewriteAhead(of: ledger.endpoints[index])
+        ledger.endpoints[index].waiting = try database.count(of: ledger.endpoints[index], after: endpoint.formed)
+        ledger.endpoints[index].oldest = .unknown
+        ledger.droppableFrom = 0
+        needsCounts = true
     }
 }
 
@@ -247,6 +284,13 @@ extension Database {
         let cursors = try connection.integer("SELECT max(formed) FROM endpoint") ?? 0
         let newest = try connection.integer("SELECT max(seq) FROM location") ?? 0
         return Ledger.clamped(max(try mark(), cursors, newest, below?.last ?? 0))
+    }
+
+    /// Replaces what an endpoint has had beyond its cursor.
+    func rewriteAhead(of endpoint: Ledger.Endpoint) throws(OutboxError) {
+        try connection.execute("DELETE FROM ahead WHERE endpoint = \(endpoint.id)")
+        let insert = try connection.prepare("INSERT INTO ahead VALUES (?, ?, ?)")
+        for range in endpoint.ahead.ranges { try insert.run(endpoint.id, range.lowerBound, range.upperBound) }
     }
 
     /// Copies the rows of a table of the same form.

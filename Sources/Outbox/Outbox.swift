@@ -35,6 +35,8 @@ public final class Outbox {
     private let worksWithoutDisk: Bool
     /// Batches in flight, by id, as far as they were read or formed.
     private var known: [String: Batch] = [:]
+    /// Batches of the queue in memory when another was found on disk, by id.
+    private var former: [String: FormerBatch] = [:]
     var plan = SalvagePlan()
     var salvage: Salvage?
     var recovery = Recovery()
@@ -211,6 +213,7 @@ public final class Outbox {
         var transaction = Transaction(
             database: database, ledger: ledger, outbox: uuid, life: life, settings: settings)
         transaction.known = known
+        transaction.former = former
         return transaction
     }
 
@@ -374,7 +377,7 @@ extension Outbox {
         return stored
     }
 
-    /// Asks the disk once more, and gives it what is in memory.
+    /// Asks the disk once more, and gives it what is in memory. A file that turns out to be damaged is set aside.
     ///
     /// - Parameters:
     ///   - kept: the reply to a commit that memory has just taken.
@@ -383,51 +386,65 @@ extension Outbox {
         var reply = kept
         memory.below.close()
         do throws(OutboxError) {
-            guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
-            if lock == nil { lock = try medium.lock(settings.path) }
-            let queue = try open(lastSeq: ledger.base)
-            let isOther = queue.opened.uuid != uuid
-            var transaction = Transaction(
-                database: queue.database, ledger: queue.opened.ledger, outbox: queue.opened.uuid, life: life,
-                settings: settings)
-            let states = (trackerState, sourceState)
-            let ledger = ledger
-            var dropped = DropCounts()
             do throws(OutboxError) {
-                try transaction.whole { (self) throws(OutboxError) in
-                    if memory.isCrowded(ledger) {
-                        try? queue.database.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-                        dropped = try self.makeRoom(for: ledger.rows)
-                    }
-                    if isOther {
-                        try self.append(memory, ledger)
-                    } else {
-                        try self.take(over: memory, ledger, states)
-                    }
-                }
+                try handOver(memory, &reply)
             } catch {
-                cache = .suspect
-                throw error
+                guard error.cause == .corrupt, lock != nil else { throw error }
+                try handOver(memory, &reply, damage: error)
             }
-            reply.dropped += dropped
-            if isOther {
-                reply.wasFoundLate = true
-                reply.foundState = queue.opened.trackerState
-                reply.formed = []
-                known = [:]
-            }
-            uuid = queue.opened.uuid
-            database = queue.database
-            self.ledger = transaction.ledger
-            life = transaction.life
-            adopt(queue)
-            self.memory = nil
-            if !orders.isEmpty { reply.orders = try perform(Commit(orders: orders), in: queue.database).orders }
+            if !orders.isEmpty { reply.orders = try perform(Commit(orders: orders), in: try opened()).orders }
         } catch {
-            // One that refuses orders has taken the rest: the next commit asks it again.
+            // A disk that refuses the orders has taken the rest: the next commit asks it again.
             if self.memory != nil { memory.refusal = error }
         }
         return complete(reply)
+    }
+
+    /// - Parameter damage: what is known to be wrong with the file: then it is set aside.
+    private func handOver(
+        _ memory: MemoryQueue, _ reply: inout CommitReply, damage: OutboxError? = nil
+    ) throws(OutboxError) {
+        guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
+        if lock == nil { lock = try medium.lock(settings.path) }
+        let queue = try open(lastSeq: ledger.base, damage: damage)
+        let isOther = queue.opened.uuid != uuid
+        var transaction = Transaction(
+            database: queue.database, ledger: queue.opened.ledger, outbox: queue.opened.uuid, life: life,
+            settings: settings)
+        transaction.known = known
+        let states = (trackerState, sourceState)
+        let (ledger, name) = (ledger, name)
+        var dropped = DropCounts()
+        do throws(OutboxError) {
+            try transaction.whole { (self) throws(OutboxError) in
+                if memory.isCrowded(ledger) {
+                    try? queue.database.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                    dropped = try self.makeRoom(for: ledger.rows)
+                }
+                if isOther {
+                    try self.append(memory, ledger, of: name)
+                } else {
+                    try self.take(over: memory, ledger, states)
+                }
+            }
+        } catch {
+            cache = .suspect
+            throw error
+        }
+        reply.dropped += dropped
+        if isOther {
+            reply.wasFoundLate = true
+            reply.foundState = queue.opened.trackerState
+            reply.formed = []
+            known = [:]
+            former = transaction.former
+        }
+        uuid = queue.opened.uuid
+        database = queue.database
+        self.ledger = transaction.ledger
+        life = transaction.life
+        adopt(queue)
+        self.memory = nil
     }
 }
 

@@ -4,7 +4,7 @@ import Positioning
 extension Transaction {
     /// Carries out what an answer means for its batch. A settlement that was stored before is no news.
     mutating func settle(_ settlement: Settlement) throws(OutboxError) {
-        guard let (index, batch) = find(settlement) else { return }
+        guard let (index, batch) = find(settlement) else { return try settleFormer(settlement) }
         if memory != nil, batch.origin == .quarantine, settlement.how != .split {
             // Its records are on disk, which hears of it later.
             memory?.deferred.append(settlement)

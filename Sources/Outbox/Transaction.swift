@@ -13,6 +13,8 @@ struct Transaction {
     var memory: MemoryRules?
     /// Batches in flight whose rows need not be read, by id.
     var known: [String: Batch] = [:]
+    /// Batches of a queue in memory that this one did not know of, by id.
+    var former: [String: FormerBatch] = [:]
 
     /// Cursors or counts on disk are out of date in a way that counting from the mark does not mend.
     var needsCounts = false

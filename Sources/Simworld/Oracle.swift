@@ -46,6 +46,7 @@ final class Oracle {
         var droppedFromQuarantine = 0
         /// Batches that were sent again after a process ended, by process.
         var repeated: [Int: Set<String>] = [:]
+        var repeatedRows: [Int: Set<Int>] = [:]
         var requests = 0
 
         init(_ endpoint: WorldEndpoint, since: Int) {
@@ -259,8 +260,12 @@ final class Oracle {
         {
             fail(.oneIDOneContent, "\(record.identity) names \(known) and \(record.key)")
         }
-        let others = record.key.event == "gap" ? byTime[record.key.ms] : nil
-        guard let indexes = byKey[record.key] ?? others else {
+        var indexes = byKey[record.key] ?? []
+        // A full queue makes gaps of fixes, which then look like any gap of that time.
+        if record.key.event == "gap" {
+            for index in byTime[record.key.ms] ?? [] where !indexes.contains(index) { indexes.append(index) }
+        }
+        guard !indexes.isEmpty else {
             fail(.neverSettledByAStranger, "\(record.key) was sent and never recorded")
             return nil
         }
@@ -285,8 +290,10 @@ final class Oracle {
                 fail(
                     .duplicatesExplained, "\(name): row \(index) is sent again in \(id), though its acceptance was seen"
                 )
-            } else if !troubledEnds.contains(process), account.repeated[process, default: []].insert(id).inserted,
-                account.repeated[process]?.count ?? 0 > 2
+            } else if !troubledEnds.contains(process),
+                // A repeated batch that is refused is taken apart: its parts bring no other rows.
+                account.repeatedRows[process, default: []].insert(index).inserted,
+                account.repeated[process, default: []].insert(id).inserted, account.repeated[process]?.count ?? 0 > 2
             {
                 fail(
                     .duplicatesExplained, "\(name): more than two batches are sent again after process \(process) ended"

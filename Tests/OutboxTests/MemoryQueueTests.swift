@@ -255,8 +255,10 @@ import Testing
         #expect(outbox.uuid == testUUID)
         let numbers = try outbox.form(99, endpoint: "b")?.rows.map(\.location)
         #expect(numbers == [0, 1, 2, 10, 11, 12, 13, 14].map { .sample($0) })
+        // The answer to a batch that was on its way comes after its rows have got other numbers.
+        #expect(try outbox.settle(again).depths[0].waiting == 4)
         let rest = try outbox.form(99, endpoint: "a")?.rows.map(\.location)
-        #expect(rest == [0, 1, 2, 12, 13, 14].map { .sample($0) })
+        #expect(rest == [0, 1, 2, 14].map { .sample($0) })
     }
 
     /// A disk that may only be read from the start: what lies on it goes out.
