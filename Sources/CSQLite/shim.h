@@ -11,7 +11,7 @@ static inline int waypost_sqlite_keep_wal(sqlite3 *db) {
     return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
 }
 
-/// The file may be somebody else's, or damaged. What stands in its schema calls no function that does more than compute, runs by
+/// The file may belong to another user, or be damaged. What is in its schema calls no function that does more than compute, runs by
 /// itself never, and cannot be written past the rules; a statement reaches no other file, and no value is larger than any of ours.
 static inline int waypost_sqlite_distrust(sqlite3 *db) {
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 64 << 20);

@@ -105,7 +105,7 @@ public struct ResponseRules: Hashable, Sendable {
     /// Success stands in the body as well.
     public var readsBodies: Bool { okJSON != nil || itemErrors != nil }
 
-    /// Most bytes of the body of a reply to so many rows: room for a few words about each.
+    /// Maximum bytes of the body of a reply to a number of rows: space for a few words about each.
     public func replyLimit(rows: Int) -> Int {
         UplinkRequest.replyLimitLeast + (readsBodies ? 512 * rows : 0)
     }

@@ -107,7 +107,7 @@ public struct RecordingTimes: Sendable {
 ///
 /// What a receiver says of the date is not asked: it may be wrong for a minute or for years.
 public struct RowAges: Sendable {
-    /// Milliseconds that a clock may be ahead of the trusted time, and still have told the date of a row.
+    /// Milliseconds that a clock may be ahead of the trusted time, and still have given the date of a row.
     private static let tolerance = UTCTime.millisecondsPerDay
 
     private let reference: AgeReference

@@ -134,7 +134,7 @@ public struct Commit: Sendable {
     public var ages: AgeReference?
     /// Asks a disk that has refused once more; else what is in memory stays there.
     public var asksDisk = true
-    /// The disk has refused for so long that newer rows do not wait any longer for those on it that cannot be read.
+    /// Newer rows do not wait any longer for those on disk that cannot be read.
     public var passesUnreadable = false
 
     public struct StateChange: Hashable, Sendable {
@@ -187,7 +187,7 @@ public struct CommitReply: Hashable, Sendable {
     public var unstored = 0
     /// Rows that left memory without having been on disk, because all who must have them had them. Since the start.
     public var sentUnstored = 0
-    /// Rows on disk could not be read for so long that newer ones went out before them.
+    /// Newer rows went out before rows on disk that could not be read for ten minutes.
     public var passedUnreadable = false
     /// The disk can be used for the first time, and holds another queue than the one in memory: whatever stands in it is
     /// news.

@@ -23,7 +23,7 @@ final class Database {
         path: String, migrations: [String], access: Connection.Access = .readWrite,
         medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) {
-        // Made by hand before SQLite does, because positions are nobody else's business: 0600 whatever the umask.
+        // Made by hand before SQLite does, because positions are private: 0600 whatever the umask.
         let reason = medium.create(path)
         if reason != 0 { throw OutboxError(system: reason, path: path, doing: "open") }
         let connection = try Connection(path: path, access: access, medium: medium)

@@ -43,7 +43,7 @@ final class MemoryQueue {
 
     /// - Parameters:
     ///   - ledger: as of the last commit that the disk took.
-    ///   - isAlone: nobody else writes the file.
+    ///   - isAlone: no other process writes the file.
     ///   - generation: of the batches that are formed here.
     convenience init(
         _ settings: OutboxSettings, above ledger: Ledger, isAlone: Bool, medium: any QueueMedium, generation: Int,
@@ -198,6 +198,8 @@ extension Transaction {
             endpoint.quarantine = .init()
         }
         endpoint.waiting = try database.count(of: endpoint, after: endpoint.formed)
+        // The limits may have removed some with a commit that was stored although it failed.
+        endpoint.count(unsent: Ledger.Endpoint.evicted, known.waiting - endpoint.waiting)
         endpoint.oldest = .unknown
         try database.write(endpoint)
         try database.connection.execute("DELETE FROM batch WHERE endpoint = \(endpoint.id)")

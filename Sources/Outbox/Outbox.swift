@@ -324,7 +324,7 @@ public final class Outbox {
         database = nil
     }
 
-    /// A failed medium is never trusted again: the file is opened anew, and what it really holds is read from it.
+    /// A failed medium is never trusted again: the file is opened again, and what it really holds is read from it.
     func failed(_ error: OutboxError) {
         // A full disk that let the transaction be rolled back has told the truth.
         if error.cause == .full, database?.connection.isInTransaction == false { return }

@@ -35,7 +35,7 @@ final class OutboxLock {
         guard fstat(descriptor, &info) == 0, stat(QueueFiles.directory(of: path), &directory) == 0 else {
             throw OutboxError(system: errno, path: path, doing: "look at \(file)")
         }
-        // Another name may be anywhere, and what is somebody else's is not ours to write.
+        // Another name may be anywhere, and what belongs to another user is not ours to write.
         guard info.st_mode & S_IFMT == S_IFREG, info.st_nlink == 1,
             info.st_uid == geteuid() || info.st_uid == directory.st_uid
         else {

@@ -7,7 +7,7 @@ import Glibc
 public protocol QueueMedium: Sendable {
     /// The VFS that SQLite opens a queue with; nil = its own.
     var vfs: String? { get }
-    /// The same without locks, for a file that nobody else has open.
+    /// The same without locks, for a file that no other process has open.
     var vfsWithoutLocks: String { get }
     /// Boot clock, nanoseconds.
     var now: Int64 { get }
@@ -36,9 +36,9 @@ public protocol QueueMedium: Sendable {
     func lock(_ path: String) throws(OutboxError) -> AnyObject
     /// A descriptor that is readable once a file that it was given to `watch` was opened by another; negative = none.
     func openWatch() -> Int32
-    /// - Returns: whether it is told when the file is opened.
+    /// - Returns: whether opening the file will be reported.
     func watch(_ path: String, by descriptor: Int32) -> Bool
-    /// Forgets what was told so far.
+    /// Forgets what was reported so far.
     func drain(_ descriptor: Int32)
     func closeWatch(_ descriptor: Int32)
 }

@@ -7,7 +7,7 @@ final class RowsOnDisk {
     /// No row on disk has a greater number; what a failed commit may have left behind it does not count.
     let last: Int64
     private let path: String
-    /// Nobody else writes the file: neither lock nor index is needed to read it.
+    /// No other process writes the file: neither lock nor index is needed to read it.
     private let isAlone: Bool
     let medium: any QueueMedium
     private var open: (database: Database, names: Record.Names)?

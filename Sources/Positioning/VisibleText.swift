@@ -2,7 +2,7 @@ extension String {
     /// A text from outside as it may be shown: what steers a terminal, ends a line, or hides or reorders what stands beside it is
     /// written out (`\\x1b`, `\\u{202e}`), and of a long one the beginning is left.
     ///
-    /// It is applied where text leaves for people, so that nobody before needs to think of it.
+    /// It is applied where text leaves for people, and nowhere before.
     ///
     /// - Parameters:
     ///   - limit: bytes of UTF-8, 3 or more; a cut text ends in `…`.
@@ -30,7 +30,7 @@ extension String {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// At most so many bytes of UTF-8, 3 or more, cut between two scalars; a cut text ends in `…`.
+    /// At most this many bytes of UTF-8, 3 or more, cut between two scalars; a cut text ends in `…`.
     ///
     /// Characters are no measure: one of them may have any number of accents.
     package func cut(toBytes limit: Int) -> String {

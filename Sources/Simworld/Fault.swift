@@ -9,7 +9,7 @@ struct Fault {
         case lyingDisk(share: Int64)
         case kill
         case powerCut
-        /// The end comes so many changes of the disk later.
+        /// The end comes this many changes of the disk later.
         case endInCommit(changes: Int, power: Bool)
         case stop
         /// Another configuration, by a reload or at the next start.

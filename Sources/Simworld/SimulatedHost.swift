@@ -5,11 +5,11 @@ import Positioning
 ///
 /// An event of the world goes on whatever becomes of the process; one of the process ends with it.
 final class SimulatedHost: Host, @unchecked Sendable {
-    /// What the loop is told to be ready.
+    /// Descriptors that are ready.
     static let worldDescriptor: Int32 = 1
     static let writerDescriptor: Int32 = 2
 
-    /// So many turns of the loop without time passing are none that ends.
+    /// More turns of the loop than this without time passing mean that it never ends.
     private static let spin = 20_000
 
     private struct Event {

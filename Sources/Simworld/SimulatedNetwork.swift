@@ -4,7 +4,7 @@ import Positioning
 /// How a server behaves for a while.
 enum Mood: Hashable {
     case good
-    /// Answers after up to so many seconds.
+    /// Answers after up to this many seconds.
     case slow(Int)
     case status(Int, retryAfter: String?)
     case refused, noName

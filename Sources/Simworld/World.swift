@@ -52,7 +52,7 @@ public final class World {
     private var logLines = 0
     /// Faults under way, by kind and place: the last one to begin decides when it is over.
     private var turns: [String: Int] = [:]
-    /// Faults stopped, and so long afterwards all has to be delivered.
+    /// After the faults stop, everything has to be delivered within this time.
     private static let patience = Duration.seconds(3 * 3600)
 
     /// - Parameters:

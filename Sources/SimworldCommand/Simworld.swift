@@ -26,7 +26,7 @@ struct SimworldCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Of these faults none happens, by their places.", valueName: "n,n"))
     var without: String?
 
-    @Option(help: "End after so many seeds that fail.")
+    @Option(help: "End after this many seeds that fail.")
     var failures = 20
 
     @Option(help: .hidden)
@@ -123,7 +123,7 @@ struct SimworldCommand: ParsableCommand {
         if failed > 0 { throw ExitCode(1) }
     }
 
-    /// The order of a dictionary must not differ from one process to the next: the daemon is run once more, told so.
+    /// The order of a dictionary must not differ from one process to the next: the daemon is run once more with that setting.
     static func main() {
         if getenv("SWIFT_DETERMINISTIC_HASHING") == nil {
             setenv("SWIFT_DETERMINISTIC_HASHING", "1", 1)

@@ -30,7 +30,7 @@ import Testing
         #expect(survival.kills == 20)
         #expect(survival.lost.isEmpty, "seed \(seed)")
         let received = survival.received
-        #expect(received.map(\.seq) == Array(1...max(1, received.count)), "seed \(seed)")
+        #expect(isRising(received.map(\.seq)), "seed \(seed)")
         // Motion, too, is judged anew after each start: a halt may be noticed later, never a fix be lost for good.
         #expect(MainJob.firstHole(received, survival.expected, milliseconds: 31_000) == nil, "seed \(seed)")
     }

@@ -92,7 +92,7 @@ final class ControlServer {
         Glibc.close(listener)
     }
 
-    /// Nobody can connect before `listen`, so the group comes in time. Whoever may write in the directory may have put
+    /// No one can connect before `listen`, so the group comes in time. Whoever may write in the directory may have put
     /// something else in the place of the socket meanwhile: only a socket of ours, under one name, changes its group.
     private static func bind(_ listener: Int32, _ path: String, _ group: gid_t?) throws(SystemError) {
         try withUnixAddress(path) { (address, length) throws(SystemError) in

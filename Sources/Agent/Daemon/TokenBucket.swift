@@ -1,6 +1,6 @@
 import Positioning
 
-/// How often something may happen: so many times at once, then once in each span.
+/// How often something may happen: a number of times at once, then once in each span.
 struct TokenBucket: Hashable {
     private let burst: Int
     private let refill: Duration

@@ -57,7 +57,7 @@ public final class EventLoop {
         now = host.bootTime
     }
 
-    /// Alarms that somebody holds on to.
+    /// Alarms that have an owner.
     var alarmCount: Int { alarms.count }
 
     /// Watches a descriptor, or changes what it is watched for. Regular files cannot be watched (EPERM).

@@ -25,7 +25,7 @@ enum {
     simdisk_lying_sync = 6,
     /// 1 = a write touches no bytes beside its own (SQLITE_IOCAP_POWERSAFE_OVERWRITE). 1 at the start.
     simdisk_powersafe_overwrite = 7,
-    /// Before so many changes more, counted down, the process ends: nothing changes after that until `simdisk_kill` or
+    /// After this many changes more, counted down, the process ends: nothing changes after that until `simdisk_kill` or
     /// `simdisk_power_cut`. 0 = it goes on.
     simdisk_changes_left = 8,
     simdisk_settings_count = 9,
@@ -64,7 +64,7 @@ uint64_t simdisk_life(void);
 void simdisk_kill(void);
 /// The power goes, and the process with it: the medium keeps what is durable and any part of the rest.
 void simdisk_power_cut(void);
-/// Damages so many sectors of a file, on the medium as well.
+/// Damages this many sectors of a file, on the medium as well.
 void simdisk_damage(const char *path, int sectors);
 
 bool simdisk_exists(const char *path);
