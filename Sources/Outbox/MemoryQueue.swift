@@ -64,8 +64,7 @@ final class MemoryQueue {
         /// - Parameter newUUID: names the queue where it is not known what the disk holds.
         init(
             _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], isAlone: Bool,
-            medium: any QueueMedium,
-            generation: Int, _ refusal: OutboxError
+            medium: any QueueMedium, generation: Int, _ refusal: OutboxError
         ) throws(OutboxError) {
             if let known = try? Start(
                 reading: settings, endpoints: endpoints, isAlone: isAlone, medium: medium, generation: generation,

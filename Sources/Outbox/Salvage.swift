@@ -179,26 +179,21 @@ extension Transaction {
         _ found: [(row: QueuedLocation, settledFor: [String])], after lastTime: inout Int64, plan: SalvagePlan,
         at now: EventTime?
     ) throws(OutboxError) -> Int {
-        try database.begin.run()
-        do throws(OutboxError) {
+        try whole { (self) throws(OutboxError) in
             var inversions = 0
             for (row, settledFor) in found {
                 // One of this boot may be of this process, and is as young as can be.
                 var new = NewRow(
-                    row.location, receivedMs: row.receivedMs, recordedAt: row.bootID == life.bootID ? now : nil)
+                    row.location, receivedMs: row.receivedMs, recordedAt: row.bootID == self.life.bootID ? now : nil)
                 new.settledFor = settledFor
-                try append([new], boot: row.bootID)
+                try self.append([new], boot: row.bootID)
                 if row.location.time.milliseconds < lastTime { inversions += 1 }
                 lastTime = row.location.time.milliseconds
             }
-            try database.store(.salvage, plan.bytes)
-            if ledger.lastSeq - ledger.mark >= Ledger.countInterval { try writeCounts() }
-            try findOldest()
-            try database.commit.run()
+            try self.database.store(.salvage, plan.bytes)
+            if self.ledger.lastSeq - self.ledger.mark >= Ledger.countInterval { try self.writeCounts() }
+            try self.findOldest()
             return inversions
-        } catch {
-            if database.connection.isInTransaction { try? database.rollback.run() }
-            throw error
         }
     }
 }
