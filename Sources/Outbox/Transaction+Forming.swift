@@ -82,8 +82,7 @@ extension Transaction {
             let batches = batches(of: plan, rows, forming, generation: nil, mayHaveGaps: false)
             if batches.isEmpty { needsCounts = true }
             for places in plan.batches {
-                guard let first = places.first, rows.indices.contains(first) else { continue }
-                planned[rows[first].seq] = places.filter(rows.indices.contains).map { rows[$0] }
+                notePlanned(places.filter(rows.indices.contains).map { rows[$0] }, of: ledger.endpoints[index])
             }
             try add(batches, forming)
         }

@@ -104,6 +104,6 @@ extension Transaction {
         ledger.endpoints[index].insert(part)
         try database.write(part, endpoint: ledger.endpoints[index].id)
         made.insert(id(of: part, ledger.endpoints[index]))
-        planned[part.first] = Array(rows)
+        if part.origin == .queue { notePlanned(Array(rows), of: ledger.endpoints[index]) }
     }
 }

@@ -22,8 +22,8 @@ struct Transaction {
     var made: Set<String> = []
     /// Ids of batches in flight that were given up.
     var dissolved: [String] = []
-    /// Rows of the batches that this commit formed, by the first of them: what was read to plan them also goes out.
-    var planned: [Int64: [QueuedLocation]] = [:]
+    /// Rows of the batches that this commit formed: what was read to plan them also goes out.
+    private var planned: [BatchStart: [QueuedLocation]] = [:]
     /// The names of the last row, with their numbers: rows that follow each other mostly bear the same ones.
     private var trackable: (name: String?, number: Int64?) = (nil, nil)
     private var reason: (name: String?, number: Int64?) = (nil, nil)
@@ -128,7 +128,7 @@ struct Transaction {
     /// The rows of a batch as recorded, oldest first; fewer where they cannot be had.
     func rows(of batch: BatchRow, _ endpoint: Ledger.Endpoint) throws(OutboxError) -> [QueuedLocation] {
         if let known = known[id(of: batch, endpoint)] { return known.rows }
-        guard batch.origin == .queue, let rows = planned[batch.first], rows.count == batch.rows,
+        guard batch.origin == .queue, let rows = planned[BatchStart(endpoint: endpoint.id, first: batch.first)], rows.count == batch.rows,
             rows.last?.seq == batch.last, batch.picked.map({ $0.elementsEqual(rows.lazy.map(\.seq)) }) ?? true
         else {
             guard memory == nil else {
@@ -137,6 +137,12 @@ struct Transaction {
             return try database.rows(of: batch, endpoint: endpoint.id, names: ledger.names)
         }
         return rows
+    }
+
+    /// Notes rows that a batch of the queue was made of.
+    mutating func notePlanned(_ rows: [QueuedLocation], of endpoint: Ledger.Endpoint) {
+        guard let first = rows.first?.seq else { return }
+        planned[BatchStart(endpoint: endpoint.id, first: first)] = rows
     }
 
     func id(of batch: BatchRow, _ endpoint: Ledger.Endpoint) -> String {
@@ -273,4 +279,10 @@ struct Transaction {
         try database.writeCounts(ledger)
         ledger.mark = ledger.lastSeq
     }
+}
+
+/// Endpoints may send other rows from the same first one on.
+private struct BatchStart: Hashable {
+    var endpoint: Int64
+    var first: Int64
 }

@@ -28,6 +28,19 @@ import Testing
         #expect(second.current.depths[0].acked == 5)
     }
 
+    /// Found by the simulated world: the second of two endpoints that began with the same row got the rows of the first.
+    @Test(.bug(id: 11)) func sendsEachEndpointItsOwnRowsWhereBothBeginWithTheSameOne() throws {
+        var latest = EndpointSettings.test("latest", feed: .engine)
+        latest.delivery = .latest
+        let outbox = try Outbox.open(scratch, [.test(), latest])
+        var rows = (0..<4).map { Location.sample($0, event: $0 == 0 ? .gap : .none) }
+        rows[2].published = false
+        _ = try outbox.commit(Commit(rows: rows.map { NewRow($0) }))
+        let asked = ["main", "latest"].map { FormRequest(endpoint: $0, limit: 9, sentMs: nil) }
+        let formed = try outbox.commit(Commit(forms: asked)).formed
+        #expect(formed.map { $0.rows.map(\.seq) } == [[1, 2, 4], [1, 3, 4]])
+    }
+
     @Test func leavesASingleRowAsItIsWhenItIsToBeSplit() throws {
         let outbox = try Outbox.open(scratch)
         try outbox.append(0..<1)
