@@ -18,6 +18,15 @@ extension Database {
         return .init(records: number(0), bytes: number(1), retrying: number(2))
     }
 
+    /// - Returns: what the record of a row takes, and whether it is to be sent again; nil when there is none.
+    func quarantined(_ seq: Int64, of endpoint: Int64) throws(OutboxError) -> (size: Int, isRetried: Bool)? {
+        let statement = try connection.prepare("SELECT size, retry FROM quarantine WHERE endpoint = ? AND seq = ?")
+        statement.bind([endpoint, seq])
+        guard try statement.step() else { return nil }
+        let isRetried = statement.integer(1) == Int64(Quarantine.Retry.wanted.rawValue)
+        return (Int(Ledger.clamped(statement.integer(0))), isRetried)
+    }
+
     /// - Parameter seq: of a row of the queue.
     /// - Returns: what the record takes; nil when there is no such row.
     func quarantine(

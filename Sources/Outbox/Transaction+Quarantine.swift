@@ -24,6 +24,12 @@ extension Transaction {
         let endpoint = ledger.endpoints[index]
         var count = endpoint.quarantine
         for (row, refusal) in rows {
+            // Of a commit that was stored although it failed.
+            if let former = try database.quarantined(row.seq, of: endpoint.id) {
+                count.records -= 1
+                count.bytes -= former.size
+                if former.isRetried { count.retrying = max(0, count.retrying - 1) }
+            }
             let size = try withRow(row) { (self) throws(OutboxError) -> Int? in
                 let size = try self.database.quarantine(row.seq, of: endpoint, refusal, generation: generation)
                 try self.database.pairQuarantined(row.seq, of: endpoint.id)
