@@ -221,6 +221,8 @@ extension Transaction {
     private static let thinPatience: Int64 = 1000
 
     /// Removes plain fixes between others until a tenth of what the limits leave is free, a stretch in each commit.
+    ///
+    /// Rows that only optional endpoints wait for are made coarse, and removed, before a required one loses any.
     private mutating func thin(to limit: Int?) throws(OutboxError) -> Int {
         // The level falls again only when all that it made coarse has left, or errors would add up beyond it.
         if ledger.retention.thinLevel > 0, ledger.rows == 0 || ledger.firstSeq > ledger.retention.coarseThrough {
@@ -229,6 +231,9 @@ extension Transaction {
         guard let limit else { return 0 }
         if ledger.rows > limit { ledger.retention.isThinning = true }
         guard ledger.retention.isThinning else { return 0 }
+        try findOldest()
+        let optional = ledger.removableThrough(isShort: true).flatMap { $0 >= ledger.firstSeq ? $0 : nil }
+        let through = optional ?? ledger.lastSeq
         var removed = 0
         var looked = 0
         while ledger.rows > limit - limit / 10 {
@@ -238,13 +243,13 @@ extension Transaction {
             let level = ledger.retention.thinLevel
             let coarsest = TrackThinning.isCoarsest(level: level, bound: settings.bound)
             let from = ledger.retention.thinnedThrough + 1
-            if coarsest, ledger.lastSeq - from < Self.thinPatience { return removed }
-            let rows = try retentionRows("seq >= \(from) ORDER BY seq", Self.thinRows)
+            if coarsest, through - from < Self.thinPatience { return removed }
+            let rows = try retentionRows("seq BETWEEN \(from) AND \(through) ORDER BY seq", Self.thinRows)
             looked += max(1, rows.count)
             removed += try thin(rows, tolerance: TrackThinning.tolerance(level: level, bound: settings.bound))
             guard let last = rows.last else {
                 if coarsest {
-                    ledger.retention.thinnedThrough = ledger.lastSeq
+                    ledger.retention.thinnedThrough = through
                     return removed
                 }
                 // Also what came since this pass began is as coarse as it makes it.

@@ -71,6 +71,22 @@ import Testing
         #expect(outbox.current.depths[1].inFlight == 0 && outbox.current.depths[1].settledUnsent["evicted"] ?? 0 >= 20)
     }
 
+    @Test(.bug(id: 11)) func thinsWhatOnlyAnOptionalEndpointWaitsForBeforeOthers() throws {
+        let outbox = try Outbox(
+            OutboxSettings(path: scratch.path, maxRecords: 100, onFull: .thin),
+            endpoints: [.test(), .test("extra", required: false)], bootID: nil, newUUID: testUUID)
+        try outbox.append(0..<90)
+        let batch = try #require(try outbox.form(90))
+        _ = try outbox.settle(batch)
+        // In a line, so that nearly all of them could go.
+        for start in stride(from: 90, to: 140, by: 10) { try outbox.append(start..<start + 10) }
+        let depths = outbox.current.depths
+        #expect(outbox.current.rows <= 100)
+        #expect(depths[0].waiting == 50 && depths[0].settledUnsent["evicted"] == nil)
+        #expect(depths[1].settledUnsent["evicted"] ?? 0 >= 40)
+        #expect(try OutboxReader(path: scratch.path).verify() == [])
+    }
+
     @Test func refusesNewPlainFixesButNoEvents() throws {
         let outbox = try open(maxRecords: 100, onFull: .dropNewest)
         var dropped = DropCounts()
