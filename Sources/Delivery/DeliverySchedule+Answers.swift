@@ -86,8 +86,12 @@ extension DeliverySchedule {
         case .transport(let failure):
             if routes.missed(failure, jitter: jitter, at: now) {
                 dissolves = true
-                failures = 0
-                sendAgain(at: now)
+                if routes.allMissed {
+                    backOff(asked: nil, jitter: jitter, at: now)
+                } else {
+                    failures = 0
+                    sendAgain(at: now)
+                }
                 return []
             }
         case .status(429): pacing.throttled()

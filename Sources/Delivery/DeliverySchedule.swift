@@ -307,6 +307,7 @@ extension DeliverySchedule {
     /// The link came up or changed its address: the own backoff starts again, what the server asked for stays.
     public mutating func linkChanged(at now: EventTime) {
         failures = 0
+        routes.linkChanged()
         guard phase == .idle, !parts.isEmpty, state == .active else { return }
         nextAttempt = min(nextAttempt, max(now, earliestAttempt))
     }

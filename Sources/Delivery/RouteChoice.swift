@@ -6,6 +6,8 @@ struct RouteChoice: Sendable {
     private(set) var current: Int
     /// Attempts in a row that did not reach the server.
     private var misses = 0
+    /// Ways that were left since a server was last reached.
+    private var leftWays = 0
     /// When the endpoint itself is tried again.
     private var tryFirstAt: EventTime
     private var triesFirst = false
@@ -23,6 +25,9 @@ struct RouteChoice: Sendable {
         tryFirstAt = now + DeliverySchedule.probeInterval
     }
 
+    /// Each way was tried, and none leads anywhere: it is not the server that is away.
+    var allMissed: Bool { leftWays >= count }
+
     var restsUntil: EventTime { rests[current] }
 
     /// Before when no batch is wanted while nothing is in flight: the endpoint itself may take over before that.
@@ -35,6 +40,7 @@ struct RouteChoice: Sendable {
 
     mutating func reached() {
         misses = 0
+        leftWays = 0
         triesFirst = false
     }
 
@@ -49,8 +55,12 @@ struct RouteChoice: Sendable {
         if current != 0, triesFirst || current == 1 { tryFirstAt = now + DeliverySchedule.probeDelay(jitter) }
         triesFirst = false
         misses = 0
+        leftWays += 1
         return true
     }
+
+    /// There is another link: each way may lead somewhere again.
+    mutating func linkChanged() { leftWays = 0 }
 
     /// Nothing is in flight: the endpoint itself may take over.
     mutating func batchBoundaryReached(at now: EventTime) {

@@ -175,6 +175,34 @@ extension DeliveryScheduleTests {
         #expect(pauses == (0..<9).map { Self.at(Double(12 + $0 * 10)) })
     }
 
+    /// Found by the simulated world: without a network, two spares made it ask every five seconds for as long as that lasted.
+    @Test(.bug(id: 11)) func asksLessAndLessWhereNoWayLeadsAnywhere() {
+        var schedule = DeliverySchedule(
+            settings: Self.settings(), inFlight: [.init(id: "0", rows: 4)], routes: 3, at: Self.at(0))
+        var now = Self.at(0)
+        var requests = 0
+        var switches = 0
+        while now < Self.at(4 * 3600) {
+            switch schedule.next(at: now) {
+            case .send(let id):
+                schedule.sends(id, at: now)
+                requests += 1
+                _ = schedule.attemptFinished(.retry(.transport(.connect("")), after: nil), jitter: 0.5, at: now)
+            case .reform:
+                switches += 1
+                schedule.formRequested(at: now)
+                schedule.batchesFormed([.init(id: "\(switches)", rows: 4)], at: now)
+            case .wait(let until?): now = max(until, now + .milliseconds(1))
+            default: now = now + .seconds(1)
+            }
+        }
+        // Each way at once in the first round; then one request in a few minutes, whichever way it takes.
+        #expect((30...130).contains(requests), "\(requests) requests")
+        #expect((8...25).contains(switches), "\(switches) switches")
+        schedule.linkChanged(at: now)
+        #expect(schedule.failures == 0 && !schedule.routes.allMissed)
+    }
+
     @Test func takesTheNextWayAfterFiveFailuresToConnect() {
         var schedule = DeliverySchedule(
             settings: Self.settings(), inFlight: [.init(id: "a", rows: 4)], routes: 2, at: Self.at(0))
