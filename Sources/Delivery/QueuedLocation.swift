@@ -54,8 +54,15 @@ public struct Batch: Hashable, Sendable {
 
 extension String {
     /// Two lower case hex digits for each byte.
-    public init(hexOf bytes: some Sequence<UInt8>) {
-        let digits = Array("0123456789abcdef".utf8)
-        self.init(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    @inlinable
+    public init(hexOf bytes: some Collection<UInt8>) {
+        func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
+        self.init(unsafeUninitializedCapacity: 2 * bytes.count) { buffer in
+            for (place, byte) in bytes.enumerated() {
+                buffer[2 * place] = digit(byte >> 4)
+                buffer[2 * place + 1] = digit(byte & 15)
+            }
+            return 2 * bytes.count
+        }
     }
 }

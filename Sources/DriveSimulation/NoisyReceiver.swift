@@ -29,6 +29,18 @@ public struct NoisyFix: Hashable, Sendable {
     public var altitude: Double
     /// Metres per axis (1 σ) that the receiver believes.
     public var sigma: Double
+
+    public init(
+        place: PlanePoint, speed: Double, course: Double, hdop: Double, satellites: Int, altitude: Double, sigma: Double
+    ) {
+        self.place = place
+        self.speed = speed
+        self.course = course
+        self.hdop = hdop
+        self.satellites = satellites
+        self.altitude = altitude
+        self.sigma = sigma
+    }
 }
 
 /// A GNSS receiver with correlated errors. Parked errors wander for minutes: white noise would average out at once and

@@ -128,8 +128,9 @@ struct Transaction {
     /// The rows of a batch as recorded, oldest first; fewer where they cannot be had.
     func rows(of batch: BatchRow, _ endpoint: Ledger.Endpoint) throws(OutboxError) -> [QueuedLocation] {
         if let known = known[id(of: batch, endpoint)] { return known.rows }
-        guard batch.origin == .queue, let rows = planned[BatchStart(endpoint: endpoint.id, first: batch.first)], rows.count == batch.rows,
-            rows.last?.seq == batch.last, batch.picked.map({ $0.elementsEqual(rows.lazy.map(\.seq)) }) ?? true
+        let start = BatchStart(endpoint: endpoint.id, first: batch.first)
+        guard batch.origin == .queue, let rows = planned[start], rows.count == batch.rows, rows.last?.seq == batch.last,
+            batch.picked.map({ $0.elementsEqual(rows.lazy.map(\.seq)) }) ?? true
         else {
             guard memory == nil else {
                 return (try? database.rows(of: batch, endpoint: endpoint.id, names: ledger.names)) ?? []

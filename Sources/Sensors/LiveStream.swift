@@ -5,11 +5,11 @@ import Positioning
 ///
 /// What there is to say is appended to `events`, to be delivered once the call is over: the loop may call back into the
 /// source from there.
-struct LiveStream {
+package struct LiveStream {
     /// The longest pause in reading after the first bytes of an epoch.
     static let restMax = Duration.milliseconds(150)
 
-    private(set) var state = SourceState.opening
+    package private(set) var state = SourceState.opening
     private var decoder: NMEADecoder
     private let stalenessMin: Duration
     private var arrivals = ArrivalInterval()
@@ -31,7 +31,7 @@ struct LiveStream {
     }
 
     /// - Parameter staleness: the shortest time without a sentence that counts as silence.
-    init(settings: NMEADecoder.Settings, staleness: Duration) {
+    package init(settings: NMEADecoder.Settings, staleness: Duration) {
         var settings = settings
         settings.live = true
         decoder = NMEADecoder(settings: settings)
@@ -52,12 +52,12 @@ struct LiveStream {
         staleAt = now + self.staleness
     }
 
-    var counters: NMEACounters { decoder.counters }
+    package var counters: NMEACounters { decoder.counters }
 
     var isResting: Bool { restEnd != nil }
 
     /// The next of: end of the rest, end of an epoch by silence, staleness.
-    var nextDeadline: EventTime? {
+    package var nextDeadline: EventTime? {
         guard isOpen else { return nil }
         return [restEnd, decoder.nextDeadline, staleAt].compactMap { $0 }.min()
     }
@@ -67,7 +67,7 @@ struct LiveStream {
         announce(.opening, &events)
     }
 
-    mutating func opened(at now: EventTime, _ events: inout [SourceEvent]) {
+    package mutating func opened(at now: EventTime, _ events: inout [SourceEvent]) {
         isOpen = true
         lastByte = nil
         staleAt = now + staleness
@@ -77,7 +77,7 @@ struct LiveStream {
     /// Nothing can arrive any more; what had begun of an epoch is all of it.
     ///
     /// - Parameter reason: for people.
-    mutating func lost(_ reason: String, at now: EventTime, _ events: inout [SourceEvent]) {
+    package mutating func lost(_ reason: String, at now: EventTime, _ events: inout [SourceEvent]) {
         if isOpen { streamBroken(goesOnAs: nil, at: now, &events) }
         isOpen = false
         announce(.lost(reason: reason), &events)
@@ -123,7 +123,7 @@ struct LiveStream {
     /// - Parameter bufferTime: how long the kernel's buffer for the line takes to fill; nil = longer than any rest.
     /// - Returns: complete sentences among the bytes.
     @discardableResult
-    mutating func received(
+    package mutating func received(
         _ bytes: Span<UInt8>, at now: EventTime, bufferTime: Duration?, _ events: inout [SourceEvent]
     ) -> Int {
         guard !bytes.isEmpty else { return 0 }
@@ -143,13 +143,13 @@ struct LiveStream {
     mutating func sentenceBroken() { decoder.datagramEnded() }
 
     /// The rest is over; read before anything else is done.
-    mutating func restEnded(at now: EventTime) {
+    package mutating func restEnded(at now: EventTime) {
         if let restEnd, now >= restEnd { self.restEnd = nil }
     }
 
     /// What the clock alone brings about. Call it after everything that had arrived was read: after a stall bytes may
     /// have been waiting for longer than a deadline.
-    mutating func deadlineReached(at now: EventTime, _ events: inout [SourceEvent]) {
+    package mutating func deadlineReached(at now: EventTime, _ events: inout [SourceEvent]) {
         guard isOpen else { return }
         if let silence = decoder.nextDeadline, now >= silence {
             var epochs: [(Epoch, ResumePoint)] = []

@@ -15,12 +15,16 @@ struct Fault {
         /// Another configuration, by a reload or at the next start.
         case reconfigure(atRestart: Bool)
         case damage(sectors: Int)
-        case silence(unplugged: Bool)
+        case receiver(Asset.Reception)
         case spoof(seconds: Int64)
         case wallStep(seconds: Int64)
         case unsynchronised
         case link(String?)
         case command(String)
+        /// The issuer of tokens behaves in this way.
+        case issuer(Mood)
+        /// The servers refuse the tokens that they took so far.
+        case revoked
     }
 
     /// Seconds since the beginning.
@@ -31,8 +35,26 @@ struct Fault {
     var seed: UInt64
 
     var word: String {
-        let text = "\(kind)"
-        return String(text.prefix { $0 != "(" })
+        switch kind {
+        case .mood: "mood"
+        case .disk: "disk"
+        case .slowDisk: "slow disk"
+        case .lyingDisk: "lying disk"
+        case .kill: "kill"
+        case .powerCut: "power cut"
+        case .endInCommit: "end in commit"
+        case .stop: "stop"
+        case .reconfigure: "reconfigure"
+        case .damage: "damage"
+        case .receiver: "receiver"
+        case .spoof: "spoof"
+        case .wallStep: "wall step"
+        case .unsynchronised: "unsynchronised"
+        case .link: "link"
+        case .command: "command"
+        case .issuer: "issuer"
+        case .revoked: "revoked"
+        }
     }
 }
 
@@ -45,8 +67,8 @@ struct Schedule {
 
     init(dice: Dice, endpoints: Int, make: (Dice, Int) -> Fault.Kind = Schedule.kind) {
         isLong = dice.chance(0.1)
-        length = isLong ? dice.between(86_400, 100_000) : dice.between(700, 2400)
-        for _ in 0..<dice.from(20...45) {
+        length = isLong ? dice.between(86_400, 100_000) : dice.between(500, 1200)
+        for _ in 0..<dice.from(20...34) {
             let seed = dice.next()
             let own = Dice(seed: seed)
             let kind = make(own, endpoints)
@@ -58,14 +80,16 @@ struct Schedule {
 
     static func kind(_ dice: Dice, _ endpoints: Int) -> Fault.Kind {
         switch dice.below(100) {
-        case 0..<38: .mood(endpoint: dice.below(endpoints), mood(dice), intensity: dice.pick([0.3, 0.7, 1, 1]))
+        case 0..<36: .mood(endpoint: dice.below(endpoints), mood(dice), intensity: dice.pick([0.3, 0.7, 1, 1]))
+        case 36: .issuer(mood(dice))
+        case 37: .revoked
         case 38..<54: disk(dice)
         case 54..<57: .kill
         case 57..<60: .powerCut
         case 60..<66: .endInCommit(changes: dice.from(1...60), power: dice.chance(0.7))
         case 66..<68: .stop
         case 68..<72: .reconfigure(atRestart: dice.chance(0.4))
-        case 72..<75: .silence(unplugged: dice.chance(0.5))
+        case 72..<75: .receiver(dice.pick([.silent, .silent, .unplugged, .void, .dateless, .garbled]))
         case 75..<77: .spoof(seconds: Int64(dice.pick([86_400 * 2, 86_400 * 35, -86_400, 3600, 86_400 * 7168])))
         case 77..<79: .wallStep(seconds: Int64(dice.pick([3600, -3600, 86_400 * 30, -86_400 * 19_000])))
         case 79: dice.chance(0.5) ? .unsynchronised : .damage(sectors: dice.from(1...4))

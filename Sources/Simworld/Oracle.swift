@@ -21,7 +21,7 @@ final class Oracle {
 
     /// What the world knows of one cursor.
     fileprivate final class Account {
-        let endpoint: WorldEndpoint
+        var endpoint: WorldEndpoint
         /// The first row that it is to have.
         let since: Int
         /// Rows that a server has, and how often each was stored again.
@@ -47,7 +47,14 @@ final class Oracle {
         /// Batches that were sent again after a process ended, by process.
         var repeated: [Int: Set<String>] = [:]
         var repeatedRows: [Int: Set<Int>] = [:]
-        var requests = 0
+        /// When it was asked since it last took something, in the hour before.
+        var requests: [EventTime] = []
+        /// Rows of a request, by its id.
+        var sizes: [String: Int] = [:]
+        /// As of the last commit: rows that wait, are under way, in quarantine or given up; nil = not known.
+        var open: Int?
+        /// Rows of the quarantine wait again: they are counted in both places.
+        var hasRetried = false
 
         init(_ endpoint: WorldEndpoint, since: Int) {
             self.endpoint = endpoint
@@ -58,6 +65,8 @@ final class Oracle {
         var givenUp: Int { unsentBefore + unsent.values.reduce(0, +) + quarantined + droppedFromQuarantine }
     }
 
+    /// Requests in an hour to a server that takes nothing. What is refused is taken apart, and each part asks once.
+    private static let requestsMax = 300
     private let host: SimulatedHost
     private let began: EventTime
     private var rows: [Row] = []
@@ -82,6 +91,8 @@ final class Oracle {
     /// Rows that commits took while the disk refused.
     private var inMemory: [Int] = []
     private var isRefusing = false
+    /// An endpoint is no longer configured: its rows may stand in the way of others until it is forgotten.
+    private var hasRemoved = false
     /// Processes that ended while the disk refused: what they settled may not have reached it.
     private var troubledEnds: Set<Int> = []
     private(set) var recorded = 0
@@ -105,12 +116,18 @@ final class Oracle {
     func started(_ endpoints: [WorldEndpoint], _ settings: OutboxConfigFacts) {
         self.settings = settings
         for endpoint in endpoints where endpoint.backupFor == nil {
-            if let known = accounts[endpoint.name], known.endpoint.identity == endpoint.identity { continue }
+            if let known = accounts[endpoint.name], known.endpoint.identity == endpoint.identity {
+                known.endpoint = endpoint
+                continue
+            }
             accounts[endpoint.name] = Account(endpoint, since: rows.count)
         }
         if diskTroubleSince != nil { for account in accounts.values { account.unseenBefore = rows.count } }
         let names = Set(endpoints.map(\.name))
-        for name in accounts.keys where !names.contains(name) { accounts[name] = nil }
+        for name in accounts.keys where !names.contains(name) {
+            accounts[name] = nil
+            hasRemoved = true
+        }
     }
 
     func recorded(_ location: Location, at now: EventTime) {
@@ -142,6 +159,7 @@ final class Oracle {
         dropped += reply.dropped
         for depth in reply.depths {
             guard let account = accounts[depth.endpoint] else { continue }
+            audit(account, depth, commit, reply)
             account.unsent = depth.settledUnsent
             account.quarantined = depth.quarantined
         }
@@ -150,6 +168,32 @@ final class Oracle {
             for account in accounts.values where endpoint == nil || endpoint == account.endpoint.name {
                 account.droppedFromQuarantine += count
             }
+        }
+    }
+
+    /// Every row that is offered is somewhere: what is gone without a count was acknowledged.
+    private func audit(_ account: Account, _ depth: EndpointDepth, _ commit: Commit, _ reply: CommitReply) {
+        let open = depth.waiting + depth.inFlight + depth.quarantined + depth.settledUnsent.values.reduce(0, +)
+        let before = account.open
+        account.open = open
+        if commit.orders.contains(where: { if case .retryQuarantined = $0 { true } else { false } }) {
+            account.hasRetried = true
+        }
+        guard let before, isDiskTrusted, !account.hasRetried, commit.orders.isEmpty, !reply.wasFoundLate else { return }
+        let offered = commit.rows.count { $0.location.published || account.endpoint.isEngine }
+        var answered = 0
+        for settlement in commit.settlements {
+            switch settlement.how {
+            case .accepted, .partly: answered += account.sizes[settlement.batchID] ?? 0
+            case .split, .refused: break
+            }
+        }
+        let left = before + offered - open
+        if left < 0 || left > answered {
+            fail(
+                .numbersAddUp,
+                "\(depth.endpoint): of \(before) rows and \(offered) new ones \(open) are accounted for, and at most "
+                    + "\(answered) were acknowledged")
         }
     }
 
@@ -162,14 +206,18 @@ final class Oracle {
             }
         }
         let removed = counts.oldest + counts.newest + counts.thinned
-        if removed > 0, let most = settings.maxRecords, isDiskTrusted {
-            // Rows leave from the oldest on: what a required endpoint has not had keeps those behind it.
-            let needed = accounts.values.filter { $0.endpoint.required || !hasRequired }.map(span).max() ?? most
-            if needed + commit.rows.count + removed < most * 8 / 10 {
-                fail(
-                    .isolation,
-                    "\(removed) rows went for want of space, of \(most), while required endpoints keep \(needed)")
-            }
+        guard removed > 0, let most = settings.maxRecords, isDiskTrusted, !hasRemoved else { return }
+        let required = accounts.values.filter { $0.endpoint.required }
+        let lost = required.map { account in
+            (reply.depths.first { $0.endpoint == account.endpoint.name }?.settledUnsent["evicted"] ?? 0)
+                - (account.unsent["evicted"] ?? 0)
+        }
+        // Rows leave from the oldest on: what a required endpoint has not had keeps those behind it.
+        let needed = required.map(span).max() ?? most
+        if (lost.max() ?? 0) > 0, needed + commit.rows.count + removed < most * 8 / 10 {
+            fail(
+                .isolation,
+                "\(removed) rows went for want of space, of \(most), while required endpoints keep \(needed)")
         }
     }
 
@@ -178,7 +226,7 @@ final class Oracle {
         while account.floor < rows.count {
             let row = rows[account.floor]
             let wants = row.published || account.endpoint.isEngine
-            if wants, !row.isGone || row.isCommitted, !account.stored.contains(account.floor) { break }
+            if wants, !row.isGone || row.isCommitted, account.acked[account.floor] == nil { break }
             account.floor += 1
         }
         return rows.count - account.floor
@@ -188,8 +236,10 @@ final class Oracle {
 
     /// The process has ended.
     /// - Parameter isClean: it committed all it had.
-    func processEnded(isClean: Bool, window: Duration) {
-        let slack = window + .seconds(35)
+    ///   - longestCommit: as far as the disk was that slow lately.
+    func processEnded(isClean: Bool, window: Duration, longestCommit: Duration) {
+        // A row waits for its window, for the commit before its own, and for its own.
+        let slack = window + .seconds(5) + longestCommit * 2
         for index in rows.indices where !rows[index].isCommitted && !rows[index].isGone {
             rows[index].isGone = true
             let age = host.time.duration(since: rows[index].at)
@@ -208,6 +258,8 @@ final class Oracle {
             account.unsent = [:]
             account.inFlight = 0
             account.notBefore = nil
+            account.open = nil
+            account.requests = []
         }
     }
 
@@ -216,11 +268,20 @@ final class Oracle {
     /// An attempt as a server sees it.
     struct Attempt {
         fileprivate var account: Account?
+        /// Of the endpoint that sent it.
+        var profile = ""
+        /// Of the newest rows, which come again in their order.
+        fileprivate var isPreview = false
         /// -1 = not one of ours, as the gap where others went.
         var rows: [Int] = []
         var id = ""
 
         var isNobodys: Bool { account == nil }
+    }
+
+    /// Somebody asked for a request, or for the end of a pause.
+    func operatorSpoke() {
+        for account in accounts.values { account.requests = [] }
     }
 
     func sent(_ request: UplinkRequest, to endpoint: WorldEndpoint) -> Attempt {
@@ -230,7 +291,10 @@ final class Oracle {
             return Attempt()
         }
         account.inFlight += 1
-        account.requests += 1
+        account.requests = account.requests.filter { host.time.seconds(since: $0) < 3600 } + [host.time]
+        if account.requests.count > Self.requestsMax {
+            fail(.politeness, "\(account.requests.count) requests in an hour for \(name), which takes nothing")
+        }
         if account.inFlight > 1 { fail(.politeness, "\(account.inFlight) attempts of \(name) at a time") }
         if let notBefore = account.notBefore, notBefore > host.time + .seconds(1),
             account.notBeforeProcess == host.process
@@ -243,20 +307,25 @@ final class Oracle {
             fail(.numbersAddUp, "a body that is not of the profile \(endpoint.profile)")
             return Attempt()
         }
-        let id = request.headers.first { $0.name.lowercased() == "idempotency-key" }?.value ?? ""
+        // A string of structured fields: between quotation marks.
+        let key = request.headers.first { $0.name.lowercased() == "idempotency-key" }?.value ?? ""
+        let id = String(key.drop { $0 == "\"" }.prefix { $0 != "\"" })
         let digest = WireBody.digest(request.body)
         if let known = account.digests.updateValue(digest, forKey: id), known != digest, !id.isEmpty {
             fail(.oneIDOneContent, "two bodies under the id \(id) of \(endpoint.name)")
         }
-        return Attempt(
-            account: account, rows: records.map { look($0, account, id: id, isAlone: records.count == 1) ?? -1 }, id: id
-        )
+        account.sizes[id] = records.count
+        let isPreview = id.contains("-preview-")
+        let rows = records.map { look($0, account, id: id, isAlone: records.count == 1, isPreview) ?? -1 }
+        return Attempt(account: account, profile: endpoint.profile, isPreview: isPreview, rows: rows, id: id)
     }
 
-    private func look(_ record: WireBody.Record, _ account: Account, id: String, isAlone: Bool) -> Int? {
-        // Where rows before it went a record becomes a gap.
-        if let known = identities.updateValue(record.key, forKey: record.identity), known != record.key,
-            record.key.event != "gap" || known.ms != record.key.ms, isDiskTrusted
+    private func look(
+        _ record: WireBody.Record, _ account: Account, id: String, isAlone: Bool, _ isPreview: Bool
+    ) -> Int? {
+        // Where rows before it went a record becomes a gap. What memory made of it may end with the process.
+        if let known = identities.updateValue(record.key, forKey: record.identity), known != record.key, isDiskTrusted,
+            known.ms != record.key.ms || record.key.event != "gap" && (known.event != "gap" || troubledEnds.isEmpty)
         {
             fail(.oneIDOneContent, "\(record.identity) names \(known) and \(record.key)")
         }
@@ -270,11 +339,12 @@ final class Oracle {
             return nil
         }
         // Two records may look the same, as the gaps of two starts: one that ended with its process is the last choice.
-        let fresh = indexes.filter { !account.attempted.contains($0) }
+        let fresh = indexes.filter { $0 >= account.since && !account.attempted.contains($0) }
         let index =
             rowNamed[record.identity].flatMap { indexes.contains($0) ? $0 : nil } ?? fresh.first { !rows[$0].isGone }
             ?? fresh.first ?? indexes.last ?? 0
         rowNamed[record.identity] = index
+        guard !isPreview else { return index }
         let name = account.endpoint.name
         if account.attempted.insert(index).inserted {
             if index < account.newest, index >= account.unseenBefore, indexes.count == 1, account.endpoint.isOrdered,
@@ -325,9 +395,10 @@ final class Oracle {
         account.notBefore = retryAfter.map { host.time + .seconds(Int64($0)) }
         account.notBeforeProcess = host.process
         guard accepts else { return }
+        account.requests = []
         for (place, row) in attempt.rows.enumerated() where !refused.contains(place) && row >= 0 {
             accepted += 1
-            account.acked[row] = host.process
+            if !attempt.isPreview { account.acked[row] = host.process }
         }
     }
 
@@ -358,6 +429,7 @@ final class Oracle {
 struct OutboxConfigFacts {
     var maxRecords: Int?
     var maxAge: Duration?
+    var maxBytes: Int64?
     var commitWindow: Duration
 }
 
@@ -370,9 +442,11 @@ struct WorldEndpoint {
     var freshHead = false
     var isLatest = false
     var backupFor: String?
+    /// Its server takes requests with a token only.
+    var hasToken = false
     /// Address and device: another one is another cursor for the oracle.
     var identity: String
     var host: String { "\(name).example" }
     /// Rows come in their order, and none twice.
-    var isOrdered: Bool { !freshHead && !isLatest }
+    var isOrdered: Bool { !isLatest }
 }

@@ -33,11 +33,20 @@ final class SimulatedNetwork: Uplink {
         var intensity = 1.0
     }
 
+    /// Gives tokens out, each with a number.
+    struct Issuer {
+        var mood = Mood.good
+        var last = 0
+        /// Tokens up to this one are refused.
+        var revokedThrough = 0
+    }
+
     private let host: SimulatedHost
     private let oracle: Oracle
     private let dice: Dice
     private let trace: (() -> String) -> Void
     var servers: [String: Server] = [:]
+    var issuer = Issuer()
     private var isClosed = false
     private var transfers = 0
     private var underWay: [UplinkTransfer: Oracle.Attempt] = [:]
@@ -81,6 +90,7 @@ final class SimulatedNetwork: Uplink {
         }
         let name =
             request.url.split(separator: "/").dropFirst().first?.split(separator: ".").first.map(String.init) ?? ""
+        if name == "issuer" { return issue(transfer, completion) }
         guard let server = servers[name] else {
             return finish(
                 .failed(.resolve("no such host")), Oracle.Attempt(), transfer, after: 0.01, accepts: false, completion)
@@ -88,10 +98,47 @@ final class SimulatedNetwork: Uplink {
         let attempt = oracle.sent(request, to: server.endpoint)
         underWay[transfer] = attempt
         trace {
-            "\(name): \(attempt.id) with \(attempt.rows.count) rows \(attempt.rows.first ?? -1)-\(attempt.rows.last ?? -1)"
+            "\(name): \(attempt.id) with \(attempt.rows.count) rows \(attempt.rows.count < 10 ? "\(attempt.rows)" : "\(attempt.rows[0])-\(attempt.rows[attempt.rows.count - 1])")"
         }
-        let mood = host.interface == nil ? .refused : dice.chance(server.intensity) ? server.mood : .good
+        var mood = host.interface == nil ? .refused : dice.chance(server.intensity) ? server.mood : .good
+        if server.endpoint.hasToken, host.interface != nil, !isWelcome(request) {
+            mood = .status(401, retryAfter: nil)
+        }
         answer(mood, attempt, transfer, request, server.endpoint, completion)
+    }
+
+    private func isWelcome(_ request: UplinkRequest) -> Bool {
+        guard let header = request.headers.first(where: { $0.name == "Authorization" })?.value,
+            header.hasPrefix("Bearer t"), let number = Int(header.dropFirst(8))
+        else { return false }
+        return number > issuer.revokedThrough
+    }
+
+    /// A request for a token. It is none of the oracle's business.
+    private func issue(_ transfer: UplinkTransfer, _ completion: @escaping (UplinkOutcome) -> Void) {
+        func reply(_ status: Int, _ body: String, after delay: Double) {
+            finish(
+                .reply(UplinkReply(status: status, headers: [], body: Array(body.utf8))), Oracle.Attempt(), transfer,
+                after: delay, accepts: false, completion)
+        }
+        func grant(after delay: Double) {
+            issuer.last += 1
+            reply(
+                200,
+                #"{"access_token":"t\#(issuer.last)","token_type":"Bearer","expires_in":\#(dice.pick([30, 300, 3600]))}"#,
+                after: delay)
+        }
+        switch host.interface == nil ? .refused : issuer.mood {
+        case .status(let status, _) where !(200...299).contains(status):
+            reply(status, #"{"error":"invalid_client"}"#, after: 0.2)
+        case .refused, .noName:
+            finish(.failed(.connect("refused")), Oracle.Attempt(), transfer, after: 0.02, accepts: false, completion)
+        case .lost, .late:
+            finish(.failed(.timeout("timeout")), Oracle.Attempt(), transfer, after: 30, accepts: false, completion)
+        case .broken, .interim: reply(200, #"{"access_tok"#, after: 0.2)
+        case .slow(let seconds): grant(after: dice.between(0, Double(min(seconds, 25))))
+        default: grant(after: dice.between(0, 0.4))
+        }
     }
 
     private func answer(
@@ -165,7 +212,8 @@ final class SimulatedNetwork: Uplink {
         _ refused: Set<Int>, code: String, _ attempt: Oracle.Attempt, _ request: UplinkRequest,
         _ reply: (Int, String, [UplinkRequest.Header], Bool, Double, Bool, Set<Int>) -> Void
     ) {
-        let seqs = WireBody.records(request.body, "waypost")?.map { $0.identity.split(separator: "/").last ?? "" } ?? []
+        let seqs =
+            WireBody.records(request.body, attempt.profile)?.map { $0.identity.split(separator: "/").last ?? "" } ?? []
         guard seqs.count == attempt.rows.count else { return reply(503, "", [], false, 0.1, false, []) }
         oracle.stored(attempt, but: refused)
         let entries = refused.sorted().map { #"{"seq":\#(seqs[$0]),"code":"\#(code)","reason":"\#(code)"}"# }
@@ -206,5 +254,5 @@ final class SimulatedNetwork: Uplink {
 
 extension WorldEndpoint {
     /// Its answers name single rows.
-    var tellsOfRows: Bool { profile == "waypost" }
+    var tellsOfRows: Bool { profile == "waypost" || profile == "waypost-compact" }
 }

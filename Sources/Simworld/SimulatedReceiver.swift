@@ -1,12 +1,24 @@
+import DriveSimulation
+import Glibc
 import NMEA
 import Positioning
 import Sensors
 
 /// What is tracked: it drives and parks whatever becomes of the process.
 final class Asset {
+    enum Reception {
+        case good, silent, unplugged
+        /// Sentences come, without a position.
+        case void
+        /// Without the sentence that has the date.
+        case dateless
+        /// Bytes are lost and changed on the line.
+        case garbled
+    }
+
+    private static let plane = LocalPlane(origin: Coordinate(latitudeE7: 525_000_000, longitudeE7: 134_000_000))
     private let dice: Dice
-    private var latitude = 52.5
-    private var longitude = 13.4
+    private var place = PlanePoint.zero
     private var heading = 1.0
     private var speed = 0.0
     private var isDriving: Bool
@@ -20,7 +32,6 @@ final class Asset {
     var spoofMs: Int64 = 0
     /// Unix milliseconds of the world's zero.
     let epochMs: Int64
-    enum Reception { case good, silent, unplugged }
     var reception = Reception.good
 
     init(dice: Dice, at time: EventTime, epochMs: Int64, isLong: Bool) {
@@ -39,7 +50,30 @@ final class Asset {
         .milliseconds(Int64((isDriving ? interval : parkedInterval) * 1000) + Int64(dice.from(-20...20)))
     }
 
-    func fix(at time: EventTime, boot: EventTime) -> Fix? {
+    /// What the receiver says now; empty while it says nothing.
+    func sentences(at time: EventTime) -> [UInt8] {
+        move(until: time)
+        let utc = UTCTime(milliseconds: epochMs + spoofMs + time.nanoseconds / 1_000_000)
+        let noise = isDriving ? 2.0 : 0.7
+        let fix = NoisyFix(
+            place: place
+                + PlanePoint(east: dice.between(-noise, noise), north: dice.between(-noise, noise)),
+            speed: isDriving ? speed : dice.between(0, 0.15),
+            course: (heading * 180 / .pi).magnitude.truncatingRemainder(dividingBy: 360),
+            hdop: 0.9, satellites: 9, altitude: 40, sigma: 2)
+        func say(_ sentences: NMEAWriter.Sentences, _ reception: DriveSimulation.Reception) -> [UInt8] {
+            NMEAWriter(sentences: sentences).epoch(reception, at: utc, on: Self.plane)
+        }
+        switch reception {
+        case .silent, .unplugged: return []
+        case .good: return say([.rmc, .gga], .fix(fix))
+        case .void: return say([.rmc, .gga], .void(knowsTime: true))
+        case .dateless: return say(.gga, .fix(fix))
+        case .garbled: return garbled(say([.rmc, .gga], .fix(fix)))
+        }
+    }
+
+    private func move(until time: EventTime) {
         let seconds = min(60, max(0, time.seconds(since: last)))
         last = time
         if time >= phaseEnds {
@@ -47,77 +81,83 @@ final class Asset {
             let range = isDriving ? drive : park
             phaseEnds = time + .seconds(Int64(dice.between(range.lowerBound, range.upperBound)))
         }
-        if isDriving {
-            speed = max(3, min(30, speed + dice.between(-2, 2.5)))
-            heading += dice.between(-0.15, 0.15)
-            latitude += speed * seconds * _cos(heading) / 111_195
-            longitude += speed * seconds * _sin(heading) / 68_000
-        } else {
-            speed = 0
-        }
-        let ms = epochMs + spoofMs + time.nanoseconds / 1_000_000
-        let noise = isDriving ? 2.0 : 0.7
-        guard
-            let place = Coordinate(
-                latitude: latitude + dice.between(-noise, noise) / 111_195,
-                longitude: longitude + dice.between(-noise, noise) / 68_000)
-        else { return nil }
-        return Fix(
-            time: UTCTime(milliseconds: ms), timeOfDay: Int(((ms % 86_400_000) + 86_400_000) % 86_400_000), at: boot,
-            coordinate: place,
-            horizontalAccuracy: 4, speed: isDriving ? speed : dice.between(0, 0.15),
-            course: isDriving ? (heading * 57.3).truncatingRemainder(dividingBy: 360).magnitude : nil, hdop: 0.9,
-            satellitesUsed: 9, mode: .threeD, quality: .gps)
+        guard isDriving else { return speed = 0 }
+        speed = max(3, min(30, speed + dice.between(-2, 2.5)))
+        heading += dice.between(-0.15, 0.15)
+        place = place + PlanePoint(east: sin(heading), north: cos(heading)) * (speed * seconds)
     }
 
-    // Enough for a heading.
-    private func _sin(_ x: Double) -> Double {
-        let turn = x - (x / (2 * .pi)).rounded() * 2 * .pi
-        let y = 4 / .pi * turn - 4 / (.pi * .pi) * turn * turn.magnitude
-        return 0.225 * (y * y.magnitude - y) + y
+    private func garbled(_ bytes: [UInt8]) -> [UInt8] {
+        bytes.compactMap { byte in
+            switch dice.below(300) {
+            case 0: nil
+            case 1: UInt8(dice.below(256))
+            default: byte
+            }
+        }
     }
-    private func _cos(_ x: Double) -> Double { _sin(x + .pi / 2) }
 }
 
-/// The receiver of one process: it gives fixes by its own timer.
+/// The receiver of one process: sentences by its own timer, read by the decoder of every live line.
 final class SimulatedReceiver: FixSource {
     private let asset: Asset
     private let host: SimulatedHost
-    private(set) var nextDeadline: EventTime?
-    private var state = SourceState.opening
+    private var live: LiveStream
+    private var nextBytes: EventTime?
+    private var isPluggedIn = true
     let name = "simulated"
     var descriptor: Int32? { nil }
     var awaitsWritability: Bool { false }
-    private(set) var counters = NMEACounters()
+    var counters: NMEACounters { live.counters }
 
     init(asset: Asset, host: SimulatedHost) {
         self.asset = asset
         self.host = host
+        live = LiveStream(
+            settings: .init(), staleness: asset.parkedInterval > 5 ? .seconds(100) : .seconds(5))
     }
 
-    func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) { nextDeadline = now + .milliseconds(300) }
+    var nextDeadline: EventTime? {
+        guard let nextBytes else { return nil }
+        return min(nextBytes, live.nextDeadline ?? nextBytes)
+    }
+
+    func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+        nextBytes = now + .milliseconds(300)
+        act(deliver) { live.opened(at: now, &$0) }
+    }
+
     func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
 
     func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
-        nextDeadline = now + asset.pause()
-        let wanted: SourceState =
-            switch asset.reception {
-            case .good: .receiving
-            case .silent: .silent
-            case .unplugged: .lost(reason: "unplugged")
+        act(deliver) { events in
+            live.restEnded(at: now)
+            if let nextBytes, now >= nextBytes {
+                self.nextBytes = now + asset.pause()
+                receive(at: now, &events)
             }
-        if wanted != state {
-            state = wanted
-            deliver(.stateChanged(state))
+            live.deadlineReached(at: now, &events)
         }
-        guard asset.reception == .good, let fix = asset.fix(at: host.time, boot: now) else { return }
-        counters.fixes += 1
-        deliver(.epoch(.fix(fix), clock: .arrival(now), position: nil))
+    }
+
+    private func receive(at now: EventTime, _ events: inout [SourceEvent]) {
+        let isThere = if case .unplugged = asset.reception { false } else { true }
+        if isThere != isPluggedIn {
+            isPluggedIn = isThere
+            if isThere { live.opened(at: now, &events) } else { live.lost("unplugged", at: now, &events) }
+        }
+        live.received(asset.sentences(at: host.time).span, at: now, bufferTime: nil, &events)
+    }
+
+    private func act(_ deliver: (SourceEvent) -> Void, _ body: (inout [SourceEvent]) -> Void) {
+        var events: [SourceEvent] = []
+        body(&events)
+        for event in events { deliver(event) }
     }
 
     func setPaused(_ paused: Bool, at now: EventTime) {}
     func setAsleep(_ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void) -> Bool {
         false
     }
-    func close() { nextDeadline = nil }
+    func close() { nextBytes = nil }
 }

@@ -20,6 +20,7 @@ enum WireBody {
                     key: RowKey(ms: row["time_ms"]?.integer ?? -1, event: row["event"]?.text ?? "none"),
                     identity: "\(outbox)/\(row["seq"]?.integer ?? -1)")
             }
+        case "waypost-compact": return JSON(body).flatMap(columns)
         case "transistor":
             guard case .list(let rows)? = JSON(body)?["location"] else { return nil }
             return rows.map { record($0, time: "timestamp", id: $0["uuid"]?.text) }
@@ -35,6 +36,42 @@ enum WireBody {
             key: RowKey(
                 ms: milliseconds(Array((row[time]?.text ?? "").utf8)) ?? -1, event: row["event"]?.text ?? "none"),
             identity: id ?? "")
+    }
+
+    /// Numbers are differences to the one before; a word that all rows share stands alone.
+    private static func columns(_ root: JSON) -> [Record]? {
+        guard let outbox = root["outbox"]?.text, let count = root["n"]?.integer.map(Int.init),
+            let seqs = sums(root["seq"], count), let times = sums(root["time"], count)
+        else { return nil }
+        var events = [String](repeating: "none", count: count)
+        switch root["event"] {
+        case .string(let word)?: events = [String](repeating: word, count: count)
+        case .list(let parts)?:
+            guard parts.count == 2, case .list(let words) = parts[0], case .list(let places) = parts[1],
+                places.count == count
+            else { return nil }
+            for (row, place) in places.enumerated() {
+                guard let place = place.integer else { continue }
+                guard words.indices.contains(Int(place)), let word = words[Int(place)].text else { return nil }
+                events[row] = word
+            }
+        default: break
+        }
+        return (0..<count).map { row in
+            Record(key: RowKey(ms: times[row], event: events[row]), identity: "\(outbox)/\(seqs[row])")
+        }
+    }
+
+    private static func sums(_ column: JSON?, _ count: Int) -> [Int64]? {
+        guard case .list(let cells)? = column, cells.count == count else { return nil }
+        var sum: Int64 = 0
+        var sums: [Int64] = []
+        for cell in cells {
+            guard let value = cell.integer else { return nil }
+            sum += value
+            sums.append(sum)
+        }
+        return sums
     }
 
     private static func csv(_ body: [UInt8]) -> [Record]? {
@@ -75,12 +112,12 @@ enum WireBody {
     /// Of the body without what may differ from one attempt to the next.
     static func digest(_ body: [UInt8]) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        let mark = Array(#""sent_at":""#.utf8)
+        let marks = [Array(#""sent_at":"#.utf8), Array(#""sent_ms":"#.utf8)]
         var index = 0
         while index < body.count {
-            if body[index] == mark[0], body[index...].starts(with: mark) {
+            if body[index] == 0x22, let mark = marks.first(where: { body[index...].starts(with: $0) }) {
                 index += mark.count
-                while index < body.count, body[index] != 0x22 { index += 1 }
+                while index < body.count, body[index] != 0x2C, body[index] != 0x7D { index += 1 }
             }
             hash = (hash ^ UInt64(index < body.count ? body[index] : 0)) &* 0x100_0000_01B3
             index += 1
@@ -179,12 +216,25 @@ indirect enum JSON {
             return String(decoding: bytes[start..<index - 1], as: UTF8.self)
         }
 
+        /// Most numbers are whole, and short enough for a double.
+        private static func whole(_ text: ArraySlice<UInt8>) -> Double? {
+            let digits = text.first == 0x2D ? text.dropFirst() : text
+            guard (1...15).contains(digits.count) else { return nil }
+            var value: Int64 = 0
+            for digit in digits {
+                guard (0x30...0x39).contains(digit) else { return nil }
+                value = value * 10 + Int64(digit - 0x30)
+            }
+            return Double(digits.count == text.count ? value : -value)
+        }
+
         private mutating func number() -> JSON? {
             index -= 1
             let start = index
             while index < bytes.count, bytes[index] > 0x20, bytes[index] != 0x2C, bytes[index] != 0x5D,
                 bytes[index] != 0x7D
             { index += 1 }
+            if let whole = Self.whole(bytes[start..<index]) { return .number(whole) }
             return Double(String(decoding: bytes[start..<index], as: UTF8.self)).map { .number($0) }
         }
     }

@@ -43,15 +43,20 @@ public final class World {
     private var end: End?
     private var isFinished = false
     private var isEnding = false
-    /// An operator has ended every pause after the faults stopped.
-    private var isRelieved = false
+    /// When an operator ends every pause after the faults stopped.
+    private var reliefDue = EventTime.zero
     private var slowDisk = 0.0
+    /// The slowest that the disk was since it was last quick for a minute, seconds.
+    private var slowest = 0.4
     private var boot = 0
     private var powerAtCut = false
     private var report: WorldReport
     private var logLines = 0
     /// Faults under way, by kind and place: the last one to begin decides when it is over.
     private var turns: [String: Int] = [:]
+    /// Bytes of a reply, and of the log of the queue where `max_bytes` is small.
+    private static let replyMax = 262_144
+    private static let logMax: Int64 = 6 << 20
     /// After the faults stop, everything has to be delivered within this time.
     private static let patience = Duration.seconds(3 * 3600)
 
@@ -151,9 +156,9 @@ public final class World {
         trace("the process ends: \(end)")
         if case .clean = end {
             let lost = agent?.end() ?? 0
-            oracle.processEnded(isClean: lost == 0, window: configuration.facts.commitWindow)
+            ended(isClean: lost == 0)
         } else {
-            oracle.processEnded(isClean: false, window: configuration.facts.commitWindow)
+            ended(isClean: false)
         }
         if case .powerCut = end { simdisk_power_cut() } else { simdisk_kill() }
         network.close()
@@ -164,6 +169,12 @@ public final class World {
             boot += 1
             host.booted = host.time - .seconds(Int64(worldDice.from(5...60)))
         }
+    }
+
+    private func ended(isClean: Bool) {
+        oracle.processEnded(
+            isClean: isClean, window: configuration.facts.commitWindow,
+            longestCommit: .milliseconds(Int64(slowest * 1000)))
     }
 
     private func finish() {
@@ -179,6 +190,7 @@ public final class World {
         options.reread = { () throws(ConfigurationProblems) in try current.load() }
         let (host, oracle) = (host, oracle)
         network.opened()
+        network.servers = network.servers.filter { name, _ in configuration.endpoints.contains { $0.name == name } }
         for endpoint in configuration.endpoints {
             network.servers[endpoint.name, default: .init(endpoint: endpoint)].endpoint = endpoint
         }
@@ -208,10 +220,13 @@ public final class World {
         var logger = Logger(label: "waypost") { _ in WorldLog(sink: sink) }
         logger.logLevel = .info
         let agent = try Agent(
-            config: loaded.config, environment: [:], logger: logger, options: options, edges: edges)
+            config: loaded.config, environment: CurrentConfiguration.variables, logger: logger, options: options,
+            edges: edges)
         self.agent = agent
         agent.onRecord { [unowned self] location, _ in
-            trace("row \(oracle.recorded): \(location.event) \(location.time.milliseconds)")
+            trace(
+                "row \(oracle.recorded): \(location.event) \(location.time.milliseconds)\(location.published ? "" : " kept back")"
+            )
             oracle.recorded(location, at: host.time)
         }
         try agent.eventLoop.watch(SimulatedHost.worldDescriptor) { _, _ in host.runActions() }
@@ -263,6 +278,7 @@ public final class World {
         case .slowDisk(let seconds):
             troubled()
             slowDisk = seconds
+            slowest = max(slowest, seconds)
             over(fault, "disk") { [unowned self] in healDisk() }
         case .lyingDisk(let share):
             oracle.isDiskTrusted = false
@@ -282,8 +298,8 @@ public final class World {
             oracle.isDiskTrusted = false
             simdisk_damage(WorldConfiguration.path, Int32(sectors))
             die(.kill)
-        case .silence(let unplugged):
-            asset.reception = unplugged ? .unplugged : .silent
+        case .receiver(let reception):
+            asset.reception = reception
             over(fault, "receiver") { [unowned self] in asset.reception = .good }
         case .spoof(let seconds):
             asset.spoofMs = seconds * 1000
@@ -300,6 +316,10 @@ public final class World {
                 agent?.linksChanged()
             }
         case .command(let line): ask(line)
+        case .issuer(let mood):
+            network.issuer.mood = mood
+            over(fault, "issuer") { [unowned self] in network.issuer.mood = .good }
+        case .revoked: network.issuer.revokedThrough = network.issuer.last
         }
     }
 
@@ -323,6 +343,8 @@ public final class World {
             simdisk_capacity, simdisk_lying_sync,
         ] { simdisk_set(Int32(setting), 0) }
         slowDisk = 0
+        // Commits that began before take as long.
+        host.after(.seconds(70), ofProcess: false) { [unowned self] in if slowDisk == 0 { slowest = 0.4 } }
         if oracle.diskTroubleSince != nil {
             oracle.diskTroubleUntil = host.time
             oracle.diskTroubleSince = nil
@@ -330,7 +352,9 @@ public final class World {
     }
 
     private func ask(_ line: String) {
+        oracle.operatorSpoke()
         agent?.ask(Array(line.utf8), peer: 0) { [unowned self] reply in
+            if reply.count > Self.replyMax { oracle.fail(.bounded, "a reply of \(reply.count) bytes to \(line)") }
             trace("asked \(line): \(String(decoding: reply.prefix(300), as: UTF8.self))")
         }
     }
@@ -339,6 +363,12 @@ public final class World {
 
     private func look() {
         if let agent, agent.rowsHeld > 13_000 { oracle.fail(.bounded, "\(agent.rowsHeld) rows are held in memory") }
+        if let most = configuration.facts.maxBytes {
+            let (file, log) = (simdisk_size(WorldConfiguration.path), simdisk_size(WorldConfiguration.path + "-wal"))
+            if file > most + most / 4 || log > Self.logMax {
+                oracle.fail(.bounded, "the queue has \(file) bytes of \(most), its log \(log)")
+            }
+        }
         if logLines > 5000 { oracle.fail(.bounded, "\(logLines) lines in the log") }
         host.after(.seconds(60), ofProcess: false) { [unowned self] in look() }
     }
@@ -349,6 +379,7 @@ public final class World {
         healDisk()
         simdisk_set(Int32(simdisk_changes_left), 0)
         for name in network.servers.keys { network.servers[name]?.mood = .good }
+        network.issuer.mood = .good
         host.interface = "eth0"
         host.isSynchronised = true
         asset.spoofMs = 0
@@ -361,8 +392,9 @@ public final class World {
     private func awaitDrained(_ until: EventTime) {
         host.after(.seconds(10), ofProcess: false) { [unowned self] in
             guard let agent else { return awaitDrained(until) }
-            if !isRelieved {
-                isRelieved = true
+            // Again after a while: an answer that was under way may have paused one.
+            if host.time >= reliefDue {
+                reliefDue = host.time + .seconds(1800)
                 for name in configuration.endpoints.map(\.name) {
                     ask(#"{"do":"endpoint","action":"bind","endpoint":"\#(name)","force":true}"#)
                     ask(#"{"do":"endpoint","action":"resume","endpoint":"\#(name)"}"#)
@@ -392,18 +424,24 @@ public final class World {
 
 /// The text that the daemon reads when it starts or reloads.
 private final class CurrentConfiguration: Sendable {
+    static let variables = ["SIM_SECRET": "secret"]
     private let text: Mutex<String>
+    /// What a text came to: it is read at each start and reload.
+    private let known = Mutex<(text: String, configuration: LoadedConfiguration)?>(nil)
 
     init(_ text: String) { self.text = Mutex(text) }
 
     func set(_ text: String) { self.text.withLock { $0 = text } }
 
     func load() throws(ConfigurationProblems) -> LoadedConfiguration {
-        let bytes = Array(text.withLock { $0 }.utf8)
-        return try AgentConfig.parse(
-            [("waypost.toml", bytes)],
+        let text = text.withLock { $0 }
+        if let known = known.withLock({ $0 }), known.text == text { return known.configuration }
+        let configuration = try AgentConfig.parse(
+            [("waypost.toml", Array(text.utf8))],
             environment: ConfigurationEnvironment(
-                variables: [:], hostname: { "sim" }, machineID: { "0123456789abcdef" }))
+                variables: Self.variables, hostname: { "sim" }, machineID: { "0123456789abcdef" }))
+        known.withLock { $0 = (text, configuration) }
+        return configuration
     }
 }
 

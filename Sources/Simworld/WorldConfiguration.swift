@@ -7,6 +7,7 @@ struct WorldConfiguration {
     var endpoints: [WorldEndpoint] = []
     /// Further lines of each endpoint's table.
     var lines: [[String]] = []
+    private var fence = ""
     var outbox: [String] = []
     var facts: OutboxConfigFacts
     var sampling: [String] = []
@@ -25,9 +26,21 @@ struct WorldConfiguration {
             facts.maxAge = .seconds(hours * 3600)
             outbox.append("max_age = \"\(hours)h\"")
         }
-        if dice.chance(0.15) { outbox.append("max_bytes = \"1MiB\"") }
+        if dice.chance(0.15) {
+            facts.maxBytes = 1 << 20
+            outbox.append("max_bytes = \"1MiB\"")
+        }
         if dice.chance(0.5) { outbox.append("min_free = \"off\"") }
-        for index in 0..<dice.pick([1, 1, 2, 2, 3, 4]) { add(index, dice) }
+        for _ in 0..<dice.pick([1, 1, 2, 2, 3, 4]) { add(dice) }
+        if dice.chance(0.3) {
+            fence = """
+                [[geofence]]
+                id = "yard"
+                center = { latitude = 52.5, longitude = 13.4 }
+                radius = "\(dice.pick([150, 600]))m"
+                dwell = "60s"
+                """
+        }
         if !endpoints.contains(where: { $0.required }) { require(0) }
         sampling = [
             "rule = \"\(dice.pick(["either", "either", "interval", "track-error", "both"]))\"",
@@ -40,9 +53,13 @@ struct WorldConfiguration {
         lines[index].removeAll { $0.hasPrefix("required") }
     }
 
-    private mutating func add(_ index: Int, _ dice: Dice) {
-        let name = ["alpha", "beta", "gamma", "delta"][index]
-        let profile = dice.pick(["waypost", "waypost", "waypost", "transistor", "geojson", "csv"])
+    private mutating func add(_ dice: Dice) {
+        let index = endpoints.count
+        let names = ["alpha", "beta", "gamma", "delta"]
+        guard let name = names.first(where: { name in !endpoints.contains { $0.name == name } }) else { return }
+        let profile = dice.pick([
+            "waypost", "waypost", "waypost", "waypost-compact", "waypost-compact", "transistor", "geojson", "csv",
+        ])
         var endpoint = WorldEndpoint(name: name, profile: profile, identity: "\(name).example")
         var own: [String] = []
         if index > 0, dice.chance(0.35) {
@@ -70,6 +87,10 @@ struct WorldConfiguration {
         }
         own.append("batch_size = \(dice.pick([1, 5, 30, 100, 100]))")
         own.append("batch_window = \"\(dice.pick([5, 20, 60, 60, 300]))s\"")
+        if dice.chance(0.2) {
+            endpoint.hasToken = true
+            own.append(Self.auth(name, client: 1))
+        }
         if dice.chance(0.3) { own.append("timeout = \"\(dice.pick([10, 30]))s\"") }
         if dice.chance(0.2) {
             own.append("metered_interfaces = [\"wwan*\"]")
@@ -82,7 +103,13 @@ struct WorldConfiguration {
     /// Another configuration of the same asset.
     mutating func change(_ dice: Dice) {
         let index = dice.below(endpoints.count)
-        switch dice.below(4) {
+        switch dice.below(8) {
+        case 4: add(dice)
+        case 5 where endpoints.count > 1: removeLast()
+        case 6, 7:
+            for index in endpoints.indices where endpoints[index].hasToken {
+                replace(index, "auth", Self.auth(endpoints[index].name, client: dice.below(1000)))
+            }
         case 0: replace(index, "batch_size", "batch_size = \(dice.pick([1, 3, 50, 100]))")
         case 1: replace(index, "batch_window", "batch_window = \"\(dice.pick([3, 30, 120]))s\"")
         case 2 where index > 0:
@@ -92,6 +119,21 @@ struct WorldConfiguration {
         case 2: replace(index, "timeout", "timeout = \"\(dice.pick([5, 20, 45]))s\"")
         default: replace(index, "compress", "compress = \"\(dice.pick(["none", "gzip"]))\"")
         }
+    }
+
+    private mutating func removeLast() {
+        guard let last = endpoints.popLast() else { return }
+        lines.removeLast()
+        for index in endpoints.indices.reversed() where endpoints[index].backupFor == last.name {
+            endpoints.remove(at: index)
+            lines.remove(at: index)
+        }
+        if !endpoints.contains(where: { $0.required && $0.backupFor == nil }) { require(0) }
+    }
+
+    private static func auth(_ name: String, client: Int) -> String {
+        #"auth = { kind = "oauth2", token_url = "https://issuer.example/\#(name)", client_id = "\#(client)", "#
+            + #"client_secret = "env:SIM_SECRET" }"#
     }
 
     private mutating func replace(_ index: Int, _ key: String, _ line: String) {
@@ -112,6 +154,7 @@ struct WorldConfiguration {
             trip_summary = true
             [sampling]
             \(sampling.joined(separator: "\n"))
+            \(fence)
             [outbox]
             path = "\(Self.path)"
             \(outbox.joined(separator: "\n"))
