@@ -264,6 +264,12 @@ public final class Outbox {
         lock = nil
     }
 
+    /// Keeps a second writer away before this one writes.
+    private func takeLock() throws(OutboxError) {
+        if (lock as? OutboxLock)?.isForReading == true { lock = nil }
+        if lock == nil { lock = try medium.lock(settings.path) }
+    }
+
     /// The file, opened again where it was given up.
     ///
     /// - Parameter damage: what is known to be wrong with it: then it is set aside.
@@ -275,7 +281,7 @@ public final class Outbox {
         if damage != nil { database = nil }
         if let database { return database }
         guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
-        if lock == nil { lock = try medium.lock(settings.path) }
+        try takeLock()
         let given = ledger
         let queue = try open(lastSeq: given.lastSeq, damage: damage)
         adopt(queue)
@@ -396,6 +402,7 @@ extension Outbox {
         } catch {
             // A disk that refuses the orders has taken the rest: the next commit asks it again.
             if self.memory != nil { memory.refusal = error }
+            memory.below.isAlone = lock != nil
         }
         return complete(reply)
     }
@@ -405,7 +412,7 @@ extension Outbox {
         _ memory: MemoryQueue, _ reply: inout CommitReply, damage: OutboxError? = nil
     ) throws(OutboxError) {
         guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
-        if lock == nil { lock = try medium.lock(settings.path) }
+        try takeLock()
         let queue = try open(lastSeq: ledger.base, damage: damage)
         let isOther = queue.opened.uuid != uuid
         var transaction = Transaction(

@@ -3,16 +3,29 @@ import Glibc
 /// Keeps a second writer away from a queue. The kernel drops it with the process, however that ends.
 final class OutboxLock {
     private let descriptor: Int32
+    /// Taken where nothing can be written. It is enough for reading; before writing, it has to be taken again: there may be
+    /// no file yet, and one that is there does not name this process.
+    let isForReading: Bool
 
     /// - Parameter path: of the queue; the lock file stands beside it and is never deleted.
     init(path: String) throws(OutboxError) {
         let file = path + "-lock"
         // Whoever may write in the directory chooses what stands there: a link is not followed, and a pipe not waited for.
-        let descriptor = open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
+        let flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        var descriptor = open(file, O_RDWR | O_CREAT | flags, 0o600)
+        isForReading = descriptor < 0 && errno == EROFS
+        if isForReading {
+            descriptor = open(file, O_RDONLY | flags)
+            // Without a file there is no other writer, and none can come as long as the file system is read-only.
+            if descriptor < 0, errno == ENOENT {
+                self.descriptor = -1
+                return
+            }
+        }
         guard descriptor >= 0 else {
             throw OutboxError(system: errno, path: path, doing: "open \(file)")
         }
-        do throws(OutboxError) { try Self.take(descriptor, file, path) } catch {
+        do throws(OutboxError) { try Self.take(descriptor, file, path, isForReading: isForReading) } catch {
             Glibc.close(descriptor)
             throw error
         }
@@ -24,12 +37,15 @@ final class OutboxLock {
     }
 
     deinit {
+        guard descriptor >= 0 else { return }
         // Closing alone would leave the lock with a child that was forked and has not come to its exec yet.
         flock(descriptor, LOCK_UN)
         Glibc.close(descriptor)
     }
 
-    private static func take(_ descriptor: Int32, _ file: String, _ path: String) throws(OutboxError) {
+    private static func take(
+        _ descriptor: Int32, _ file: String, _ path: String, isForReading: Bool
+    ) throws(OutboxError) {
         var info = stat()
         var directory = stat()
         guard fstat(descriptor, &info) == 0, stat(QueueFiles.directory(of: path), &directory) == 0 else {
@@ -47,7 +63,11 @@ final class OutboxLock {
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let reason = errno
-            if reason == EWOULDBLOCK { throw OutboxError(.locked(pid: pid(in: descriptor)), path: path, message: "") }
+            if reason == EWOULDBLOCK {
+                // Its owner may not have been able to write its own.
+                let pid = isForReading ? nil : pid(in: descriptor)
+                throw OutboxError(.locked(pid: pid), path: path, message: "")
+            }
             throw OutboxError(system: reason, path: path, doing: "lock \(file)")
         }
         // Made by root, it is to be the daemon's all the same.

@@ -8,7 +8,7 @@ final class RowsOnDisk {
     let last: Int64
     private let path: String
     /// No other process writes the file: neither lock nor index is needed to read it.
-    private let isAlone: Bool
+    var isAlone: Bool
     let medium: any QueueMedium
     private var open: (database: Database, names: Record.Names)?
 

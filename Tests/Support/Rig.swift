@@ -200,9 +200,10 @@ public final class Rig {
     }
 
     /// The newest row of the queue; nil when it is empty or not there yet.
-    public func newestRow() throws -> (seq: Int, time: String)? {
-        guard FileManager.default.fileExists(atPath: path("outbox.db")) else { return nil }
-        let queue = try waypost(["queue", "list", "--newest", "--count", "1", "--path", path("outbox.db")])
+    public func newestRow(of file: String? = nil) throws -> (seq: Int, time: String)? {
+        let file = file ?? path("outbox.db")
+        guard FileManager.default.fileExists(atPath: file) else { return nil }
+        let queue = try waypost(["queue", "list", "--newest", "--count", "1", "--path", file])
         guard try queue.exitStatus(within: 10) == 0 else { throw RunningProgram.Unfinished(text: queue.text) }
         guard let row = try? JSONSerialization.jsonObject(with: Data(queue.text.utf8)) as? [String: Any],
             let seq = row["seq"] as? Int, let time = row["time"] as? String

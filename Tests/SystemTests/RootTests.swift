@@ -58,6 +58,37 @@ import Testing
         #expect(received.map(\.timeMs) == expected.map(\.timeMs))
     }
 
+    /// What waits there is sent at once, and nothing of it a second time once the disk has heard of it.
+    @Test func aQueueOnADiskThatMayOnlyBeReadIsSent() throws {
+        let rig = try Rig()
+        let image = rig.path("image")
+        let disk = try SmallDisk(
+            rig, mounting: "truncate -s 8M \(image) && mkfs.ext4 -q \(image) && mount -o loop \(image) $DISK")
+        try rig.startCollector()
+        try configure(rig, on: disk)
+        try rig.reconfigure("playback = 300.0", to: "playback = 50.0")
+        let first = try rig.startDaemon()
+        try rig.waitFor("motion", "kept") { $0 as? Int ?? 0 >= 100 }
+        first.kill(SIGKILL)
+        _ = try first.exitStatus(within: 20)
+        let stored = try #require(try rig.newestRow(of: disk.path + "/outbox.db")?.seq)
+        #expect(try rig.received().count < stored)
+        try disk.run("cd \(disk.path); rm -f outbox.db-lock outbox.db-shm; cd /; mount -o remount,ro \(disk.path)")
+        try rig.reconfigure("batch_size = 1000\nbatch_window = \"1h\"", to: "batch_size = 20\nbatch_window = \"100ms\"")
+        let second = try rig.startDaemon()
+        try second.waitFor("mount -o remount,rw")
+        try rig.waitFor("queue", "sent_from_ram") { $0 as? Int ?? 0 > 50 }
+        try disk.run("mount -o remount,rw \(disk.path)")
+        try second.waitFor("written to disk again", within: 90)
+        #expect(try second.exitStatus(within: 60) == 0)
+        // Numbers leap at a start, and follow each other after it.
+        let (received, expected) = try (rig.received(), rig.replayed(drive))
+        let later = received.dropFirst(stored).map(\.seq)
+        #expect(received.map(\.seq).prefix(stored) == Array(1...stored)[...])
+        #expect(later == later.first.map { Array($0..<$0 + later.count) })
+        #expect(received.last?.timeMs == expected.last?.timeMs)
+    }
+
     /// The owner of a queue chooses what stands beside it.
     @Test func rootChangesTheQueueOfAnotherUserWithThatUsersRights() throws {
         let rig = try Rig()
@@ -103,11 +134,12 @@ import Testing
         #expect(try set.exitStatus(within: 60) == 0)
         first.kill(SIGTERM)
         #expect(try first.exitStatus(within: 60) == 0)
-        try disk.run("mount -o remount,ro \(disk.path)")
+        // Another file system stands before the queue, of which nothing is to be seen.
+        try disk.run("mount -t tmpfs -o ro waypost \(disk.path)")
         let second = try rig.startDaemon()
         try second.waitFor("check owner and mode")
         try rig.waitFor("motion", "odometer") { (1..<5_000_000).contains($0 as? Double ?? 0) }
-        try disk.run("mount -o remount,rw \(disk.path)")
+        try disk.run("umount \(disk.path)")
         try rig.waitFor("motion", "odometer", within: 60) { $0 as? Double ?? 0 > 5_000_000 }
         second.kill(SIGTERM)
         #expect(try second.exitStatus(within: 60) == 0)
