@@ -27,11 +27,65 @@ import Testing
         #expect(summary == nil)
     }
 
-    @Test func aProblemThatComesBackIsNewAgain() {
+    @Test func aProblemThatStayedAwayForTenMinutesIsNewAgain() {
         var gate = RepeatGate()
         _ = gate.occurred(at: 0)
         _ = gate.ended(at: second)
-        let verdict = gate.occurred(at: 2 * second)
-        #expect(verdict == .first)
+        let early = gate.occurred(at: 2 * second)
+        #expect(early == .suppressed)
+        let untold = gate.ended(at: 3 * second)
+        #expect(untold == nil)
+        // What was left unsaid is said then.
+        let late = gate.occurred(at: 603 * second)
+        #expect(late == .again(count: 2) && late.words == "; 2 times since the last line")
+        _ = gate.ended(at: 604 * second)
+        let new = gate.occurred(at: 1204 * second)
+        #expect(new == .first && new.words.isEmpty)
+    }
+
+    @Test func aProblemThatComesAndGoesIsToldLessAndLess() {
+        var gate = RepeatGate()
+        var begins: [Int64] = []
+        var (told, ends) = (0, 0)
+        for at in stride(from: Int64(0), to: 3600, by: 2) {
+            switch gate.occurred(at: at * second) {
+            case .first:
+                begins.append(at)
+                told += 1
+            case .again(let count):
+                begins.append(at)
+                told += count
+            case .suppressed: break
+            }
+            if gate.ended(at: (at + 1) * second) != nil { ends += 1 }
+        }
+        #expect(begins == [0, 10, 30, 70, 150, 310, 630, 1230, 1830, 2430, 3030])
+        #expect(ends == begins.count)
+        #expect(told == 3030 / 2 + 1)
+    }
+
+    /// It would stay unsaid as long as it lasts.
+    @Test func aProblemThatCameBackTooSoonIsToldOnceItStays() {
+        var gate = RepeatGate()
+        _ = gate.occurred(at: 0)
+        _ = gate.ended(at: second)
+        var told: [Int64: RepeatGate.Verdict] = [:]
+        for at in Int64(2)...620 {
+            let verdict = gate.occurred(at: at * second)
+            if verdict != .suppressed { told[at] = verdict }
+        }
+        #expect(told == [10: .again(count: 9), 610: .again(count: 600)])
+        let summary = gate.ended(at: 622 * second)
+        #expect(summary == RepeatGate.Summary(count: 619, nanoseconds: 620 * second))
+    }
+
+    @Test func newsAreToldInAnyCaseAndSoIsTheirEnd() {
+        var gate = RepeatGate()
+        _ = gate.occurred(at: 0)
+        _ = gate.ended(at: second)
+        let news = gate.occurred(at: 2 * second, isNews: true)
+        #expect(news == .again(count: 1) && news.words.isEmpty)
+        let summary = gate.ended(at: 3 * second)
+        #expect(summary?.count == 1)
     }
 }

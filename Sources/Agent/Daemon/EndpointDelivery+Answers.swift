@@ -157,8 +157,10 @@ extension EndpointDelivery {
         lastProblem = text
         // A batch that is taken apart speaks of the row that it finds.
         if case .active = schedule.state, schedule.failures == 0 { return }
-        if case .suppressed = problem.occurred(at: now.nanoseconds), !isNews { return }
-        log.uploadProblem(endpoint: settings.name, text, failures: schedule.failures, isAlarm: isAlarm)
+        let told = problem.occurred(at: now.nanoseconds, isNews: isNews)
+        guard told != .suppressed else { return }
+        log.uploadProblem(
+            endpoint: settings.name, text + told.words, failures: schedule.failures, isAlarm: isAlarm)
     }
 }
 

@@ -248,12 +248,10 @@ final class Recorder {
         var retry = refusal?.retry ?? DiskRetry()
         let pause = retry.failed(error.cause, window: settings.commitWindow)
         refusal = (refusal?.since ?? now, retry, now + pause)
-        switch problem.occurred(at: now.nanoseconds) {
-        case .suppressed: break
-        default:
-            log.queueProblem(
-                "\(error.description)\(DiskFinding(path: error.path, cause: error.cause).text)", waiting: held)
-        }
+        let verdict = problem.occurred(at: now.nanoseconds)
+        guard verdict != .suppressed else { return }
+        let finding = DiskFinding(path: error.path, cause: error.cause).text
+        log.queueProblem("\(error.description)\(finding)\(verdict.words)", waiting: held)
     }
 
     func endWindow(by instant: EventTime) {
