@@ -53,6 +53,28 @@ import Testing
         }
     }
 
+    @Test func signalsAreTakenOnceASecondAndNoneIsLost() throws {
+        let rig = try Rig()
+        try rig.configure(
+            source: "kind = \"serial\"\npath = \"/dev/none-such\"", more: "[tracking]\ngap_after = \"61s\"")
+        let daemon = try rig.startDaemon()
+        _ = try engine(rig)
+        let began = ContinuousClock.now
+        for round in 1...8 {
+            try rig.reconfigure("gap_after = \"\(60 + round)s\"", to: "gap_after = \"\(61 + round)s\"")
+            daemon.kill(SIGHUP)
+            let deadline = Date(timeIntervalSinceNow: 60)
+            while daemon.text.components(separatedBy: "read anew; new: [tracking] gap_after").count <= round {
+                try #require(Date() < deadline, "\(daemon.text)")
+                usleep(5000)
+            }
+        }
+        // Five at once, then one a second.
+        #expect(ContinuousClock.now - began >= .seconds(3))
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+    }
+
     @Test func aConfigurationWithAMistakeChangesNothing() throws {
         let rig = try Rig()
         try rig.configure(source: "kind = \"serial\"\npath = \"/dev/none-such\"", more: "[log]\nlevel = \"info\"")

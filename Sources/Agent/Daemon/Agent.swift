@@ -54,6 +54,7 @@ public final class Agent {
     var statusAlarm: EventLoop.Alarm?
     var summaryAlarm: EventLoop.Alarm?
     var limitAlarm: EventLoop.Alarm?
+    var reloadAlarm: EventLoop.Alarm?
     var watchdog: Watchdog?
     private var signals: Int32 = -1
     let options: Options
@@ -62,7 +63,7 @@ public final class Agent {
     /// Its keys, as far as they are known.
     var effective = EffectiveConfiguration()
     var configurationProblem: String?
-    /// For those by the control socket: each reads files and compiles what stands in them.
+    /// Each reads files and compiles what stands in them.
     var reloads = TokenBucket(burst: 5, refill: .seconds(1))
     let startedAt: EventTime
     var statusSentAt = EventTime(nanoseconds: .min)
@@ -272,6 +273,7 @@ public final class Agent {
         statusAlarm = loop.alarm { [unowned self] now in sendStatus(at: now) }
         summaryAlarm = loop.alarm { [unowned self] now in summarise(at: now) }
         limitAlarm = loop.alarm { [unowned self] now in limitReached(at: now) }
+        reloadAlarm = loop.alarm { [unowned self] now in reloadSoon(at: now) }
     }
 
     /// Serves until SIGTERM, or with a file until it is read and the queue is drained.
@@ -338,7 +340,7 @@ public final class Agent {
             case SIGINT: stop("SIGINT", at: now)
             case SIGHUP:
                 pipeline.hurry(at: now)
-                reload(at: now)
+                reloadSoon(at: now)
             default: break
             }
         }

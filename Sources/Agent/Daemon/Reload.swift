@@ -33,6 +33,12 @@ extension Agent {
         return outcome
     }
 
+    /// A signal has no answer that could say "later": what is asked for too soon is done once, as soon as it may be.
+    func reloadSoon(at now: EventTime) {
+        reloadAlarm?.deadline = reloads.take(at: now).map { now + $0 }
+        if reloadAlarm?.deadline == nil { reload(at: now) }
+    }
+
     private func readAnew(at now: EventTime) -> ReloadOutcome {
         guard let reread = options.reread else {
             renewSecrets(at: now)
