@@ -164,9 +164,15 @@ extension DeliverySchedule {
     public var waiting: Int { queue.count }
     /// Rows of batches that are not settled.
     public var inFlight: Int { parts.reduce(0) { $0 + $1.batch.rows } }
-    /// When the next batch is sent; nil without one, or while one is being sent.
+    /// When the next batch is sent, or in a pause when the server is tried again; nil without anything to send, and while
+    /// something is being formed or sent.
     public var nextAttemptAt: EventTime? {
-        phase == .idle && !parts.isEmpty && state == .active ? nextSend : nil
+        guard phase == .idle else { return nil }
+        switch state {
+        case .active: return parts.isEmpty ? nil : nextSend
+        case .paused: return parts.isEmpty && queue.count == 0 ? nil : nextSend
+        case .stopped, .taken, .rebind: return nil
+        }
     }
     /// The server of the present way wants no request before this; in the past when it has no such wish.
     public var restsUntil: EventTime { routes.restsUntil }

@@ -22,6 +22,7 @@ extension DeliveryScheduleTests {
         let probe = Self.at(Double(times) + 900)
         schedule.flushRequested(at: Self.at(20))
         #expect(schedule.next(at: Self.at(20)) == .wait(until: probe))
+        #expect(schedule.nextAttemptAt == probe)
         #expect(schedule.next(at: probe) == .send(batch: "a"))
         schedule.sends("a", at: probe)
         _ = schedule.attemptFinished(unavailable, jitter: 0, at: probe)
@@ -30,6 +31,23 @@ extension DeliveryScheduleTests {
         schedule.sends("a", at: probe)
         _ = schedule.attemptFinished(.accepted, jitter: 0, at: probe)
         #expect(schedule.state == .active)
+    }
+
+    @Test func aPauseSaysWhenTheServerIsTriedAgain() {
+        var schedule = DeliverySchedule(
+            settings: Self.settings(), state: .paused(reason: "auth"), inFlight: [.init(id: "a", rows: 1)],
+            at: Self.at(0))
+        schedule.sends("a", at: Self.at(0))
+        #expect(schedule.nextAttemptAt == nil)
+        _ = schedule.attemptFinished(.retry(.status(503), after: .seconds(3000)), jitter: 0.5, at: Self.at(10))
+        #expect(schedule.nextAttemptAt == Self.at(3010))
+        // What was in flight is gone: what waits is formed then. With nothing to send there is no try.
+        schedule.rowsRecorded(1, at: Self.at(20))
+        schedule.batchesDissolved(["a"])
+        #expect(schedule.nextAttemptAt == Self.at(3010))
+        #expect(schedule.next(at: Self.at(20)) == .wait(until: Self.at(3010)))
+        schedule.waitingCorrected(to: 0)
+        #expect(schedule.nextAttemptAt == nil)
     }
 
     @Test func takesAPassing404ForAFaultOfTheServer() {

@@ -22,9 +22,9 @@ final class FlushDesk {
             // What is in a commit that forms a batch is counted as waiting and as in flight by nobody.
             if schedule.isForming { return false }
             if delivery.waiting == 0 || delivery.awaitsOperator || !delivery.maySend(at: now) { return true }
-            if let next = schedule.nextAttemptAt { return next > now }
             // A flush ends no pause.
             if case .paused = schedule.state { return true }
+            if let next = schedule.nextAttemptAt { return next > now }
             guard schedule.inFlight == 0, case .wait = schedule.next(at: now) else { return false }
             // What was recorded since waits for a window of its own.
             return true

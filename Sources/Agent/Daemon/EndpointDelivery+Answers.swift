@@ -142,7 +142,10 @@ extension EndpointDelivery {
         default: break
         }
         switch schedule.state {
-        case .active: break
+        case .active:
+            if let next = schedule.nextAttemptAt, next > now {
+                text += "; next try in \(Int(min(next.seconds(since: now), 1e6).rounded(.up))) s"
+            }
         case .paused(let reason): text += "; paused (\(reason)), tried again every 15 min"
         case .stopped(let reason): text += "; stopped (\(reason)) until the configuration changes"
         case .taken: text += "; another device reports this asset, stopped"
@@ -150,9 +153,6 @@ extension EndpointDelivery {
         }
         if case .paused = schedule.state, let rest = restsFor(at: now) {
             text += "; the server wants no request for \(Int(rest.rounded(.up))) s"
-        }
-        if let next = schedule.nextAttemptAt, next > now {
-            text += "; next try in \(Int(min(next.seconds(since: now), 1e6).rounded(.up))) s"
         }
         lastProblem = text
         // A batch that is taken apart speaks of the row that it finds.
