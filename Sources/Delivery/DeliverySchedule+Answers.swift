@@ -54,15 +54,15 @@ extension DeliverySchedule {
     private mutating func held(_ verdict: Verdict, jitter: Double, at now: EventTime) {
         switch verdict {
         case .authStop: credentialRefused(jitter: jitter, at: now)
-        case .goneStop(410): stop(.stopped(reason: "gone"))
+        case .goneStop(410, _): stop(.stopped(reason: "gone"))
         case .goneStop:
             backOff(asked: nil, jitter: jitter, at: now)
             if !acceptedBefore || streak.count >= Self.streakLimit { pause("not found", jitter: jitter, at: now) }
-        case .misconfigured(417) where !sentAgain417:
+        case .misconfigured(417, _) where !sentAgain417:
             // We ask for no Expect, but a proxy in between may have.
             sentAgain417 = true
             sendAgain(at: now)
-        case .misconfigured(let status):
+        case .misconfigured(let status, _):
             let ours = status < 200 || [405, 406, 411, 426, 501, 505].contains(status)
             pause(ours ? "configuration (status \(status))" : "refused \(status)", jitter: jitter, at: now)
         case .encodingRefused:

@@ -12,7 +12,8 @@ extension ResponseRules.ItemErrors {
             if taken > 0 { return .partlyAccepted(items) }
             // None was taken: only a request for each row can tell a bad row from a bad endpoint.
             if items.again.isEmpty { return .split(status: status) }
-            return items.needsCredential ? .authStop(status: status) : .retry(.status(status), after: after)
+            return items.needsCredential
+                ? .authStop(status: status, after: after) : .retry(.status(status), after: after)
         } catch {
             return .retry(.unclear(error.why), after: after)
         }

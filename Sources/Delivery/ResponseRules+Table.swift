@@ -76,7 +76,7 @@ extension ResponseRules {
         case .of(let group):
             switch Self.verdict(of: group, UplinkReply(status: status), after: nil) {
             case .authStop: return .authStop
-            case .goneStop(410): return .gone
+            case .goneStop(410, _): return .gone
             case .goneStop: return .goneStop
             case .retry(.redirected, _): return .redirected
             case .retry(.conflict, _): return .conflict

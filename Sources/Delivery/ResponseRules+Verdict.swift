@@ -79,16 +79,16 @@ extension ResponseRules {
     static func verdict(of group: Class, _ reply: UplinkReply, after: Duration?) -> Verdict {
         let status = reply.status
         switch (group, status) {
-        case (.authStop, _): return .authStop(status: status)
-        case (.goneStop, _): return .goneStop(status: status)
+        case (.authStop, _): return .authStop(status: status, after: after)
+        case (.goneStop, _): return .goneStop(status: status, after: after)
         case (.retry, 300...399), (.retry, 511):
             return .retry(.redirected(status: status, host: reply.locationHost), after: after)
         case (.retry, 409): return .retry(.conflict, after: after)
         case (.retry, _): return .retry(.status(status), after: after)
         case (.split, 413), (.split, 414): return .tooLarge(status: status, after: after)
         case (.split, _): return .split(status: status)
-        case (.misconfigured, 415): return .encodingRefused
-        case (.misconfigured, _): return .misconfigured(status: status)
+        case (.misconfigured, 415): return .encodingRefused(after: after)
+        case (.misconfigured, _): return .misconfigured(status: status, after: after)
         }
     }
 

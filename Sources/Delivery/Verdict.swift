@@ -9,13 +9,13 @@ public enum Verdict: Hashable, Sendable {
     /// Not now: the same batch again later.
     case retry(RetryCause, after: Duration?)
     /// The credential, not the rows (401, 402, 403, 407).
-    case authStop(status: Int)
+    case authStop(status: Int, after: Duration? = nil)
     /// Unknown or gone (404, 410).
-    case goneStop(status: Int)
+    case goneStop(status: Int, after: Duration? = nil)
     /// Our method, type, version or address is wrong.
-    case misconfigured(status: Int)
+    case misconfigured(status: Int, after: Duration? = nil)
     /// 415: our content encoding is refused.
-    case encodingRefused
+    case encodingRefused(after: Duration? = nil)
     /// Some record, or the request as a whole, is refused (400, 422).
     case split(status: Int)
     /// The request is too large (413, 414).
@@ -60,9 +60,10 @@ public enum Verdict: Hashable, Sendable {
         case .retry(.conflict, _): "conflict"
         case .retry(.notConfirmed, _): "not confirmed"
         case .retry(.unclear, _): "unclear reply"
-        case .retry(.status(let status), _), .misconfigured(let status), .split(let status): "status \(status)"
+        case .retry(.status(let status), _), .misconfigured(let status, _), .split(let status):
+            "status \(status)"
         case .authStop: "auth"
-        case .goneStop(let status): status == 410 ? "gone" : "not found"
+        case .goneStop(let status, _): status == 410 ? "gone" : "not found"
         case .encodingRefused: "encoding refused"
         case .tooLarge: "too large"
         case .collision: "taken"
@@ -72,9 +73,11 @@ public enum Verdict: Hashable, Sendable {
     /// How long the server asked to wait; nil when it did not.
     public var asked: Duration? {
         switch self {
-        case .retry(_, let after), .tooLarge(_, let after): after
+        case .retry(_, let after), .tooLarge(_, let after), .authStop(_, let after), .goneStop(_, let after),
+            .misconfigured(_, let after), .encodingRefused(let after):
+            after
         case .partlyAccepted(let items): items.after
-        default: nil
+        case .accepted, .split, .collision: nil
         }
     }
 }

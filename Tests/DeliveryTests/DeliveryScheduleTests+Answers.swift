@@ -79,11 +79,11 @@ extension DeliveryScheduleTests {
 
     @Test func sendsPlainOnceCompressionIsRefused() {
         var schedule = sending()
-        _ = schedule.attemptFinished(.encodingRefused, jitter: 0, at: Self.at(1))
+        _ = schedule.attemptFinished(.encodingRefused(), jitter: 0, at: Self.at(1))
         #expect(!schedule.gzip)
         #expect(schedule.next(at: Self.at(1)) == .send(batch: "a"))
         schedule.sends("a", at: Self.at(1))
-        _ = schedule.attemptFinished(.encodingRefused, jitter: 0, at: Self.at(1))
+        _ = schedule.attemptFinished(.encodingRefused(), jitter: 0, at: Self.at(1))
         #expect(schedule.state == .paused(reason: "configuration (status 415)"))
     }
 
@@ -99,7 +99,7 @@ extension DeliveryScheduleTests {
     @Test func blamesNoCompressionThatWasNotUsed() {
         var schedule = sending()
         schedule.compressionUsed(false)
-        _ = schedule.attemptFinished(.encodingRefused, jitter: 0, at: Self.at(1))
+        _ = schedule.attemptFinished(.encodingRefused(), jitter: 0, at: Self.at(1))
         #expect(schedule.state == .paused(reason: "configuration (status 415)"))
     }
 

@@ -164,7 +164,7 @@ struct EventWorld {
             return .partlyAccepted(
                 .init(refused: [Int64(rows[0]): "x"], again: [Int64(rows[1])], after: after))
         case 11: return .retry(.redirected(status: 302, host: nil), after: after)
-        case 12: return .encodingRefused
+        case 12: return .encodingRefused()
         default: return .accepted
         }
     }

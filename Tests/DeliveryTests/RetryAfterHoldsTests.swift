@@ -11,6 +11,7 @@ import Testing
     /// Ways in which a server asks; each ends at 10 s.
     private enum Asking: CaseIterable {
         case unavailable, whilePaused, tooLarge, tooLargeAgain, partly, partlyForACredential, preview, bind, everyRow
+        case forbidden, unknown, wrongMethod, wrongEncoding
     }
 
     private func schedule(_ asking: Asking) -> DeliverySchedule {
@@ -46,6 +47,10 @@ import Testing
         case .everyRow:
             for status in [400, 422] { tries(.split(status: status)) }
             tries(busy)
+        case .forbidden: tries(.authStop(status: 403, after: asked))
+        case .unknown: tries(.goneStop(status: 404, after: asked))
+        case .wrongMethod: tries(.misconfigured(status: 405, after: asked))
+        case .wrongEncoding: tries(.encodingRefused(after: asked))
         }
         return schedule
     }

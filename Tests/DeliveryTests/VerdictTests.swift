@@ -44,7 +44,7 @@ import Testing
         (403, .authStop(status: 403)), (404, .goneStop(status: 404)), (405, .misconfigured(status: 405)),
         (407, .authStop(status: 407)), (408, .retry(.status(408), after: nil)), (409, .retry(.conflict, after: nil)),
         (410, .goneStop(status: 410)), (411, .misconfigured(status: 411)), (412, .misconfigured(status: 412)),
-        (413, .tooLarge(status: 413, after: nil)), (414, .tooLarge(status: 414, after: nil)), (415, .encodingRefused),
+        (413, .tooLarge(status: 413, after: nil)), (414, .tooLarge(status: 414, after: nil)), (415, .encodingRefused()),
         (418, .misconfigured(status: 418)), (421, .retry(.status(421), after: nil)), (422, .split(status: 422)),
         (423, .retry(.status(423), after: nil)), (424, .retry(.status(424), after: nil)),
         (425, .retry(.status(425), after: nil)), (428, .misconfigured(status: 428)),
@@ -62,6 +62,9 @@ import Testing
         #expect(verdict(429, retryAfter: "30") == .retry(.status(429), after: .seconds(30)))
         #expect(verdict(503, retryAfter: "30") == .retry(.status(503), after: .seconds(30)))
         #expect(verdict(413, retryAfter: "30") == .tooLarge(status: 413, after: .seconds(30)))
+        for status in [401, 403, 404, 405, 410, 415, 451, 501] {
+            #expect(verdict(status, retryAfter: "30").asked == .seconds(30), "\(status)")
+        }
         #expect(verdict(200, retryAfter: "30") == .accepted)
         #expect(verdict(503, retryAfter: "30").asked == .seconds(30))
     }

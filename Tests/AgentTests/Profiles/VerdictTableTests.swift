@@ -30,7 +30,7 @@ import Testing
         case .retry(.transport, _): "retry, broken"
         case .retry: "retry"
         case .authStop: "auth_stop"
-        case .goneStop(410): "gone_stop, for good"
+        case .goneStop(410, _): "gone_stop, for good"
         case .goneStop: "gone_stop"
         case .misconfigured: "misconfigured"
         case .encodingRefused: "misconfigured, without gzip"
