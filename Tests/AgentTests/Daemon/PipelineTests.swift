@@ -12,40 +12,13 @@ import Tracking
 
 /// What the tracker decides, as it is told to the rest of the daemon.
 @Suite struct PipelineTests {
-    /// A fix whenever a device changes, dated as the test says.
-    private final class DatedFixes: FixSource {
-        let name = "dated fixes"
-        let descriptor: Int32? = nil
-        let awaitsWritability = false
-        let nextDeadline: EventTime? = nil
-        let counters = NMEACounters()
-        var date = UTCTime(milliseconds: 0)
-
-        func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void) {
-            let fix = Fix(
-                time: date, timeOfDay: date.timeOfDay, at: now,
-                coordinate: Coordinate(latitudeE7: 525_000_000, longitudeE7: 134_000_000), horizontalAccuracy: 5,
-                mode: .threeD)
-            deliver(.epoch(.fix(fix), clock: .arrival(now), position: nil))
-        }
-
-        func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
-        func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
-        func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
-        func setPaused(_ paused: Bool, at now: EventTime) {}
-        func setAsleep(
-            _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
-        ) -> Bool { false }
-        func close() {}
-    }
-
     /// Issue 11, 5: 80 s at 35 days ahead, and 28 of 30 true rows that waited had expired.
     @Test func aDateThatOnlyTheReceiverClaimsExpiresNothing() throws {
         let directory = try makeTemporaryDirectory()
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let bench = try DeliveryBench(path: directory + "/outbox.db", batchSize: 100)
         let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
-        let source = DatedFixes()
+        let source = FixesOnDemand()
         let pipeline = Pipeline(
             source: source, memory: nil,
             run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
@@ -58,11 +31,12 @@ import Tracking
         func pass(_ seconds: ClosedRange<Int64>, ahead: Int64 = 0) throws {
             for second in seconds {
                 let now = start.at + .seconds(second)
-                source.date = UTCTime(milliseconds: start.ms + (second + ahead) * 1000)
+                let date = UTCTime(milliseconds: start.ms + (second + ahead) * 1000)
+                source.date = date
                 pipeline.deviceChanged(nil, at: now)
                 // Whatever the tracker makes of such dates, a row waits.
                 let location = Location(
-                    trackable: "van", time: source.date, at: now, coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1),
+                    trackable: "van", time: date, at: now, coordinate: Coordinate(latitudeE7: 1, longitudeE7: 1),
                     moving: true)
                 bench.recorder.record(NewRow(location, recordedAt: now), at: now)
                 guard second % 10 == 0 else { continue }
@@ -86,7 +60,7 @@ import Tracking
         let bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5)
         let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
         let pipeline = Pipeline(
-            source: OneFix(), memory: nil,
+            source: FixesOnDemand(), memory: nil,
             run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
             recorder: bench.recorder, deliveries: [], log: log, loop: bench.loop)
         var seen: [String] = []

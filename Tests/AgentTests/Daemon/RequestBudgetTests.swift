@@ -40,7 +40,7 @@ import Tracking
     private final class Rig {
         let bench: DeliveryBench
         let pipeline: Pipeline
-        let source = OneFix()
+        let source = FixesOnDemand()
 
         init() throws {
             bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5)

@@ -4,20 +4,26 @@ import Sensors
 
 @testable import Agent
 
-/// One fix, and nothing after it.
-final class OneFix: FixSource {
-    let name = "one fix"
+/// A fix at the start and whenever a device changes, always at one place, dated as the test says.
+final class FixesOnDemand: FixSource {
+    let name = "fixes on demand"
     let descriptor: Int32? = nil
     let awaitsWritability = false
     let nextDeadline: EventTime? = nil
     let counters = NMEACounters()
+    /// nil = the fixes are dateless.
+    var date: UTCTime? = UTCTime(milliseconds: 1_700_000_000_000)
 
     func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         let fix = Fix(
-            time: UTCTime(milliseconds: 1_700_000_000_000), timeOfDay: 0, at: now,
+            time: date, timeOfDay: date?.timeOfDay ?? 0, at: now,
             coordinate: Coordinate(latitudeE7: 525_000_000, longitudeE7: 134_000_000), horizontalAccuracy: 5,
             mode: .threeD)
         deliver(.epoch(.fix(fix), clock: .arrival(now), position: nil))
+    }
+
+    func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void) {
+        start(at: now, deliver)
     }
 
     func descriptorReady(at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
