@@ -3,7 +3,7 @@ import Positioning
 extension Tracker {
     mutating func fixReceived(_ fix: Fix, _ effects: inout [Effect]) {
         let verdict = filter.admit(fix, at: now)
-        guard let time = fix.time, isAdmitted(verdict, &effects) else { return }
+        guard isAdmitted(verdict, &effects), let time = fix.time else { return }
         counters.admitted += 1
 
         let silence = silence(before: time)
@@ -78,7 +78,7 @@ extension Tracker {
         case .rejected(let reason):
             counters.countRejection(reason)
             // A dateless fix, or one told twice, is no sign of a missing sky.
-            if reason != .duplicate { noteVoid() }
+            if reason != .duplicate, reason != .dateless { noteVoid() }
             effects.append(.count(.rejected(reason)))
             return false
         }

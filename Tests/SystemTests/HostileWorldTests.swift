@@ -94,6 +94,8 @@ import Testing
         server.send(places.prefix(420).flatMap { $0 + [0x0A] })
         let dateless = try rig.waitFor("source", "dateless", isAtLeast(400)).report
         #expect(dateless["health"] as? String == "degraded")
+        let motion = dateless["motion"] as? [String: Any]
+        #expect((motion?["rejected"] as? [String: Int])?["dateless"] ?? 0 >= 400, "\(motion ?? [:])")
         let problems = "\(dateless["problems"] ?? "")"
         #expect(problems.contains("was believed: the receiver gives no date: let it send RMC or ZDA"), "\(problems)")
         server.send(part(0.6, 1))

@@ -96,6 +96,22 @@ import Tracking
         script.accuracy = 500
         script.drive(100)
         #expect(Course(script).records(.gap).map(\.reason) == ["no-sky"])
+        // Fixes without a date are a fault of the receiver, and counted.
+        script = Self.parked()
+        script.pullAway()
+        script.drive(60)
+        for _ in 0..<100 {
+            script.wait(1)
+            script.happen(
+                .fixReceived(
+                    Fix(
+                        time: nil, timeOfDay: 0, at: script.now, coordinate: Script.place(north: script.north),
+                        horizontalAccuracy: 4, mode: .threeD)))
+        }
+        script.drive(10)
+        let course = Course(script)
+        #expect(course.records(.gap).map(\.reason) == ["receiver-lost"])
+        #expect(course.tracker.counters.rejected(.dateless) == 100)
     }
 
     @Test func aFlappingPlugWithoutHeartbeatsWritesOneGapInTenMinutes() {

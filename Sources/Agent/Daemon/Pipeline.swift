@@ -200,13 +200,14 @@ final class Pipeline {
         case .epoch(let epoch, let stamp, let position):
             let at: EventTime
             lastEpochAt = now
-            // The tracker does not hear of these.
-            if case .fix(let fix) = epoch, fix.time == nil { isNotBelieved(.dateless) }
             switch stamp {
             case .log(let time):
                 clock = .log
-                // Before its first date a log has no time that anything could run on.
-                guard time > .zero else { return }
+                // Before its first date a log has no time that anything could run on: the tracker does not hear of these.
+                guard time > .zero else {
+                    if case .fix = epoch { isNotBelieved(.dateless) }
+                    return
+                }
                 at = time
             case .arrival(let time):
                 if case .following(let shift) = clock { at = time + .nanoseconds(shift) } else { at = time }

@@ -55,6 +55,21 @@ import Tracking
         pipeline.close()
     }
 
+    @Test func aFixWithoutADateIsCountedOnce() throws {
+        let bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5)
+        let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
+        let source = FixesOnDemand()
+        source.date = nil
+        let pipeline = Pipeline(
+            source: source, memory: nil,
+            run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
+            recorder: bench.recorder, deliveries: [], log: log, loop: bench.loop)
+        for second in 0..<3 { pipeline.deviceChanged(nil, at: bench.loop.now + .seconds(second)) }
+        #expect(pipeline.tracker.counters.rejected(.dateless) == 3)
+        #expect(pipeline.unbelieved?.fixes == 3 && pipeline.unbelieved?.reason == .dateless)
+        pipeline.close()
+    }
+
     /// The status line is made when the motion changes, and tells of it.
     @Test func whoHearsOfAChangeMayLookAtTheTracker() throws {
         let bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5)
