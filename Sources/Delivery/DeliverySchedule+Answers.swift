@@ -63,7 +63,7 @@ extension DeliverySchedule {
             sentAgain417 = true
             sendAgain(at: now)
         case .misconfigured(let status, _):
-            let ours = status < 200 || [405, 406, 411, 426, 501, 505].contains(status)
+            let ours = [405, 406, 411, 426, 501, 505].contains(status)
             pause(ours ? "configuration (status \(status))" : "refused \(status)", jitter: jitter, at: now)
         case .encodingRefused:
             guard gzip, wasCompressed else { return pause("configuration (status 415)", jitter: jitter, at: now) }

@@ -31,7 +31,7 @@ public enum HostIdentity {
         return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Host wall clock in Unix milliseconds. Informative only: no decision and no timer uses it.
+    /// Host wall clock, Unix milliseconds; see `Host.wallClockMs` for what it is good for.
     public static func wallClockMs() -> Int64 {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)

@@ -8,7 +8,9 @@ import Positioning
 public protocol Host: AnyObject {
     /// Reads the boot clock.
     var bootTime: EventTime { get }
-    /// Host wall clock, Unix milliseconds. Informative only: no decision and no timer uses it.
+    /// Host wall clock, Unix milliseconds; it may be wrong, and step at any time. No timer runs on it. Records and requests
+    /// bear it; what it decides, such as the age of old rows and a signature, it decides where it is synchronised or the
+    /// receiver agrees (`TrustedTime`, `SigningClock`).
     var wallClockMs: Int64 { get }
     /// Somebody vouches for the wall clock.
     var isClockSynchronised: Bool { get }
