@@ -58,7 +58,7 @@ import Testing
         try rig.configure(
             source: "kind = \"serial\"\npath = \"/dev/none-such\"", more: "[tracking]\ngap_after = \"61s\"")
         let daemon = try rig.startDaemon()
-        _ = try engine(rig)
+        try daemon.waitFor("cannot open")
         let began = ContinuousClock.now
         for round in 1...8 {
             try rig.reconfigure("gap_after = \"\(60 + round)s\"", to: "gap_after = \"\(61 + round)s\"")
