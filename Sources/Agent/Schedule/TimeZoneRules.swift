@@ -138,7 +138,8 @@ extension TimeZoneRules {
         let day = Int(max(-1_000_000, min(time / 86_400, 10_000_000)))
         let year = CivilDate(daysSince1970: day).year
         // A change that comes with another in the same second (daylight time all year) gives way to the later one.
-        let around = (year - 1...year + 1).flatMap { rule.changes(year: $0) }.sorted { $0.at < $1.at }
+        // Where daylight time is longer than a year, the last change before may belong to the year before the last.
+        let around = (year - 2...year + 2).flatMap { rule.changes(year: $0) }.sorted { $0.at < $1.at }
         let before = around.last { $0.at <= time }
         let next = around.first { $0.at > time }
         return (before?.offset ?? rule.offset, next?.at)

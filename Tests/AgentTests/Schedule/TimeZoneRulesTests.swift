@@ -46,6 +46,20 @@ import Testing
         #expect(changes > (name == "Asia/Kolkata" ? -1 : 10))
     }
 
+    /// Daylight time ends after it has begun anew: what holds at a time does not depend on when that is asked.
+    @Test func followsARuleWhoseDaylightTimeIsLongerThanAYear() throws {
+        let rules = try #require(TimeZoneRules(posix: "EST5EDT,0/0,365/25"))
+        // 2 January 1900 and 2023, one o'clock: standard time, until the year is over.
+        for time in [-2_208_884_400, 1_672_639_200] as [Int64] {
+            let (seconds, until) = rules.offset(at: time)
+            let end = try #require(until)
+            #expect(seconds == -18_000)
+            for between in [time + (end - time) / 2, end - 1] {
+                #expect(rules.offset(at: between) == (seconds, end))
+            }
+        }
+    }
+
     @Test(
         arguments: [
             // The last Sundays of March and October, one o'clock UTC.
