@@ -40,6 +40,7 @@ final class Connection {
         self.handle = handle
         _ = waypost_sqlite_keep_wal(handle)
         _ = waypost_sqlite_distrust(handle)
+        if writes { waypost_sqlite_grow_by(handle, Int32(Self.growth)) }
         // Whoever only looks at a damaged file hears of it sooner; the daemon's own pages are not looked through each time.
         if access == .readOnly { try execute("PRAGMA cell_size_check = ON") }
         if access == .alone || access == .readOnlyAlone {
@@ -107,6 +108,16 @@ final class Connection {
 
     /// Copies the log back into the database after a commit that makes it so many pages long; 0 = not.
     func checkpointsItself(after pages: Int32) { sqlite3_wal_autocheckpoint(handle, pages) }
+
+    /// The file grows by so much at a time, bytes.
+    static let growth: Int64 = 64 << 10
+
+    /// Gives the file room on the medium for so many bytes, rounded up to `growth`.
+    /// - Returns: whether there is; also true where the VFS knows no such request.
+    func allocate(_ bytes: Int64) -> Bool {
+        let code = waypost_sqlite_allocate(handle, bytes)
+        return code == SQLITE_OK || code == SQLITE_NOTFOUND
+    }
 
     /// Rows changed by the last statement.
     var changes: Int { Int(sqlite3_changes64(handle)) }

@@ -17,6 +17,7 @@ final class Database {
     /// Prepared by the first row that goes there.
     var insertQuarantine: Statement?
     private let pageSize: Int64
+    private var reserved: Int64
 
     /// Makes the file when there is none and brings it to the newest schema.
     convenience init(
@@ -54,6 +55,7 @@ final class Database {
         pageCount = try connection.prepare("PRAGMA page_count")
         freeCount = try connection.prepare("PRAGMA freelist_count")
         pageSize = try connection.integer("PRAGMA page_size") ?? 512
+        reserved = connection.medium.size(connection.path)
         begin = try connection.prepare("BEGIN IMMEDIATE")
         beginReading = try connection.prepare("BEGIN")
         commit = try connection.prepare("COMMIT")
@@ -170,6 +172,18 @@ final class Database {
 }
 
 extension Database {
+    /// Gives all pages a place on the medium before they go into the log. What is in the log can be copied back then however full
+    /// the disk becomes, and the log begins anew: commits that add no page go on.
+    func reserve() throws(OutboxError) {
+        guard below == nil, try pageCount.step(), let pages = pageCount.integer(0) else { return }
+        pageCount.reset()
+        guard pages * pageSize > reserved else { return }
+        guard connection.allocate(pages * pageSize) else {
+            throw OutboxError(.full, path: connection.path, message: "no room for its next pages")
+        }
+        reserved = (pages * pageSize + Connection.growth - 1) / Connection.growth * Connection.growth
+    }
+
     /// Bytes of all pages, of the pages in use, and of the log.
     func usage() throws(OutboxError) -> (file: Int64, live: Int64, log: Int64) {
         defer {

@@ -50,6 +50,7 @@ struct Transaction {
         try database.begin.run()
         do throws(OutboxError) {
             let value = try work(&self)
+            try database.reserve()
             try database.commit.run()
             return value
         } catch {

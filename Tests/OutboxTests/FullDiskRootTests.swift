@@ -1,0 +1,58 @@
+import Delivery
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Outbox
+
+/// A file system without a free block. Mounting one needs root: `.ci/run` runs this, `make test` does not.
+@Suite(.serialized) struct FullDiskRootTests {
+    private func shell(_ line: String) throws {
+        let shell = Process()
+        shell.executableURL = URL(fileURLWithPath: "/bin/sh")
+        shell.arguments = ["-c", line]
+        try shell.run()
+        shell.waitUntilExit()
+        try #require(shell.terminationStatus == 0, "\(line)")
+    }
+
+    /// More goes than comes, and the log that has been in use for a while, or has not, has to be copied back for it.
+    @Test(arguments: [0, 500, 3000], [5, 300])
+    func whatWasSentFromAFullDiskIsNotSentAgainAfterAKill(backlog: Int, commitsBefore: Int) throws {
+        let scratch = try Scratch()
+        let (image, disk) = (scratch.directory + "/image", scratch.directory + "/disk")
+        try shell(
+            "truncate -s 6M \(image) && mkfs.ext4 -q -b 1024 \(image) && mkdir \(disk) && mount -o loop \(image) \(disk)"
+        )
+        defer { try? shell("umount -l \(disk) && rmdir \(disk)") }
+        let outbox = try Outbox(
+            OutboxSettings(path: disk + "/outbox.db", minFree: nil), endpoints: [.test()], bootID: testBoot,
+            newUUID: testUUID, worksWithoutDisk: true, isAlone: true)
+        var next = 0
+        func record(_ count: Int) throws -> CommitReply {
+            next += count
+            return try outbox.append(next - count..<next)
+        }
+        for _ in 0..<commitsBefore {
+            _ = try record(10)
+            if let batch = try outbox.form(100) { try outbox.settle(batch) }
+        }
+        for _ in 0..<backlog / 10 { _ = try record(10) }
+        try shell(
+            "cd \(disk); for size in 64k 1k; do dd if=/dev/zero bs=$size >> filler 2>/dev/null; done; sync -f filler")
+        var sent: Set<Int64> = []
+        var refusals = 0
+        for _ in 0..<400 {
+            _ = try record(5)
+            guard let batch = try outbox.form(20) else { continue }
+            sent.formUnion(batch.rows.map(\.seq))
+            if try outbox.settle(batch).refusal != nil { refusals += 1 }
+        }
+        #expect(sent.count >= 2000 && refusals <= 20, "\(refusals) of 400 refused")
+        outbox.close()
+        try shell("rm \(disk)/filler")
+        let left = try OutboxReader(path: disk + "/outbox.db").oldest(10_000).map(\.seq)
+        // A kill loses no more than the last answers.
+        #expect(sent.intersection(left).count <= 20)
+    }
+}
