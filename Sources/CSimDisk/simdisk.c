@@ -389,6 +389,19 @@ static int file_check_reserved(sqlite3_file *base, int *is_reserved) {
     return SQLITE_OK;
 }
 
+// Room for pages that are in the log alone, in steps of 64 KiB as the queue asks for them.
+static int give_room(handle *file, int64_t size) {
+    int64_t growth = ((size + 65535) & ~(int64_t)65535) - file->node->size;
+    if (growth <= 0) return SQLITE_OK;
+    if (is_dead(file) || !may_change() || settings[simdisk_read_only]) return SQLITE_IOERR_WRITE;
+    if (settings[simdisk_capacity] > 0 && used() + growth > settings[simdisk_capacity]) {
+        counters[simdisk_faults]++;
+        return SQLITE_FULL;
+    }
+    resize(file->node, file->node->size + growth);
+    return SQLITE_OK;
+}
+
 static int file_control(sqlite3_file *base, int operation, void *argument) {
     handle *file = (handle *)base;
     switch (operation) {
@@ -400,6 +413,7 @@ static int file_control(sqlite3_file *base, int operation, void *argument) {
     case SQLITE_FCNTL_POWERSAFE_OVERWRITE:
         *(int *)argument = settings[simdisk_powersafe_overwrite] != 0;
         return SQLITE_OK;
+    case SQLITE_FCNTL_SIZE_HINT: return give_room(file, *(sqlite3_int64 *)argument);
     default: return SQLITE_NOTFOUND;
     }
 }
@@ -758,7 +772,6 @@ int simdisk_flock(const char *path) {
     for (int i = 0; i < flock_count; i++) {
         if (strcmp(flocks[i], path) == 0) return EWOULDBLOCK;
     }
-    if (settings[simdisk_read_only]) return EROFS;
     flocks = realloc(flocks, (flock_count + 1) * sizeof *flocks);
     flocks[flock_count++] = strdup(path);
     return 0;

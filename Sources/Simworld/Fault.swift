@@ -107,7 +107,12 @@ struct Schedule {
                 dice.pick([500, 502, 503, 503, 504, 429, 429]),
                 retryAfter: dice.pick([nil, "5", "120", "600", "0", "99999999999", "soon", "-3"]))
         case 3: .status(dice.pick([401, 402, 403, 407]), retryAfter: nil)
-        case 4: .status(dice.pick([404, 410, 405, 415, 418, 451, 431, 301, 302, 511]), retryAfter: nil)
+        case 4:
+            dice.chance(0.1)
+                ? .taken
+                : .status(
+                    dice.pick([404, 410, 405, 415, 418, 451, 431, 301, 302, 511]),
+                    retryAfter: dice.pick([nil, nil, "120"]))
         case 5: .status(dice.pick([408, 409, 421, 425]), retryAfter: dice.pick([nil, "60"]))
         case 6: .status(dice.pick([400, 422, 413, 414]), retryAfter: nil)
         case 7: .refused

@@ -311,7 +311,9 @@ final class Oracle {
         let key = request.headers.first { $0.name.lowercased() == "idempotency-key" }?.value ?? ""
         let id = String(key.drop { $0 == "\"" }.prefix { $0 != "\"" })
         let digest = WireBody.digest(request.body)
-        if let known = account.digests.updateValue(digest, forKey: id), known != digest, !id.isEmpty {
+        if let known = account.digests.updateValue(digest, forKey: id), known != digest, !id.isEmpty,
+            isDiskTrusted
+        {
             fail(.oneIDOneContent, "two bodies under the id \(id) of \(endpoint.name)")
         }
         account.sizes[id] = records.count

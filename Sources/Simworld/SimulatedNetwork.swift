@@ -16,6 +16,8 @@ enum Mood: Hashable {
     case broken
     /// Only 1xx.
     case interim
+    /// Another device reports the asset, where the profile can say so.
+    case taken
     /// Some rows are refused by name, where the profile can say so.
     case partial(code: String, share: Double)
     /// All rows are refused by name, with 2xx.
@@ -195,6 +197,9 @@ final class SimulatedNetwork: Uplink {
                 reply(200, String(repeating: " ", count: 65_536), incomplete: true, after: soon)
             }
         case .interim: reply(103, after: soon)
+        case .taken:
+            guard endpoint.tellsOfRows else { return store(after: soon) }
+            reply(409, #"{"error":"asset_taken"}"#, after: soon)
         case .partial(let code, let share):
             guard endpoint.tellsOfRows, !attempt.rows.isEmpty else { return store(after: soon) }
             let refused = Set(attempt.rows.indices.filter { _ in dice.chance(share) })

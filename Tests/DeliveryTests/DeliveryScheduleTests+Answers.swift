@@ -218,7 +218,7 @@ extension DeliveryScheduleTests {
         #expect((30...130).contains(requests), "\(requests) requests")
         #expect((8...25).contains(switches), "\(switches) switches")
         schedule.linkChanged(at: now)
-        #expect(schedule.failures == 0 && !schedule.routes.allMissed)
+        #expect(schedule.failures == 0)
     }
 
     @Test func takesTheNextWayAfterFiveFailuresToConnect() {
