@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 // What Swift cannot import: a variadic function, a destructor that is a cast of -1, a system call of SQLite's own.
@@ -40,6 +42,27 @@ static inline void waypost_sqlite_grow_by(sqlite3 *db, int bytes) {
 static inline int waypost_sqlite_allocate(sqlite3 *db, int64_t bytes) {
     sqlite3_int64 size = bytes;
     return sqlite3_file_control(db, "main", SQLITE_FCNTL_SIZE_HINT, &size);
+}
+
+/// Whether a rollback journal ends with the name of another file, which SQLite deletes once it has played the journal back.
+/// No journal of a queue does: that is how a transaction over several databases is told.
+static inline int waypost_sqlite_journal_names_file(const char *vfs_name, const char *journal) {
+    static const unsigned char mark[] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+    sqlite3_vfs *vfs = sqlite3_vfs_find(vfs_name);
+    sqlite3_file *file = vfs ? (sqlite3_file *)calloc(1, (size_t)vfs->szOsFile) : 0;
+    if (!file) return 0;
+    int names = 0;
+    const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_NOFOLLOW;
+    if (vfs->xOpen(vfs, journal, file, flags, 0) == SQLITE_OK) {
+        sqlite3_int64 size = 0;
+        unsigned char end[sizeof mark];
+        names = file->pMethods->xFileSize(file, &size) == SQLITE_OK && size > (int)sizeof end
+            && file->pMethods->xRead(file, end, sizeof end, size - (int)sizeof end) == SQLITE_OK
+            && memcmp(end, mark, sizeof end) == 0;
+    }
+    if (file->pMethods) file->pMethods->xClose(file);
+    free(file);
+    return names;
 }
 
 static inline int waypost_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *text, int length) {

@@ -71,6 +71,12 @@ static int64_t settings[simdisk_settings_count];
 static int64_t counters[simdisk_counters_count];
 static char **flocks;
 static int flock_count;
+static char *home;
+
+/// Something is done to a file of this name; NULL = to a temporary one.
+static void note(const char *name) {
+    if (home && name && strncmp(name, home, strlen(home)) != 0) counters[simdisk_strays]++;
+}
 
 static uint64_t next_random(void) {
     uint64_t z = (random_state += 0x9E3779B97F4A7C15);
@@ -205,6 +211,8 @@ static void apply(directory *directory, const char *from, const char *to, node *
 }
 
 static void change_names(const char *from, const char *to, node *node) {
+    note(from);
+    note(to);
     node->references++;
     if (change_count == change_room) {
         change_room = change_room ? change_room * 2 : 8;
@@ -301,6 +309,7 @@ static void write_bytes(node *node, const void *bytes, int64_t count, int64_t of
 static int file_write(sqlite3_file *base, const void *bytes, int count, sqlite3_int64 offset) {
     handle *file = (handle *)base;
     if (is_dead(file) || !may_change()) return SQLITE_IOERR_WRITE;
+    note(file->name);
     counters[simdisk_writes]++;
     if (settings[simdisk_read_only] || strikes(simdisk_fail_write)) return SQLITE_IOERR_WRITE;
     int64_t growth = offset + count - file->node->size;
@@ -320,6 +329,7 @@ static int file_write(sqlite3_file *base, const void *bytes, int count, sqlite3_
 static int file_truncate(sqlite3_file *base, sqlite3_int64 size) {
     handle *file = (handle *)base;
     if (is_dead(file) || settings[simdisk_read_only] || !may_change()) return SQLITE_IOERR_TRUNCATE;
+    note(file->name);
     resize(file->node, size);
     return SQLITE_OK;
 }
@@ -633,6 +643,7 @@ void simdisk_reset(uint64_t seed) {
     memset(settings, 0, sizeof settings);
     memset(counters, 0, sizeof counters);
     settings[simdisk_powersafe_overwrite] = 1;
+    simdisk_home(NULL);
     random_state = seed;
     sqlite3_randomness(0, NULL);
 }
@@ -691,6 +702,25 @@ void simdisk_damage(const char *path, int count) {
         for (int b = 0; b < SECTOR; b++) node->written[sector * SECTOR + b] = (uint8_t)next_random();
         keep_sector(node, sector);
     }
+}
+
+void simdisk_plant(const char *path, const void *bytes, int64_t count) {
+    node *node = make_node();
+    write_bytes(node, bytes, count, 0);
+    flush(node);
+    link_name(&current, path, node);
+    link_name(&durable, path, node);
+    release(node);
+}
+
+const uint8_t *simdisk_contents(const char *path) {
+    node *found = look_up(path);
+    return found ? found->written : NULL;
+}
+
+void simdisk_home(const char *prefix) {
+    free(home);
+    home = prefix ? strdup(prefix) : NULL;
 }
 
 bool simdisk_exists(const char *path) { return look_up(path) != NULL; }

@@ -23,6 +23,13 @@ final class Connection {
         self.medium = medium
         var handle: OpaquePointer?
         let writes = access == .readWrite || access == .alone
+        if writes, medium.exists(path + "-journal"),
+            waypost_sqlite_journal_names_file(medium.vfs, path + "-journal") != 0
+        {
+            throw OutboxError(
+                .cannotOpen, path: path,
+                message: "\(path)-journal names another file, which SQLite would delete: remove the journal")
+        }
         let flags = writes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
         let code = sqlite3_open_v2(
             medium.vfs == nil ? Self.withoutLinks(path) : path, &handle,

@@ -35,6 +35,30 @@ import Testing
         #expect(isUntouched())
     }
 
+    /// SQLite plays a journal back, and then deletes the file that it names as that of a transaction over several databases.
+    @Test func aJournalThatNamesAnotherFileDoesNotHaveItDeleted() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<3)
+        outbox.close()
+        try Connection(path: scratch.path, access: .readWrite).execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        let pages = Scratch.read(scratch.path).count / 512
+        Scratch.write(journal(naming: precious, pages: pages), to: scratch.path + "-journal")
+        let error = #expect(throws: OutboxError.self) { try Outbox.open(scratch) }
+        #expect(error?.cause == .cannotOpen)
+        #expect(isUntouched())
+        unlink(scratch.path + "-journal")
+        #expect(try Outbox.open(scratch).append(3..<6).rows == 6)
+    }
+
+    private func journal(naming name: String, pages: Int) -> [UInt8] {
+        func word(_ value: Int) -> [UInt8] { [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) } }
+        let magic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
+        let header = magic + word(0) + word(0) + word(pages) + word(512) + word(512)
+        let sum = name.utf8.reduce(0) { $0 + Int($1) }
+        return header + [UInt8](repeating: 0, count: 512 - header.count) + word(0x4000_0000 / 512 + 1)
+            + Array(name.utf8) + word(name.utf8.count) + word(sum) + magic
+    }
+
     @Test func aLinkThatLeadsNowhereMakesNothingThere() throws {
         for part in ["", "-lock"] {
             unlink(scratch.path + part)

@@ -38,7 +38,9 @@ enum {
     simdisk_syncs = 2,
     simdisk_faults = 3,
     simdisk_lies = 4,
-    simdisk_counters_count = 5,
+    /// Files made, written, cut, renamed or removed whose names do not begin as `simdisk_home` says.
+    simdisk_strays = 5,
+    simdisk_counters_count = 6,
 };
 
 /// The name of the VFS, which is registered by the first `simdisk_reset`.
@@ -66,6 +68,13 @@ void simdisk_kill(void);
 void simdisk_power_cut(void);
 /// Damages this many sectors of a file, on the medium as well.
 void simdisk_damage(const char *path, int sectors);
+
+/// Puts a file there, on the medium as well, or other bytes in its place.
+void simdisk_plant(const char *path, const void *bytes, int64_t count);
+/// What programs see of a file, `simdisk_size` bytes, until something is changed; NULL of one that is empty or not there.
+const uint8_t *simdisk_contents(const char *path);
+/// From now on changes of files whose names do not begin with this count as strays; NULL, as after a reset = none does.
+void simdisk_home(const char *prefix);
 
 bool simdisk_exists(const char *path);
 int64_t simdisk_size(const char *path);
