@@ -111,6 +111,9 @@ final class Connection {
         return try statement.step() ? statement.text(0) : nil
     }
 
+    /// Of a file that was opened for writing: what was read of it forbids that.
+    var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") != 0 }
+
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
     /// Copies the log back into the database after a commit that makes it so many pages long; 0 = not.

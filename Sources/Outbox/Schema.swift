@@ -119,6 +119,10 @@ enum Schema {
                 known == 5 ? .corrupt : .foreign, path: connection.path,
                 message: known == 5 ? "its header is damaged" : "a database, but not a queue of waypost")
         }
+        // The file may be written, but its header tells of a format that is only read by this SQLite. No queue has it.
+        guard !connection.isReadOnly else {
+            throw OutboxError(.corrupt, path: connection.path, message: "its header is damaged")
+        }
         guard found >= 0, found <= steps.count else {
             throw OutboxError(.corrupt, path: connection.path, message: "schema \(found)")
         }

@@ -114,6 +114,20 @@ import Testing
         }
     }
 
+    /// The byte of the header that says by which SQLite a file may be written.
+    @Test func setsAFileAsideWhoseHeaderForbidsWriting() throws {
+        _ = try makeQueue()
+        try Connection(path: scratch.path, access: .readWrite).execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        var image = CrashImage(of: scratch.path)
+        image.database[18] = 3
+        image.write(to: scratch.path)
+        let outbox = try Outbox.open(scratch)
+        #expect(outbox.current.recovery.corruptRecovered == 1)
+        try settleDown(outbox)
+        #expect(try outbox.append(10_000..<10_005).refusal == nil)
+        #expect(try rows(outbox).count == 545)
+    }
+
     /// Whole pages of rows are overwritten: everything else comes back, once, behind, with its own time.
     @Test func bringsBackWhatCanBeRead() throws {
         var image = try makeQueue(3000)
