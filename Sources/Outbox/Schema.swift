@@ -127,17 +127,17 @@ enum Schema {
             throw OutboxError(.corrupt, path: connection.path, message: "schema \(found)")
         }
         try configure(connection)
-        for version in found..<max(found, steps.count) {
-            try connection.execute("BEGIN IMMEDIATE")
-            do throws(OutboxError) {
-                try connection.execute(steps[version])
-                if version == 0 { try connection.execute("PRAGMA application_id = \(applicationID)") }
-                try connection.execute("PRAGMA user_version = \(version + 1)")
-                try connection.execute("COMMIT")
-            } catch {
-                if connection.isInTransaction { try? connection.execute("ROLLBACK") }
-                throw error
-            }
+        guard found < steps.count else { return }
+        // All of them or none: no reader finds a file that is only on its way.
+        try connection.execute("BEGIN IMMEDIATE")
+        do throws(OutboxError) {
+            for step in steps[found...] { try connection.execute(step) }
+            try connection.execute("PRAGMA application_id = \(applicationID)")
+            try connection.execute("PRAGMA user_version = \(steps.count)")
+            try connection.execute("COMMIT")
+        } catch {
+            if connection.isInTransaction { try? connection.execute("ROLLBACK") }
+            throw error
         }
     }
 

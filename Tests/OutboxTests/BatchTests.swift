@@ -33,7 +33,7 @@ import Testing
         var latest = EndpointSettings.test("latest", feed: .engine)
         latest.delivery = .latest
         let outbox = try Outbox.open(scratch, [.test(), latest])
-        var rows = (0..<4).map { Location.sample($0, event: $0 == 0 ? .gap : .none) }
+        var rows = (0..<4).map { Location.sample($0, event: $0 % 2 == 0 ? .motionchange : .none) }
         rows[2].published = false
         _ = try outbox.commit(Commit(rows: rows.map { NewRow($0) }))
         let asked = ["main", "latest"].map { FormRequest(endpoint: $0, limit: 9, sentMs: nil) }
