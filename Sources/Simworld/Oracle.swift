@@ -91,6 +91,8 @@ final class Oracle {
     /// Rows that commits took while the disk refused.
     private var inMemory: [Int] = []
     private var isRefusing = false
+    /// The disk has refused since the process started: what it holds is counted when it is back. nil = not known yet.
+    private var refusesFromStart: Bool?
     /// An endpoint is no longer configured: its rows may stand in the way of others until it is forgotten.
     private var hasRemoved = false
     /// Processes that ended while the disk refused: what they settled may not have reached it.
@@ -155,11 +157,15 @@ final class Oracle {
             inMemory = []
         }
         isRefusing = reply.refusal != nil
+        let isBack = refusesFromStart == true && reply.refusal == nil
+        if isBack || refusesFromStart == nil { refusesFromStart = reply.refusal != nil }
+        // Rows on disk could not be read for ten minutes: newer ones no longer wait for them.
+        if reply.passedUnreadable { for account in accounts.values { account.unseenBefore = rows.count } }
         judge(reply.dropped, reply, commit)
         dropped += reply.dropped
         for depth in reply.depths {
             guard let account = accounts[depth.endpoint] else { continue }
-            audit(account, depth, commit, reply)
+            audit(account, depth, commit, isNews: isBack || reply.wasFoundLate)
             account.unsent = depth.settledUnsent
             account.quarantined = depth.quarantined
         }
@@ -172,14 +178,16 @@ final class Oracle {
     }
 
     /// Every row that is offered is somewhere: what is gone without a count was acknowledged.
-    private func audit(_ account: Account, _ depth: EndpointDepth, _ commit: Commit, _ reply: CommitReply) {
+    ///
+    /// - Parameter isNews: what the disk holds was not known before.
+    private func audit(_ account: Account, _ depth: EndpointDepth, _ commit: Commit, isNews: Bool) {
         let open = depth.waiting + depth.inFlight + depth.quarantined + depth.settledUnsent.values.reduce(0, +)
         let before = account.open
         account.open = open
         if commit.orders.contains(where: { if case .retryQuarantined = $0 { true } else { false } }) {
             account.hasRetried = true
         }
-        guard let before, isDiskTrusted, !account.hasRetried, commit.orders.isEmpty, !reply.wasFoundLate else { return }
+        guard let before, isDiskTrusted, !account.hasRetried, commit.orders.isEmpty, !isNews else { return }
         let offered = commit.rows.count { $0.location.published || account.endpoint.isEngine }
         var answered = 0
         for settlement in commit.settlements {
@@ -253,6 +261,7 @@ final class Oracle {
         if isRefusing || diskTroubleSince != nil { troubledEnds.insert(host.process) }
         inMemory = []
         isRefusing = false
+        refusesFromStart = nil
         for account in accounts.values {
             account.unsentBefore += account.unsent.values.reduce(0, +)
             account.unsent = [:]
