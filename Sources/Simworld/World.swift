@@ -395,7 +395,8 @@ public final class World {
             // Again after a while: an answer that was under way may have paused one.
             if host.time >= reliefDue {
                 reliefDue = host.time + .seconds(1800)
-                for name in configuration.endpoints.map(\.name) {
+                // As it runs: another configuration may wait for a restart.
+                for name in agent.backlog.map(\.endpoint) {
                     ask(#"{"do":"endpoint","action":"bind","endpoint":"\#(name)","force":true}"#)
                     ask(#"{"do":"endpoint","action":"resume","endpoint":"\#(name)"}"#)
                 }
