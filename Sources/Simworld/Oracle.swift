@@ -53,6 +53,8 @@ final class Oracle {
         var sizes: [String: Int] = [:]
         /// As of the last commit: rows that wait, are under way, in quarantine or given up; nil = not known.
         var open: Int?
+        /// As of the last commit: rows that wait or are under way.
+        var held = 0
         /// Rows of the quarantine wait again: they are counted in both places.
         var hasRetried = false
 
@@ -184,6 +186,7 @@ final class Oracle {
         let open = depth.waiting + depth.inFlight + depth.quarantined + depth.settledUnsent.values.reduce(0, +)
         let before = account.open
         account.open = open
+        account.held = depth.waiting + depth.inFlight
         if commit.orders.contains(where: { if case .retryQuarantined = $0 { true } else { false } }) {
             account.hasRetried = true
         }
@@ -197,7 +200,8 @@ final class Oracle {
             }
         }
         let left = before + offered - open
-        if left < 0 || left > answered {
+        // Rows that could not be counted at the start may be found when a batch is formed.
+        if left < 0 && refusesFromStart != true || left > answered {
             fail(
                 .numbersAddUp,
                 "\(depth.endpoint): of \(before) rows and \(offered) new ones \(open) are accounted for, and at most "
@@ -221,7 +225,7 @@ final class Oracle {
                 - (account.unsent["evicted"] ?? 0)
         }
         // Rows leave from the oldest on: what a required endpoint has not had keeps those behind it.
-        let needed = required.map(span).max() ?? most
+        let needed = required.map { max(span($0), $0.held) }.max() ?? most
         if (lost.max() ?? 0) > 0, needed + commit.rows.count + removed < most * 8 / 10 {
             fail(
                 .isolation,
@@ -343,7 +347,11 @@ final class Oracle {
         var indexes = byKey[record.key] ?? []
         // A full queue makes gaps of fixes, which then look like any gap of that time.
         if record.key.event == "gap" {
-            for index in byTime[record.key.ms] ?? [] where !indexes.contains(index) { indexes.append(index) }
+            // They come in their order.
+            let others = (byTime[record.key.ms] ?? []).filter { index in
+                !indexes.contains(index) && (rows[index].published || account.endpoint.isEngine)
+            }
+            indexes = (indexes + others).sorted()
         }
         guard !indexes.isEmpty else {
             fail(.neverSettledByAStranger, "\(record.key) was sent and never recorded")
