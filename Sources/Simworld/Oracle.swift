@@ -347,11 +347,10 @@ final class Oracle {
         var indexes = byKey[record.key] ?? []
         // A full queue makes gaps of fixes, which then look like any gap of that time.
         if record.key.event == "gap" {
-            // They come in their order.
             let others = (byTime[record.key.ms] ?? []).filter { index in
                 !indexes.contains(index) && (rows[index].published || account.endpoint.isEngine)
             }
-            indexes = (indexes + others).sorted()
+            indexes += others
         }
         guard !indexes.isEmpty else {
             fail(.neverSettledByAStranger, "\(record.key) was sent and never recorded")
@@ -431,6 +430,8 @@ final class Oracle {
             let missing = rows.indices.filter { index in
                 index >= account.since && rows[index].isCommitted && !account.stored.contains(index)
                     && (rows[index].published || account.endpoint.isEngine)
+                    // A gap and the fix that became one of the same time cannot be told apart.
+                    && !(byTime[rows[index].key.ms] ?? []).contains { account.stored.contains($0) }
             }
             let explained = account.givenUp + (waiting[name] ?? 0)
             guard missing.count > explained, unknownCommits == 0 || explained == 0 && settings.maxRecords == nil else {
