@@ -33,12 +33,12 @@ static inline int waypost_sqlite_distrust(sqlite3 *db) {
     return SQLITE_OK;
 }
 
-/// Lets the file grow, and keeps its size, in steps of so many bytes. A VFS that cannot does as before.
+/// Lets the file grow, and keeps its size, in steps of this many bytes. A VFS that cannot does as before.
 static inline void waypost_sqlite_grow_by(sqlite3 *db, int bytes) {
     sqlite3_file_control(db, "main", SQLITE_FCNTL_CHUNK_SIZE, &bytes);
 }
 
-/// Gives the file so many bytes of disk at least.
+/// Gives the file at least this many bytes of disk.
 static inline int waypost_sqlite_allocate(sqlite3 *db, int64_t bytes) {
     sqlite3_int64 size = bytes;
     return sqlite3_file_control(db, "main", SQLITE_FCNTL_SIZE_HINT, &size);

@@ -649,7 +649,7 @@ void simdisk_reset(uint64_t seed) {
 }
 
 void simdisk_be_default(void) {
-    // There is one thread, and nobody asks how much memory is in use: a third of the calls of SQLite would lock for nothing.
+    // There is one thread, and how much memory is in use is of no interest: both would cost a lock at each allocation.
     sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     simdisk_reset(0);

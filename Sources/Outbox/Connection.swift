@@ -122,7 +122,7 @@ final class Connection {
     /// The file grows by so much at a time, bytes.
     static let growth: Int64 = 64 << 10
 
-    /// Gives the file room on the medium for so many bytes, rounded up to `growth`.
+    /// Gives the file room on the medium for this many bytes, rounded up to `growth`.
     /// - Returns: whether there is; also true where the VFS knows no such request.
     func allocate(_ bytes: Int64) -> Bool {
         let code = waypost_sqlite_allocate(handle, bytes)

@@ -173,7 +173,7 @@ final class Database {
 
 extension Database {
     /// Gives all pages a place on the medium before they go into the log. What is in the log can be copied back then however full
-    /// the disk becomes, and the log begins anew: commits that add no page go on.
+    /// the disk becomes, and the log starts again: commits that add no page go on.
     func reserve() throws(OutboxError) {
         guard below == nil, try pageCount.step(), let pages = pageCount.integer(0) else { return }
         pageCount.reset()

@@ -292,7 +292,7 @@ final class Oracle {
         var isNobodys: Bool { account == nil }
     }
 
-    /// Somebody asked for a request, or for the end of a pause.
+    /// An operator asked for a request, or for the end of a pause.
     func operatorSpoke() {
         for account in accounts.values { account.requests = [] }
     }
