@@ -39,7 +39,7 @@ tests: setup
 	$(debug_build)
 
 test: tests ## every test that needs neither root nor the corpus
-	swift test --skip-build --skip CorpusTests --skip RootTests
+	scripts/test --skip CorpusTests --skip RootTests
 
 explore: tests ## the random tests with fresh seeds, which are printed; N=rounds; SEED=… FILTER=suite repeat one
 	scripts/explore $(or $(N),1) $(FILTER)
@@ -103,7 +103,7 @@ receivers: setup ## InfluxDB, botocore, cloudevents and standardwebhooks at the 
 corpus: tests ## against the recorded logs in ../shared/corpus and the vectors in ../shared/vectors
 	@test -d ../shared/corpus/nmea || { echo "corpus: ../shared/corpus/nmea is not there" >&2; exit 1; }
 	@test -d ../shared/vectors || { echo "corpus: ../shared/vectors is not there" >&2; exit 1; }
-	swift test --skip-build --filter CorpusTests
+	scripts/test --filter CorpusTests
 
 # The one list of what goes where: the package is made of it too.
 # As root there is often no swift on the PATH: what was built is found without it.
