@@ -35,6 +35,9 @@ final class Oracle {
         var attempted: Set<Int> = []
         /// Rows before this one could not be seen when the process started: they come when they can.
         var unseenBefore = 0
+        /// Rows given up unsent since the disk has refused, and those of them that a process took along when it ended.
+        var unsentInMemory = 0
+        var unsentUndone = 0
         var digests: [String: UInt64] = [:]
         var inFlight = 0
         var notBefore: EventTime?
@@ -168,6 +171,8 @@ final class Oracle {
         for depth in reply.depths {
             guard let account = accounts[depth.endpoint] else { continue }
             audit(account, depth, commit, isNews: isBack || reply.wasFoundLate)
+            let more = depth.settledUnsent.values.reduce(0, +) - account.unsent.values.reduce(0, +)
+            account.unsentInMemory = isRefusing ? account.unsentInMemory + max(0, more) : 0
             account.unsent = depth.settledUnsent
             account.quarantined = depth.quarantined
         }
@@ -263,10 +268,10 @@ final class Oracle {
                 "\(rows[index].key) was kept \(age.inSeconds) s before the process ended, and not committed")
         }
         if isRefusing || diskTroubleSince != nil { troubledEnds.insert(host.process) }
-        inMemory = []
-        isRefusing = false
-        refusesFromStart = nil
         for account in accounts.values {
+            // What was given up in memory alone waits again after the start.
+            account.unsentUndone += account.unsentInMemory
+            account.unsentInMemory = 0
             account.unsentBefore += account.unsent.values.reduce(0, +)
             account.unsent = [:]
             account.inFlight = 0
@@ -274,6 +279,9 @@ final class Oracle {
             account.open = nil
             account.requests = []
         }
+        inMemory = []
+        isRefusing = false
+        refusesFromStart = nil
     }
 
     // What comes out.
@@ -368,7 +376,10 @@ final class Oracle {
             if index < account.newest, index >= account.unseenBefore, indexes.count == 1, account.endpoint.isOrdered,
                 isDiskTrusted
             {
-                fail(.inOrder, "\(name): row \(index) comes for the first time, behind row \(account.newest)")
+                account.unsentUndone -= 1
+                if account.unsentUndone < 0 {
+                    fail(.inOrder, "\(name): row \(index) comes for the first time, behind row \(account.newest)")
+                }
             }
             // One row alone may be a probe of what is behind a batch that is refused.
             if !isAlone { account.newest = max(account.newest, index) }
