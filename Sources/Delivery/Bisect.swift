@@ -34,6 +34,9 @@ struct RecentRefusals: Sendable {
 }
 
 /// Slower after each 429, at the old pace after ten acceptances.
+///
+/// Never slower than a server that fails is asked again: else an hour of 429 would make a window of 5 minutes one of
+/// 5 hours, and ten acceptances take days.
 struct Pacing: Sendable {
     private var factor: Int64 = 1
     private var acceptances = 0
@@ -47,15 +50,15 @@ struct Pacing: Sendable {
         acceptances = 0
     }
 
-    mutating func accepted(base: Duration, at now: EventTime) {
+    mutating func accepted(_ backoff: Backoff, at now: EventTime) {
         acceptances = min(acceptances + 1, Self.recovery)
         if acceptances == Self.recovery { factor = 1 }
-        nextBatch = factor > 1 ? now + stretched(base) : .min
+        nextBatch = factor > 1 ? now + stretched(backoff.base, backoff) : .min
     }
 
-    func stretched(_ duration: Duration) -> Duration {
+    func stretched(_ duration: Duration, _ backoff: Backoff) -> Duration {
         let (product, overflow) = duration.nanoseconds.multipliedReportingOverflow(by: factor)
-        return overflow ? duration : .nanoseconds(product)
+        return overflow ? duration : min(.nanoseconds(product), max(duration, backoff.cap))
     }
 }
 

@@ -72,7 +72,7 @@ extension DeliverySchedule {
         nextAttempt = now
         earliestAttempt = now
         limit = max(limit, min(rows, settings.batchSize))
-        pacing.accepted(base: settings.backoff.base, at: now)
+        pacing.accepted(settings.backoff, at: now)
         nextAttempt = max(now, pacing.nextBatch)
     }
 

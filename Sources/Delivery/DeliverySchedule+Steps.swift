@@ -57,7 +57,8 @@ extension DeliverySchedule {
         guard queue.count >= settings.minBatch else { return .wait(until: nil) }
         // Rows that nobody announced were found when the count was corrected: their window is over.
         guard let oldest = queue.oldest else { return .form(limit: limit) }
-        return later(oldest + pacing.stretched(settings.batchWindow), at: now) ?? .form(limit: limit)
+        let window = pacing.stretched(settings.batchWindow, settings.backoff)
+        return later(oldest + window, at: now) ?? .form(limit: limit)
     }
 
     func shutdownStep(at now: EventTime) -> Step {

@@ -193,6 +193,18 @@ extension DeliveryScheduleTests {
         #expect(pauses == (0..<9).map { Self.at(Double(12 + $0 * 10)) })
     }
 
+    /// Found by the simulated world: a window of 5 minutes was one of 5 hours after an hour of 429.
+    @Test(.bug(id: 11)) func isNeverSlowerAfter429ThanTheLongestBackOff() {
+        var schedule = sending(4)
+        for _ in 0..<20 {
+            _ = schedule.attemptFinished(.retry(.status(429), after: nil), jitter: 0, at: Self.at(0))
+            schedule.sends("a", at: Self.at(0))
+        }
+        _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(0))
+        schedule.rowsRecorded(1, at: Self.at(1000))
+        #expect(schedule.next(at: Self.at(1000)) == .wait(until: Self.at(1300)))
+    }
+
     /// Found by the simulated world: without a network, two spares made it ask every five seconds for as long as that lasted.
     @Test(.bug(id: 11)) func asksLessAndLessWhereNoWayLeadsAnywhere() {
         var schedule = DeliverySchedule(
