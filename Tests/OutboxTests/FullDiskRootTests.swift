@@ -48,7 +48,10 @@ import Testing
             sent.formUnion(batch.rows.map(\.seq))
             if try outbox.settle(batch).refusal != nil { refusals += 1 }
         }
-        #expect(sent.count >= 2000 && refusals <= 60, "\(refusals) of 400 refused")
+        // The log of a queue that five commits old met a full disk has room for some 13 of these rounds. When it is used up
+        // one commit is refused, and the log is copied back. Older logs have room for hundreds.
+        let most = commitsBefore == 5 && backlog == 0 ? 400 / 12 : 10
+        #expect(sent.count >= 2000 && refusals <= most, "\(refusals) of 400 refused")
         outbox.close()
         try shell("rm \(disk)/filler")
         let left = try OutboxReader(path: disk + "/outbox.db").oldest(10_000).map(\.seq)
