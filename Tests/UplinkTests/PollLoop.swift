@@ -6,13 +6,14 @@ import Testing
 
 @testable import Uplink
 
-/// The least loop that can drive an uplink. Its clock is the boot clock plus what `advance` has added.
+/// The least loop that can drive an uplink. Its clock goes on with `advance`, and by what a turn was to wait when nothing
+/// came: on a machine that is busy for seconds no time limit ends early.
 final class PollLoop {
     let uplink: HTTPUplink
     var watched: [Int32: HTTPUplink.Interest] { interests.byDescriptor }
     private let interests: Interests
     private(set) var wakeups = 0
-    private var added = Duration.zero
+    private(set) var now = EventTime(nanoseconds: 1_000_000_000_000)
 
     init(_ settings: HTTPUplink.Settings = .init(version: "1.2.3"), isClockTrusted: Bool = true) throws {
         let interests = Interests()
@@ -29,11 +30,9 @@ final class PollLoop {
 
     deinit { uplink.close() }
 
-    var now: EventTime { EventTime(nanoseconds: waypost_boottime_ns()) + added }
-
     /// Lets time pass and whatever is due happen.
     func advance(by duration: Duration) {
-        added += duration
+        now = now + duration
         fireDeadline()
     }
 
@@ -46,7 +45,7 @@ final class PollLoop {
                 events: Int16((interest.readable ? POLLIN : 0) | (interest.writable ? POLLOUT : 0)), revents: 0)
         }
         let timeout = (min(untilDeadline, limit).nanoseconds + 999_999) / 1_000_000
-        poll(&ready, nfds_t(ready.count), Int32(timeout))
+        if poll(&ready, nfds_t(ready.count), Int32(timeout)) == 0 { now = now + .milliseconds(timeout) }
         wakeups += 1
         for entry in ready where entry.revents != 0 && watched[entry.fd] != nil {
             let events = Int32(entry.revents)
