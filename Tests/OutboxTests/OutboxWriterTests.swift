@@ -20,7 +20,7 @@ import Testing
         }
         while answers.count < 50 {
             var ready = pollfd(fd: writer.descriptor, events: Int16(POLLIN), revents: 0)
-            try #require(poll(&ready, 1, 10_000) == 1)
+            try #require(poll(&ready, 1, 60_000) == 1)
             writer.drain()
         }
         #expect(answers == (1...50).map { Int64($0) })
@@ -68,7 +68,7 @@ import Testing
         next(1)
         while done < 5 {
             var ready = pollfd(fd: writer.descriptor, events: Int16(POLLIN), revents: 0)
-            try #require(poll(&ready, 1, 10_000) == 1)
+            try #require(poll(&ready, 1, 60_000) == 1)
             writer.drain()
         }
         #expect(done == 5)

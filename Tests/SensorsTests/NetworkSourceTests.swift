@@ -53,7 +53,7 @@ import Testing
         #expect(loop.source.descriptor == nil && loop.source.nextDeadline == nil)
         var end = pollfd(fd: server.client, events: Int16(POLLIN), revents: 0)
         var byte: UInt8 = 0
-        #expect(poll(&end, 1, 5000) == 1 && recv(server.client, &byte, 1, 0) == 0)
+        #expect(poll(&end, 1, 60_000) == 1 && recv(server.client, &byte, 1, 0) == 0)
         loop.pass(.seconds(3600))
         #expect(!server.isAskedFor)
         #expect(loop.setAsleep(false))
@@ -178,7 +178,7 @@ private final class Gate: Sendable {
 
     func wait() {
         var ready = pollfd(fd: fd, events: Int16(POLLIN), revents: 0)
-        _ = poll(&ready, 1, 5000)
+        _ = poll(&ready, 1, 60_000)
     }
 
     func open() {

@@ -30,7 +30,7 @@ final class PseudoTerminal {
     func send(_ text: String) throws {
         try writeAll(text, to: master)
         var ready = pollfd(fd: observer, events: Int16(POLLIN), revents: 0)
-        try #require(poll(&ready, 1, 5000) == 1)
+        try #require(poll(&ready, 1, 60_000) == 1)
     }
 
     /// What was written to the receiver since the last call; waits a moment for the first byte.

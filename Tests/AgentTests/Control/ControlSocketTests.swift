@@ -25,7 +25,7 @@ import Testing
             let box = Unmanaged.passRetained(Box(path: path, stopper: stopper, ready: ready))
             pthread_create(&thread, nil, { serve($0!) }, box.toOpaque())
             var descriptor = pollfd(fd: ready, events: Int16(POLLIN), revents: 0)
-            guard poll(&descriptor, 1, 10_000) == 1 else { throw SystemError("server did not start") }
+            guard poll(&descriptor, 1, 60_000) == 1 else { throw SystemError("server did not start") }
             close(ready)
         }
 
@@ -43,7 +43,7 @@ import Testing
             try withUnixAddress(path) { (address, length) throws(SystemError) in
                 guard connect(descriptor, address, length) == 0 else { throw SystemError("connect") }
             }
-            var limit = timeval(tv_sec: 10, tv_usec: 0)
+            var limit = timeval(tv_sec: 60, tv_usec: 0)
             setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
             return descriptor
         }
