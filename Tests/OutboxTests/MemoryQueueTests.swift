@@ -194,6 +194,28 @@ import Testing
         #expect(outbox.current.depths[0].quarantined == 2)
     }
 
+    /// A flush that failed may have stored the commit all the same.
+    @Test(.bug(id: 11)) func aRecordThatTheDiskHasAlreadyCountsOnce() throws {
+        let answer = Settlement.How.partly(refused: [2: Refusal(reason: "bad")], again: [])
+        let first = try open()
+        try first.append(0..<3)
+        let batch = try #require(try first.form(3))
+        first.close()
+        let before = CrashImage(of: scratch.path)
+        let second = try open()
+        try second.settle(batch, answer)
+        second.close()
+        let stored = CrashImage(of: scratch.path)
+        before.write(to: scratch.path)
+
+        let outbox = try open()
+        _ = try outbox.beginInMemory(Self.error)
+        #expect(try settle(outbox, batch, answer).depths[0].quarantined == 1)
+        stored.write(to: scratch.path)
+        #expect(try outbox.append(3..<4).depths[0].quarantined == 1)
+        #expect(try OutboxReader(path: scratch.path).quarantined(limit: 9).count == 1)
+    }
+
     @Test func anAnswerAboutTheQuarantineIsPassedOnToTheDisk() throws {
         let outbox = try open()
         try outbox.append(0..<2)
