@@ -18,7 +18,7 @@ public func fuzzDecoder(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     demand(cut.counters == whole.counters, "counters depend on the chunks")
     demand(whole.counters.bytes == bytes.count, "bytes are not counted")
     demand(whole.counters.fixes + whole.counters.voidEpochs == whole.epochs.count, "epochs are not counted")
-    checkValues(whole.epochs)
+    for case .fix(let fix) in whole.epochs { demandPossible(fix) }
 
     if let place = whole.epochs.indices.randomElement(seed: seed) {
         let rest = decode(bytes, settings, seed: nil, resume: whole.resumes[place])
@@ -94,17 +94,6 @@ private func runLive(_ bytes: [UInt8], _ settings: NMEADecoder.Settings, seed: U
         }
     }
     decoder.endOfInput(emit)
-}
-
-private func checkValues(_ epochs: [Epoch]) {
-    for case .fix(let fix) in epochs {
-        demand((0...86_400_999).contains(fix.timeOfDay), "time of day")
-        demand(abs(Int(fix.coordinate.latitudeE7)) <= 900_000_000, "latitude")
-        demand(abs(Int(fix.coordinate.longitudeE7)) <= 1_800_000_000, "longitude")
-        if let accuracy = fix.horizontalAccuracy { demand(accuracy.isFinite && accuracy > 0, "accuracy") }
-        if let course = fix.course { demand((0...360).contains(course), "course") }
-        if let speed = fix.speed { demand(speed.isFinite && speed >= 0, "speed") }
-    }
 }
 
 /// Chunk lengths from a seed: mostly short ones. Without a seed there is one chunk.

@@ -119,7 +119,7 @@ private struct Session {
                 epochs += 1
                 guard case .arrival(let at) = clock else { fatalError("an epoch on another clock") }
                 demand(at <= now, "an epoch of later")
-                if case .fix(let fix) = epoch { Self.check(fix) }
+                if case .fix(let fix) = epoch { demandPossible(fix) }
                 run.epochReceived(epoch, at: at) { Self.check($0, $1) }
             case .stateChanged(let state):
                 if case .lost(let reason) = state { demand(reason.utf8.count < 20_000, "a reason without end") }
@@ -128,15 +128,6 @@ private struct Session {
             case .caughtUp: fatalError("there is no file")
             }
         }
-    }
-
-    private static func check(_ fix: Fix) {
-        demand((0...86_400_999).contains(fix.timeOfDay), "time of day")
-        demand(abs(Int(fix.coordinate.latitudeE7)) <= 900_000_000, "latitude")
-        demand(abs(Int(fix.coordinate.longitudeE7)) <= 1_800_000_000, "longitude")
-        if let accuracy = fix.horizontalAccuracy { demand(accuracy.isFinite && accuracy > 0, "accuracy") }
-        if let course = fix.course { demand((0...360).contains(course), "course") }
-        if let speed = fix.speed { demand(speed.isFinite && speed >= 0, "speed") }
     }
 
     private static func check(_ effect: Effect, _ time: UTCTime?) {
