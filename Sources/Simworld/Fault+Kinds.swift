@@ -18,7 +18,7 @@ extension Schedule {
 
     static func command(_ dice: Dice) -> String {
         let name = dice.pick(["alpha", "beta", "gamma"])
-        return switch dice.below(18) {
+        return switch dice.below(24) {
         case 0, 1: #"{"do":"flush"}"#
         case 2: #"{"do":"flush","commit":true}"#
         case 3: #"{"do":"flush","panic":true}"#
@@ -33,7 +33,17 @@ extension Schedule {
         case 14: #"{"do":"quarantine","action":"drop","all":true}"#
         case 15: #"{"do":"engine","set":{"priority":"high","interval_ms":1000,"displacement":0}}"#
         case 16: #"{"do":"status"}"#
+        case 17: #"{"do":"engine","clear":true}"#
+        case 18: #"{"do":"subscriber","add":"\#(name)","resolution":\#(resolution(dice))}"#
+        case 19: #"{"do":"power","external":\#(dice.chance(0.5)),"percent":\#(dice.from(0...100))}"#
+        case 20: #"{"do":"subscriber","remove":"\#(name)"}"#
+        case 21: #"{"do":"boost","resolution":\#(resolution(dice)),"seconds":\#(dice.from(1...3600))}"#
+        case 22: #"{"do":"refresh"}"#
         default: #"{"do":"odometer","metres":\#(dice.below(100_000))}"#
         }
+    }
+
+    private static func resolution(_ dice: Dice) -> String {
+        #"{"priority":"high","interval_ms":\#(dice.pick([0, 1000, 60_000])),"displacement":0}"#
     }
 }
