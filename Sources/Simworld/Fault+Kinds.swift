@@ -18,7 +18,7 @@ extension Schedule {
 
     static func command(_ dice: Dice) -> String {
         let name = dice.pick(["alpha", "beta", "gamma"])
-        return switch dice.below(24) {
+        return switch dice.below(26) {
         case 0, 1: #"{"do":"flush"}"#
         case 2: #"{"do":"flush","commit":true}"#
         case 3: #"{"do":"flush","panic":true}"#
@@ -26,8 +26,8 @@ extension Schedule {
         case 5: #"{"do":"pace","moving":false}"#
         case 6: #"{"do":"pace"}"#
         case 7, 8: #"{"do":"endpoint","action":"resume","endpoint":"\#(name)"}"#
-        case 9: #"{"do":"endpoint","action":"bind","endpoint":"\#(name)"}"#
-        case 10: #"{"do":"endpoint","action":"drop","endpoint":"\#(name)"}"#
+        case 9, 23: #"{"do":"endpoint","action":"bind","endpoint":"\#(name)","force":\#(dice.chance(0.5))}"#
+        case 10, 24: #"{"do":"endpoint","action":"drop","endpoint":"\#(name)"}"#
         case 11: #"{"do":"endpoint","action":"forget","endpoint":"\#(name)"}"#
         case 12, 13: #"{"do":"quarantine","action":"retry","all":true}"#
         case 14: #"{"do":"quarantine","action":"drop","all":true}"#

@@ -108,7 +108,7 @@ struct Schedule {
                 retryAfter: dice.pick([nil, "5", "120", "600", "0", "99999999999", "soon", "-3"]))
         case 3: .status(dice.pick([401, 402, 403, 407]), retryAfter: nil)
         case 4:
-            dice.chance(0.1)
+            dice.chance(0.4)
                 ? .taken
                 : .status(
                     dice.pick([404, 410, 405, 415, 418, 451, 431, 301, 302, 511]),

@@ -311,19 +311,11 @@ final class Oracle {
             fail(.numbersAddUp, "a request for \(name), which is not configured")
             return Attempt()
         }
-        account.inFlight += 1
         account.requests = account.requests.filter { host.time.seconds(since: $0) < 3600 } + [host.time]
         if account.requests.count > Self.requestsMax {
             fail(.politeness, "\(account.requests.count) requests in an hour for \(name), which takes nothing")
         }
-        if account.inFlight > 1 { fail(.politeness, "\(account.inFlight) attempts of \(name) at a time") }
-        if let notBefore = account.notBefore, notBefore > host.time + .seconds(1),
-            account.notBeforeProcess == host.process
-        {
-            fail(
-                .politeness,
-                "\(name) was asked to wait \(notBefore.seconds(since: host.time)) s longer than it did")
-        }
+        asks(account)
         guard let records = WireBody.records(request.body, endpoint.profile) else {
             fail(.numbersAddUp, "a body that is not of the profile \(endpoint.profile)")
             return Attempt()
@@ -341,6 +333,26 @@ final class Oracle {
         let isPreview = id.contains("-preview-")
         let rows = records.map { look($0, account, id: id, isAlone: records.count == 1, isPreview) ?? -1 }
         return Attempt(account: account, profile: endpoint.profile, isPreview: isPreview, rows: rows, id: id)
+    }
+
+    /// A request that binds the device to the asset; it bears no rows.
+    func sentBind(to endpoint: WorldEndpoint) -> Attempt {
+        guard let account = accounts[endpoint.name] else {
+            fail(.numbersAddUp, "a bind for \(endpoint.name), which is not configured")
+            return Attempt()
+        }
+        asks(account)
+        return Attempt(account: account, profile: endpoint.profile, id: "bind of \(endpoint.name)")
+    }
+
+    private func asks(_ account: Account) {
+        let name = account.endpoint.name
+        account.inFlight += 1
+        if account.inFlight > 1 { fail(.politeness, "\(account.inFlight) attempts of \(name) at a time") }
+        guard let notBefore = account.notBefore, notBefore > host.time + .seconds(1),
+            account.notBeforeProcess == host.process
+        else { return }
+        fail(.politeness, "\(name) was asked to wait \(notBefore.seconds(since: host.time)) s longer than it did")
     }
 
     private func look(
@@ -475,6 +487,8 @@ struct WorldEndpoint {
     var backupFor: String?
     /// Its server takes requests with a token only.
     var hasToken = false
+    /// A device has to be bound to the asset at its server.
+    var binds = false
     /// Address and device: another one is another cursor for the oracle.
     var identity: String
     var host: String { "\(name).example" }

@@ -97,10 +97,11 @@ final class SimulatedNetwork: Uplink {
             return finish(
                 .failed(.resolve("no such host")), Oracle.Attempt(), transfer, after: 0.01, accepts: false, completion)
         }
-        let attempt = oracle.sent(request, to: server.endpoint)
+        let isBind = request.url.hasSuffix("/bind")
+        let attempt = isBind ? oracle.sentBind(to: server.endpoint) : oracle.sent(request, to: server.endpoint)
         underWay[transfer] = attempt
         trace {
-            "\(name): \(attempt.id) with \(attempt.rows.count) rows \(attempt.rows.count < 10 ? "\(attempt.rows)" : "\(attempt.rows[0])-\(attempt.rows[attempt.rows.count - 1])")"
+            isBind ? "\(name): bind" : "\(name): \(attempt.id) with \(attempt.rows.count) rows \(attempt.rows.count < 10 ? "\(attempt.rows)" : "\(attempt.rows[0])-\(attempt.rows[attempt.rows.count - 1])")"
         }
         var mood = host.interface == nil ? .refused : dice.chance(server.intensity) ? server.mood : .good
         if server.endpoint.hasToken, host.interface != nil, !isWelcome(request) {

@@ -70,6 +70,7 @@ struct WorldConfiguration {
             let primary = endpoints.first(where: { $0.backupFor == nil && $0.profile == profile })
         {
             endpoint.backupFor = primary.name
+            endpoint.binds = primary.binds
             own.append("backup_for = \"\(primary.name)\"")
         } else {
             if dice.chance(0.15) {
@@ -84,6 +85,10 @@ struct WorldConfiguration {
                 own.append("delivery = \"latest\"")
             }
             if dice.chance(0.1) { own.append("max_age = \"\(dice.pick(["5m", "1h"]))\"") }
+            if profile == "waypost", dice.chance(0.3) {
+                endpoint.binds = true
+                own.append("on_collision = \"\(dice.pick(["keep", "clear", "quarantine"]))\"")
+            }
         }
         own.append("batch_size = \(dice.pick([1, 5, 30, 100, 100]))")
         own.append("batch_window = \"\(dice.pick([5, 20, 60, 60, 300]))s\"")
@@ -158,6 +163,11 @@ struct WorldConfiguration {
             [outbox]
             path = "\(Self.path)"
             \(outbox.joined(separator: "\n"))
+            [profile.bound]
+            extends = "waypost"
+            [profile.bound.bind]
+            url = "${base_url}/bind"
+            body = { device = "$device" }
 
             """
         for (endpoint, own) in zip(endpoints, lines) {
@@ -165,7 +175,7 @@ struct WorldConfiguration {
                 [[endpoint]]
                 name = "\(endpoint.name)"
                 base_url = "https://\(endpoint.host)"
-                profile = "\(endpoint.profile)"
+                profile = "\(endpoint.binds ? "bound" : endpoint.profile)"
                 \(own.joined(separator: "\n"))
 
                 """
