@@ -101,7 +101,9 @@ final class SimulatedNetwork: Uplink {
         let attempt = isBind ? oracle.sentBind(to: server.endpoint) : oracle.sent(request, to: server.endpoint)
         underWay[transfer] = attempt
         trace {
-            isBind ? "\(name): bind" : "\(name): \(attempt.id) with \(attempt.rows.count) rows \(attempt.rows.count < 10 ? "\(attempt.rows)" : "\(attempt.rows[0])-\(attempt.rows[attempt.rows.count - 1])")"
+            let (rows, first, last) = (attempt.rows, attempt.rows.first ?? 0, attempt.rows.last ?? 0)
+            if isBind { return "\(name): bind" }
+            return "\(name): \(attempt.id) with \(rows.count) rows \(rows.count < 10 ? "\(rows)" : "\(first)-\(last)")"
         }
         var mood = host.interface == nil ? .refused : dice.chance(server.intensity) ? server.mood : .good
         if server.endpoint.hasToken, host.interface != nil, !isWelcome(request) {
