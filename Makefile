@@ -20,7 +20,7 @@ binary ?= .build/release/waypost
 debug_build = swift build --build-tests --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo tests test explore check lint size units docs expected fixtures fuzz bench score simworld simworld-check storm orders powercut receivers corpus install deb lab lab-full clean
+.PHONY: help setup build demo tests test explore check lint size units docs expected fixtures fuzz bench score simworld simworld-check simworld-coverage storm orders powercut receivers corpus install deb lab lab-full clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
@@ -81,6 +81,9 @@ simworld: setup ## the whole daemon in worlds that seeds make up; SEEDS=1-200, S
 
 simworld-check: setup ## known faults are found by the simulated world; FAULT=names
 	scripts/simworld-check $(FAULT)
+
+simworld-coverage: setup ## what the simulated world reaches of the code that it is there for, and what it never does; SEEDS=1-500
+	scripts/simworld-coverage $(SEEDS)
 
 storm: setup ## kill -9 under faults of network, endpoints, disk and clock; N=20000 fixes, STORM=options
 	scripts/build waypost
