@@ -141,7 +141,7 @@ extension Transaction {
                 try settle(plan, part, of: index)
                 let mayHaveGaps = batch.picked != nil || batch.feed != ledger.endpoints[index].settings.feed
                 var formed = batches(
-                    of: plan, part, forming, generation: batch.generation + 1, mayHaveGaps: mayHaveGaps)
+                    of: plan, part, forming, generation: generation(after: batch.generation), mayHaveGaps: mayHaveGaps)
                 for place in formed.indices {
                     formed[place].sentMs = batch.sentMs
                     let bounds = formed[place].first...formed[place].last
@@ -169,7 +169,7 @@ extension Transaction {
                 try database.refuseAgain(rows[place].seq, of: endpoint.id, refusal, generation: generation)
             }
         }
-        var formed = batches(of: plan, rows, forming, generation: generation + 1, mayHaveGaps: true)
+        var formed = batches(of: plan, rows, forming, generation: self.generation(after: generation), mayHaveGaps: true)
         for place in formed.indices {
             formed[place].origin = .quarantine
             formed[place].broken = []

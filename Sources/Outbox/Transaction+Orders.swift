@@ -95,8 +95,10 @@ extension Transaction {
     /// The batches go out under other ids: another device or asset makes other bytes.
     private mutating func regenerate(_ index: Int) throws(OutboxError) {
         for place in ledger.endpoints[index].batches.indices {
-            ledger.endpoints[index].batches[place].generation += 1
-            try database.write(ledger.endpoints[index].batches[place], endpoint: ledger.endpoints[index].id)
+            var batch = ledger.endpoints[index].batches[place]
+            batch.generation = generation(after: batch.generation)
+            ledger.endpoints[index].batches[place] = batch
+            try database.write(batch, endpoint: ledger.endpoints[index].id)
         }
     }
 

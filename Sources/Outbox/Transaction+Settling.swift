@@ -93,7 +93,7 @@ extension Transaction {
         }
         // The same first and last row with fewer between them would be other rows under the same id.
         var part = batch.part(repeated[...], isStretch: false)
-        part?.generation += 1
+        part?.generation = generation(after: batch.generation)
         try add(part, repeated[...], to: index)
     }
 

@@ -86,6 +86,11 @@ struct Transaction {
         return reply
     }
 
+    /// For other rows or other bytes between the same first and last one.
+    ///
+    /// Of what memory makes the disk may never hear: another life must not give the same id to what it makes instead.
+    func generation(after former: Int) -> Int { max(former + 1, memory?.generation ?? 1) }
+
     /// A batch that is asked for again although the row that it bears as the newest one has left has other bytes, and so
     /// another id.
     private mutating func refreshNewest(_ requests: [FormRequest]) throws(OutboxError) {
@@ -96,7 +101,7 @@ struct Transaction {
                 guard let newest = batch.newestSeq, newest < ledger.firstSeq, newest > ledger.base else { continue }
                 let former = known.removeValue(forKey: id(of: batch, ledger.endpoints[index]))
                 batch.newestSeq = nil
-                batch.generation += 1
+                batch.generation = generation(after: batch.generation)
                 ledger.endpoints[index].batches[place] = batch
                 try database.write(batch, endpoint: ledger.endpoints[index].id)
                 guard var former else { continue }

@@ -96,6 +96,23 @@ import Testing
         #expect(try second.append(9..<10).lastSeq > 10_000)
     }
 
+    /// Found by the simulated world: a server that had seen the id would have confirmed rows that it never had.
+    @Test(.bug(id: 11)) func whatIsLeftOfABatchHasAnIDOfItsOwnWhileTheDiskRefuses() throws {
+        let first = try open()
+        try first.append(0..<4)
+        let batch = try #require(try first.form(4))
+        _ = try first.beginInMemory(Self.error)
+        _ = try settle(first, batch, .partly(refused: [:], again: [1, 4]))
+        let inMemory = try #require(try first.inFlight().first)
+        // It ends before the disk hears of it.
+        first.close()
+        let second = try open(random: testUUID.reversed())
+        try second.settle(batch, .partly(refused: [:], again: [1, 2, 4]))
+        let onDisk = try #require(try second.inFlight().first)
+        #expect(inMemory.rows.map(\.seq) == [1, 4] && onDisk.rows.map(\.seq) == [1, 2, 4])
+        #expect(inMemory.id != onDisk.id)
+    }
+
     @Test func namesThatAreNewWhileTheDiskRefusesStayThoseOfTheirRows() throws {
         let outbox = try open()
         try outbox.append(0..<2)
