@@ -246,11 +246,11 @@ def line(request):
 
 
 def reply(client):
-    """The next line, as JSON."""
+    """The next line, as JSON. What came with it stays for the next call."""
     received = b""
     while not received.endswith(b"\n"):
-        piece = client.recv(1 << 16)
-        if not piece:
+        there = client.recv(1 << 16, socket.MSG_PEEK)
+        if not there:
             raise Missed(f"the daemon closed the control socket{' in the middle of a reply' if received else ''}")
-        received += piece
+        received += client.recv(there.find(b"\n") + 1 or len(there))
     return json.loads(received)
