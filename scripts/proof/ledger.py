@@ -340,13 +340,20 @@ class Ledger:
         return counts
 
     def costs(self, name, arrivals):
-        """Requests that poison cost. A kill may repeat what was under way, and forget what spoke for the endpoint."""
+        """Requests that poison cost.
+
+        A kill may repeat what was under way, and forget what spoke for the endpoint; one while there was no disk forgets
+        how far a batch was taken apart, so that all of it is done once more.
+        """
         counts = collections.Counter()
         for refusal in arrivals.refusals:
             restarts = len(refusal.lives) - 1
-            extra, extra_limit = len(refusal.ids) - 1, refusal.extra_limit + 2 * refusal.too_large
+            forgot = sum(life.number in refusal.lives and life.bad_disk_since is not None for life in self.lives)
+            once = refusal.extra_limit + 2 * refusal.too_large
+            extra, extra_limit = len(refusal.ids) - 1, once + forgot * (1 + once)
             counts["extra requests for poison, at most"] = max(counts["extra requests for poison, at most"], extra)
-            over = max(0, extra - extra_limit) + max(0, refusal.again - 3 * restarts) \
+            over = max(0, extra - extra_limit) \
+                + max(0, refusal.again - 3 * restarts - forgot * (1 + once)) \
                 + max(0, refusal.probes - (1 if refusal.rows > 1 else 3) - 3 * restarts)
             counts["requests for poison beyond the limit"] += over
             if over:

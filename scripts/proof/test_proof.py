@@ -109,6 +109,18 @@ class LedgerTests(unittest.TestCase):
                 self.refuse(0, 3, 0, "b", life=life)
             self.assertEqual(self.counts()["requests for poison beyond the limit"], limit)
 
+    def test_a_kill_without_a_disk_allows_for_all_of_it_once_more(self):
+        for bad_disk_since, beyond in ((None, 6), (3.5, 0)):
+            self.ledger.endpoints.clear()
+            self.ledger.life_began()
+            life = len(self.ledger.lives) - 1
+            for number in range(6):
+                self.refuse(0, 3, 0, f"b{number}", life=life)
+            self.ledger.killed(9.4, bad_disk_since=bad_disk_since)
+            for number in range(6):
+                self.refuse(0, 3, 0, f"c{number}", life=life + 1)
+            self.assertEqual(self.counts()["requests for poison beyond the limit"], beyond)
+
     def test_what_comes_from_quarantine_keeps_its_key(self):
         self.refuse(0, 0, 0, "b")
         self.refuse(1, 1, 1, "c")
