@@ -105,7 +105,7 @@ import Testing
         let pids = "\(directory.path)/pids"
         let begin = waypostNow()
         #expect(try problem("sleep 600 & echo $$ $! > \(pids); wait") == "no token: /bin/sh did not end within 10 s")
-        #expect(waypostNow() - begin >= 9.9)
+        #expect((9.9...60).contains(waypostNow() - begin))
         let processes = try directory.read("pids").split(whereSeparator: \.isWhitespace).compactMap { Int32($0) }
         #expect(processes.count == 2)
         for process in processes { #expect(isGone(process), "\(process) lives") }
