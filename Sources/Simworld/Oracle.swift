@@ -389,7 +389,7 @@ final class Oracle {
                 isDiskTrusted
             {
                 account.unsentUndone -= 1
-                if account.unsentUndone < 0 {
+                if account.unsentUndone < 0 || rows[index].process == host.process {
                     fail(.inOrder, "\(name): row \(index) comes for the first time, behind row \(account.newest)")
                 }
             }
