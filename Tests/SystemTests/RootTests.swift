@@ -153,14 +153,18 @@ import Testing
         let disk = try SmallDisk(
             rig, mounting: "truncate -s 6M \(image) && mkfs.ext4 -q -b 1024 \(image) && mount -o loop \(image) $DISK")
         try configure(rig, on: disk)
+        // Slow enough that most rows are still to come when the disk is full: they need more than the log has room for.
+        try rig.reconfigure("playback = 300.0", to: "playback = 20.0")
         let daemon = try rig.startDaemon()
-        try rig.waitFor("motion", "kept") { $0 as? Int ?? 0 >= 500 }
+        try rig.waitFor("motion", "kept") { $0 as? Int ?? 0 >= 50 }
         daemon.kill(SIGKILL)
         _ = try daemon.exitStatus(within: 20)
         // Room for one block of each page, and not for all four.
         let fill = "for size in 64k 1k; do dd if=/dev/zero bs=$size >> filler 2>/dev/null; done"
         try disk.run("cd \(disk.path); rm -f outbox.db-shm; \(fill); truncate -s -12K filler; sync -f filler")
         let later = try rig.startDaemon()
+        try rig.waitFor("motion", "kept") { $0 as? Int ?? 0 > 0 }
+        try disk.run("cd \(disk.path); \(fill); sync -f filler")
         try rig.waitFor("queue", "commit_failed") { $0 as? Int ?? 0 > 0 }
         for _ in 0..<3 {
             let look = try rig.waypost(["queue", "--path", disk.path + "/outbox.db"])
