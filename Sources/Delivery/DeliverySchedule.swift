@@ -197,7 +197,11 @@ extension DeliverySchedule {
     }
 
     /// The true number of rows in no batch, on disk and in memory: retention may have removed some.
-    public mutating func waitingCorrected(to count: Int) { queue.corrected(to: count) }
+    ///
+    /// - Parameter inFlight: the true number of rows in batches. Those of a batch that was not listed yet count as waiting.
+    public mutating func waitingCorrected(to count: Int, inFlight: Int = 0) {
+        queue.corrected(to: count + (isUnlisted ? max(0, inFlight - self.inFlight) : 0))
+    }
 
     /// Something happened that should be known soon: motion change, geofence, power, panic, a command.
     public mutating func flushRequested(at now: EventTime) {

@@ -162,7 +162,8 @@ extension EndpointDelivery {
         collisionHandledAt = nil
         schedule.emptied()
         // Batches that are still there are handed out again when one is asked for.
-        schedule.waitingCorrected(to: depth.waiting + depth.inFlight + recorder.uncommitted(for: settings))
+        schedule.waitingCorrected(
+            to: depth.waiting + recorder.uncommitted(for: settings), inFlight: depth.inFlight)
         schedule.stateChanged(to: depth.state, at: now)
         lastProblem = nil
         changed()
