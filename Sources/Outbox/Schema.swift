@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The tables of the queue and the way from each version to the next.
 enum Schema {
     /// `WAYP`: tells a queue from any other SQLite file.
@@ -143,8 +145,15 @@ enum Schema {
 
     /// Makes the tables of the newest version in an empty database.
     static func create(in connection: Connection) throws(OutboxError) {
+        if let newest = newest.withLock({ $0 }) { return try connection.execute(newest) }
         for step in migrations { try connection.execute(step) }
+        let tables = try connection.text(
+            "SELECT group_concat(sql, ';') FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")
+        newest.withLock { $0 = tables }
     }
+
+    /// What the steps lead to: SQLite parses all tables again after each of them, so they are taken once.
+    private static let newest = Mutex<String?>(nil)
 
     /// A database in which nothing was ever stored: its first transaction never ended.
     static func isBlank(_ connection: Connection) throws(OutboxError) -> Bool {
