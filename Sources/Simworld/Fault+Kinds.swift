@@ -29,7 +29,8 @@ extension Schedule {
         case 9, 23: #"{"do":"endpoint","action":"bind","endpoint":"\#(name)","force":\#(dice.chance(0.5))}"#
         case 10, 24: #"{"do":"endpoint","action":"drop","endpoint":"\#(name)"}"#
         case 11: #"{"do":"endpoint","action":"forget","endpoint":"\#(name)"}"#
-        case 12, 13: #"{"do":"quarantine","action":"retry","all":true}"#
+        case 12: #"{"do":"quarantine","action":"retry","all":true}"#
+        case 13: #"{"do":"quarantine","action":"retry","endpoint":"\#(name)","all":true}"#
         case 14: #"{"do":"quarantine","action":"drop","all":true}"#
         case 15: #"{"do":"engine","set":{"priority":"high","interval_ms":1000,"displacement":0}}"#
         case 16: #"{"do":"status"}"#

@@ -65,25 +65,28 @@ struct Schedule {
     var isLong: Bool
     var faults: [Fault] = []
 
-    init(dice: Dice, endpoints: Int, make: (Dice, Int) -> Fault.Kind = Schedule.kind) {
+    init(dice: Dice, endpoints: Int) {
         isLong = dice.chance(0.1)
         length = isLong ? dice.between(86_400, 100_000) : dice.between(500, 1200)
+        // What a run has few kinds of meets itself and its like more often than what it has all kinds of.
+        let moods = (0..<dice.pick([2, 3, 40])).map { _ in Self.mood(dice) }
+        let disks = (0..<dice.pick([1, 2, 20])).map { _ in Self.disk(dice) }
         for _ in 0..<dice.from(20...34) {
             let seed = dice.next()
             let own = Dice(seed: seed)
-            let kind = make(own, endpoints)
-            let lasts = own.chance(0.6) ? own.between(2, 90) : own.between(90, isLong ? 7200 : 600)
+            let kind = Self.kind(own, endpoints, moods, disks)
+            let lasts = own.chance(0.6) ? own.between(2, 90) : own.between(90, isLong ? 30_000 : 600)
             faults.append(Fault(at: own.between(0, length), lasts: lasts, kind: kind, seed: own.next()))
         }
         faults.sort { $0.at < $1.at }
     }
 
-    static func kind(_ dice: Dice, _ endpoints: Int) -> Fault.Kind {
+    private static func kind(_ dice: Dice, _ endpoints: Int, _ moods: [Mood], _ disks: [Fault.Kind]) -> Fault.Kind {
         switch dice.below(100) {
-        case 0..<36: .mood(endpoint: dice.below(endpoints), mood(dice), intensity: dice.pick([0.3, 0.7, 1, 1]))
+        case 0..<36: .mood(endpoint: dice.below(endpoints), dice.pick(moods), intensity: dice.pick([0.3, 0.7, 1, 1]))
         case 36: .issuer(mood(dice))
         case 37: .revoked
-        case 38..<54: disk(dice)
+        case 38..<54: dice.pick(disks)
         case 54..<57: .kill
         case 57..<60: .powerCut
         case 60..<66: .endInCommit(changes: dice.from(1...60), power: dice.chance(0.7))
@@ -92,7 +95,7 @@ struct Schedule {
         case 72..<75: .receiver(dice.pick([.silent, .silent, .unplugged, .void, .dateless, .garbled]))
         case 75..<77: .spoof(seconds: Int64(dice.pick([86_400 * 2, 86_400 * 35, -86_400, 3600, 86_400 * 7168])))
         case 77..<79: .wallStep(seconds: Int64(dice.pick([3600, -3600, 86_400 * 30, -86_400 * 19_000])))
-        case 79: dice.chance(0.5) ? .unsynchronised : .damage(sectors: dice.from(1...4))
+        case 79: dice.chance(0.5) ? .unsynchronised : .damage(sectors: dice.pick([1, 2, 4, 30]))
         case 80: .lyingDisk(share: Int64(dice.pick([50_000, 500_000])))
         case 81..<85: .link(dice.pick(["wwan0", "wlan0", nil]))
         default: .command(command(dice))
@@ -105,16 +108,20 @@ struct Schedule {
         case 1, 2:
             .status(
                 dice.pick([500, 502, 503, 503, 504, 429, 429]),
-                retryAfter: dice.pick([nil, "5", "120", "600", "0", "99999999999", "soon", "-3"]))
-        case 3: .status(dice.pick([401, 402, 403, 407]), retryAfter: nil)
+                asks: dice.pick([
+                    nil, .seconds("5"), .seconds("120"), .seconds("600"), .seconds("0"), .seconds("99999999999"),
+                    .seconds("soon"), .seconds("-3"), .date(.imf, in: 90), .date(.rfc850, in: 300),
+                    .date(.asctime, in: 45), .date(.imf, in: -60), .date(.withoutClock, in: 600),
+                ]))
+        case 3: .status(dice.pick([401, 402, 403, 407]), asks: nil)
         case 4:
             dice.chance(0.4)
                 ? .taken
                 : .status(
-                    dice.pick([404, 410, 405, 415, 418, 451, 431, 301, 302, 511]),
-                    retryAfter: dice.pick([nil, nil, "120"]))
-        case 5: .status(dice.pick([408, 409, 421, 425]), retryAfter: dice.pick([nil, "60"]))
-        case 6: .status(dice.pick([400, 422, 413, 414]), retryAfter: nil)
+                    dice.pick([404, 410, 405, 415, 417, 418, 451, 431, 301, 302, 511]),
+                    asks: dice.pick([nil, nil, .seconds("120")]))
+        case 5: .status(dice.pick([408, 409, 421, 425]), asks: dice.pick([nil, .seconds("60")]))
+        case 6: .status(dice.pick([400, 422, 413, 414]), asks: nil)
         case 7: .refused
         case 8: .noName
         case 9, 10: .lost

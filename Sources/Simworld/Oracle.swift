@@ -122,7 +122,8 @@ final class Oracle {
     /// A process starts with these.
     func started(_ endpoints: [WorldEndpoint], _ settings: OutboxConfigFacts) {
         self.settings = settings
-        for endpoint in endpoints where endpoint.backupFor == nil {
+        let primaries = endpoints.filter { $0.backupFor == nil }
+        for endpoint in primaries {
             if let known = accounts[endpoint.name], known.endpoint.identity == endpoint.identity {
                 known.endpoint = endpoint
                 continue
@@ -130,7 +131,7 @@ final class Oracle {
             accounts[endpoint.name] = Account(endpoint, since: rows.count)
         }
         if diskTroubleSince != nil { for account in accounts.values { account.unseenBefore = rows.count } }
-        let names = Set(endpoints.map(\.name))
+        let names = Set(primaries.map(\.name))
         for name in accounts.keys where !names.contains(name) {
             accounts[name] = nil
             hasRemoved = true
@@ -171,9 +172,10 @@ final class Oracle {
         for depth in reply.depths {
             guard let account = accounts[depth.endpoint] else { continue }
             audit(account, depth, commit, isNews: isBack || reply.wasFoundLate)
-            let more = depth.settledUnsent.values.reduce(0, +) - account.unsent.values.reduce(0, +)
+            let unsent = Self.unsent(depth)
+            let more = unsent.values.reduce(0, +) - account.unsent.values.reduce(0, +)
             account.unsentInMemory = isRefusing ? account.unsentInMemory + max(0, more) : 0
-            account.unsent = depth.settledUnsent
+            account.unsent = unsent
             account.quarantined = depth.quarantined
         }
         for (order, result) in zip(commit.orders, reply.orders) {
@@ -184,11 +186,16 @@ final class Oracle {
         }
     }
 
+    /// Rows given up, by reason. What a profile refuses is counted as that too, and lies in quarantine.
+    private static func unsent(_ depth: EndpointDepth) -> [String: Int] {
+        depth.settledUnsent.filter { $0.key != "refused" }
+    }
+
     /// Every row that is offered is somewhere: what is gone without a count was acknowledged.
     ///
     /// - Parameter isNews: what the disk holds was not known before.
     private func audit(_ account: Account, _ depth: EndpointDepth, _ commit: Commit, isNews: Bool) {
-        let open = depth.waiting + depth.inFlight + depth.quarantined + depth.settledUnsent.values.reduce(0, +)
+        let open = depth.waiting + depth.inFlight + depth.quarantined + Self.unsent(depth).values.reduce(0, +)
         let before = account.open
         account.open = open
         account.held = depth.waiting + depth.inFlight
@@ -205,8 +212,9 @@ final class Oracle {
             }
         }
         let left = before + offered - open
-        // Rows that could not be counted at the start may be found when a batch is formed.
-        if left < 0 && refusesFromStart != true || left > answered {
+        // What could not be counted at the start is put right when a batch is formed.
+        let isCorrected = refusesFromStart == true && (left < 0 || !commit.forms.isEmpty)
+        if left < 0 || left > answered, !isCorrected {
             fail(
                 .numbersAddUp,
                 "\(depth.endpoint): of \(before) rows and \(offered) new ones \(open) are accounted for, and at most "
@@ -330,7 +338,7 @@ final class Oracle {
             fail(.oneIDOneContent, "two bodies under the id \(id) of \(endpoint.name)")
         }
         account.sizes[id] = records.count
-        let isPreview = id.contains("-preview-")
+        let isPreview = account.endpoint.freshHead && id.contains("-preview-")
         let rows = records.map { look($0, account, id: id, isAlone: records.count == 1, isPreview) ?? -1 }
         return Attempt(account: account, profile: endpoint.profile, isPreview: isPreview, rows: rows, id: id)
     }

@@ -6,7 +6,7 @@ enum Mood: Hashable {
     case good
     /// Answers after up to this many seconds.
     case slow(Int)
-    case status(Int, retryAfter: String?)
+    case status(Int, asks: RetryWish?)
     case refused, noName
     /// The connection breaks before an answer, the rows stored or not.
     case lost
@@ -107,7 +107,7 @@ final class SimulatedNetwork: Uplink {
         }
         var mood = host.interface == nil ? .refused : dice.chance(server.intensity) ? server.mood : .good
         if server.endpoint.hasToken, host.interface != nil, !isWelcome(request) {
-            mood = .status(401, retryAfter: nil)
+            mood = .status(401, asks: nil)
         }
         answer(mood, attempt, transfer, request, server.endpoint, completion)
     }
@@ -154,13 +154,16 @@ final class SimulatedNetwork: Uplink {
         let timeout = request.timeout.inSeconds
         let soon = dice.between(0, 0.4)
         func reply(
-            _ status: Int, _ body: String = "", headers: [UplinkRequest.Header] = [], incomplete: Bool = false,
+            _ status: Int, _ body: String = "", asks: RetryWish? = nil, incomplete: Bool = false,
             after delay: Double, accepts: Bool = false, but refused: Set<Int> = []
         ) {
+            // The server's clock is its own.
+            let headers = asks?.headers(at: 1_790_000_000 + host.time.nanoseconds / 1_000_000_000) ?? []
             finish(
                 .reply(
                     UplinkReply(status: status, headers: headers, body: Array(body.utf8), bodyIncomplete: incomplete)),
-                attempt, transfer, after: delay, timeout: timeout, accepts: accepts, but: refused, completion)
+                attempt, transfer, after: delay, timeout: timeout, accepts: accepts, but: refused, asks: asks?.honoured,
+                completion)
         }
         func store(_ status: Int = 200, after delay: Double) {
             oracle.stored(attempt)
@@ -169,15 +172,10 @@ final class SimulatedNetwork: Uplink {
         switch mood {
         case .good: store(after: soon)
         case .slow(let seconds): store(after: dice.between(0, Double(seconds)))
-        case .status(let status, let retryAfter):
-            let headers = retryAfter.map { [UplinkRequest.Header("retry-after", $0)] } ?? []
-            if (200...299).contains(status) {
-                oracle.stored(attempt)
-                return reply(status, headers: headers, after: soon, accepts: true)
-            }
+        case .status(let status, let asks):
             // One that fails after it has stored.
             if status >= 500, dice.chance(0.2) { oracle.stored(attempt) }
-            reply(status, #"{"error":"no"}"#, headers: headers, after: soon)
+            reply(status, #"{"error":"no"}"#, asks: asks, after: soon)
         case .refused: finish(.failed(.connect("refused")), attempt, transfer, after: 0.02, accepts: false, completion)
         case .noName:
             finish(.failed(.resolve("no such host")), attempt, transfer, after: 0.5, accepts: false, completion)
@@ -218,27 +216,26 @@ final class SimulatedNetwork: Uplink {
 
     private func reject(
         _ refused: Set<Int>, code: String, _ attempt: Oracle.Attempt, _ request: UplinkRequest,
-        _ reply: (Int, String, [UplinkRequest.Header], Bool, Double, Bool, Set<Int>) -> Void
+        _ reply: (Int, String, RetryWish?, Bool, Double, Bool, Set<Int>) -> Void
     ) {
         let seqs =
             WireBody.records(request.body, attempt.profile)?.map { $0.identity.split(separator: "/").last ?? "" } ?? []
-        guard seqs.count == attempt.rows.count else { return reply(503, "", [], false, 0.1, false, []) }
+        guard seqs.count == attempt.rows.count else { return reply(503, "", nil, false, 0.1, false, []) }
         oracle.stored(attempt, but: refused)
         let entries = refused.sorted().map { #"{"seq":\#(seqs[$0]),"code":"\#(code)","reason":"\#(code)"}"# }
         reply(
-            200, #"{"rejected":["# + entries.joined(separator: ",") + "]}", [], false, dice.between(0, 0.4), true,
+            200, #"{"rejected":["# + entries.joined(separator: ",") + "]}", nil, false, dice.between(0, 0.4), true,
             refused)
     }
 
     private func finish(
         _ result: UplinkOutcome.Result, _ attempt: Oracle.Attempt, _ transfer: UplinkTransfer, after seconds: Double,
         timeout: Double = 60,
-        accepts: Bool, but refused: Set<Int> = [], _ completion: @escaping (UplinkOutcome) -> Void
+        accepts: Bool, but refused: Set<Int> = [], asks: Int? = nil,
+        _ completion: @escaping (UplinkOutcome) -> Void
     ) {
         let isLate = seconds >= timeout
         let delay = Duration.milliseconds(Int64(1 + 1000 * min(seconds, timeout)))
-        let asked: Int? =
-            if case .reply(let reply) = result, !isLate { reply.header("retry-after").flatMap { Int($0) } } else { nil }
         host.after(delay, ofProcess: true) { [self] in
             // Given up, or the process is closing.
             guard !isClosed, attempt.isNobodys || underWay[transfer] != nil else { return }
@@ -246,8 +243,7 @@ final class SimulatedNetwork: Uplink {
             trace { "\(attempt.id): \(Self.words(outcome))" }
             statuses[Self.words(outcome), default: 0] += 1
             oracle.answered(
-                attempt, accepts: accepts && !isLate, but: refused,
-                retryAfter: asked.flatMap { (2...3600).contains($0) ? $0 : nil })
+                attempt, accepts: accepts && !isLate, but: refused, retryAfter: isLate ? nil : asks)
             completion(UplinkOutcome(outcome, bytesSent: 100, bytesReceived: 100, peerAddress: "192.0.2.7"))
         }
     }
@@ -262,5 +258,5 @@ final class SimulatedNetwork: Uplink {
 
 extension WorldEndpoint {
     /// Its answers name single rows.
-    var tellsOfRows: Bool { profile == "waypost" || profile == "waypost-compact" }
+    var tellsOfRows: Bool { ["waypost", "waypost-compact", "narrow"].contains(profile) }
 }

@@ -24,6 +24,8 @@ final class Asset {
     private var isDriving: Bool
     private var phaseEnds: EventTime
     private var last: EventTime
+    /// It turns back when it is this far from where it began, metres.
+    private let range: Double
     /// Seconds of a drive, and of a halt.
     private let drive, park: ClosedRange<Double>
     /// Between two fixes while it drives, and while it stands.
@@ -43,6 +45,7 @@ final class Asset {
         interval = dice.pick([1, 1, 1, 2, 5])
         parkedInterval = isLong ? 30 : interval
         isDriving = dice.chance(0.7)
+        range = dice.pick([700, .infinity])
         phaseEnds = time + .seconds(Int64(dice.between(100, 400)))
     }
 
@@ -84,6 +87,9 @@ final class Asset {
         guard isDriving else { return speed = 0 }
         speed = max(3, min(30, speed + dice.between(-2, 2.5)))
         heading += dice.between(-0.15, 0.15)
+        if (place.east * place.east + place.north * place.north).squareRoot() > range {
+            heading = atan2(-place.east, -place.north)
+        }
         place = place + PlanePoint(east: sin(heading), north: cos(heading)) * (speed * seconds)
     }
 

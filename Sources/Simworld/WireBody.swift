@@ -11,7 +11,7 @@ enum WireBody {
     static func records(_ body: [UInt8], _ profile: String) -> [Record]? {
         switch profile {
         case "csv": return csv(body)
-        case "waypost":
+        case "waypost", "narrow":
             guard let root = JSON(body), case .list(let rows)? = root["locations"],
                 let outbox = root["outbox"]?.text
             else { return nil }

@@ -45,6 +45,7 @@ public final class World {
     private var isEnding = false
     /// When an operator ends every pause after the faults stopped.
     private var reliefDue = EventTime.zero
+    private var reliefs = 0
     private var slowDisk = 0.0
     /// The slowest that the disk was since it was last quick for a minute, seconds.
     private var slowest = 0.4
@@ -395,10 +396,13 @@ public final class World {
             // Again after a while: an answer that was under way may have paused one.
             if host.time >= reliefDue {
                 reliefDue = host.time + .seconds(1800)
+                reliefs += 1
                 // As it runs: another configuration may wait for a restart.
                 for name in agent.backlog.map(\.endpoint) {
                     ask(#"{"do":"endpoint","action":"bind","endpoint":"\#(name)","force":true}"#)
                     ask(#"{"do":"endpoint","action":"resume","endpoint":"\#(name)"}"#)
+                    // More rows of another device than the quarantine has room for.
+                    if reliefs > 1 { ask(#"{"do":"endpoint","action":"drop","endpoint":"\#(name)"}"#) }
                 }
             }
             let backlog = agent.backlog

@@ -59,6 +59,7 @@ struct WorldConfiguration {
         guard let name = names.first(where: { name in !endpoints.contains { $0.name == name } }) else { return }
         let profile = dice.pick([
             "waypost", "waypost", "waypost", "waypost-compact", "waypost-compact", "transistor", "geojson", "csv",
+            "narrow",
         ])
         var endpoint = WorldEndpoint(name: name, profile: profile, identity: "\(name).example")
         var own: [String] = []
@@ -87,14 +88,24 @@ struct WorldConfiguration {
             if dice.chance(0.1) { own.append("max_age = \"\(dice.pick(["5m", "1h"]))\"") }
             if profile == "waypost", dice.chance(0.3) {
                 endpoint.binds = true
+            }
+            if dice.chance(0.4) {
                 own.append("on_collision = \"\(dice.pick(["keep", "clear", "quarantine"]))\"")
             }
         }
         own.append("batch_size = \(dice.pick([1, 5, 30, 100, 100]))")
-        own.append("batch_window = \"\(dice.pick([5, 20, 60, 60, 300]))s\"")
+        own.append("batch_window = \"\(dice.pick([5, 20, 60, 300]))s\"")
         if dice.chance(0.2) {
             endpoint.hasToken = true
             own.append(Self.auth(name, client: 1))
+        } else if dice.chance(0.2) {
+            own.append(
+                dice.pick([
+                    #"auth = { kind = "bearer", token = "env:SIM_SECRET" }"#,
+                    #"auth = { kind = "basic", user = "sim", password = "env:SIM_SECRET" }"#,
+                    #"auth = { kind = "header", name = "X-Key", key = "env:SIM_SECRET" }"#,
+                    #"sign = { scheme = "github-hmac", secret = "env:SIM_SECRET" }"#,
+                ]))
         }
         if dice.chance(0.3) { own.append("timeout = \"\(dice.pick([10, 30]))s\"") }
         if dice.chance(0.2) {
@@ -108,7 +119,9 @@ struct WorldConfiguration {
     /// Another configuration of the same asset.
     mutating func change(_ dice: Dice) {
         let index = dice.below(endpoints.count)
-        switch dice.below(8) {
+        switch dice.below(12) {
+        case 10, 11: toggleSpare(index)
+        case 8, 9: replace(index, "device", "device = \"sim-\(dice.from(1...3))\"")
         case 4: add(dice)
         case 5 where endpoints.count > 1: removeLast()
         case 6, 7:
@@ -124,6 +137,26 @@ struct WorldConfiguration {
         case 2: replace(index, "timeout", "timeout = \"\(dice.pick([5, 20, 45]))s\"")
         default: replace(index, "compress", "compress = \"\(dice.pick(["none", "gzip"]))\"")
         }
+    }
+
+    /// An endpoint becomes one that stands in for the first, or is none any more.
+    private mutating func toggleSpare(_ index: Int) {
+        let isPrimary = endpoints.contains { $0.backupFor == endpoints[index].name }
+        guard index > 0, !isPrimary, endpoints[index].profile == endpoints[0].profile,
+            endpoints[index].binds == endpoints[0].binds
+        else { return }
+        if endpoints[index].backupFor == nil {
+            endpoints[index].backupFor = endpoints[0].name
+            (endpoints[index].isEngine, endpoints[index].freshHead, endpoints[index].isLatest) = (false, false, false)
+            lines[index].removeAll { line in
+                ["feed", "fresh_head", "delivery", "max_age", "on_collision"].contains { line.hasPrefix($0) }
+            }
+            lines[index].append("backup_for = \"\(endpoints[0].name)\"")
+        } else {
+            endpoints[index].backupFor = nil
+            lines[index].removeAll { $0.hasPrefix("backup_for") }
+        }
+        if !endpoints.contains(where: { $0.required && $0.backupFor == nil }) { require(0) }
     }
 
     private mutating func removeLast() {
@@ -168,6 +201,12 @@ struct WorldConfiguration {
             [profile.bound.bind]
             url = "${base_url}/bind"
             body = { device = "$device" }
+            [profile.narrow]
+            extends = "waypost"
+            max_bytes = 4000
+            require = ["speed_mps"]
+            [profile.narrow.limits]
+            speed_mps = { max = 28 }
 
             """
         for (endpoint, own) in zip(endpoints, lines) {
