@@ -135,7 +135,10 @@ struct WorldConfiguration {
             lines[index].removeAll { $0.hasPrefix("required") }
             if !endpoints[index].required { lines[index].append("required = false") }
         case 2: replace(index, "timeout", "timeout = \"\(dice.pick([5, 20, 45]))s\"")
-        default: replace(index, "compress", "compress = \"\(dice.pick(["none", "gzip"]))\"")
+        default:
+            // What is signed goes out as it is.
+            guard !lines[index].contains(where: { $0.hasPrefix("sign") }) else { return }
+            replace(index, "compress", "compress = \"\(dice.pick(["none", "gzip"]))\"")
         }
     }
 
