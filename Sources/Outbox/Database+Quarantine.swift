@@ -131,18 +131,23 @@ extension Database {
         return records
     }
 
+    /// A record as it is taken over by another queue.
+    struct Quarantined {
+        var endpoint: Int64
+        var row: QueuedLocation
+        var refusal: Refusal
+        var generation: Int
+    }
+
     /// All records, the oldest first, with the endpoints that they are of.
-    func quarantinedRecords(
-        names: Record.Names
-    ) throws(OutboxError) -> [(endpoint: Int64, row: QueuedLocation, refusal: Refusal, generation: Int)] {
+    func quarantinedRecords(names: Record.Names) throws(OutboxError) -> [Quarantined] {
         let statement = try connection.prepare("SELECT \(Self.columns), generation FROM quarantine ORDER BY id")
-        var records: [(endpoint: Int64, row: QueuedLocation, refusal: Refusal, generation: Int)] = []
+        var records: [Quarantined] = []
         while try statement.step() {
             records.append(
-                (
-                    statement.integer(32) ?? 0, Self.row(statement, names: names), Self.refusal(statement),
-                    Int(Int32(clamping: statement.integer(39) ?? 0))
-                ))
+                Quarantined(
+                    endpoint: statement.integer(32) ?? 0, row: Self.row(statement, names: names),
+                    refusal: Self.refusal(statement), generation: Int(Int32(clamping: statement.integer(39) ?? 0))))
         }
         return records
     }

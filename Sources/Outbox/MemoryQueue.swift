@@ -155,18 +155,23 @@ extension Transaction {
             self.ledger.rows += 1
         }
         for endpoint in above.endpoints { try take(over: endpoint) }
-        for record in try memory.database.quarantinedRecords(names: above.names) {
-            guard let name = above.endpoints.first(where: { $0.id == record.endpoint })?.settings.name,
-                let index = ledger.endpoints.firstIndex(where: { $0.settings.name == name })
-            else { continue }
-            try quarantine([(record.row, record.refusal)], of: index, generation: record.generation)
-        }
+        let refused = try memory.database.quarantinedRecords(names: above.names)
+        try takeOver(refused, above)
         if let state = states.tracker { try database.store(.tracker, state) }
         if let state = states.source { try database.store(.file, state) }
         ledger.droppableFrom = 0
         try removeDelivered()
         try writeCounts()
         try findOldest()
+    }
+
+    private mutating func takeOver(_ refused: [Database.Quarantined], _ above: Ledger) throws(OutboxError) {
+        for record in refused {
+            guard let name = above.endpoints.first(where: { $0.id == record.endpoint })?.settings.name,
+                let index = ledger.endpoints.firstIndex(where: { $0.settings.name == name })
+            else { continue }
+            try quarantine([(record.row, record.refusal)], of: index, generation: record.generation)
+        }
     }
 
     private mutating func eachRow(
@@ -213,12 +218,20 @@ extension Transaction {
     mutating func append(_ memory: MemoryQueue, _ above: Ledger, of name: String) throws(OutboxError) {
         ledger.recorded = RecordingTimes(earlierThrough: ledger.lastSeq)
         var numbers: [Int64: Int64] = [:]
-        try eachRow(of: memory, above) { (self, row) throws(OutboxError) in
+        func add(_ row: QueuedLocation, to queue: inout Transaction) throws(OutboxError) {
             var new = NewRow(
                 row.location, receivedMs: row.receivedMs, recordedAt: above.recorded[row.seq])
             new.settledFor = above.endpoints.filter { $0.hasHad(row) }.map(\.settings.name)
-            try self.append([new], boot: row.bootID)
-            numbers[row.seq] = self.ledger.lastSeq
+            try queue.append([new], boot: row.bootID)
+            numbers[row.seq] = queue.ledger.lastSeq
+        }
+        try eachRow(of: memory, above) { (self, row) throws(OutboxError) in try add(row, to: &self) }
+        // What a profile has refused. Answers of a server wait for a quarantine that lasts.
+        var refused = try memory.database.quarantinedRecords(names: above.names)
+        for index in refused.indices {
+            let row = refused[index].row
+            if numbers[row.seq] == nil { try add(row, to: &self) }
+            refused[index].row.seq = numbers[row.seq] ?? row.seq
         }
         for endpoint in above.endpoints {
             for batch in endpoint.batches {
@@ -233,6 +246,7 @@ extension Transaction {
                 ledger.endpoints[index].count(unsent: reason, rows)
             }
         }
+        try takeOver(refused, above)
         try findOldest()
         try removeDelivered()
         try writeCounts()

@@ -300,6 +300,28 @@ import Testing
         #expect(rest == [0, 1, 2, 14].map { .sample($0) })
     }
 
+    /// What a profile refuses lies in the quarantine in memory, although its row has left.
+    @Test(.bug(id: 11)) func aQueueThatIsFoundLateGetsWhatAProfileRefused() throws {
+        var strict = EndpointSettings.test()
+        // No location is as small as that.
+        strict.profile.maxBytes = 1
+        try open([strict]).close()
+        let hidden = scratch.path + "-hidden"
+        for part in ["", "-wal"] { rename(scratch.path + part, hidden + part) }
+        mkdir(scratch.path, 0o700)
+        let outbox = try open([strict], random: [UInt8](testUUID.reversed()))
+        try keep(Commit(rows: rows(0..<3)), outbox)
+        #expect(try form(outbox, 9).isEmpty)
+        #expect(outbox.current.depths[0].quarantined == 3 && outbox.current.depths[0].waiting == 0)
+        rmdir(scratch.path)
+        for part in ["", "-wal"] { rename(hidden + part, scratch.path + part) }
+        let reply = try outbox.append(3..<4)
+        #expect(reply.wasFoundLate && reply.depths[0].quarantined == 3 && reply.depths[0].waiting == 1)
+        outbox.close()
+        let kept = try OutboxReader(path: scratch.path).quarantined(limit: 9).map(\.row.location)
+        #expect(kept == (0..<3).map { .sample($0) })
+    }
+
     /// A disk that may only be read from the start: what lies on it goes out.
     @Test func aQueueThatCanBeReadFromTheStartIsSent() throws {
         let before = try open()
