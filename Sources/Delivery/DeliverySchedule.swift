@@ -60,13 +60,14 @@ public struct DeliverySchedule: Sendable {
     ///   - state: as kept from an earlier run.
     ///   - waiting: rows on disk that are in no batch; they come from an earlier run, so their window is over.
     ///   - inFlight: batches of an earlier run, which go first, in their order.
+    ///   - unlisted: rows of further batches, which the queue did not hand out: another device or asset made them.
     ///   - routes: ways to send: the endpoint itself and those that stand in for it.
     ///   - route: the way that the batches in flight were formed for.
     ///   - acceptedBefore: this endpoint has accepted something since the configuration changed.
     ///   - startDelay: nothing of an earlier run is sent before, so that many devices do not start at once.
     public init(
         settings: EndpointSettings, state: EndpointState = .active, waiting: Int = 0, inFlight: [InFlight] = [],
-        routes: Int = 1, route: Int = 0, acceptedBefore: Bool = false, startDelay: Duration = .zero,
+        unlisted: Int = 0, routes: Int = 1, route: Int = 0, acceptedBefore: Bool = false, startDelay: Duration = .zero,
         at now: EventTime
     ) {
         self.settings = settings
@@ -76,7 +77,9 @@ public struct DeliverySchedule: Sendable {
         limit = max(1, settings.batchSize)
         gzip = settings.gzip
         queue = WaitingRows(depth: settings.batchSize)
+        let waiting = waiting + unlisted
         if waiting > 0 { queue.recorded(waiting, at: now - settings.batchWindow + startDelay) }
+        isUnlisted = unlisted > 0
         // A backlog of many batches has a size that needs no window.
         notFormingBefore = startDelay > .zero ? now + startDelay : .min
         parts = inFlight.map(Part.init)
@@ -236,10 +239,11 @@ extension DeliverySchedule {
     /// - Parameters:
     ///   - number: of the request.
     ///   - advanced: rows were settled without being sent, so that others may follow at once.
+    ///   - withholds: the queue has further batches, which are those of another device or asset.
     /// - Returns: whether that is the request that was waited for. If not, what is in flight will be asked for again.
     @discardableResult
     public mutating func batchesFormed(
-        _ batches: [InFlight], of number: Int, advanced: Bool = false, at now: EventTime
+        _ batches: [InFlight], of number: Int, advanced: Bool = false, withholds: Bool = false, at now: EventTime
     ) -> Bool {
         guard phase == .forming(number) else {
             isUnlisted = true
@@ -250,7 +254,7 @@ extension DeliverySchedule {
         let new = batches.filter { known[$0.id] == nil }.reduce(0) { $0 + $1.rows }
         let rowsBefore = isUnlisted ? 0 : inFlight
         let wasUnlisted = isUnlisted
-        isUnlisted = false
+        isUnlisted = withholds
         let isProbe = !parts.isEmpty && !wasUnlisted
         parts = batches.map { known[$0.id] ?? Part($0) }
         if new == 0, !wasUnlisted {

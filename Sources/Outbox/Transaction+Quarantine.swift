@@ -66,14 +66,16 @@ extension Transaction {
         for index in ledger.endpoints.indices {
             let endpoint = ledger.endpoints[index]
             guard endpoint.state == .taken, endpoint.removedAt == nil, endpoint.holdsRows else { continue }
+            let batches = endpoint.batches.filter { $0.origin == .queue }.map { id(of: $0, endpoint) }
             switch endpoint.settings.onCollision {
-            case .keep: break
+            case .keep: continue
             case .clear: try dropUnsent(of: index, through: ledger.lastSeq)
             case .quarantine:
-                if memory == nil, fitsQuarantine(endpoint) {
-                    try quarantineUnsent(of: index, Refusal(reason: "collision"))
-                }
+                guard memory == nil, fitsQuarantine(endpoint) else { continue }
+                try quarantineUnsent(of: index, Refusal(reason: "collision"))
             }
+            // Whoever sends them has to hear of it: nobody has ordered this.
+            dissolved += batches
         }
     }
 

@@ -243,6 +243,25 @@ import Testing
         #expect(schedule.next(at: Self.at(1000)) == .wait(until: nil))
     }
 
+    /// Those of another device: the queue hands them out when it is settled whose they are.
+    @Test(.bug(id: 11)) func countsBatchesThatAreNotHandedOut() {
+        var schedule = DeliverySchedule(
+            settings: Self.settings(), state: .rebind, waiting: 2, unlisted: 3, at: Self.at(0))
+        #expect(schedule.waiting == 5 && schedule.next(at: Self.at(0)) == .wait(until: nil))
+        schedule.waitingCorrected(to: 4, inFlight: 3)
+        #expect(schedule.waiting == 7)
+        schedule.stateChanged(to: .active, at: Self.at(1))
+        #expect(schedule.next(at: Self.at(1)) == .form(limit: 0))
+        let number = schedule.formRequested(at: Self.at(1))
+        schedule.batchesFormed([], of: number, withholds: true, at: Self.at(2))
+        schedule.waitingCorrected(to: 4, inFlight: 3)
+        #expect(schedule.waiting == 7)
+        let other = schedule.formRequested(at: Self.at(2))
+        schedule.batchesFormed([.init(id: "a", rows: 3)], of: other, at: Self.at(3))
+        schedule.waitingCorrected(to: 4, inFlight: 3)
+        #expect(schedule.waiting == 4 && schedule.inFlight == 3)
+    }
+
     @Test func sendsRowsThatOnlyACorrectionTold() {
         var schedule = schedule()
         schedule.waitingCorrected(to: 5)

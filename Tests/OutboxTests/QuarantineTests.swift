@@ -151,8 +151,10 @@ import Testing
         settings.onCollision = rule
         let outbox = try Outbox.open(scratch, [settings])
         try outbox.append(0..<3)
-        _ = try outbox.form(2)
-        _ = try outbox.commit(Commit(states: [.init(endpoint: "main", state: .taken)]))
+        let batch = try #require(try outbox.form(2))
+        let reply = try outbox.commit(Commit(states: [.init(endpoint: "main", state: .taken)]))
+        // Whoever sends it hears that it is no more.
+        #expect(reply.dissolved == (rule == .keep ? [] : [batch.id]))
         let depth = try outbox.append(3..<5).depths[0]
         #expect(depth.waiting + depth.inFlight == (rule == .keep ? 5 : 0))
         #expect(depth.quarantined == (rule == .quarantine ? 5 : 0))

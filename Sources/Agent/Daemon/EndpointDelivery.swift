@@ -64,7 +64,8 @@ final class EndpointDelivery {
         self.jitter = jitter
         schedule = DeliverySchedule(
             settings: settings, state: depth?.state ?? .active, waiting: depth?.waiting ?? 0,
-            inFlight: own.map { .init(id: $0.id, rows: $0.rows.count) }, routes: routes.count,
+            inFlight: own.map { .init(id: $0.id, rows: $0.rows.count) },
+            unlisted: max(0, (depth?.inFlight ?? 0) - own.reduce(0) { $0 + $1.rows.count }), routes: routes.count,
             route: own.first.flatMap { names.firstIndex(of: $0.endpoint) } ?? 0,
             acceptedBefore: depth?.acceptedBefore ?? false, at: loop.now)
         for batch in own { histories[batch.id] = BatchHistory(mayBeStored: true) }
@@ -193,7 +194,8 @@ final class EndpointDelivery {
             let listed = reply.formed.filter { names.contains($0.endpoint) }
             let isAwaited = schedule.batchesFormed(
                 listed.map { .init(id: $0.id, rows: $0.rows.count) }, of: request.number,
-                advanced: depth.map { $0.waiting + uncommitted < schedule.waiting } ?? false, at: now)
+                advanced: depth.map { $0.waiting + uncommitted < schedule.waiting } ?? false,
+                withholds: depth.map { $0.state == .rebind && $0.inFlight > 0 } ?? false, at: now)
             guard isAwaited else { continue }
             batches = listed
             let known = Set(batches.map(\.id))
