@@ -18,7 +18,7 @@ extension Schedule {
 
     static func command(_ dice: Dice) -> String {
         let name = dice.pick(["alpha", "beta", "gamma"])
-        return switch dice.below(26) {
+        return switch dice.below(27) {
         case 0, 1: #"{"do":"flush"}"#
         case 2: #"{"do":"flush","commit":true}"#
         case 3: #"{"do":"flush","panic":true}"#
@@ -40,6 +40,7 @@ extension Schedule {
         case 20: #"{"do":"subscriber","remove":"\#(name)"}"#
         case 21: #"{"do":"boost","resolution":\#(resolution(dice)),"seconds":\#(dice.from(1...3600))}"#
         case 22: #"{"do":"refresh"}"#
+        case 25: #"{"do":"movement","source":"gpio","moving":\#(dice.chance(0.5))}"#
         default: #"{"do":"odometer","metres":\#(dice.below(100_000))}"#
         }
     }

@@ -76,7 +76,14 @@ struct Schedule {
             let own = Dice(seed: seed)
             let kind = Self.kind(own, endpoints, moods, disks)
             let lasts = own.chance(0.6) ? own.between(2, 90) : own.between(90, isLong ? 30_000 : 600)
-            faults.append(Fault(at: own.between(0, length), lasts: lasts, kind: kind, seed: own.next()))
+            let at = own.between(0, length)
+            faults.append(Fault(at: at, lasts: lasts, kind: kind, seed: own.next()))
+            // What was done in memory alone ends with the process.
+            if case .disk = kind, own.chance(0.3) {
+                let end: Fault.Kind = own.chance(0.5) ? .kill : .powerCut
+                faults.append(
+                    Fault(at: own.between(at, min(at + lasts, length)), lasts: 0, kind: end, seed: own.next()))
+            }
         }
         faults.sort { $0.at < $1.at }
     }

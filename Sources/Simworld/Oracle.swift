@@ -38,6 +38,8 @@ final class Oracle {
         /// Rows given up unsent since the disk has refused, and those of them that a process took along when it ended.
         var unsentInMemory = 0
         var unsentUndone = 0
+        /// Rows of the quarantine that an operator wanted to be sent: they may come for the first time.
+        var retried = 0
         var digests: [String: UInt64] = [:]
         var inFlight = 0
         var notBefore: EventTime?
@@ -58,6 +60,8 @@ final class Oracle {
         var open: Int?
         /// As of the last commit: rows that wait or are under way.
         var held = 0
+        /// Rows of batches that were answered, and of which no commit has heard yet.
+        var answered: [String: Int] = [:]
         /// Rows of the quarantine wait again: they are counted in both places.
         var hasRetried = false
 
@@ -146,6 +150,17 @@ final class Oracle {
         rows.append(Row(key: key, at: now, published: location.published, process: host.process))
     }
 
+    /// Rows that a process before the first one left on disk, for every endpoint.
+    func inherited(_ times: [Int64], epochMs: Int64) {
+        for ms in times {
+            let key = RowKey(ms: ms, event: "none")
+            byKey[key, default: []].append(rows.count)
+            byTime[ms, default: []].append(rows.count)
+            let at = EventTime(nanoseconds: (ms - epochMs) * 1_000_000)
+            rows.append(Row(key: key, at: at, published: true, process: 0, isCommitted: true, isHandedIn: true))
+        }
+    }
+
     /// A commit came to its end on the disk, whether or not anybody hears of it.
     func committed(_ commit: Commit, _ result: Result<CommitReply, OutboxError>, isCut: Bool) {
         // What the disk had of it by then is not known, nor what was counted.
@@ -179,9 +194,17 @@ final class Oracle {
             account.quarantined = depth.quarantined
         }
         for (order, result) in zip(commit.orders, reply.orders) {
-            guard case .dropQuarantined(let endpoint, _) = order, case .done(let count, _, _) = result else { continue }
-            for account in accounts.values where endpoint == nil || endpoint == account.endpoint.name {
-                account.droppedFromQuarantine += count
+            guard case .done(let count, _, _) = result else { continue }
+            switch order {
+            case .dropQuarantined(let endpoint, _):
+                for account in accounts.values where endpoint == nil || endpoint == account.endpoint.name {
+                    account.droppedFromQuarantine += count
+                }
+            case .retryQuarantined(let endpoint, _):
+                for account in accounts.values where endpoint == nil || endpoint == account.endpoint.name {
+                    account.retried += count
+                }
+            default: break
             }
         }
     }
@@ -199,6 +222,7 @@ final class Oracle {
         let before = account.open
         account.open = open
         account.held = depth.waiting + depth.inFlight
+        for settlement in commit.settlements { account.answered[settlement.batchID] = nil }
         if commit.orders.contains(where: { if case .retryQuarantined = $0 { true } else { false } }) {
             account.hasRetried = true
         }
@@ -220,6 +244,20 @@ final class Oracle {
                 "\(depth.endpoint): of \(before) rows and \(offered) new ones \(open) are accounted for, and at most "
                     + "\(answered) were acknowledged")
         }
+    }
+
+    /// How many rows wait for an endpoint, as `status` says it, while no commit is under way.
+    func said(_ waiting: Int, of name: String) {
+        // Until it is known what the disk holds there is no quarantine: what a server refuses goes out again with the next batch.
+        guard let account = accounts[name], account.open != nil, isDiskTrusted, refusesFromStart != true else { return }
+        let new = rows.reversed().prefix { !$0.isHandedIn && !$0.isGone }
+            .count { $0.published || account.endpoint.isEngine }
+        let least = account.held - account.answered.values.reduce(0, +)
+        guard waiting < least || waiting > account.held + new else { return }
+        fail(
+            .numbersAddUp,
+            "\(name): \(waiting) rows are said to wait, of \(account.held) on disk, \(new) new and "
+                + "\(account.held - least) answered ones")
     }
 
     private func judge(_ counts: DropCounts, _ reply: CommitReply, _ commit: Commit) {
@@ -285,6 +323,7 @@ final class Oracle {
             account.inFlight = 0
             account.notBefore = nil
             account.open = nil
+            account.answered = [:]
             account.requests = []
         }
         inMemory = []
@@ -396,8 +435,11 @@ final class Oracle {
             if index < account.newest, index >= account.unseenBefore, indexes.count == 1, account.endpoint.isOrdered,
                 isDiskTrusted
             {
-                account.unsentUndone -= 1
-                if account.unsentUndone < 0 || rows[index].process == host.process {
+                if account.retried > 0 {
+                    account.retried -= 1
+                } else if account.unsentUndone > 0, rows[index].process != host.process {
+                    account.unsentUndone -= 1
+                } else {
                     fail(.inOrder, "\(name): row \(index) comes for the first time, behind row \(account.newest)")
                 }
             }
@@ -445,6 +487,7 @@ final class Oracle {
         account.notBeforeProcess = host.process
         guard accepts else { return }
         account.requests = []
+        if !attempt.isPreview { account.answered[attempt.id] = attempt.rows.count }
         for (place, row) in attempt.rows.enumerated() where !refused.contains(place) && row >= 0 {
             accepted += 1
             if !attempt.isPreview { account.acked[row] = host.process }

@@ -34,6 +34,9 @@ final class SimulatedWriter: CommitWriter {
         Int(simdisk_size(outbox.settings.path) + simdisk_size(outbox.settings.path + "-wal"))
     }
 
+    /// The daemon has heard of every commit.
+    var isIdle: Bool { underWay == nil && jobs.isEmpty && done.isEmpty }
+
     func submit(_ commit: Commit, completion: @escaping OutboxWriter.Completion) {
         jobs.append((commit, completion))
         begin()

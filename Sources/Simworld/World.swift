@@ -40,9 +40,12 @@ public final class World {
     private let current: CurrentConfiguration
     private var configuration: WorldConfiguration
     private var agent: Agent?
+    private weak var writer: SimulatedWriter?
     private var end: End?
     private var isFinished = false
     private var isEnding = false
+    /// The process was asked to end.
+    private var isStopping = false
     /// When an operator ends every pause after the faults stopped.
     private var reliefDue = EventTime.zero
     private var reliefs = 0
@@ -117,7 +120,8 @@ public final class World {
         }
         for fault in schedule.faults { plan(fault) }
         host.after(.seconds(Int64(schedule.length)), ofProcess: false) { [unowned self] in stopFaults() }
-        host.after(.seconds(60), ofProcess: false) { [unowned self] in look() }
+        host.after(.seconds(17), ofProcess: false) { [unowned self] in look() }
+        if worldDice.chance(0.04) { inherit() }
         while !isFinished, oracle.violations.isEmpty { live() }
         report.violations = Array(oracle.violations.prefix(3))
         report.simulated = host.time.nanoseconds < 0 ? 0 : Double(host.time.nanoseconds - 100_000_000_000) / 1e9
@@ -129,9 +133,25 @@ public final class World {
         return report
     }
 
+    /// The first process finds a queue of an earlier version.
+    private func inherit() {
+        let epochMs = asset.epochMs
+        let queue = EarlierQueue(
+            dice: worldDice, before: epochMs + host.time.nanoseconds / 1_000_000, configuration.endpoints)
+        oracle.started(configuration.endpoints, configuration.facts)
+        oracle.inherited(queue.times, epochMs: epochMs)
+        do throws(OutboxError) {
+            try queue.write(to: WorldConfiguration.path, SimulatedMedium { 0 })
+        } catch {
+            oracle.fail(.liveness, "no queue of an earlier version: \(error)")
+        }
+        trace("a queue of an earlier version has \(queue.times.count) rows")
+    }
+
     /// One process, from its start to its end.
     private func live() {
         end = nil
+        isStopping = false
         report.processes += 1
         do {
             try launch()
@@ -212,7 +232,11 @@ public final class World {
         let bootID = String(repeating: "0", count: 32 - digits.count) + digits
         let edges = Edges(
             host: host, medium: medium, bootID: bootID,
-            makeWriter: { outbox in SimulatedWriter(outbox, world: world) }, uplink: network,
+            makeWriter: { [unowned self] outbox in
+                let writer = SimulatedWriter(outbox, world: world)
+                self.writer = writer
+                return writer
+            }, uplink: network,
             source: SimulatedReceiver(asset: asset, host: host), isDaemon: false)
         let sink = WorldLog.Sink { [unowned self] level, text in
             logLines += 1
@@ -290,11 +314,11 @@ public final class World {
         case .endInCommit(let changes, let power):
             powerAtCut = power
             simdisk_set(Int32(simdisk_changes_left), Int64(changes))
-        case .stop: agent?.terminate()
+        case .stop: terminate()
         case .reconfigure(let atRestart):
             configuration.change(dice)
             current.set(configuration.text)
-            if atRestart { agent?.terminate() } else { ask(#"{"do":"reload"}"#) }
+            if atRestart { terminate() } else { ask(#"{"do":"reload"}"#) }
         case .damage(let sectors):
             oracle.isDiskTrusted = false
             simdisk_damage(WorldConfiguration.path, Int32(sectors))
@@ -322,6 +346,11 @@ public final class World {
             over(fault, "issuer") { [unowned self] in network.issuer.mood = .good }
         case .revoked: network.issuer.revokedThrough = network.issuer.last
         }
+    }
+
+    private func terminate() {
+        isStopping = true
+        agent?.terminate()
     }
 
     private func over(_ fault: Fault, _ place: String, _ undo: @escaping () -> Void) {
@@ -370,8 +399,12 @@ public final class World {
                 oracle.fail(.bounded, "the queue has \(file) bytes of \(most), its log \(log)")
             }
         }
+        // What is taken apart while it stops is listed at the next start.
+        if let agent, !isStopping, writer?.isIdle == true {
+            for (name, waiting, _) in agent.backlog { oracle.said(waiting, of: name) }
+        }
         if logLines > 5000 { oracle.fail(.bounded, "\(logLines) lines in the log") }
-        host.after(.seconds(60), ofProcess: false) { [unowned self] in look() }
+        host.after(.seconds(17), ofProcess: false) { [unowned self] in look() }
     }
 
     private func stopFaults() {

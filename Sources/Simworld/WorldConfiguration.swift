@@ -94,7 +94,7 @@ struct WorldConfiguration {
             }
         }
         own.append("batch_size = \(dice.pick([1, 5, 30, 100, 100]))")
-        own.append("batch_window = \"\(dice.pick([5, 20, 60, 300]))s\"")
+        own.append("batch_window = \"\(dice.pick([5, 20, 60, 300, 400]))s\"")
         if dice.chance(0.2) {
             endpoint.hasToken = true
             own.append(Self.auth(name, client: 1))

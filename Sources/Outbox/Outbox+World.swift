@@ -1,0 +1,17 @@
+// For a world that has queues of earlier versions.
+extension Outbox {
+    /// Makes a queue as an earlier version left it.
+    ///
+    /// - Parameters:
+    ///   - version: of its tables.
+    ///   - rows: what fills them.
+    package static func makeEarlier(
+        version: Int, at path: String, medium: any QueueMedium, rows: String
+    ) throws(OutboxError) {
+        let reason = medium.create(path)
+        if reason != 0 { throw OutboxError(system: reason, path: path, doing: "make") }
+        let connection = try Connection(path: path, access: .readWrite, medium: medium)
+        try Schema.migrate(connection, steps: Array(Schema.migrations.prefix(version)))
+        try connection.execute(rows)
+    }
+}
