@@ -1,8 +1,8 @@
 /// One thing that happens to the world.
 struct Fault {
     enum Kind {
-        /// A server behaves in this way, for a share of the requests.
-        case mood(endpoint: Int, Mood, intensity: Double)
+        /// A server behaves in this way for a share of the requests, and in the other way for the rest.
+        case mood(endpoint: Int, Mood, intensity: Double, otherwise: Mood)
         /// Settings of the simulated disk by number.
         case disk([(setting: Int32, value: Int64)])
         case slowDisk(seconds: Double)
@@ -90,7 +90,10 @@ struct Schedule {
 
     private static func kind(_ dice: Dice, _ endpoints: Int, _ moods: [Mood], _ disks: [Fault.Kind]) -> Fault.Kind {
         switch dice.below(100) {
-        case 0..<36: .mood(endpoint: dice.below(endpoints), dice.pick(moods), intensity: dice.pick([0.3, 0.7, 1, 1]))
+        case 0..<36:
+            .mood(
+                endpoint: dice.below(endpoints), dice.pick(moods), intensity: dice.pick([0.3, 0.7, 1, 1]),
+                otherwise: dice.chance(0.5) ? .good : dice.pick(moods))
         case 36: .issuer(mood(dice))
         case 37: .revoked
         case 38..<54: dice.pick(disks)

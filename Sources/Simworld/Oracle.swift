@@ -42,6 +42,9 @@ final class Oracle {
         var retried = 0
         var digests: [String: UInt64] = [:]
         var inFlight = 0
+        /// When it was last asked, and since when rows wait for it after the faults.
+        var asked: EventTime?
+        var waitsSince: EventTime?
         var notBefore: EventTime?
         var notBeforeProcess = 0
         /// Settled without being sent, by reason, in this process and in those before.
@@ -76,6 +79,8 @@ final class Oracle {
 
     /// Requests in an hour to a server that takes nothing. What is refused is taken apart, and each part asks once.
     private static let requestsMax = 300
+    /// Seconds without a request while rows wait: the longest window and back-off, and a credential that is to be renewed.
+    private static let quietMax = 1200.0
     private let host: SimulatedHost
     private let began: EventTime
     private var rows: [Row] = []
@@ -394,6 +399,7 @@ final class Oracle {
 
     private func asks(_ account: Account) {
         let name = account.endpoint.name
+        account.asked = host.time
         account.inFlight += 1
         if account.inFlight > 1 { fail(.politeness, "\(account.inFlight) attempts of \(name) at a time") }
         guard let notBefore = account.notBefore, notBefore > host.time + .seconds(1),
@@ -495,6 +501,17 @@ final class Oracle {
     }
 
     // The end.
+
+    /// After the faults stopped: so many rows wait for an endpoint that nothing holds back.
+    func waits(_ count: Int, for name: String) {
+        guard let account = accounts[name] else { return }
+        account.waitsSince = count > 0 ? account.waitsSince ?? host.time : nil
+        guard let since = account.waitsSince else { return }
+        let quiet = host.time.seconds(since: max(since, account.asked ?? since, account.notBefore ?? since))
+        if quiet > Self.quietMax {
+            fail(.liveness, "\(count) rows wait for \(name), which was not asked for \(quiet) s")
+        }
+    }
 
     /// - Parameter waiting: by endpoint: rows that the daemon says it still has for it.
     func ended(waiting: [String: Int]) {

@@ -33,6 +33,8 @@ final class SimulatedNetwork: Uplink {
         var mood = Mood.good
         /// Share of requests that the mood applies to.
         var intensity = 1.0
+        /// For the other requests.
+        var otherwise = Mood.good
     }
 
     /// Gives tokens out, each with a number.
@@ -59,6 +61,13 @@ final class SimulatedNetwork: Uplink {
         self.oracle = oracle
         self.dice = dice
         self.trace = trace
+    }
+
+    /// A server behaves so from now on.
+    func behaves(_ name: String, _ mood: Mood, intensity: Double = 1, otherwise: Mood = .good) {
+        servers[name]?.mood = mood
+        servers[name]?.intensity = intensity
+        servers[name]?.otherwise = otherwise
     }
 
     /// A process has it from now on.
@@ -105,7 +114,7 @@ final class SimulatedNetwork: Uplink {
             if isBind { return "\(name): bind" }
             return "\(name): \(attempt.id) with \(rows.count) rows \(rows.count < 10 ? "\(rows)" : "\(first)-\(last)")"
         }
-        var mood = host.interface == nil ? .refused : dice.chance(server.intensity) ? server.mood : .good
+        var mood = host.interface == nil ? .refused : dice.chance(server.intensity) ? server.mood : server.otherwise
         if server.endpoint.hasToken, host.interface != nil, !isWelcome(request) {
             mood = .status(401, asks: nil)
         }

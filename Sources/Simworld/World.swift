@@ -291,11 +291,10 @@ public final class World {
         trace("FAULT \(fault.kind) for \(fault.lasts) s")
         let dice = Dice(seed: fault.seed)
         switch fault.kind {
-        case .mood(let index, let mood, let intensity):
-            let endpoint = configuration.endpoints[index % configuration.endpoints.count]
-            network.servers[endpoint.name]?.mood = mood
-            network.servers[endpoint.name]?.intensity = intensity
-            over(fault, "mood \(endpoint.name)") { [unowned self] in network.servers[endpoint.name]?.mood = .good }
+        case .mood(let index, let mood, let intensity, let otherwise):
+            let name = configuration.endpoints[index % configuration.endpoints.count].name
+            network.behaves(name, mood, intensity: intensity, otherwise: otherwise)
+            over(fault, "mood \(name)") { [unowned self] in network.behaves(name, .good) }
         case .disk(let settings):
             troubled()
             for (setting, value) in settings { simdisk_set(setting, value) }
@@ -412,7 +411,7 @@ public final class World {
         isEnding = true
         healDisk()
         simdisk_set(Int32(simdisk_changes_left), 0)
-        for name in network.servers.keys { network.servers[name]?.mood = .good }
+        for name in network.servers.keys { network.behaves(name, .good) }
         network.issuer.mood = .good
         host.interface = "eth0"
         host.isSynchronised = true
@@ -438,8 +437,8 @@ public final class World {
                     if reliefs > 1 { ask(#"{"do":"endpoint","action":"drop","endpoint":"\#(name)"}"#) }
                 }
             }
-            let backlog = agent.backlog
-            let waiting = backlog.filter { $0.waiting > 0 }
+            for (name, rows, state) in agent.backlog { oracle.waits(state == .active ? rows : 0, for: name) }
+            let waiting = agent.backlog.filter { $0.waiting > 0 }
             if waiting.isEmpty, agent.rowsHeld == 0, !agent.diskRefuses { return concludeRun([:]) }
             if host.time < until { return awaitDrained(until) }
             oracle.fail(
