@@ -138,20 +138,23 @@ public final class Outbox {
 
     /// Batches that were formed and not settled, to be sent first: the same rows under the same id, oldest first for each
     /// endpoint whose cursor they are of.
-    public func inFlight() throws(OutboxError) -> [Batch] {
-        var batches: [Batch] = []
-        for endpoint in ledger.endpoints where endpoint.removedAt == nil && endpoint.state != .rebind {
-            for row in endpoint.batches {
-                let id = row.id(outbox: name, endpoint: endpoint.settings.name)
-                if known[id] == nil, memory == nil {
-                    let database = try opened()
-                    let rows = try database.rows(of: row, endpoint: endpoint.id, names: ledger.names)
-                    known[id] = try database.batch(row, rows, of: endpoint, outbox: uuid, names: ledger.names)
-                }
-                if let batch = known[id] { batches.append(batch) }
-            }
+    ///
+    /// One whose rows cannot be read is not among them. The commit that asks for it finds out why.
+    public func inFlight() -> [Batch] {
+        ledger.endpoints.flatMap { endpoint in
+            endpoint.removedAt == nil && endpoint.state != .rebind
+                ? endpoint.batches.compactMap { try? batch($0, of: endpoint) } : []
         }
-        return batches
+    }
+
+    private func batch(_ row: BatchRow, of endpoint: Ledger.Endpoint) throws(OutboxError) -> Batch? {
+        let id = row.id(outbox: name, endpoint: endpoint.settings.name)
+        if known[id] == nil, memory == nil {
+            let database = try opened()
+            let rows = try database.rows(of: row, endpoint: endpoint.id, names: ledger.names)
+            known[id] = try database.batch(row, rows, of: endpoint, outbox: uuid, names: ledger.names)
+        }
+        return known[id]
     }
 
     /// All of it or nothing, on the medium when this returns without a `refusal`.

@@ -55,6 +55,8 @@ import Testing
             clear(damaged.directory)
             copy.write(to: damaged.path)
             let outbox = try Outbox.open(damaged)
+            // As the daemon does first.
+            _ = outbox.inFlight()
             try settleDown(outbox)
             let last = try outbox.append(10_000..<10_005).lastSeq
             try settleDown(outbox)

@@ -17,7 +17,7 @@ import Testing
         var settings = EndpointSettings.test()
         settings.profile.rendering = "waypost/1"
         let outbox = try Outbox.open(scratch, [settings])
-        let batch = try #require(try outbox.inFlight().first)
+        let batch = try #require(outbox.inFlight().first)
         #expect(batch.id == "7f3a91c2-main-3-5-g2")
         #expect(batch.rows.map(\.seq) == [3, 4, 5])
         #expect(batch.sentMs == 1_700_000_000_000)

@@ -76,7 +76,7 @@ private final class History {
         var commit = Commit()
         commit.rows = randomRows()
         model.append(commit.rows)
-        for batch in try outbox.inFlight() where chance(3) {
+        for batch in outbox.inFlight() where chance(3) {
             let how = randomAnswer(to: batch)
             commit.settlements.append(Settlement(endpoint: batch.endpoint, batchID: batch.id, how: how))
             let owner = try #require(
@@ -171,7 +171,7 @@ private final class History {
         } else {
             #expect(expected == nil, "seed \(seed) \(order) \(result)")
         }
-        note(try outbox.inFlight())
+        note(outbox.inFlight())
         return "\(order)"
     }
 
@@ -205,7 +205,7 @@ private final class History {
         if chance(3) { model.boot = "boot \(Int.random(in: 0..<1000, using: &generator))" }
         outbox = try Outbox.open(
             scratch, endpoints, maxRecords: maxRecords, bootID: model.boot, random: random, worksWithoutDisk: true)
-        note(try outbox.inFlight())
+        note(outbox.inFlight())
         return "\(cut ? "cut" : "reopen") with \(endpoints.map(\.name))"
     }
 
@@ -288,7 +288,7 @@ extension History {
             try #require(records.map(\.isRetried) == endpoint.quarantine.map(\.isRetried), note)
         }
         let sendable = configured.filter { !$0.isHeld }.flatMap(\.batches)
-        try #require(try outbox.inFlight().map { $0.rows.map(\.seq) } == sendable.map(\.rows), note)
+        try #require(outbox.inFlight().map { $0.rows.map(\.seq) } == sendable.map(\.rows), note)
         let removed = model.endpoints.filter { $0.removedAt != nil }
         try #require(
             Dictionary(uniqueKeysWithValues: outbox.removedEndpoints.map { ($0.name, $0.rows) })
@@ -308,7 +308,7 @@ extension History {
         }
         let retries = Set(configured.flatMap(\.batches).filter(\.isRetry).map(\.rows))
         let sendable = configured.filter { !$0.isHeld }.flatMap(\.batches).filter { !$0.isRetry }.map(\.rows)
-        let inFlight = try outbox.inFlight().map { $0.rows.map(\.seq) }.filter { !retries.contains($0) }
+        let inFlight = outbox.inFlight().map { $0.rows.map(\.seq) }.filter { !retries.contains($0) }
         try #require(inFlight == sendable, note)
     }
 }

@@ -49,7 +49,7 @@ import Testing
         let outbox = try open(disk, random: testUUID.reversed())
         #expect(outbox.refusal?.cause == .readOnly)
         #expect(outbox.uuid == testUUID && outbox.current.rows == 5)
-        #expect(try outbox.inFlight() == [formed])
+        #expect(outbox.inFlight() == [formed])
         if hasLockFile {
             // The file names a process of before.
             #expect(#expect(throws: OutboxError.self) { try open(disk) }?.cause == .locked(pid: nil))

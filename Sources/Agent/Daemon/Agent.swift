@@ -115,7 +115,7 @@ public final class Agent {
             outbox = try Outbox(
                 config.outbox.settings, endpoints: config.endpoints.map(\.settings),
                 bootID: edges.bootID, newUUID: newUUID, worksWithoutDisk: true, isAlone: true, medium: edges.medium)
-            inFlight = try outbox.inFlight()
+            inFlight = outbox.inFlight()
         } catch { throw StartupError(error) }
         let current = outbox.current
         if current.recovery.corruptRecovered > 0 { log.queueSetAside(current.recovery) }
