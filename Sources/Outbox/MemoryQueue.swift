@@ -218,20 +218,28 @@ extension Transaction {
     mutating func append(_ memory: MemoryQueue, _ above: Ledger, of name: String) throws(OutboxError) {
         ledger.recorded = RecordingTimes(earlierThrough: ledger.lastSeq)
         var numbers: [Int64: Int64] = [:]
-        func add(_ row: QueuedLocation, to queue: inout Transaction) throws(OutboxError) {
+        // What a profile has refused. Rows that a server refuses go out again instead: see `MemoryRules.possible`.
+        var refused = try memory.database.quarantinedRecords(names: above.names)
+        // Some of these have left the queue, for all. They get numbers in the same order, and leave again.
+        var gone = refused.map(\.row).sorted { $0.seq < $1.seq }[...]
+        func add(_ row: QueuedLocation, _ had: [Ledger.Endpoint], to queue: inout Transaction) throws(OutboxError) {
+            guard numbers[row.seq] == nil else { return }
             var new = NewRow(
                 row.location, receivedMs: row.receivedMs, recordedAt: above.recorded[row.seq])
-            new.settledFor = above.endpoints.filter { $0.hasHad(row) }.map(\.settings.name)
+            new.settledFor = had.map(\.settings.name)
             try queue.append([new], boot: row.bootID)
             numbers[row.seq] = queue.ledger.lastSeq
         }
-        try eachRow(of: memory, above) { (self, row) throws(OutboxError) in try add(row, to: &self) }
-        // What a profile has refused. Answers of a server wait for a quarantine that lasts.
-        var refused = try memory.database.quarantinedRecords(names: above.names)
+        try eachRow(of: memory, above) { (self, row) throws(OutboxError) in
+            while let first = gone.first, first.seq <= row.seq {
+                if first.seq < row.seq { try add(first, above.endpoints, to: &self) }
+                gone = gone.dropFirst()
+            }
+            try add(row, above.endpoints.filter { $0.hasHad(row) }, to: &self)
+        }
+        for row in gone { try add(row, above.endpoints, to: &self) }
         for index in refused.indices {
-            let row = refused[index].row
-            if numbers[row.seq] == nil { try add(row, to: &self) }
-            refused[index].row.seq = numbers[row.seq] ?? row.seq
+            refused[index].row.seq = numbers[refused[index].row.seq] ?? refused[index].row.seq
         }
         for endpoint in above.endpoints {
             for batch in endpoint.batches {

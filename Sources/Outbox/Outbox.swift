@@ -401,7 +401,12 @@ extension Outbox {
                 guard error.cause == .corrupt, lock != nil else { throw error }
                 try handOver(memory, &reply, damage: error)
             }
-            if !orders.isEmpty { reply.orders = try perform(Commit(orders: orders), in: try opened()).orders }
+            if !orders.isEmpty {
+                let done = try perform(Commit(orders: orders), in: try opened())
+                reply.orders = done.orders
+                reply.dissolved += done.dissolved
+                reply.dropped += done.dropped
+            }
         } catch {
             // A disk that refuses the orders has taken the rest: the next commit asks it again.
             if self.memory != nil { memory.refusal = error }

@@ -152,7 +152,7 @@ enum Schema {
         newest.withLock { $0 = tables }
     }
 
-    /// What the steps lead to: SQLite parses all tables again after each of them, so they are taken once.
+    /// The tables that the steps lead to. SQLite parses all of them again after each step, so the steps run once per process.
     private static let newest = Mutex<String?>(nil)
 
     /// A database in which nothing was ever stored: its first transaction never ended.
