@@ -60,7 +60,7 @@ public struct DeliverySchedule: Sendable {
     ///   - state: as kept from an earlier run.
     ///   - waiting: rows on disk that are in no batch; they come from an earlier run, so their window is over.
     ///   - inFlight: batches of an earlier run, which go first, in their order.
-    ///   - unlisted: rows of further batches, which the queue did not hand out: another device or asset made them.
+    ///   - unlisted: rows of further batches, which the queue has not listed.
     ///   - routes: ways to send: the endpoint itself and those that stand in for it.
     ///   - route: the way that the batches in flight were formed for.
     ///   - acceptedBefore: this endpoint has accepted something since the configuration changed.
@@ -77,9 +77,9 @@ public struct DeliverySchedule: Sendable {
         limit = max(1, settings.batchSize)
         gzip = settings.gzip
         queue = WaitingRows(depth: settings.batchSize)
-        let waiting = waiting + unlisted
         if waiting > 0 { queue.recorded(waiting, at: now - settings.batchWindow + startDelay) }
         isUnlisted = unlisted > 0
+        unlistedRows = unlisted
         // A backlog of many batches has a size that needs no window.
         notFormingBefore = startDelay > .zero ? now + startDelay : .min
         parts = inFlight.map(Part.init)
@@ -115,8 +115,9 @@ public struct DeliverySchedule: Sendable {
     var streak = Streak()
     var refresh = Refresh()
     var pacing = Pacing()
-    /// A settlement makes batches that have not been told of yet.
+    /// The queue has batches that it has not listed yet, and so many rows in them as far as that is known.
     var isUnlisted = false
+    var unlistedRows = 0
     /// All that is in flight is to be formed anew.
     var dissolves = false
     /// Whether the row behind a batch that fails alone is tried.
@@ -164,7 +165,7 @@ public struct DeliverySchedule: Sendable {
 
 extension DeliverySchedule {
     /// Recorded rows that are in no batch, on disk and in memory.
-    public var waiting: Int { queue.count }
+    public var waiting: Int { queue.count + unlistedRows }
     /// Rows of batches that are not settled.
     public var inFlight: Int { parts.reduce(0) { $0 + $1.batch.rows } }
     /// When the next batch is sent, or in a pause when the server is tried again; nil without anything to send, and while
@@ -203,7 +204,8 @@ extension DeliverySchedule {
     ///
     /// - Parameter inFlight: the true number of rows in batches. Those of a batch that was not listed yet count as waiting.
     public mutating func waitingCorrected(to count: Int, inFlight: Int = 0) {
-        queue.corrected(to: count + (isUnlisted ? max(0, inFlight - self.inFlight) : 0))
+        queue.corrected(to: count)
+        unlistedRows = isUnlisted ? max(0, inFlight - self.inFlight) : 0
     }
 
     /// Something happened that should be known soon: motion change, geofence, power, panic, a command.
@@ -239,7 +241,7 @@ extension DeliverySchedule {
     /// - Parameters:
     ///   - number: of the request.
     ///   - advanced: rows were settled without being sent, so that others may follow at once.
-    ///   - withholds: the queue has further batches, which are those of another device or asset.
+    ///   - withholds: the queue has further batches, formed for another address, device or asset, which it does not list.
     /// - Returns: whether that is the request that was waited for. If not, what is in flight will be asked for again.
     @discardableResult
     public mutating func batchesFormed(
@@ -255,6 +257,7 @@ extension DeliverySchedule {
         let rowsBefore = isUnlisted ? 0 : inFlight
         let wasUnlisted = isUnlisted
         isUnlisted = withholds
+        unlistedRows = 0
         let isProbe = !parts.isEmpty && !wasUnlisted
         parts = batches.map { known[$0.id] ?? Part($0) }
         if new == 0, !wasUnlisted {
@@ -348,7 +351,7 @@ extension DeliverySchedule {
         isUnlisted = true
     }
 
-    /// The queue has given up these batches, to make room: there is nothing to settle by an answer to one of them.
+    /// The queue has given up these batches: there is nothing to settle by an answer to one of them.
     public mutating func batchesDissolved(_ ids: [String]) {
         parts.removeAll { ids.contains($0.batch.id) }
         if parts.isEmpty {
