@@ -68,7 +68,7 @@ struct Schedule {
     init(dice: Dice, endpoints: Int) {
         isLong = dice.chance(0.1)
         length = isLong ? dice.between(86_400, 100_000) : dice.between(500, 1200)
-        // What a run has few kinds of meets itself and its like more often than what it has all kinds of.
+        // With fewer kinds in a run, faults of the same kind coincide more often.
         let moods = (0..<dice.pick([2, 3, 40])).map { _ in Self.mood(dice) }
         let disks = (0..<dice.pick([1, 2, 20])).map { _ in Self.disk(dice) }
         for _ in 0..<dice.from(20...34) {

@@ -38,8 +38,8 @@ final class Oracle {
         /// Rows given up unsent since the disk has refused, and those of them that a process took along when it ended.
         var unsentInMemory = 0
         var unsentUndone = 0
-        /// Rows of the quarantine that an operator wanted to be sent: they may come for the first time.
-        var retried = 0
+        /// Rows that had not been sent when an operator wanted the quarantine to be sent again: they may be some of it.
+        var retried: Set<Int> = []
         var digests: [String: UInt64] = [:]
         var inFlight = 0
         /// When it was last asked, and since when rows wait for it after the faults.
@@ -63,8 +63,8 @@ final class Oracle {
         var open: Int?
         /// As of the last commit: rows that wait or are under way.
         var held = 0
-        /// Rows of batches that were answered, and of which no commit has heard yet.
-        var answered: [String: Int] = [:]
+        /// Rows of batches that were accepted, and how many commits have ended since: the second one has settled them.
+        var answered: [String: (rows: Int, commits: Int)] = [:]
         /// Rows of the quarantine wait again: they are counted in both places.
         var hasRetried = false
 
@@ -143,7 +143,8 @@ final class Oracle {
         let names = Set(primaries.map(\.name))
         for name in accounts.keys where !names.contains(name) {
             accounts[name] = nil
-            hasRemoved = true
+            // One that stands in for another now has given its rows up.
+            if !endpoints.contains(where: { $0.name == name }) { hasRemoved = true }
         }
     }
 
@@ -205,9 +206,13 @@ final class Oracle {
                 for account in accounts.values where endpoint == nil || endpoint == account.endpoint.name {
                     account.droppedFromQuarantine += count
                 }
-            case .retryQuarantined(let endpoint, _):
+            case .retryQuarantined(let endpoint, _) where count > 0:
                 for account in accounts.values where endpoint == nil || endpoint == account.endpoint.name {
-                    account.retried += count
+                    account.hasRetried = true
+                    account.retried.formUnion(
+                        (account.since..<rows.count).filter {
+                            !account.attempted.contains($0)
+                        })
                 }
             default: break
             }
@@ -227,10 +232,7 @@ final class Oracle {
         let before = account.open
         account.open = open
         account.held = depth.waiting + depth.inFlight
-        for settlement in commit.settlements { account.answered[settlement.batchID] = nil }
-        if commit.orders.contains(where: { if case .retryQuarantined = $0 { true } else { false } }) {
-            account.hasRetried = true
-        }
+        account.answered = account.answered.filter { $0.value.commits == 0 }.mapValues { ($0.rows, 1) }
         guard let before, isDiskTrusted, !account.hasRetried, commit.orders.isEmpty, !isNews else { return }
         let offered = commit.rows.count { $0.location.published || account.endpoint.isEngine }
         var answered = 0
@@ -242,7 +244,8 @@ final class Oracle {
         }
         let left = before + offered - open
         // What could not be counted at the start is put right when a batch is formed.
-        let isCorrected = refusesFromStart == true && (left < 0 || !commit.forms.isEmpty)
+        let forms = commit.forms.contains { $0.endpoint == depth.endpoint }
+        let isCorrected = refusesFromStart == true && (left < 0 || forms)
         if left < 0 || left > answered, !isCorrected {
             fail(
                 .numbersAddUp,
@@ -253,16 +256,17 @@ final class Oracle {
 
     /// How many rows wait for an endpoint, as `status` says it, while no commit is under way.
     func said(_ waiting: Int, of name: String) {
-        // Until it is known what the disk holds there is no quarantine: what a server refuses goes out again with the next batch.
+        // A disk that has refused since the start may not be known: then there is no quarantine, and what a server refuses goes
+        // out again with the next batch.
         guard let account = accounts[name], account.open != nil, isDiskTrusted, refusesFromStart != true else { return }
         let new = rows.reversed().prefix { !$0.isHandedIn && !$0.isGone }
             .count { $0.published || account.endpoint.isEngine }
-        let least = account.held - account.answered.values.reduce(0, +)
-        guard waiting < least || waiting > account.held + new else { return }
+        let answered = account.answered.values.reduce(0) { $0 + $1.rows }
+        guard waiting < account.held + new - answered || waiting > account.held + new else { return }
         fail(
             .numbersAddUp,
             "\(name): \(waiting) rows are said to wait, of \(account.held) on disk, \(new) new and "
-                + "\(account.held - least) answered ones")
+                + "\(answered) answered ones")
     }
 
     private func judge(_ counts: DropCounts, _ reply: CommitReply, _ commit: Commit) {
@@ -441,8 +445,8 @@ final class Oracle {
             if index < account.newest, index >= account.unseenBefore, indexes.count == 1, account.endpoint.isOrdered,
                 isDiskTrusted
             {
-                if account.retried > 0 {
-                    account.retried -= 1
+                if account.retried.contains(index) {
+                    // Out of its order as it was asked for.
                 } else if account.unsentUndone > 0, rows[index].process != host.process {
                     account.unsentUndone -= 1
                 } else {
@@ -493,7 +497,7 @@ final class Oracle {
         account.notBeforeProcess = host.process
         guard accepts else { return }
         account.requests = []
-        if !attempt.isPreview { account.answered[attempt.id] = attempt.rows.count }
+        if !attempt.isPreview { account.answered[attempt.id] = (attempt.rows.count, 0) }
         for (place, row) in attempt.rows.enumerated() where !refused.contains(place) && row >= 0 {
             accepted += 1
             if !attempt.isPreview { account.acked[row] = host.process }
@@ -557,7 +561,7 @@ struct WorldEndpoint {
     var hasToken = false
     /// A device has to be bound to the asset at its server.
     var binds = false
-    /// Address and device: another one is another cursor for the oracle.
+    /// The address: another one is another cursor for the oracle.
     var identity: String
     var host: String { "\(name).example" }
     /// Rows come in their order, and none twice.

@@ -48,7 +48,6 @@ public final class World {
     private var isStopping = false
     /// When an operator ends every pause after the faults stopped.
     private var reliefDue = EventTime.zero
-    private var reliefs = 0
     private var slowDisk = 0.0
     /// The slowest that the disk was since it was last quick for a minute, seconds.
     private var slowest = 0.4
@@ -380,11 +379,13 @@ public final class World {
         }
     }
 
-    private func ask(_ line: String) {
+    private func ask(_ line: String, _ answered: @escaping (String) -> Void = { _ in }) {
         oracle.operatorSpoke()
         agent?.ask(Array(line.utf8), peer: 0) { [unowned self] reply in
             if reply.count > Self.replyMax { oracle.fail(.bounded, "a reply of \(reply.count) bytes to \(line)") }
-            trace("asked \(line): \(String(decoding: reply.prefix(300), as: UTF8.self))")
+            let reply = String(decoding: reply, as: UTF8.self)
+            trace("asked \(line): \(reply.prefix(300))")
+            answered(reply)
         }
     }
 
@@ -428,13 +429,15 @@ public final class World {
             // Again after a while: an answer that was under way may have paused one.
             if host.time >= reliefDue {
                 reliefDue = host.time + .seconds(1800)
-                reliefs += 1
                 // As it runs: another configuration may wait for a restart.
                 for name in agent.backlog.map(\.endpoint) {
-                    ask(#"{"do":"endpoint","action":"bind","endpoint":"\#(name)","force":true}"#)
+                    ask(#"{"do":"endpoint","action":"bind","endpoint":"\#(name)","force":true}"#) {
+                        [unowned self] reply in
+                        // More rows of another device than there is room for.
+                        guard reply.contains("do not fit the quarantine") else { return }
+                        ask(#"{"do":"endpoint","action":"drop","endpoint":"\#(name)"}"#)
+                    }
                     ask(#"{"do":"endpoint","action":"resume","endpoint":"\#(name)"}"#)
-                    // More rows of another device than the quarantine has room for.
-                    if reliefs > 1 { ask(#"{"do":"endpoint","action":"drop","endpoint":"\#(name)"}"#) }
                 }
             }
             for (name, rows, state) in agent.backlog { oracle.waits(state == .active ? rows : 0, for: name) }

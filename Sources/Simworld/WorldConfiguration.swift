@@ -142,7 +142,7 @@ struct WorldConfiguration {
         }
     }
 
-    /// An endpoint becomes one that stands in for the first, or is none any more.
+    /// An endpoint begins to stand in for the first one, or ceases to.
     private mutating func toggleSpare(_ index: Int) {
         let isPrimary = endpoints.contains { $0.backupFor == endpoints[index].name }
         guard index > 0, !isPrimary, endpoints[index].profile == endpoints[0].profile,
