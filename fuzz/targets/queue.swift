@@ -80,7 +80,7 @@ private struct QueueImage {
             _ = try outbox.commit(
                 Commit(settlements: [Settlement(endpoint: "main", batchID: formed[0].id, how: .split)]))
             let refusal = Refusal(reason: "a rule", status: 400, reply: [0x7B])
-            if let batch = try outbox.inFlight().first(where: { $0.endpoint == "main" }) {
+            if let batch = outbox.inFlight().first(where: { $0.endpoint == "main" }) {
                 _ = try outbox.commit(
                     Commit(settlements: [
                         Settlement(
@@ -293,7 +293,7 @@ private struct Daemon {
             let form = FormRequest(endpoint: "main", route: "spare", limit: 4, isProbe: true, sentMs: 1_700_000_000_000)
             return commit(outbox, Commit(forms: [form]))
         case 4...8:
-            guard let batches = try? outbox.inFlight(), let batch = batches.first else { return last }
+            guard let batch = outbox.inFlight().first else { return last }
             let seqs = batch.rows.map(\.seq)
             demand(!seqs.isEmpty, "a batch without rows")
             demand(zip(seqs, seqs.dropFirst()).allSatisfy { $0 < $1 }, "a batch out of order: \(seqs)")
