@@ -28,6 +28,7 @@ extension DeliverySchedule {
         let part = parts.remove(at: place)
         var settled = [Settled(batch: part.batch.id, how: .partly(items))]
         isUnlisted = isUnlisted || !items.again.isEmpty
+        unlistedRows += items.again.count
         commitBeforeNext()
         succeeded(rows: part.batch.rows, at: now)
         bisect?.hasEvidence = true
@@ -135,8 +136,10 @@ extension DeliverySchedule {
     }
 
     private mutating func split(_ place: Int) -> Settled {
+        let batch = parts.remove(at: place).batch
         isUnlisted = true
-        return Settled(batch: parts.remove(at: place).batch.id, how: .split)
+        unlistedRows += batch.rows
+        return Settled(batch: batch.id, how: .split)
     }
 
     /// With evidence at hand: what was refused alone goes, what was refused as a whole is taken apart.

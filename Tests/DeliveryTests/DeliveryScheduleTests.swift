@@ -262,6 +262,17 @@ import Testing
         #expect(schedule.waiting == 4 && schedule.inFlight == 3)
     }
 
+    /// What a server did not take is in the queue before the next commit says so too.
+    @Test(.bug(id: 11)) func countsTheRowsOfABatchThatIsTakenApart() {
+        var refused = sending(10)
+        _ = refused.attemptFinished(.split(status: 400), jitter: 0, at: Self.at(1))
+        #expect(refused.waiting == 10 && refused.inFlight == 0)
+
+        var partly = sending(10)
+        _ = partly.attemptFinished(.partlyAccepted(.init(again: [2, 3])), jitter: 0, at: Self.at(1))
+        #expect(partly.waiting == 2 && partly.inFlight == 0)
+    }
+
     @Test func sendsRowsThatOnlyACorrectionTold() {
         var schedule = schedule()
         schedule.waitingCorrected(to: 5)
