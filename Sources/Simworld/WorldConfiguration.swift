@@ -81,7 +81,7 @@ struct WorldConfiguration {
             if dice.chance(0.12) {
                 endpoint.freshHead = true
                 own.append("fresh_head = true")
-            } else if dice.chance(0.08) {
+            } else if dice.chance(0.15) {
                 endpoint.isLatest = true
                 own.append("delivery = \"latest\"")
             }
