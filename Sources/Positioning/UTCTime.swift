@@ -103,7 +103,9 @@ extension UTCTime {
     }
 }
 
-private func padded(_ value: Int, _ width: Int) -> String {
-    let digits = String(value)
-    return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+/// Digits with zeros in front up to a width of at most 15, with which no memory is allocated; for values that are not negative.
+package func padded(_ value: Int, _ width: Int) -> String {
+    var digits = String(value)
+    while digits.utf8.count < width { digits = "0" + digits }
+    return digits
 }

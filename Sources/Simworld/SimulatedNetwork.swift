@@ -28,6 +28,9 @@ enum Mood: Hashable {
 
 /// The network and the servers behind it.
 final class SimulatedNetwork: Uplink {
+    /// As much of a body as is read of any answer.
+    private static let longBody = String(repeating: " ", count: 65_536)
+
     struct Server {
         var endpoint: WorldEndpoint
         var mood = Mood.good
@@ -204,7 +207,7 @@ final class SimulatedNetwork: Uplink {
             case 0: reply(200, #"{"rejected":[{"seq":"#, incomplete: true, after: soon)
             case 1: reply(200, "<html>sign in</html>", after: soon)
             default:
-                reply(200, String(repeating: " ", count: 65_536), incomplete: true, after: soon)
+                reply(200, Self.longBody, incomplete: true, after: soon)
             }
         case .interim: reply(103, after: soon)
         case .taken:
