@@ -86,6 +86,13 @@ struct Schedule {
                 faults.append(
                     Fault(at: own.between(at, min(at + lasts, length)), lasts: 0, kind: end, seed: own.next()))
             }
+            // An order that comes just as the disk works again is carried out in memory and on disk.
+            if case .disk = kind, own.chance(0.3) {
+                faults.append(
+                    Fault(
+                        at: min(at + lasts + own.between(0, 2), length), lasts: 0, kind: .command(Self.command(own)),
+                        seed: own.next()))
+            }
         }
         faults.sort { $0.at < $1.at }
     }
@@ -97,8 +104,8 @@ struct Schedule {
                 endpoint: dice.below(endpoints), dice.pick(moods), intensity: dice.pick([0.3, 0.7, 1, 1]),
                 otherwise: dice.chance(0.5) ? .good : dice.pick(moods))
         case 36: .issuer(mood(dice))
-        case 37: .revoked
-        case 38..<54: dice.pick(disks)
+        case 37, 38: .revoked
+        case 39..<54: dice.pick(disks)
         case 54..<57: .kill
         case 57..<60: .powerCut
         case 60..<66: .endInCommit(changes: dice.from(1...60), power: dice.chance(0.7))
@@ -133,15 +140,17 @@ struct Schedule {
                     dice.pick([404, 410, 405, 415, 417, 418, 451, 431, 301, 302, 511]),
                     asks: dice.pick([nil, nil, .seconds("120")]))
         case 5: .status(dice.pick([408, 409, 421, 425]), asks: dice.pick([nil, .seconds("60")]))
-        case 6: .status(dice.pick([400, 422, 413, 414]), asks: nil)
+        case 6:
+            dice.chance(0.2)
+                ? .status(413, asks: .seconds("60")) : .status(dice.pick([400, 422, 413, 414]), asks: nil)
         case 7: .refused
         case 8: .noName
         case 9, 10: .lost
         case 11: .late
         case 12: .broken
         case 13: dice.chance(0.5) ? .interim : .contradictory
-        case 14: .partial(code: dice.pick(["busy", "busy", "invalid"]), share: dice.pick([0.02, 0.3, 0.95, 0.95]))
-        default: .poison(Int64(dice.pick([7, 31, 97])))
+        case 14: .partial(code: dice.pick(["busy", "busy", "invalid", "who"]), share: dice.pick([0.02, 0.3, 0.95, 0.95]))
+        default: .poison(Int64(dice.pick([7, 31, 97])), status: dice.pick([400, 400, 500]))
         }
     }
 }

@@ -23,7 +23,7 @@ enum Mood: Hashable {
     /// All rows are refused by name, with 2xx.
     case contradictory
     /// Records at times that divide by this are refused, and with them their batch.
-    case poison(Int64)
+    case poison(Int64, status: Int)
 }
 
 /// The network and the servers behind it.
@@ -179,7 +179,8 @@ final class SimulatedNetwork: Uplink {
         }
         func store(_ status: Int = 200, after delay: Double) {
             oracle.stored(attempt)
-            reply(status, after: delay, accepts: true)
+            let body = endpoint.wantsConfirmation ? #"{"status":"Ok","stored":\#(attempt.rows.count)}"# : ""
+            reply(status, body, after: delay, accepts: true)
         }
         switch mood {
         case .good: store(after: soon)
@@ -205,6 +206,8 @@ final class SimulatedNetwork: Uplink {
             }
             switch dice.below(3) {
             case 0: reply(200, #"{"rejected":[{"seq":"#, incomplete: true, after: soon)
+            case 1 where endpoint.wantsConfirmation:
+                reply(200, dice.pick([#"{"status":"no"}"#, #"{"status":"Ok","errors":[{"at":"?"}]}"#, ""]), after: soon)
             case 1: reply(200, "<html>sign in</html>", after: soon)
             default:
                 reply(200, Self.longBody, incomplete: true, after: soon)
@@ -220,9 +223,9 @@ final class SimulatedNetwork: Uplink {
         case .contradictory:
             guard endpoint.tellsOfRows else { return store(after: soon) }
             reject(Set(attempt.rows.indices), code: "busy", attempt, request, reply)
-        case .poison(let divisor):
+        case .poison(let divisor, let status):
             let poisoned = oracle.isPoisoned(attempt, divisor)
-            if poisoned.isEmpty { store(after: soon) } else { reply(400, #"{"error":"bad record"}"#, after: soon) }
+            if poisoned.isEmpty { store(after: soon) } else { reply(status, #"{"error":"bad record"}"#, after: soon) }
         }
     }
 
@@ -230,14 +233,22 @@ final class SimulatedNetwork: Uplink {
         _ refused: Set<Int>, code: String, _ attempt: Oracle.Attempt, _ request: UplinkRequest,
         _ reply: (Int, String, RetryWish?, Bool, Double, Bool, Set<Int>) -> Void
     ) {
-        let seqs =
-            WireBody.records(request.body, attempt.profile)?.map { $0.identity.split(separator: "/").last ?? "" } ?? []
-        guard seqs.count == attempt.rows.count else { return reply(503, "", nil, false, 0.1, false, []) }
+        guard let records = WireBody.records(request.body, attempt.profile), records.count == attempt.rows.count else {
+            return reply(503, "", nil, false, 0.1, false, [])
+        }
+        // Who calls rows by their time means all of that time.
+        let times = Set(refused.compactMap { records[$0].time })
+        let refused = refused.union(records.indices.filter { records[$0].time.map(times.contains) ?? false })
         oracle.stored(attempt, but: refused)
-        let entries = refused.sorted().map { #"{"seq":\#(seqs[$0]),"code":"\#(code)","reason":"\#(code)"}"# }
-        reply(
-            200, #"{"rejected":["# + entries.joined(separator: ",") + "]}", nil, false, dice.between(0, 0.4), true,
-            refused)
+        let entries = refused.sorted().map { place in
+            let name =
+                records[place].time.map { #""at":"\#($0)""# }
+                ?? #""seq":\#(records[place].identity.split(separator: "/").last ?? "")"#
+            return #"{\#(name),"code":"\#(code)","reason":"\#(code)"}"#
+        }
+        let head = attempt.profile == "fleet" ? #""status":"Ok","errors":["# : #""rejected":["#
+        let list = head + entries.joined(separator: ",") + "]"
+        reply(200, "{\(list)}", nil, false, dice.between(0, 0.4), true, refused)
     }
 
     private func finish(
@@ -270,5 +281,7 @@ final class SimulatedNetwork: Uplink {
 
 extension WorldEndpoint {
     /// Its answers name single rows.
-    var tellsOfRows: Bool { ["waypost", "waypost-compact", "narrow"].contains(profile) }
+    var tellsOfRows: Bool { ["waypost", "waypost-compact", "narrow", "fleet"].contains(profile) }
+    /// A success that does not say so is none.
+    var wantsConfirmation: Bool { profile == "fleet" }
 }

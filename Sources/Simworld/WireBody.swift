@@ -5,6 +5,8 @@ enum WireBody {
         var key: RowKey
         /// `<outbox>/<seq>`, or the id of the record.
         var identity: String
+        /// The time as it stands there, where it is what an answer calls the row.
+        var time: String?
     }
 
     /// nil: the body is not of this profile.
@@ -19,6 +21,15 @@ enum WireBody {
                 Record(
                     key: RowKey(ms: row["time_ms"]?.integer ?? -1, event: row["event"]?.text ?? "none"),
                     identity: "\(outbox)/\(row["seq"]?.integer ?? -1)")
+            }
+        case "fleet":
+            guard let root = JSON(body), case .list(let rows)? = root["pts"], let outbox = root["outbox"]?.text,
+                root["n"]?.integer == Int64(rows.count)
+            else { return nil }
+            return rows.map { row in
+                var found = record(row, time: "at", id: "\(outbox)/\(row["seq"]?.integer ?? -1)")
+                found.time = row["at"]?.text
+                return found
             }
         case "waypost-compact": return JSON(body).flatMap(columns)
         case "transistor":

@@ -464,7 +464,7 @@ public final class World {
 
 /// The text that the daemon reads when it starts or reloads.
 private final class CurrentConfiguration: Sendable {
-    static let variables = ["SIM_SECRET": "secret"]
+    static let variables = ["SIM_SECRET": "secret", "SIM_HOOK": "whsec_c2VjcmV0LW9mLTI0LWJ5dGVzLWFuZC1tb3Jl"]
     private let text: Mutex<String>
     /// What a text came to: it is read at each start and reload.
     private let known = Mutex<(text: String, configuration: LoadedConfiguration)?>(nil)

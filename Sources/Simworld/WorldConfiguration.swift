@@ -59,7 +59,7 @@ struct WorldConfiguration {
         guard let name = names.first(where: { name in !endpoints.contains { $0.name == name } }) else { return }
         let profile = dice.pick([
             "waypost", "waypost", "waypost", "waypost-compact", "waypost-compact", "transistor", "geojson", "csv",
-            "narrow",
+            "narrow", "fleet",
         ])
         var endpoint = WorldEndpoint(name: name, profile: profile, identity: "\(name).example")
         var own: [String] = []
@@ -105,6 +105,9 @@ struct WorldConfiguration {
                     #"auth = { kind = "basic", user = "sim", password = "env:SIM_SECRET" }"#,
                     #"auth = { kind = "header", name = "X-Key", key = "env:SIM_SECRET" }"#,
                     #"sign = { scheme = "github-hmac", secret = "env:SIM_SECRET" }"#,
+                    #"sign = { scheme = "standard-webhooks", secret = "env:SIM_HOOK" }"#,
+                    #"sign = { scheme = "aws-sigv4", region = "eu", service = "geo", access_key = "env:SIM_SECRET", "#
+                        + #"secret_key = "env:SIM_SECRET" }"#,
                 ]))
         }
         if dice.chance(0.3) { own.append("timeout = \"\(dice.pick([10, 30]))s\"") }
@@ -210,6 +213,36 @@ struct WorldConfiguration {
             require = ["speed_mps"]
             [profile.narrow.limits]
             speed_mps = { max = 28 }
+            [profile.fleet]
+            url = "${base_url}/v1/t/${device}"
+            max_records = 50
+            max_bytes = 6000
+            [profile.fleet.headers]
+            Idempotency-Key = "${batch_id}"
+            [profile.fleet.body]
+            dev = "$device"
+            outbox = "$outbox"
+            who = "$trackable"
+            n = "$batch_count"
+            pts = "$records"
+            [profile.fleet.record]
+            seq = "$seq"
+            at = "$time_iso"
+            p = ["$lon", "$lat"]
+            v = "$speed_kmh:round1"
+            event = "$event"
+            note = "row ${seq} of ${device}"
+            batt = "$battery_pct|-1"
+            [profile.fleet.response]
+            ok_json = { path = "status", in = ["Ok"] }
+            stored = "stored"
+            collision = [{ status = [409], json = { path = "error", equals = "asset_taken" } }]
+            [profile.fleet.response.item_errors]
+            path = "errors"
+            match = { at = "$time_iso" }
+            code = "code"
+            retry_codes = ["busy"]
+            auth_codes = ["who"]
 
             """
         for (endpoint, own) in zip(endpoints, lines) {
