@@ -30,8 +30,18 @@ struct WaitingRows: Sendable {
     }
 
     /// The true number.
+    ///
+    /// Whichever rows are gone, the oldest keep their time: a full queue that gives up the newest row for each that comes
+    /// would make the others wait for ever.
     mutating func corrected(to count: Int) {
-        if count < self.count { removeOldest(self.count - max(0, count)) } else { self.count = count }
+        self.count = max(0, count)
+        flushing = min(flushing, self.count)
+        var surplus = arrivals.reduce(0) { $0 + $1.count } - self.count
+        while surplus > 0, let last = arrivals.last {
+            arrivals.removeLast()
+            if last.count > surplus { arrivals.append((last.count - surplus, last.at)) }
+            surplus -= last.count
+        }
     }
 
     /// Rows of a dissolved batch, ahead of the others.
