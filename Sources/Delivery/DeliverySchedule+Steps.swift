@@ -49,7 +49,9 @@ extension DeliverySchedule {
     }
 
     private func idleStep(at now: EventTime) -> Step {
-        guard queue.count > 0 else { return .wait(until: nil) }
+        guard queue.count > 0 else {
+            return unlistedRows > 0 ? later(notFormingBefore, at: now) ?? .form(limit: 0) : .wait(until: nil)
+        }
         if let wait = later(max(notFormingBefore, routes.restsAtBoundary), at: now) { return wait }
         if state != .active { return later(nextAttempt, at: now) ?? .form(limit: limit) }
         if queue.flushing > 0 { return later(pacing.nextBatch, at: now) ?? .form(limit: limit) }

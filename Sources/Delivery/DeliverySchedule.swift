@@ -115,8 +115,9 @@ public struct DeliverySchedule: Sendable {
     var streak = Streak()
     var refresh = Refresh()
     var pacing = Pacing()
-    /// The queue has batches that it has not listed yet, and so many rows in them as far as that is known.
+    /// What is in flight has to be asked for before anything else.
     var isUnlisted = false
+    /// Rows of batches that the queue has not listed, as far as that is known.
     var unlistedRows = 0
     /// All that is in flight is to be formed anew.
     var dissolves = false
@@ -205,7 +206,7 @@ extension DeliverySchedule {
     /// - Parameter inFlight: the true number of rows in batches. Those of a batch that was not listed yet count as waiting.
     public mutating func waitingCorrected(to count: Int, inFlight: Int = 0) {
         queue.corrected(to: count)
-        unlistedRows = isUnlisted ? max(0, inFlight - self.inFlight) : 0
+        unlistedRows = isUnlisted || unlistedRows > 0 ? max(0, inFlight - self.inFlight) : 0
     }
 
     /// Something happened that should be known soon: motion change, geofence, power, panic, a command.
@@ -241,11 +242,12 @@ extension DeliverySchedule {
     /// - Parameters:
     ///   - number: of the request.
     ///   - advanced: rows were settled without being sent, so that others may follow at once.
-    ///   - withholds: the queue has further batches, formed for another address, device or asset, which it does not list.
+    ///   - unlisted: rows of further batches, which the queue does not list: they were formed for another address, device or
+    ///     asset, or cannot be read.
     /// - Returns: whether that is the request that was waited for. If not, what is in flight will be asked for again.
     @discardableResult
     public mutating func batchesFormed(
-        _ batches: [InFlight], of number: Int, advanced: Bool = false, withholds: Bool = false, at now: EventTime
+        _ batches: [InFlight], of number: Int, advanced: Bool = false, unlisted: Int = 0, at now: EventTime
     ) -> Bool {
         guard phase == .forming(number) else {
             isUnlisted = true
@@ -256,10 +258,11 @@ extension DeliverySchedule {
         let new = batches.filter { known[$0.id] == nil }.reduce(0) { $0 + $1.rows }
         let rowsBefore = isUnlisted ? 0 : inFlight
         let wasUnlisted = isUnlisted
-        isUnlisted = withholds
-        unlistedRows = 0
+        isUnlisted = false
+        unlistedRows = unlisted
         let isProbe = !parts.isEmpty && !wasUnlisted
         parts = batches.map { known[$0.id] ?? Part($0) }
+        if unlisted > 0, parts.isEmpty { notFormingBefore = now + Self.formRetry }
         if new == 0, !wasUnlisted {
             probe.fresh = false
             if parts.isEmpty || rowsBefore > 0 { queue.endFlush() }
@@ -333,6 +336,7 @@ extension DeliverySchedule {
     public mutating func resumed(at now: EventTime) {
         guard state != .rebind else { return }
         state = .active
+        if unlistedRows > 0 { isUnlisted = true }
         failures = 0
         streak = Streak()
         refresh = Refresh()

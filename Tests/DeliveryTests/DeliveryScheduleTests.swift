@@ -238,7 +238,7 @@ import Testing
         schedule.rowsRecorded(4, at: Self.at(0))
         schedule.rowsRecorded(4, at: Self.at(30))
         schedule.waitingCorrected(to: 2)
-        #expect(schedule.next(at: Self.at(31)) == .wait(until: Self.at(90)))
+        #expect(schedule.next(at: Self.at(31)) == .wait(until: Self.at(60)))
         schedule.waitingCorrected(to: 0)
         #expect(schedule.next(at: Self.at(1000)) == .wait(until: nil))
     }
@@ -253,13 +253,35 @@ import Testing
         schedule.stateChanged(to: .active, at: Self.at(1))
         #expect(schedule.next(at: Self.at(1)) == .form(limit: 0))
         let number = schedule.formRequested(at: Self.at(1))
-        schedule.batchesFormed([], of: number, withholds: true, at: Self.at(2))
+        schedule.batchesFormed([], of: number, unlisted: 3, at: Self.at(2))
         schedule.waitingCorrected(to: 4, inFlight: 3)
         #expect(schedule.waiting == 7)
         let other = schedule.formRequested(at: Self.at(2))
         schedule.batchesFormed([.init(id: "a", rows: 3)], of: other, at: Self.at(3))
         schedule.waitingCorrected(to: 4, inFlight: 3)
         #expect(schedule.waiting == 4 && schedule.inFlight == 3)
+    }
+
+    /// Nothing tells when a disk can be read again.
+    @Test(.bug(id: 11)) func asksAgainForABatchThatCannotBeRead() {
+        var schedule = schedule(size: 1)
+        schedule.emptied()
+        let number = schedule.formRequested(at: Self.at(0))
+        schedule.batchesFormed([], of: number, unlisted: 3, at: Self.at(1))
+        schedule.waitingCorrected(to: 0, inFlight: 3)
+        #expect(schedule.waiting == 3 && schedule.next(at: Self.at(1)) == .wait(until: Self.at(11)))
+        #expect(schedule.next(at: Self.at(11)) == .form(limit: 0))
+    }
+
+    /// A full queue that gives up the newest row for each that comes.
+    @Test(.bug(id: 11)) func theWindowEndsThoughTheNewestRowsAreDropped() {
+        var schedule = schedule(size: 100)
+        schedule.rowsRecorded(5, at: Self.at(0))
+        for second in 1...59 {
+            schedule.rowsRecorded(1, at: Self.at(Double(second)))
+            schedule.waitingCorrected(to: 5)
+        }
+        #expect(schedule.next(at: Self.at(60)) == .form(limit: 100))
     }
 
     /// What a server did not take is in the queue before the next commit says so too.

@@ -195,7 +195,7 @@ final class EndpointDelivery {
             let isAwaited = schedule.batchesFormed(
                 listed.map { .init(id: $0.id, rows: $0.rows.count) }, of: request.number,
                 advanced: depth.map { $0.waiting + uncommitted < schedule.waiting } ?? false,
-                withholds: depth.map { $0.state == .rebind && $0.inFlight > 0 } ?? false, at: now)
+                unlisted: max(0, (depth?.inFlight ?? 0) - listed.reduce(0) { $0 + $1.rows.count }), at: now)
             guard isAwaited else { continue }
             batches = listed
             let known = Set(batches.map(\.id))
