@@ -67,7 +67,7 @@ struct Schedule {
 
     init(dice: Dice, endpoints: Int) {
         isLong = dice.chance(0.1)
-        length = isLong ? dice.between(86_400, 100_000) : dice.between(500, 1200)
+        length = isLong ? dice.between(86_400, 88_000) : dice.between(500, 1200)
         // With fewer kinds in a run, faults of the same kind coincide more often.
         let moods = (0..<dice.pick([2, 3, 40])).map { _ in Self.mood(dice) }
         let disks = (0..<dice.pick([1, 2, 20])).map { _ in Self.disk(dice) }
@@ -149,7 +149,8 @@ struct Schedule {
         case 11: .late
         case 12: .broken
         case 13: dice.chance(0.5) ? .interim : .contradictory
-        case 14: .partial(code: dice.pick(["busy", "busy", "invalid", "who"]), share: dice.pick([0.02, 0.3, 0.95, 0.95]))
+        case 14:
+            .partial(code: dice.pick(["busy", "busy", "invalid", "who"]), share: dice.pick([0.02, 0.3, 0.95, 0.95]))
         default: .poison(Int64(dice.pick([7, 31, 97])), status: dice.pick([400, 400, 500]))
         }
     }

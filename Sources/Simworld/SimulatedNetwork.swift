@@ -207,7 +207,8 @@ final class SimulatedNetwork: Uplink {
             switch dice.below(3) {
             case 0: reply(200, #"{"rejected":[{"seq":"#, incomplete: true, after: soon)
             case 1 where endpoint.wantsConfirmation:
-                reply(200, dice.pick([#"{"status":"no"}"#, #"{"status":"Ok","errors":[{"at":"?"}]}"#, ""]), after: soon)
+                reply(
+                    200, dice.pick([#"{"status":"no"}"#, #"{"status":"Ok","errors":[{"at":"?"}]}"#, ""]), after: soon)
             case 1: reply(200, "<html>sign in</html>", after: soon)
             default:
                 reply(200, Self.longBody, incomplete: true, after: soon)
