@@ -108,13 +108,7 @@ extension Database {
     private func checked(
         _ batch: BatchRow, of endpoint: Ledger.Endpoint, in ledger: Ledger
     ) throws(OutboxError) -> BatchRow? {
-        var checked = batch
-        if try found(batch, of: endpoint) != batch.rows {
-            let rows = try rows(of: batch, endpoint: endpoint.id, names: ledger.names)
-            let part = batch.part(rows[...], isStretch: false)
-            guard let part else { return nil }
-            checked = part
-        }
+        guard var checked = try present(batch, of: endpoint, names: ledger.names) else { return nil }
         var sender = endpoint
         if let route = batch.route {
             let spare = ledger.endpoints.first { $0.settings.name == route && $0.removedAt == nil }
@@ -130,6 +124,14 @@ extension Database {
         checked.rendering = sender.settings.profile.rendering
         if checked != batch || sender.isRebound { checked.generation += 1 }
         return checked
+    }
+
+    /// The batch without rows that are missing; nil when all are.
+    func present(
+        _ batch: BatchRow, of endpoint: Ledger.Endpoint, names: Record.Names
+    ) throws(OutboxError) -> BatchRow? {
+        guard try found(batch, of: endpoint) != batch.rows else { return batch }
+        return batch.part(try rows(of: batch, endpoint: endpoint.id, names: names)[...], isStretch: false)
     }
 
     /// How many rows of a batch are there.

@@ -157,6 +157,8 @@ extension Transaction {
         for endpoint in above.endpoints { try take(over: endpoint) }
         let refused = try memory.database.quarantinedRecords(names: above.names)
         try takeOver(refused, above)
+        // The same commit may have set aside rows that wait in memory.
+        try settleTaken()
         if let state = states.tracker { try database.store(.tracker, state) }
         if let state = states.source { try database.store(.file, state) }
         ledger.droppableFrom = 0
@@ -201,6 +203,7 @@ extension Transaction {
             endpoint.id = (ledger.endpoints.map(\.id).max() ?? 0) + 1
             endpoint.quarantine = .init()
         }
+        try leaveOutMissing(of: &endpoint)
         endpoint.waiting = try database.count(of: endpoint, after: endpoint.formed)
         // The limits may have removed some with a commit that was stored although it failed.
         endpoint.count(unsent: Ledger.Endpoint.evicted, known.waiting - endpoint.waiting)
@@ -210,6 +213,18 @@ extension Transaction {
         for batch in endpoint.batches { try database.write(batch, endpoint: endpoint.id) }
         try database.rewriteAhead(of: endpoint)
         if let index { ledger.endpoints[index] = endpoint } else { ledger.endpoints.append(endpoint) }
+    }
+
+    /// The file may be a new one, because the other was damaged: what can be read of that comes back as other rows.
+    private mutating func leaveOutMissing(of endpoint: inout Ledger.Endpoint) throws(OutboxError) {
+        for batch in endpoint.batches {
+            var part = try database.present(batch, of: endpoint, names: ledger.names)
+            guard part != batch else { continue }
+            endpoint.batches.removeAll { $0 == batch }
+            dissolved.append(id(of: batch, endpoint))
+            part?.generation = generation(after: batch.generation)
+            if let part { endpoint.insert(part) }
+        }
     }
 
     /// Appends the rows of a queue in memory that did not know of this one, and notes who has had them.

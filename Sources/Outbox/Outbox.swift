@@ -447,6 +447,7 @@ extension Outbox {
             throw error
         }
         reply.dropped += dropped
+        reply.dissolved += transaction.dissolved
         if isOther {
             reply.wasFoundLate = true
             reply.foundState = queue.opened.trackerState

@@ -233,6 +233,45 @@ import Testing
         #expect(try OutboxReader(path: scratch.path).quarantined(limit: 9).count == 1)
     }
 
+    /// What a commit that failed and was stored all the same did with the rows of a taken asset.
+    @Test(.bug(id: 11)) func whatWasSetAsideAlreadyDoesNotWaitAsWell() throws {
+        var settings = EndpointSettings.test()
+        settings.onCollision = .quarantine
+        let taken = Commit(states: [.init(endpoint: "main", state: .taken)])
+        let first = try open([settings])
+        try first.append(0..<3)
+        first.close()
+        let before = CrashImage(of: scratch.path)
+        let second = try open([settings])
+        _ = try second.commit(taken)
+        second.close()
+        let stored = CrashImage(of: scratch.path)
+        before.write(to: scratch.path)
+
+        let outbox = try open([settings])
+        _ = try outbox.beginInMemory(Self.error)
+        #expect(try keep(taken, outbox).depths[0].waiting == 3)
+        stored.write(to: scratch.path)
+        let depth = try outbox.append(3..<4).depths[0]
+        #expect(depth.waiting == 0 && depth.quarantined == 4)
+    }
+
+    /// Another file takes its place, in which its rows are not.
+    @Test(.bug(id: 11)) func aBatchOnAFileThatTurnsOutDamagedIsGivenUp() throws {
+        let outbox = try open()
+        try outbox.append(0..<5)
+        let batch = try #require(try outbox.form(5))
+        _ = try outbox.beginInMemory(Self.error)
+        try keep(Commit(rows: rows(5..<6)), outbox)
+        unlink(scratch.path + "-wal")
+        Scratch.write([UInt8](repeating: 0x41, count: 5000), to: scratch.path)
+        let reply = try outbox.append(6..<7)
+        #expect(reply.refusal == nil && reply.recovery.corruptRecovered == 1)
+        #expect(reply.dissolved == [batch.id])
+        #expect(reply.depths[0].inFlight == 0 && reply.depths[0].waiting == 2)
+        #expect(try outbox.form(5)?.rows.map(\.location) == [.sample(5), .sample(6)])
+    }
+
     @Test func anAnswerAboutTheQuarantineIsPassedOnToTheDisk() throws {
         let outbox = try open()
         try outbox.append(0..<2)
