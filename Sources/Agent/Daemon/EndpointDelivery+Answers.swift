@@ -193,11 +193,10 @@ extension EndpointDelivery {
             switch result {
             case .refused(let why): log.collision(endpoint: settings.name, "what waits is kept: \(why)")
             case .done(let rows, let first, let last):
-                guard rows > 0 else { return }
-                abandonAttempt(because: "its rows were given up meanwhile")
-                batches = []
-                histories = [:]
-                schedule.emptied()
+                guard rows > 0, let depth = recorder.latest.depths.first(where: { $0.endpoint == settings.name }) else {
+                    return
+                }
+                startOver(from: depth, because: "its rows were given up meanwhile")
                 if settings.onCollision == .quarantine { counters.quarantined += rows }
                 let range = first.flatMap { first in last.map { " (\(first) to \($0))" } } ?? ""
                 log.collision(

@@ -156,17 +156,24 @@ extension EndpointDelivery {
     /// An operator gave its rows another binding, or none: from now on the queue's word counts.
     func rebound(_ depth: EndpointDepth) {
         let now = loop.now
-        abandonAttempt(because: "its rows have another binding meanwhile")
-        batches = []
-        histories = [:]
+        startOver(from: depth, because: "its rows have another binding meanwhile")
         collisionHandledAt = nil
-        schedule.emptied()
-        // Batches that are still there are handed out again when one is asked for.
-        schedule.waitingCorrected(
-            to: depth.waiting + recorder.uncommitted(for: settings), inFlight: depth.inFlight)
         schedule.stateChanged(to: depth.state, at: now)
         lastProblem = nil
         changed()
         step(at: now)
+    }
+
+    /// What was in flight is no more, or is another's.
+    ///
+    /// - Parameter reason: for an operator who waits for what is under way.
+    func startOver(from depth: EndpointDepth, because reason: String) {
+        abandonAttempt(because: reason)
+        batches = []
+        histories = [:]
+        schedule.emptied()
+        // Batches that are still there are handed out again when one is asked for.
+        schedule.waitingCorrected(
+            to: depth.waiting + recorder.uncommitted(for: settings), inFlight: depth.inFlight)
     }
 }
