@@ -18,7 +18,7 @@ struct WorldConfiguration {
         outbox.append("commit_window = \"\(window)s\"")
         outbox.append("on_full = \"\(dice.pick(["drop_oldest", "drop_newest", "thin"]))\"")
         if dice.chance(0.3) {
-            facts.maxRecords = dice.pick([100, 200, 500, 2000])
+            facts.maxRecords = dice.pick([100, 100, 200, 500, 2000])
             outbox.append("max_records = \(facts.maxRecords ?? 0)")
         }
         if dice.chance(0.2) {
@@ -93,7 +93,7 @@ struct WorldConfiguration {
                 own.append("on_collision = \"\(dice.pick(["keep", "clear", "quarantine"]))\"")
             }
         }
-        own.append("batch_size = \(dice.pick([1, 5, 30, 100, 100]))")
+        own.append("batch_size = \(dice.pick([1, 5, 30, 100, 300]))")
         own.append("batch_window = \"\(dice.pick([5, 20, 60, 300, 400]))s\"")
         if dice.chance(0.2) {
             endpoint.hasToken = true
