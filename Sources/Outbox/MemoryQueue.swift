@@ -215,13 +215,15 @@ extension Transaction {
         if let index { ledger.endpoints[index] = endpoint } else { ledger.endpoints.append(endpoint) }
     }
 
-    /// The file may be a new one, because the other was damaged: what can be read of that comes back as other rows.
+    /// A commit that was stored although it failed may have removed rows of a batch, and the file may be a new one, because
+    /// the other was damaged: what can be read of that comes back as other rows.
     private mutating func leaveOutMissing(of endpoint: inout Ledger.Endpoint) throws(OutboxError) {
         for batch in endpoint.batches {
             var part = try database.present(batch, of: endpoint, names: ledger.names)
             guard part != batch else { continue }
             endpoint.batches.removeAll { $0 == batch }
             dissolved.append(id(of: batch, endpoint))
+            endpoint.count(unsent: Ledger.Endpoint.evicted, batch.rows - (part?.rows ?? 0))
             part?.generation = generation(after: batch.generation)
             if let part { endpoint.insert(part) }
         }
