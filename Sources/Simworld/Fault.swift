@@ -14,7 +14,8 @@ struct Fault {
         case stop
         /// Another configuration, by a reload or at the next start.
         case reconfigure(atRestart: Bool)
-        case damage(sectors: Int)
+        /// With the end of the process, or while it works on.
+        case damage(sectors: Int, ends: Bool)
         case receiver(Asset.Reception)
         case spoof(seconds: Int64)
         case wallStep(seconds: Int64)
@@ -86,6 +87,12 @@ struct Schedule {
                 faults.append(
                     Fault(at: own.between(at, min(at + lasts, length)), lasts: 0, kind: end, seed: own.next()))
             }
+            if case .disk = kind, own.chance(0.03) {
+                faults.append(
+                    Fault(
+                        at: own.between(at, min(at + lasts, length)), lasts: 0,
+                        kind: .damage(sectors: own.pick([4, 30]), ends: false), seed: own.next()))
+            }
             // An order that comes just as the disk works again is carried out in memory and on disk.
             if case .disk = kind, own.chance(0.3) {
                 faults.append(
@@ -114,7 +121,7 @@ struct Schedule {
         case 72..<75: .receiver(dice.pick([.silent, .silent, .unplugged, .void, .dateless, .garbled]))
         case 75..<77: .spoof(seconds: Int64(dice.pick([86_400 * 2, 86_400 * 35, -86_400, 3600, 86_400 * 7168])))
         case 77..<79: .wallStep(seconds: Int64(dice.pick([3600, -3600, 86_400 * 30, -86_400 * 19_000])))
-        case 79: dice.chance(0.5) ? .unsynchronised : .damage(sectors: dice.pick([1, 2, 4, 30]))
+        case 79: dice.chance(0.5) ? .unsynchronised : .damage(sectors: dice.pick([1, 2, 4, 30]), ends: true)
         case 80: .lyingDisk(share: Int64(dice.pick([50_000, 500_000])))
         case 81..<85: .link(dice.pick(["wwan0", "wlan0", nil]))
         default: .command(command(dice))

@@ -94,7 +94,7 @@ final class Oracle {
     private var settings: OutboxConfigFacts
     /// What this disk lost does not count: it lies, or was damaged.
     var isDiskTrusted = true
-    /// A commit ended with its process: what it counted is not known.
+    /// Commits of which it is not known what they counted: they ended with their process, or were refused and perhaps stored.
     private var unknownCommits = 0
     /// The disk has refused something, or was slow, since this instant; nil = it is well.
     var diskTroubleSince: EventTime?
@@ -272,7 +272,7 @@ final class Oracle {
     private func judge(_ counts: DropCounts, _ reply: CommitReply, _ commit: Commit) {
         if counts.expired > 0 {
             let age = settings.maxAge ?? .seconds(Int64.max / 2_000_000_000)
-            let old = rows.count { $0.isCommitted && host.time.duration(since: $0.at) >= age - .seconds(60) }
+            let old = rows.count { $0.isHandedIn && host.time.duration(since: $0.at) >= age - .seconds(60) }
             if dropped.expired + counts.expired > old {
                 fail(.honestAge, "\(counts.expired) rows expired, but \(old) were ever as old as \(age)")
             }
@@ -323,6 +323,8 @@ final class Oracle {
                 "\(rows[index].key) was kept \(age.inSeconds) s before the process ended, and not committed")
         }
         if isRefusing || diskTroubleSince != nil { troubledEnds.insert(host.process) }
+        // What the first commit that was refused gave up may be stored, and was counted by memory alone.
+        if isRefusing { unknownCommits += 1 }
         for account in accounts.values {
             // What was given up in memory alone waits again after the start.
             account.unsentUndone += account.unsentInMemory

@@ -318,10 +318,10 @@ public final class World {
             configuration.change(dice)
             current.set(configuration.text)
             if atRestart { terminate() } else { ask(#"{"do":"reload"}"#) }
-        case .damage(let sectors):
+        case .damage(let sectors, let ends):
             oracle.isDiskTrusted = false
             simdisk_damage(WorldConfiguration.path, Int32(sectors))
-            die(.kill)
+            if ends { die(.kill) }
         case .receiver(let reception):
             asset.reception = reception
             over(fault, "receiver") { [unowned self] in asset.reception = .good }
