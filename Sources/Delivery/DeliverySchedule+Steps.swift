@@ -49,9 +49,14 @@ extension DeliverySchedule {
     }
 
     private func idleStep(at now: EventTime) -> Step {
-        guard queue.count > 0 else {
-            return unlistedRows > 0 ? later(notFormingBefore, at: now) ?? .form(limit: 0) : .wait(until: nil)
-        }
+        let step = formingStep(at: now)
+        guard unlistedRows > 0, case .wait(let until) = step else { return step }
+        let next = state == .active ? notFormingBefore : max(notFormingBefore, nextAttempt)
+        return later(min(next, until ?? .max), at: now) ?? .form(limit: 0)
+    }
+
+    private func formingStep(at now: EventTime) -> Step {
+        guard queue.count > 0 else { return .wait(until: nil) }
         if let wait = later(max(notFormingBefore, routes.restsAtBoundary), at: now) { return wait }
         if state != .active { return later(nextAttempt, at: now) ?? .form(limit: limit) }
         if queue.flushing > 0 { return later(pacing.nextBatch, at: now) ?? .form(limit: limit) }

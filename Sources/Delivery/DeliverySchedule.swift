@@ -165,7 +165,7 @@ public struct DeliverySchedule: Sendable {
 }
 
 extension DeliverySchedule {
-    /// Recorded rows that are in no batch, on disk and in memory.
+    /// Recorded rows that are in no batch, on disk and in memory, and those of batches that the queue has not listed.
     public var waiting: Int { queue.count + unlistedRows }
     /// Rows of batches that are not settled.
     public var inFlight: Int { parts.reduce(0) { $0 + $1.batch.rows } }
@@ -241,13 +241,14 @@ extension DeliverySchedule {
     ///
     /// - Parameters:
     ///   - number: of the request.
-    ///   - advanced: rows were settled without being sent, so that others may follow at once.
+    ///   - left: the true number of rows in no batch. Where it is less than what was waiting and is not in a batch now, rows
+    ///     were settled without being sent, so that others may follow at once. nil = not known.
     ///   - unlisted: rows of further batches, which the queue does not list: they were formed for another address, device or
     ///     asset, or cannot be read.
     /// - Returns: whether that is the request that was waited for. If not, what is in flight will be asked for again.
     @discardableResult
     public mutating func batchesFormed(
-        _ batches: [InFlight], of number: Int, advanced: Bool = false, unlisted: Int = 0, at now: EventTime
+        _ batches: [InFlight], of number: Int, left: Int? = nil, unlisted: Int = 0, at now: EventTime
     ) -> Bool {
         guard phase == .forming(number) else {
             isUnlisted = true
@@ -258,11 +259,15 @@ extension DeliverySchedule {
         let new = batches.filter { known[$0.id] == nil }.reduce(0) { $0 + $1.rows }
         let rowsBefore = isUnlisted ? 0 : inFlight
         let wasUnlisted = isUnlisted
+        let advanced = left.map { $0 < queue.count } ?? false
+        // What is listed at last was not among those that wait.
+        let taken = max(0, new - max(0, unlistedRows - unlisted))
         isUnlisted = false
         unlistedRows = unlisted
         let isProbe = !parts.isEmpty && !wasUnlisted
         parts = batches.map { known[$0.id] ?? Part($0) }
         if unlisted > 0, parts.isEmpty { notFormingBefore = now + Self.formRetry }
+        if !wasUnlisted { queue.removeOldest(max(taken, queue.count - (left ?? queue.count))) }
         if new == 0, !wasUnlisted {
             probe.fresh = false
             if parts.isEmpty || rowsBefore > 0 { queue.endFlush() }
@@ -270,7 +275,6 @@ extension DeliverySchedule {
             if isProbe { bisect?.probes += 1 }
             return true
         }
-        if !wasUnlisted { queue.removeOldest(new) }
         if isProbe, new > 0 {
             probe = (parts.count - 1, false)
             bisect?.probes += 1
@@ -356,7 +360,10 @@ extension DeliverySchedule {
     }
 
     /// The queue has given up these batches: there is nothing to settle by an answer to one of them.
+    ///
+    /// What is left of them, which `waitingCorrected` tells, has to be asked for.
     public mutating func batchesDissolved(_ ids: [String]) {
+        unlistedRows += parts.reduce(0) { $0 + (ids.contains($1.batch.id) ? $1.batch.rows : 0) }
         parts.removeAll { ids.contains($0.batch.id) }
         if parts.isEmpty {
             bisect = nil

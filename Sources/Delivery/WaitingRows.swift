@@ -31,8 +31,8 @@ struct WaitingRows: Sendable {
 
     /// The true number.
     ///
-    /// Whichever rows are gone, the oldest keep their time: a full queue that gives up the newest row for each that comes
-    /// would make the others wait for ever.
+    /// Whichever rows are gone, the oldest keep their time. Otherwise a full queue that gives up the newest row for each that
+    /// comes would make the others wait for ever.
     mutating func corrected(to count: Int) {
         self.count = max(0, count)
         flushing = min(flushing, self.count)

@@ -170,8 +170,8 @@ public struct CommitReply: Hashable, Sendable {
     /// The batches that form requests, splits and partial acceptances made, and those in flight of an endpoint that asked
     /// for another; oldest first for each endpoint.
     public var formed: [Batch]
-    /// Ids of batches in flight that were given up, to make room or because another device has the asset: whatever the server
-    /// answers settles nothing any more.
+    /// Ids of batches in flight that were given up, to make room, because another device has the asset, or because rows of
+    /// them are missing: whatever the server answers settles nothing any more.
     public var dissolved: [String] = []
     /// Of every configured endpoint, in the order of the configuration.
     public var depths: [EndpointDepth]

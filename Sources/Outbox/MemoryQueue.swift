@@ -157,7 +157,7 @@ extension Transaction {
         for endpoint in above.endpoints { try take(over: endpoint) }
         let refused = try memory.database.quarantinedRecords(names: above.names)
         try takeOver(refused, above)
-        // The same commit may have set aside rows that wait in memory.
+        // A commit that was stored although it failed may have set aside rows that wait in memory.
         try settleTaken()
         if let state = states.tracker { try database.store(.tracker, state) }
         if let state = states.source { try database.store(.file, state) }

@@ -448,6 +448,7 @@ extension Outbox {
         }
         reply.dropped += dropped
         reply.dissolved += transaction.dissolved
+        reply.formed.removeAll { transaction.dissolved.contains($0.id) }
         if isOther {
             reply.wasFoundLate = true
             reply.foundState = queue.opened.trackerState

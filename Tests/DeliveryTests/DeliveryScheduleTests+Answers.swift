@@ -44,6 +44,7 @@ extension DeliveryScheduleTests {
         // What was in flight is gone: what waits is formed then. With nothing to send there is no try.
         schedule.rowsRecorded(1, at: Self.at(20))
         schedule.batchesDissolved(["a"])
+        schedule.waitingCorrected(to: 1)
         #expect(schedule.nextAttemptAt == Self.at(3010))
         #expect(schedule.next(at: Self.at(20)) == .wait(until: Self.at(3010)))
         schedule.waitingCorrected(to: 0)

@@ -273,6 +273,40 @@ import Testing
         #expect(schedule.next(at: Self.at(11)) == .form(limit: 0))
     }
 
+    @Test(.bug(id: 11)) func tooFewRowsDoNotKeepABatchFromBeingAskedFor() {
+        var schedule = schedule(minBatch: 5)
+        schedule.emptied()
+        let number = schedule.formRequested(at: Self.at(0))
+        schedule.batchesFormed([], of: number, unlisted: 3, at: Self.at(1))
+        schedule.rowsRecorded(2, at: Self.at(2))
+        #expect(schedule.next(at: Self.at(2)) == .wait(until: Self.at(11)))
+        #expect(schedule.next(at: Self.at(11)) == .form(limit: 0))
+        // Listed at last, it takes nothing from the rows behind it.
+        let other = schedule.formRequested(at: Self.at(11))
+        schedule.batchesFormed([.init(id: "a", rows: 3)], of: other, left: 2, at: Self.at(12))
+        #expect(schedule.waiting == 2 && schedule.inFlight == 3)
+    }
+
+    /// A damaged file that was set aside may leave a part of a batch.
+    @Test(.bug(id: 11)) func asksForWhatIsLeftOfADissolvedBatch() {
+        var schedule = DeliverySchedule(settings: Self.settings(), inFlight: [.init(id: "a", rows: 6)], at: Self.at(0))
+        schedule.batchesDissolved(["a"])
+        schedule.waitingCorrected(to: 0, inFlight: 1)
+        #expect(schedule.waiting == 1 && schedule.next(at: Self.at(0)) == .form(limit: 0))
+    }
+
+    /// Those that a newer one supersedes were the oldest: the window of the row that came meanwhile has just begun.
+    @Test(.bug(id: 11)) func rowsThatGoUnsentAsABatchIsFormedAreTheOldest() {
+        var schedule = schedule(size: 100)
+        for second in 1...60 { schedule.rowsRecorded(1, at: Self.at(Double(second))) }
+        let number = schedule.formRequested(at: Self.at(61))
+        schedule.rowsRecorded(1, at: Self.at(62))
+        schedule.batchesFormed([.init(id: "a", rows: 1)], of: number, left: 1, at: Self.at(63))
+        schedule.sends("a", at: Self.at(63))
+        _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(64))
+        #expect(schedule.next(at: Self.at(64)) == .wait(until: Self.at(122)))
+    }
+
     /// A full queue that gives up the newest row for each that comes.
     @Test(.bug(id: 11)) func theWindowEndsThoughTheNewestRowsAreDropped() {
         var schedule = schedule(size: 100)

@@ -194,7 +194,7 @@ final class EndpointDelivery {
             let listed = reply.formed.filter { names.contains($0.endpoint) }
             let isAwaited = schedule.batchesFormed(
                 listed.map { .init(id: $0.id, rows: $0.rows.count) }, of: request.number,
-                advanced: depth.map { $0.waiting + uncommitted < schedule.waiting } ?? false,
+                left: depth.map { $0.waiting + uncommitted },
                 unlisted: max(0, (depth?.inFlight ?? 0) - listed.reduce(0) { $0 + $1.rows.count }), at: now)
             guard isAwaited else { continue }
             batches = listed
