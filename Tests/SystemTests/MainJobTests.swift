@@ -145,6 +145,8 @@ import Testing
             #expect(try pace.exitStatus(within: 10) == 0)
             #expect(pace.text == motion + "\n")
         }
+        // The end waits for one upload, and the first may be under way yet.
+        try rig.waitForEndpoint { $0["waiting"] as? Int == 0 }
         daemon.kill(SIGTERM)
         #expect(try daemon.exitStatus(within: 10) == 0)
         let changes = try rig.received().filter { $0.event == "motionchange" }
