@@ -352,7 +352,11 @@ class ServerTests(unittest.TestCase):
 
     def test_a_client_that_went_away_has_not_seen_the_answer(self):
         server = self.serve(Answer(delay=30))
-        self.post(server, "b").close()
+        first = self.post(server, "b")
+        deadline = time.monotonic() + 5
+        while not server.requests and time.monotonic() < deadline:
+            time.sleep(0.01)
+        first.close()
         self.assertEqual(self.post(server, "b").getresponse().status, 200)
         self.assertEqual(server.most_open, 1)
         self.assertEqual(self.ledger.endpoint("e").counts["duplicates unexplained"], 0)
