@@ -15,11 +15,11 @@ struct ConfigurationDifference {
 
     /// In the order of the new configuration, then what only the old one has.
     private(set) var changes: [Change] = []
-    fileprivate let old: [EffectiveConfiguration.Entry]
+    fileprivate let before: [Placed]
 
     init(from old: EffectiveConfiguration, to new: EffectiveConfiguration) {
-        self.old = old.entries
-        let (before, after) = (old.placed, new.placed)
+        before = old.placed
+        let after = new.placed
         let entries = Dictionary(before.map { ($0.place, $0.entry) }) { first, _ in first }
         let places = Set(after.map(\.place))
         let counts = (Self.counts(before), Self.counts(after))
@@ -44,34 +44,52 @@ struct ConfigurationDifference {
         var index: Int
     }
 
+    fileprivate typealias Placed = (place: Place, entry: EffectiveConfiguration.Entry)
+
     /// How many tables of each name there are.
-    private static func counts(_ placed: [(place: Place, entry: EffectiveConfiguration.Entry)]) -> [String: Int] {
+    private static func counts(_ placed: [Placed]) -> [String: Int] {
         var counts: [String: Int] = [:]
         for (place, _) in placed { counts[place.table] = max(counts[place.table] ?? 0, place.index + 1) }
         return counts
     }
 }
 
+extension ConfigurationDifference.Change {
+    /// That of a change that stands for a whole table has no key.
+    fileprivate var place: ConfigurationDifference.Place { .init(table: table, key: key, index: index) }
+}
+
 extension EffectiveConfiguration {
-    fileprivate var placed: [(place: ConfigurationDifference.Place, entry: Entry)] {
-        var seen: [String: Int] = [:]
+    fileprivate var placed: [ConfigurationDifference.Placed] {
+        var seen: [ConfigurationDifference.Place: Int] = [:]
         return entries.map { entry in
-            let index = seen["\(entry.table) \(entry.key)", default: 0]
-            seen["\(entry.table) \(entry.key)"] = index + 1
-            return (ConfigurationDifference.Place(table: entry.table, key: entry.key, index: index), entry)
+            var place = ConfigurationDifference.Place(table: entry.table, key: entry.key, index: 0)
+            place.index = seen[place, default: 0]
+            seen[ConfigurationDifference.Place(table: entry.table, key: entry.key, index: 0)] = place.index + 1
+            return (place, entry)
         }
     }
 
-    /// Puts back what a change has changed.
-    mutating func restore(_ change: ConfigurationDifference.Change, from difference: ConfigurationDifference) {
-        var before = EffectiveConfiguration()
-        before.entries = difference.old
-        func concerns(_ place: ConfigurationDifference.Place) -> Bool {
-            place.table == change.table && (change.isWhole || place.key == change.key && place.index == change.index)
+    /// Puts back what these changes have changed: where the new entries stand, else at the end.
+    mutating func restore(_ changes: [ConfigurationDifference.Change], from difference: ConfigurationDifference) {
+        let restored = Set(changes.map(\.place))
+        func change(_ place: ConfigurationDifference.Place) -> ConfigurationDifference.Place? {
+            let whole = ConfigurationDifference.Place(table: place.table, key: "", index: 0)
+            return restored.contains(whole) ? whole : restored.contains(place) ? place : nil
         }
-        let kept = before.placed.filter { concerns($0.place) }.map(\.entry)
-        let at = placed.firstIndex { concerns($0.place) } ?? entries.endIndex
-        entries = placed.filter { !concerns($0.place) }.map(\.entry)
-        entries.insert(contentsOf: kept, at: min(at, entries.endIndex))
+        var kept: [ConfigurationDifference.Place: [Entry]] = [:]
+        for (place, entry) in difference.before {
+            if let change = change(place) { kept[change, default: []].append(entry) }
+        }
+        let after = placed
+        entries = []
+        for (place, entry) in after {
+            if let change = change(place) {
+                entries += kept.removeValue(forKey: change) ?? []
+            } else {
+                entries.append(entry)
+            }
+        }
+        for change in changes { entries += kept.removeValue(forKey: change.place) ?? [] }
     }
 }

@@ -67,6 +67,7 @@ struct ReloadPlan {
     }
 
     private mutating func name(_ difference: ConfigurationDifference, _ whole: [Bool]) {
+        var kept: [ConfigurationDifference.Change] = []
         for change in difference.changes {
             let isLive: Bool =
                 switch change.table {
@@ -82,9 +83,10 @@ struct ReloadPlan {
                 add(change.name, to: &live)
             } else {
                 add(change.name, to: &atRestart)
-                effective.restore(change, from: difference)
+                kept.append(change)
             }
         }
+        effective.restore(kept, from: difference)
     }
 
     /// Keys of the user's own, as headers and profiles have them, are not among those that are compared.
