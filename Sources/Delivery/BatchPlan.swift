@@ -1,7 +1,7 @@
 import Positioning
 
 /// What becomes of the oldest unsent rows: which go out together, and which never do.
-public struct BatchPlan: Hashable, Sendable {
+public struct BatchPlan: Sendable {
     /// Why a row is settled without being sent to this endpoint.
     public enum Settled: Hashable, Sendable {
         /// A name that the receiver needs is unknown (`require`).
@@ -26,15 +26,5 @@ public struct BatchPlan: Hashable, Sendable {
         self.batches = batches
         self.settled = settled
         self.consumed = consumed
-    }
-
-    public static func == (a: BatchPlan, b: BatchPlan) -> Bool {
-        a.batches == b.batches && a.consumed == b.consumed
-            && a.settled.elementsEqual(b.settled) { $0.index == $1.index && $0.why == $1.why }
-    }
-
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(batches)
-        hasher.combine(consumed)
     }
 }

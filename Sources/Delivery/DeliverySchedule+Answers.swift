@@ -171,8 +171,8 @@ extension DeliverySchedule {
     static let tooManyRejected = "too many rejected"
     /// Pauses that end when any row is accepted, not only the oldest.
     static let pausesOfRows = [everyRecordRefused, tooManyRejected]
-    /// Rows that a pause tries beside the oldest stay in flight: no more than this.
-    static let partsMax = 8
+    /// Rows that a pause tries alone stay in flight: no more than this.
+    static let aloneMax = 8
 
     var isPausedOverRows: Bool { state.reason.map(Self.pausesOfRows.contains) ?? false }
 }

@@ -83,7 +83,9 @@ extension DeliverySchedule {
             if isPausedOverRows {
                 failures = min(failures + 1, 1_000_000)
                 pause(reason, jitter: jitter, at: now)
-                return []
+                // One row alone may show that the server is well, whatever is wrong with those before it.
+                guard !hasManyAlone, let next = parts.firstIndex(where: { $0.batch.rows > 1 }) else { return [] }
+                return [split(next)]
             }
             // It listens again.
             state = .active

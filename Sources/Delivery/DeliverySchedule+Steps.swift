@@ -36,8 +36,10 @@ extension DeliverySchedule {
     private var target: Target {
         if case .paused(let reason) = state {
             guard Self.pausesOfRows.contains(reason) else { return .part(0) }
-            let tries = probe.fresh && queue.count > 0 && parts.count < Self.partsMax
-            return tries ? .probeFollowing : .part(min(probe.place, parts.count - 1))
+            if probe.fresh, queue.count > 0, !hasManyAlone { return .probeFollowing }
+            // Rows keep their order: only one alone may go ahead, to show whether the server is well.
+            let place = min(probe.place, parts.count - 1)
+            return .part(parts[place].batch.rows == 1 ? place : 0)
         }
         if triesSuccessor {
             if parts.count > 1 { return .part(1) }
@@ -47,6 +49,9 @@ extension DeliverySchedule {
         if let bisect, bisect.probes < bisect.probesMax, queue.count > 0 { return .following }
         return .part(0)
     }
+
+    /// So many rows were refused alone that another one would show no more.
+    var hasManyAlone: Bool { parts.count { $0.batch.rows == 1 } >= Self.aloneMax }
 
     private func idleStep(at now: EventTime) -> Step {
         let step = formingStep(at: now)

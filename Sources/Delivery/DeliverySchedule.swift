@@ -123,7 +123,8 @@ public struct DeliverySchedule: Sendable {
     var dissolves = false
     /// Whether the row behind a batch that fails alone is tried.
     var triesSuccessor = false
-    /// The place in `parts` of what a pause tries next, and whether a row from behind them is tried instead.
+    /// The place in `parts` of what a pause tries next, if that is one row alone, else the head; and whether a row from behind
+    /// them is tried instead.
     var probe = (place: 0, fresh: false)
     var refusals = RecentRefusals()
     /// When the newest row was last to be sent ahead, and the newest that was.
@@ -203,10 +204,12 @@ extension DeliverySchedule {
 
     /// The true number of rows in no batch, on disk and in memory: retention may have removed some.
     ///
-    /// - Parameter inFlight: the true number of rows in batches. Those of a batch that was not listed yet count as waiting.
-    public mutating func waitingCorrected(to count: Int, inFlight: Int = 0) {
+    /// - Parameters:
+    ///   - inFlight: the true number of rows in batches. Those of a batch that was not listed yet count as waiting.
+    ///   - mayBeUnlisted: there may be batches that the queue has not listed.
+    public mutating func waitingCorrected(to count: Int, inFlight: Int = 0, mayBeUnlisted: Bool = false) {
         queue.corrected(to: count)
-        unlistedRows = isUnlisted || unlistedRows > 0 ? max(0, inFlight - self.inFlight) : 0
+        unlistedRows = isUnlisted || unlistedRows > 0 || mayBeUnlisted ? max(0, inFlight - self.inFlight) : 0
     }
 
     /// Something happened that should be known soon: motion change, geofence, power, panic, a command.
@@ -382,11 +385,6 @@ extension DeliverySchedule {
         var attempted = false
         if case .batch = attempt?.purpose { attempted = true }
         shutdown = Shutdown(until: now + grace, attempted: attempted)
-    }
-
-    /// When `next(at:)` has something else to say by itself; in the past when it has already; nil = only after an event.
-    public var nextDeadline: EventTime? {
-        if case .wait(let until) = next(at: .min) { until } else { .min }
     }
 }
 

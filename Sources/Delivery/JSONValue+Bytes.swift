@@ -23,3 +23,33 @@ extension JSONValue {
         }
     }
 }
+
+extension JSONWriter {
+    public mutating func value(_ value: JSONValue) {
+        switch value {
+        case .null: null()
+        case .bool(let bool): self.value(bool)
+        case .int(let int): self.value(int)
+        case .decimal(let scaled, let places): self.value(scaled: scaled, places: places)
+        case .double(let double): self.value(double)
+        case .string(let string): self.value(string)
+        case .array(let items):
+            beginArray()
+            for item in items where item.isWritable { self.value(item) }
+            endArray()
+        case .object(let members):
+            beginObject()
+            for member in members where member.value.isWritable {
+                key(member.name)
+                self.value(member.value)
+            }
+            endObject()
+        }
+    }
+
+    public mutating func field(_ name: StaticString, _ value: JSONValue?) {
+        guard let value, value.isWritable else { return }
+        key(name)
+        self.value(value)
+    }
+}

@@ -126,30 +126,12 @@ public struct JSONWriter: Sendable {
         needsComma = true
     }
 
-    public mutating func value(_ value: JSONValue) {
-        switch value {
-        case .null: null()
-        case .bool(let bool): self.value(bool)
-        case .int(let int): self.value(int)
-        case .decimal(let scaled, let places): self.value(scaled: scaled, places: places)
-        case .double(let double):
-            guard double.isFinite else { return null() }
-            separate()
-            appendDouble(double)
-            needsComma = true
-        case .string(let string): self.value(string)
-        case .array(let items):
-            beginArray()
-            for item in items where item.isWritable { self.value(item) }
-            endArray()
-        case .object(let members):
-            beginObject()
-            for member in members where member.value.isWritable {
-                key(member.name)
-                self.value(member.value)
-            }
-            endObject()
-        }
+    /// The shortest digits that read back as the same value; null where it is not finite.
+    mutating func value(_ value: Double) {
+        guard value.isFinite else { return null() }
+        separate()
+        bytes.append(contentsOf: (value == 0 ? 0.0 : value).description.utf8)
+        needsComma = true
     }
 
     public mutating func field(_ name: StaticString, _ value: Int64?) {
@@ -187,12 +169,10 @@ public struct JSONWriter: Sendable {
         needsComma = true
     }
 
-    /// Shortest digits that read back as the same value.
     public mutating func field(_ name: StaticString, _ value: Double?) {
         guard let value, value.isFinite else { return }
         key(name)
-        appendDouble(value)
-        needsComma = true
+        self.value(value)
     }
 
     /// Fixed decimals from an integer that is already scaled.
@@ -206,12 +186,6 @@ public struct JSONWriter: Sendable {
     /// Fixed decimals, rounded half away from zero; left out when not finite or beyond ±9·10^15 of the last place.
     public mutating func field(_ name: StaticString, _ value: Double?, places: Int) {
         field(name, scaled: Scaled.integer(value, places: places), places: places)
-    }
-
-    public mutating func field(_ name: StaticString, _ value: JSONValue?) {
-        guard let value, value.isWritable else { return }
-        key(name)
-        self.value(value)
     }
 
     private static let trueWord = Array("true".utf8)
@@ -257,10 +231,6 @@ public struct JSONWriter: Sendable {
             out.append(UInt8(ascii: "."))
             out.appendDigits(fraction, atLeast: width)
         }
-    }
-
-    private mutating func appendDouble(_ value: Double) {
-        bytes.append(contentsOf: (value == 0 ? 0.0 : value).description.utf8)
     }
 
     private mutating func appendQuoted(_ text: String) {

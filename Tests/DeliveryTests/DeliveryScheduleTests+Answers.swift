@@ -4,6 +4,62 @@ import Testing
 
 // What each answer leads to.
 extension DeliveryScheduleTests {
+    /// What a pause sends shows whether the server is well; the rows behind the head wait for it.
+    @Test(.bug(id: 11)) func aPauseOverRowsSendsNoWholeBatchAheadOfTheHead() {
+        var schedule = DeliverySchedule(
+            settings: Self.settings(size: 8),
+            inFlight: [
+                .init(id: "a", rows: 8), .init(id: "b", rows: 8), .init(id: "c", rows: 8), .init(id: "d", rows: 1),
+            ],
+            at: Self.at(0))
+        schedule.sends("a", at: Self.at(0))
+        let refused = ItemVerdicts(refused: [1: "bad", 2: "bad", 3: "bad"])
+        _ = schedule.attemptFinished(.partlyAccepted(refused), jitter: 0, at: Self.at(0))
+        #expect(schedule.state == .paused(reason: "too many rejected"))
+        var parts: [DeliverySchedule.InFlight] = [
+            .init(id: "b", rows: 8), .init(id: "c", rows: 8), .init(id: "d", rows: 1),
+        ]
+        var sent: [Int] = []
+        for attempt in 0..<8 {
+            let now = Self.at(Double(attempt) * 1000)
+            _ = schedule.formRequested(at: now)
+            schedule.batchesFormed(parts, at: now)
+            guard case .send(let batch) = schedule.next(at: now + .seconds(999)),
+                let place = parts.firstIndex(where: { $0.id == batch })
+            else {
+                Issue.record("nothing is tried")
+                return
+            }
+            #expect(place == 0 || parts[place].rows == 1)
+            sent.append(parts[place].rows)
+            schedule.sends(batch, at: now + .seconds(999))
+            for settled in schedule.attemptFinished(.split(status: 400), jitter: 0, at: now + .seconds(999)) {
+                #expect(settled.how == .split)
+                // The first batch of several rows is taken apart, until enough of them stand alone.
+                guard let split = parts.firstIndex(where: { $0.id == settled.batch }) else { continue }
+                let half = (parts[split].rows + 1) / 2
+                parts[split...split] = [
+                    .init(id: settled.batch + "1", rows: half),
+                    .init(id: settled.batch + "2", rows: parts[split].rows - half),
+                ]
+            }
+        }
+        // A row behind one that stays refused shows that the server is well.
+        #expect(sent.count { $0 == 1 } >= 4)
+        #expect(parts.map(\.rows) == [1, 1, 1, 1, 1, 1, 1, 1, 8, 1])
+    }
+
+    /// Memory does not list batches of the quarantine; the disk that takes its rows over has them.
+    @Test(.bug(id: 11)) func asksForBatchesThatAreInFlightAgain() {
+        var schedule = schedule(size: 10)
+        schedule.rowsRecorded(1, at: Self.at(0))
+        schedule.waitingCorrected(to: 1, inFlight: 3)
+        #expect(schedule.waiting == 1)
+        schedule.waitingCorrected(to: 1, inFlight: 3, mayBeUnlisted: true)
+        #expect(schedule.waiting == 4)
+        #expect(schedule.next(at: Self.at(1)) == .form(limit: 0))
+    }
+
     @Test(arguments: [
         (Verdict.misconfigured(status: 405), 1, "configuration (status 405)"),
         (.misconfigured(status: 451), 1, "refused 451"),

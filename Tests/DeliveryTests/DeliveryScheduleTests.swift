@@ -30,7 +30,6 @@ import Testing
         schedule.rowsRecorded(1, at: Self.at(10))
         schedule.rowsRecorded(3, at: Self.at(40))
         #expect(schedule.next(at: Self.at(69)) == .wait(until: Self.at(70)))
-        #expect(schedule.nextDeadline == Self.at(70))
         #expect(schedule.next(at: Self.at(70)) == .form(limit: 100))
     }
 

@@ -208,3 +208,10 @@ import Testing
         #expect(try Sample.settings(tree).planningDepth(limit: .max) > 0)
     }
 }
+
+extension BatchPlan: Equatable {
+    public static func == (a: BatchPlan, b: BatchPlan) -> Bool {
+        a.batches == b.batches && a.consumed == b.consumed
+            && a.settled.elementsEqual(b.settled) { $0.index == $1.index && $0.why == $1.why }
+    }
+}
