@@ -193,6 +193,8 @@ public struct CommitReply: Hashable, Sendable {
     /// The disk can be used for the first time, and holds another queue than the one in memory: whatever stands in it is
     /// news.
     public var wasFoundLate = false
+    /// The disk has taken what waited in memory. Batches of the quarantine, which memory does not list, are in flight again.
+    public var hasReturned = false
     /// With `wasFoundLate`, the tracker's state that stood there before this commit; nil = none.
     public var foundState: [UInt8]?
     /// Live pages and log.

@@ -94,21 +94,22 @@ final class Connection {
     }
 
     func prepare(_ sql: String) throws(OutboxError) -> Statement {
-        var statement: OpaquePointer?
-        let code = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
-        guard code == SQLITE_OK, let statement else { throw error(code, sql: sql) }
-        return Statement(statement, sql: sql, connection: self)
+        let statement = Statement(sql, connection: self)
+        try statement.prepare()
+        return statement
     }
 
-    /// The first column of the first row; nil when there is none or it is NULL.
-    func integer(_ sql: String) throws(OutboxError) -> Int64? {
+    /// The first column of the first row; 0 when there is none or it is NULL.
+    func integer(_ sql: String) throws(OutboxError) -> Int64 { try optionalInteger(sql) ?? 0 }
+
+    func optionalInteger(_ sql: String) throws(OutboxError) -> Int64? {
         let statement = try prepare(sql)
-        return try statement.step() ? statement.integer(0) : nil
+        return try statement.step() ? statement.optionalInteger(0) : nil
     }
 
-    func text(_ sql: String) throws(OutboxError) -> String? {
+    func text(_ sql: String) throws(OutboxError) -> String {
         let statement = try prepare(sql)
-        return try statement.step() ? statement.text(0) : nil
+        return try statement.step() ? statement.text(0) : ""
     }
 
     /// Of a file that was opened for writing: what was read of it forbids that.
@@ -142,29 +143,51 @@ final class Connection {
     }
 }
 
-/// A prepared statement. Columns and parameters keep SQLite's numbering: columns from 0, parameters from 1.
+/// A statement. Columns and parameters keep SQLite's numbering: columns from 0, parameters from 1.
+///
+/// It is prepared by its first use: many a database, such as one that is only looked into, is closed before most of its
+/// statements have run.
 final class Statement {
-    private let handle: OpaquePointer
     private let sql: String
     /// A statement must not outlive its connection.
     private let connection: Connection
+    private var prepared: OpaquePointer?
+    /// Why it could not be prepared; the next step throws it.
+    private var failure: OutboxError?
 
-    init(_ handle: OpaquePointer, sql: String, connection: Connection) {
-        self.handle = handle
+    init(_ sql: String, connection: Connection) {
         self.sql = sql
         self.connection = connection
     }
 
-    deinit { sqlite3_finalize(handle) }
+    deinit { sqlite3_finalize(prepared) }
+
+    /// nil: it cannot be prepared. SQLite takes that for a misuse, which does nothing.
+    private var handle: OpaquePointer? {
+        if prepared == nil, failure == nil {
+            let code = sqlite3_prepare_v3(
+                connection.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
+            if code != SQLITE_OK { failure = connection.error(code, sql: sql) }
+        }
+        return prepared
+    }
+
+    func prepare() throws(OutboxError) {
+        _ = handle
+        guard let failure else { return }
+        self.failure = nil
+        throw failure
+    }
 
     /// true = there is a row to read.
     func step() throws(OutboxError) -> Bool {
+        try prepare()
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
         case let code:
             let error = connection.error(code, sql: sql)
-            sqlite3_reset(handle)
+            sqlite3_reset(prepared)
             throw error
         }
     }
@@ -181,7 +204,7 @@ final class Statement {
     }
 
     /// Ends a run that was not stepped to its end. The parameters stay.
-    func reset() { sqlite3_reset(handle) }
+    func reset() { sqlite3_reset(prepared) }
 
     func bind(_ index: Int32, _ value: Int64?) {
         if let value { sqlite3_bind_int64(handle, index, value) } else { sqlite3_bind_null(handle, index) }
@@ -213,14 +236,21 @@ final class Statement {
 
     private static let largest: Int64 = 1 << 60
 
-    func integer(_ column: Int32) -> Int64? {
-        // NULL reads as 0, so only a 0 needs the second question. Nothing stored is near the limits; what a damaged file
-        // holds must not overflow where it is counted with.
-        let value = max(-Self.largest, min(Self.largest, sqlite3_column_int64(handle, column)))
+    /// NULL reads as 0.
+    func integer(_ column: Int32) -> Int64 {
+        // Nothing stored is near the limits; what a damaged file holds must not overflow where it is counted with.
+        max(-Self.largest, min(Self.largest, sqlite3_column_int64(handle, column)))
+    }
+
+    func optionalInteger(_ column: Int32) -> Int64? {
+        let value = integer(column)
         return value == 0 && sqlite3_column_type(handle, column) == SQLITE_NULL ? nil : value
     }
 
-    func text(_ column: Int32) -> String? {
+    /// NULL reads as an empty text.
+    func text(_ column: Int32) -> String { optionalText(column) ?? "" }
+
+    func optionalText(_ column: Int32) -> String? {
         guard let text = sqlite3_column_text(handle, column) else { return nil }
         let count = Int(sqlite3_column_bytes(handle, column))
         return String(decoding: UnsafeBufferPointer(start: text, count: count), as: UTF8.self)

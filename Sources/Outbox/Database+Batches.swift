@@ -4,16 +4,19 @@ import Positioning
 extension Database {
     /// A batch with its rows, as it goes out.
     ///
-    /// - Parameter rows: as recorded, oldest first.
+    /// - Parameters:
+    ///   - rows: as recorded, oldest first.
+    ///   - newest: the row that it bears as the newest one; nil = it is read.
     func batch(
-        _ row: BatchRow, _ rows: [QueuedLocation], of endpoint: Ledger.Endpoint, outbox: [UInt8], names: Record.Names
+        _ row: BatchRow, _ rows: [QueuedLocation], newest: QueuedLocation? = nil, of endpoint: Ledger.Endpoint,
+        outbox: [UInt8], names: Record.Names
     ) throws(OutboxError) -> Batch {
         var rows = rows
         for index in rows.indices where row.broken.contains(rows[index].seq) {
             rows[index].location.reason = Quarantine.pairBroken
         }
-        var newest: QueuedLocation?
-        if let seq = row.newestSeq {
+        var newest = newest
+        if newest == nil, let seq = row.newestSeq {
             newest = try self.rows(from: seq, through: seq, feed: .engine, limit: 1, names: names).first
         }
         return Batch(
@@ -68,29 +71,29 @@ extension Database {
     }
 
     private static func batchRow(_ row: Statement) -> BatchRow? {
-        let first = row.integer(0) ?? 0
-        let last = row.integer(1) ?? 0
-        let rows = Int(clamping: row.integer(2) ?? 0)
+        let first = row.integer(0)
+        let last = row.integer(1)
+        let rows = Int(clamping: row.integer(2))
         guard first > 0, first <= last, last <= Ledger.highestSeq, (1...BatchRow.longest).contains(rows) else {
             return nil
         }
         let picked = row.blob(9).map { SequenceList.decode($0, from: first, through: last) }
         if let picked, picked?.count != rows { return nil }
-        let origin = BatchRow.Origin(rawValue: row.integer(4) ?? 0)
+        let origin = BatchRow.Origin(rawValue: row.integer(4))
         guard let origin, origin == .queue || picked != nil else { return nil }
         return BatchRow(
             first: first, last: last, rows: rows, feed: row.integer(3) == 1 ? .engine : .network, origin: origin,
             picked: picked ?? nil,
             broken: row.blob(10).flatMap { SequenceList.decode($0, from: first, through: last) } ?? [],
-            route: row.text(11), sentMs: row.integer(6), newestSeq: row.integer(7),
-            generation: max(1, Int(Int32(clamping: row.integer(8) ?? 1))), rendering: row.text(12) ?? "",
+            route: row.optionalText(11), sentMs: row.optionalInteger(6), newestSeq: row.optionalInteger(7),
+            generation: max(1, Int(Int32(clamping: row.integer(8)))), rendering: row.text(12),
             through: Ledger.clamped(row.integer(5)))
     }
 
     /// The newest row of a feed, looked for among the last few thousand; nil when it is not there.
     func newestSeq(of feed: EndpointSettings.Feed, through last: Int64) throws(OutboxError) -> Int64? {
         let condition = feed == .engine ? "" : "AND published = 1"
-        return try connection.integer(
+        return try connection.optionalInteger(
             """
             SELECT seq FROM location WHERE seq BETWEEN \(max(0, last - 4096)) AND \(last) \(condition)
             ORDER BY seq DESC LIMIT 1

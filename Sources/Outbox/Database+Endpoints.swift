@@ -22,17 +22,17 @@ extension Database {
 
     private static func endpoint(_ row: Statement) -> Ledger.Endpoint {
         let settings = EndpointSettings(
-            name: row.text(1) ?? "", baseURL: "", device: "", feed: row.integer(6) == 1 ? .engine : .network,
-            required: row.integer(5) != 0)
+            name: row.text(1), baseURL: "", device: "", feed: row.integer(6) == 1 ? .engine : .network,
+            required: row.optionalInteger(5) != 0)
         var endpoint = Ledger.Endpoint(
-            id: row.integer(0) ?? 0, settings: settings, fingerprint: row.text(2) ?? "",
-            formed: Ledger.clamped(row.integer(3)), waiting: Int(Int32(clamping: row.integer(4) ?? 0)),
-            state: EndpointState(word: row.text(7) ?? "", reason: row.text(8)) ?? .active,
-            removedAt: row.integer(9).map { Ledger.clamped($0) }, regeneratedThrough: row.integer(10) ?? 0,
-            generation: Int(Int32(clamping: row.integer(11) ?? 1)))
+            id: row.integer(0), settings: settings, fingerprint: row.text(2),
+            formed: Ledger.clamped(row.integer(3)), waiting: Int(Int32(clamping: row.integer(4))),
+            state: EndpointState(word: row.text(7), reason: row.optionalText(8)) ?? .active,
+            removedAt: row.optionalInteger(9).map { Ledger.clamped($0) }, regeneratedThrough: row.integer(10),
+            generation: Int(Int32(clamping: row.integer(11))))
         endpoint.acceptedBefore = row.integer(12) == 1
         endpoint.isSpare = row.integer(13) == 1
-        if let wanted = row.text(14) {
+        if let wanted = row.optionalText(14) {
             endpoint.wanted = .init(fingerprint: wanted, boundThrough: Ledger.clamped(row.integer(15)))
         }
         return endpoint
@@ -63,7 +63,7 @@ extension Database {
 
     /// A batch that cannot be read: what may have been its rows waits again, under other ids.
     private func takeBack(_ endpoint: inout Ledger.Endpoint) throws(OutboxError) {
-        let oldest = try connection.integer(
+        let oldest = try connection.optionalInteger(
             "SELECT min(first) FROM batch WHERE origin = 0 AND endpoint = \(endpoint.id)")
         endpoint.regeneratedThrough = max(endpoint.regeneratedThrough, endpoint.formed)
         endpoint.generation = endpoint.nextGeneration

@@ -65,7 +65,7 @@ extension Database {
             let first = below.read { (database) throws(OutboxError) in try database.firstSeq() }
             if let first = first ?? nil { return first }
         }
-        return try connection.integer("SELECT min(seq) FROM location")
+        return try connection.optionalInteger("SELECT min(seq) FROM location")
     }
 
     /// Counts and cursors as of now, and the mark that says so.
@@ -94,17 +94,17 @@ extension Database {
     }
 
     func mark() throws(OutboxError) -> Int64 {
-        try connection.integer("SELECT value FROM state WHERE id = \(Schema.Key.mark.rawValue)") ?? 0
+        try connection.integer("SELECT value FROM state WHERE id = \(Schema.Key.mark.rawValue)")
     }
 
     func forgottenGeneration() throws(OutboxError) -> Int64 {
-        try connection.integer("SELECT value FROM state WHERE id = \(Schema.Key.generation.rawValue)") ?? 0
+        try connection.integer("SELECT value FROM state WHERE id = \(Schema.Key.generation.rawValue)")
     }
 
     func rowCount(mark: Int64) throws(OutboxError) -> Int {
         let counted = Ledger.clamped(
-            try connection.integer("SELECT value FROM state WHERE id = \(Schema.Key.rows.rawValue)") ?? 0)
-        let newer = try connection.integer("SELECT count(*) FROM location WHERE seq > \(mark)") ?? 0
+            try connection.integer("SELECT value FROM state WHERE id = \(Schema.Key.rows.rawValue)"))
+        let newer = try connection.integer("SELECT count(*) FROM location WHERE seq > \(mark)")
         return Int(Ledger.clamped(counted &+ newer))
     }
 
@@ -120,7 +120,7 @@ extension Database {
     private func table(_ name: String) throws(OutboxError) -> Record.NameTable {
         let statement = try connection.prepare("SELECT id, name FROM \(name)")
         var entries = Record.NameTable()
-        while try statement.step() { entries[statement.integer(0) ?? 0] = statement.text(1) }
+        while try statement.step() { entries[statement.integer(0)] = statement.optionalText(1) }
         return entries
     }
 
@@ -153,7 +153,7 @@ extension Database {
         return count
             + Int(
                 clamping: try connection.integer(
-                    "SELECT count(*) FROM location WHERE seq BETWEEN \(from) AND \(last)\(condition)") ?? 0)
+                    "SELECT count(*) FROM location WHERE seq BETWEEN \(from) AND \(last)\(condition)"))
     }
 
     /// Rows that an endpoint wants and has not had.

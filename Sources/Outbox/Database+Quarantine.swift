@@ -2,7 +2,7 @@ import Delivery
 import Positioning
 
 extension Database {
-    private static let columns = """
+    static let columns = """
         seq, \(Record.columns), fence, fence_name, fence_action, fence_source, \(Record.tripColumns), id, endpoint,
         why, status, reply, attempts, asset, retry
         """
@@ -101,34 +101,9 @@ extension Database {
         var generation = 0
         while try statement.step() {
             rows.append(Self.row(statement, names: names))
-            generation = max(generation, Int(Int32(clamping: statement.integer(39) ?? 0)))
+            generation = max(generation, Int(Int32(clamping: statement.integer(39))))
         }
         return (rows, generation)
-    }
-
-    /// Records in the order of their ids.
-    func quarantined(
-        endpoint: String?, after id: Int64, limit: Int
-    ) throws(OutboxError) -> [QuarantinedLocation] {
-        let names = try names()
-        let statement = try connection.prepare(
-            """
-            SELECT \(Self.columns), owner FROM quarantine
-            JOIN (SELECT id AS number, name AS owner FROM endpoint) ON number = endpoint
-            WHERE id > ?1 AND (?3 IS NULL OR owner = ?3) ORDER BY id LIMIT ?2
-            """)
-        statement.bind([id, Int64(max(0, limit))])
-        statement.bind(3, text: endpoint)
-        var records: [QuarantinedLocation] = []
-        while try statement.step() {
-            records.append(
-                QuarantinedLocation(
-                    id: statement.integer(31) ?? 0, endpoint: statement.text(39) ?? "",
-                    row: Self.row(statement, names: names),
-                    refusal: Self.refusal(statement),
-                    assetID: statement.text(37), isRetried: (statement.integer(38) ?? 0) != 0))
-        }
-        return records
     }
 
     /// A record as it is taken over by another queue.
@@ -146,19 +121,19 @@ extension Database {
         while try statement.step() {
             records.append(
                 Quarantined(
-                    endpoint: statement.integer(32) ?? 0, row: Self.row(statement, names: names),
-                    refusal: Self.refusal(statement), generation: Int(Int32(clamping: statement.integer(39) ?? 0))))
+                    endpoint: statement.integer(32), row: Self.row(statement, names: names),
+                    refusal: Self.refusal(statement), generation: Int(Int32(clamping: statement.integer(39)))))
         }
         return records
     }
 
-    private static func refusal(_ statement: Statement) -> Refusal {
+    static func refusal(_ statement: Statement) -> Refusal {
         Refusal(
-            reason: statement.text(33) ?? "", status: statement.integer(34).map { Int(clamping: $0) },
+            reason: statement.text(33), status: statement.optionalInteger(34).map { Int(clamping: $0) },
             reply: statement.blob(35) ?? [], attempts: Int(Ledger.clamped(statement.integer(36))))
     }
 
-    private static func row(_ statement: Statement, names: Record.Names) -> QueuedLocation {
+    static func row(_ statement: Statement, names: Record.Names) -> QueuedLocation {
         var (row, hasGeofence, hasTrip) = Record.location(statement, names: names)
         if hasGeofence { row.location.geofence = Record.crossing(statement, from: 20) }
         if hasTrip { row.location.trip = Record.trip(statement, from: 24) }
@@ -168,7 +143,7 @@ extension Database {
     /// No record is in a batch that is not there.
     func checkRetries(of endpoint: inout Ledger.Endpoint) throws(OutboxError) {
         let inFlight = endpoint.batches.filter { $0.origin == .quarantine }.reduce(0) { $0 + $1.rows }
-        let marked = try connection.integer(
+        let marked = try connection.optionalInteger(
             """
             SELECT count(*) FROM quarantine
             WHERE endpoint = \(endpoint.id) AND retry = \(Quarantine.Retry.inFlight.rawValue)
@@ -248,15 +223,28 @@ extension Database {
         var seqs: [Int64] = []
         for id in ids.isEmpty ? [nil] : ids.map(Optional.some) {
             statement.bind([endpoint, id])
-            while try statement.step() { seqs.append(statement.integer(0) ?? 0) }
+            while try statement.step() { seqs.append(statement.integer(0)) }
             statement.reset()
         }
         return seqs
     }
 
+    /// The numbers of its rows that the queue does not hold any more.
+    func quarantinedAlone(of endpoint: Int64, in range: ClosedRange<Int64>) throws(OutboxError) -> [Int64] {
+        let select = try connection.prepare(
+            """
+            SELECT seq FROM quarantine WHERE endpoint = ? AND seq BETWEEN ? AND ?
+            AND NOT EXISTS (SELECT 1 FROM location WHERE location.seq = quarantine.seq)
+            """)
+        select.bind([endpoint, range.lowerBound, range.upperBound])
+        var seqs: [Int64] = []
+        while try select.step() { seqs.append(select.integer(0)) }
+        return seqs
+    }
+
     func highestGeneration(inQuarantineOf endpoint: Int64) throws(OutboxError) -> Int {
         let highest = try connection.integer("SELECT max(generation) FROM quarantine WHERE endpoint = \(endpoint)")
-        return Int(Int32(clamping: highest ?? 0))
+        return Int(Int32(clamping: highest))
     }
 }
 
@@ -269,7 +257,7 @@ extension Database {
             SELECT seq FROM geofence WHERE seq BETWEEN \(first) AND \(last) AND action = \(Record.number(of: .exit))
             """)
         var seqs: [Int64] = []
-        while try statement.step() { seqs.append(statement.integer(0) ?? 0) }
+        while try statement.step() { seqs.append(statement.integer(0)) }
         return seqs
     }
 

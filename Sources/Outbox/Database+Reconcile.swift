@@ -65,7 +65,7 @@ extension Database {
         let forgotten = Int(Int32(clamping: try forgottenGeneration()))
         let isSpare = settings.backupFor != nil
         var endpoint = Ledger.Endpoint(
-            id: (try connection.integer("SELECT max(id) FROM endpoint") ?? 0) &+ 1, settings: settings,
+            id: (try connection.integer("SELECT max(id) FROM endpoint")) &+ 1, settings: settings,
             fingerprint: settings.fingerprint,
             formed: settings.backfill && !isSpare ? max(0, ledger.firstSeq - 1) : ledger.lastSeq, waiting: 0,
             state: .active, regeneratedThrough: forgotten > 0 ? ledger.lastSeq : 0, generation: forgotten + 1,

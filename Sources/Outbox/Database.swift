@@ -1,7 +1,7 @@
 import Delivery
 import Positioning
 
-/// An open queue with its prepared statements.
+/// An open queue with its statements.
 final class Database {
     let connection: Connection
     /// Rows that are older than any of this database, which is then one in memory; nil = there are none.
@@ -29,7 +29,8 @@ final class Database {
         if reason != 0 { throw OutboxError(system: reason, path: path, doing: "open") }
         let connection = try Connection(path: path, access: access, medium: medium)
         try Schema.migrate(connection, steps: migrations)
-        try self.init(connection)
+        // A table that is missing is damage, which is to show before anything rests on the file.
+        try self.init(connection, preparesAll: true)
     }
 
     /// An empty queue in memory.
@@ -49,45 +50,50 @@ final class Database {
     /// Without a look at what it claims to be.
     convenience init(damaged connection: Connection) throws(OutboxError) { try self.init(connection) }
 
-    private init(_ connection: Connection, above below: RowsOnDisk? = nil) throws(OutboxError) {
+    private init(
+        _ connection: Connection, above below: RowsOnDisk? = nil, preparesAll: Bool = false
+    ) throws(OutboxError) {
         self.connection = connection
         self.below = below
-        pageCount = try connection.prepare("PRAGMA page_count")
-        freeCount = try connection.prepare("PRAGMA freelist_count")
-        pageSize = try connection.integer("PRAGMA page_size") ?? 512
+        func statement(_ sql: String) throws(OutboxError) -> Statement {
+            preparesAll ? try connection.prepare(sql) : Statement(sql, connection: connection)
+        }
+        pageCount = try statement("PRAGMA page_count")
+        freeCount = try statement("PRAGMA freelist_count")
+        pageSize = try connection.optionalInteger("PRAGMA page_size") ?? 512
         reserved = connection.medium.size(connection.path)
-        begin = try connection.prepare("BEGIN IMMEDIATE")
-        beginReading = try connection.prepare("BEGIN")
-        commit = try connection.prepare("COMMIT")
-        rollback = try connection.prepare("ROLLBACK")
+        begin = try statement("BEGIN IMMEDIATE")
+        beginReading = try statement("BEGIN")
+        commit = try statement("COMMIT")
+        rollback = try statement("ROLLBACK")
         let marks = String(repeating: ", ?", count: Record.columnCount)
-        insert = try connection.prepare("INSERT INTO location (seq, \(Record.columns)) VALUES (?\(marks))")
-        insertGeofence = try connection.prepare("INSERT INTO geofence VALUES (?, ?, ?, ?, ?)")
-        insertTrip = try connection.prepare("INSERT INTO trip VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
-        deleteThrough = try connection.prepare("DELETE FROM location WHERE seq <= ?")
-        deleteGeofencesThrough = try connection.prepare("DELETE FROM geofence WHERE seq <= ?")
-        deleteTripsThrough = try connection.prepare("DELETE FROM trip WHERE seq <= ?")
-        setState = try connection.prepare("INSERT OR REPLACE INTO state (id, name, value) VALUES (?, ?, ?)")
-        setEndpoint = try connection.prepare(
+        insert = try statement("INSERT INTO location (seq, \(Record.columns)) VALUES (?\(marks))")
+        insertGeofence = try statement("INSERT INTO geofence VALUES (?, ?, ?, ?, ?)")
+        insertTrip = try statement("INSERT INTO trip VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+        deleteThrough = try statement("DELETE FROM location WHERE seq <= ?")
+        deleteGeofencesThrough = try statement("DELETE FROM geofence WHERE seq <= ?")
+        deleteTripsThrough = try statement("DELETE FROM trip WHERE seq <= ?")
+        setState = try statement("INSERT OR REPLACE INTO state (id, name, value) VALUES (?, ?, ?)")
+        setEndpoint = try statement(
             """
             UPDATE endpoint SET state = ?2, reason = ?3, regenerated_through = ?4, generation = ?5, accepted = ?6,
             fingerprint = ?7, wanted_fingerprint = ?8, bound_through = ?9 WHERE id = ?1
             """)
-        setCount = try connection.prepare("UPDATE endpoint SET formed = ?2, unsettled = ?3 WHERE id = ?1")
-        insertBatch = try connection.prepare(
+        setCount = try statement("UPDATE endpoint SET formed = ?2, unsettled = ?3 WHERE id = ?1")
+        insertBatch = try statement(
             """
             INSERT OR REPLACE INTO batch (endpoint, first, last, rows, feed, origin, through, sent_ms, newest_seq,
             generation, picked, broken, route, rendering) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
-        deleteBatch = try connection.prepare("DELETE FROM batch WHERE endpoint = ? AND first = ?")
-        range = try connection.prepare(
+        deleteBatch = try statement("DELETE FROM batch WHERE endpoint = ? AND first = ?")
+        range = try statement(
             """
             SELECT seq, \(Record.columns) FROM location
             WHERE seq BETWEEN ? AND ? AND (published = 1 OR ?) ORDER BY seq LIMIT ?
             """)
-        geofence = try connection.prepare("SELECT \(Record.crossingColumns) FROM geofence WHERE seq = ?")
-        trip = try connection.prepare("SELECT \(Record.tripColumns) FROM trip WHERE seq = ?")
-        oldest = try connection.prepare(
+        geofence = try statement("SELECT \(Record.crossingColumns) FROM geofence WHERE seq = ?")
+        trip = try statement("SELECT \(Record.tripColumns) FROM trip WHERE seq = ?")
+        oldest = try statement(
             """
             SELECT seq, time_ms FROM location WHERE seq BETWEEN ? AND ? AND (published = 1 OR ?) ORDER BY seq LIMIT 1
             """)
@@ -114,7 +120,7 @@ final class Database {
         oldest.bind([first, last, feed == .engine ? 1 : 0])
         defer { oldest.reset() }
         guard try oldest.step() else { return .none }
-        return .row(seq: oldest.integer(0) ?? 0, time: Record.plausible(oldest.integer(1) ?? 0))
+        return .row(seq: oldest.integer(0), time: Record.plausible(oldest.integer(1)))
     }
 
     /// Rows of a feed within a range, oldest first.
@@ -131,8 +137,14 @@ final class Database {
         range.bind([max(first, (below?.last ?? -1) + 1), last, feed == .engine ? 1 : 0, Int64(limit - rows.count)])
         defer { range.reset() }
         rows.reserveCapacity(min(limit, 256))
+        var from = first
         while try range.step() {
             var (row, hasGeofence, hasTrip) = Record.location(range, names: names)
+            guard row.seq >= from else {
+                throw OutboxError(
+                    .corrupt, path: connection.path, message: "location \(row.seq) in the place of \(from)")
+            }
+            from = row.seq + 1
             if hasGeofence { row.location.geofence = try crossing(of: row.seq) }
             if hasTrip { row.location.trip = try summary(of: row.seq) }
             rows.append(row)
@@ -175,7 +187,8 @@ extension Database {
     /// Gives all pages a place on the medium before they go into the log. What is in the log can be copied back then however full
     /// the disk becomes, and the log starts again: commits that add no page go on.
     func reserve() throws(OutboxError) {
-        guard below == nil, try pageCount.step(), let pages = pageCount.integer(0) else { return }
+        guard below == nil, try pageCount.step() else { return }
+        let pages = pageCount.integer(0)
         pageCount.reset()
         guard pages * pageSize > reserved else { return }
         guard connection.allocate(pages * pageSize) else {
@@ -191,8 +204,8 @@ extension Database {
             freeCount.reset()
         }
         guard try pageCount.step(), try freeCount.step() else { return (0, 0, 0) }
-        let pages = pageCount.integer(0) ?? 0
+        let pages = pageCount.integer(0)
         let log = connection.medium.size(connection.path + "-wal")
-        return (pages * pageSize, (pages - (freeCount.integer(0) ?? 0)) * pageSize, log)
+        return (pages * pageSize, (pages - freeCount.integer(0)) * pageSize, log)
     }
 }

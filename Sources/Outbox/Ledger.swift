@@ -28,7 +28,7 @@ struct Ledger {
     static let highestSeq: Int64 = 1 << 62
 
     /// A number from the file, which may be damaged: there is room for rows behind it.
-    static func clamped(_ seq: Int64?) -> Int64 { max(0, min(highestSeq / 2, seq ?? 0)) }
+    static func clamped(_ seq: Int64) -> Int64 { max(0, min(highestSeq / 2, seq)) }
 
     enum Oldest {
         case unknown

@@ -129,9 +129,19 @@ extension Transaction {
     /// Rows that are given to the disk at a time.
     private static let stretch = 500
 
-    mutating func makeRoom(for rows: Int) throws(OutboxError) -> DropCounts {
+    /// Rows of a full disk make room for those in memory.
+    ///
+    /// - Parameter isSame: memory knows this queue: rows of the batches that were formed there stay.
+    mutating func makeRoom(for above: Ledger, isSame: Bool) throws(OutboxError) -> DropCounts {
+        for endpoint in above.endpoints where isSame {
+            guard let index = ledger.index(of: endpoint.settings.name) else { continue }
+            let id = ledger.endpoints[index].id
+            let queue = BatchRow.Origin.queue.rawValue
+            try database.connection.execute("DELETE FROM batch WHERE endpoint = \(id) AND origin = \(queue)")
+            for batch in endpoint.batches { try database.write(batch, endpoint: id) }
+        }
         ledger.retention.limitSpace(fileBytes: try database.usage().live)
-        return try makeRoom(rows)
+        return try makeRoom(above.rows)
     }
 
     /// Takes over what became of the queue in memory, as if it had happened here.
@@ -206,7 +216,10 @@ extension Transaction {
         try leaveOutMissing(of: &endpoint)
         endpoint.waiting = try database.count(of: endpoint, after: endpoint.formed)
         // The limits may have removed some with a commit that was stored although it failed.
-        endpoint.count(unsent: Ledger.Endpoint.evicted, known.waiting - endpoint.waiting)
+        let ahead = endpoint.ahead
+        try countEvicted(
+            known.waiting - endpoint.waiting, of: &endpoint, among: endpoint.formed + 1...Ledger.highestSeq
+        ) { !ahead.contains($0) }
         endpoint.oldest = .unknown
         try database.write(endpoint)
         try database.connection.execute("DELETE FROM batch WHERE endpoint = \(endpoint.id)")
@@ -223,10 +236,22 @@ extension Transaction {
             guard part != batch else { continue }
             endpoint.batches.removeAll { $0 == batch }
             dissolved.append(id(of: batch, endpoint))
-            endpoint.count(unsent: Ledger.Endpoint.evicted, batch.rows - (part?.rows ?? 0))
+            try countEvicted(batch.rows - (part?.rows ?? 0), of: &endpoint, among: batch.first...batch.last) {
+                batch.picked?.contains($0) ?? true
+            }
             part?.generation = generation(after: batch.generation)
             if let part { endpoint.insert(part) }
         }
+    }
+
+    /// Counts rows that are missing, apart from those that such a commit has set aside.
+    private func countEvicted(
+        _ missing: Int, of endpoint: inout Ledger.Endpoint, among range: ClosedRange<Int64>,
+        where concerns: (Int64) -> Bool
+    ) throws(OutboxError) {
+        guard missing > 0 else { return }
+        let setAside = try database.quarantinedAlone(of: endpoint.id, in: range).count(where: concerns)
+        endpoint.count(unsent: Ledger.Endpoint.evicted, missing - setAside)
     }
 
     /// Appends the rows of a queue in memory that did not know of this one, and notes who has had them.
@@ -321,8 +346,8 @@ extension Ledger.Endpoint {
 extension Database {
     /// The newest number that was ever given.
     func lastSeq() throws(OutboxError) -> Int64 {
-        let cursors = try connection.integer("SELECT max(formed) FROM endpoint") ?? 0
-        let newest = try connection.integer("SELECT max(seq) FROM location") ?? 0
+        let cursors = try connection.integer("SELECT max(formed) FROM endpoint")
+        let newest = try connection.integer("SELECT max(seq) FROM location")
         return Ledger.clamped(max(try mark(), cursors, newest, below?.last ?? 0))
     }
 

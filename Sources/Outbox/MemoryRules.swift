@@ -34,7 +34,7 @@ extension Transaction {
     mutating func withRow<Value>(
         _ row: QueuedLocation, _ work: (inout Transaction) throws(OutboxError) -> Value
     ) throws(OutboxError) -> Value {
-        let isThere = try database.connection.integer("SELECT 1 FROM location WHERE seq = \(row.seq)") != nil
+        let isThere = try database.connection.optionalInteger("SELECT 1 FROM location WHERE seq = \(row.seq)") != nil
         guard !isThere else { return try work(&self) }
         let boot = try number(ofBoot: row.bootID)
         try store(NewRow(row.location, receivedMs: row.receivedMs), seq: row.seq, boot: boot)

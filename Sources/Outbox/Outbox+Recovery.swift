@@ -111,7 +111,7 @@ struct OpenedQueue {
         var opened = try database.load(endpoints: endpoints, newUUID: newUUID)
         opened.ledger.retention = Retention(
             stored: try database.connection.integer(
-                "SELECT value FROM state WHERE id = \(Schema.Key.thinned.rawValue)") ?? 0)
+                "SELECT value FROM state WHERE id = \(Schema.Key.thinned.rawValue)"))
         guard opened.ledger.isPlausible else {
             throw OutboxError(.corrupt, path: settings.path, message: "numbers that were never given")
         }

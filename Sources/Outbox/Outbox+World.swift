@@ -1,4 +1,4 @@
-// For a world that has queues of earlier versions.
+// For a world that has queues of earlier versions, and other programs that look into the queue.
 extension Outbox {
     /// Makes a queue as an earlier version left it.
     ///
@@ -13,5 +13,10 @@ extension Outbox {
         let connection = try Connection(path: path, access: .readWrite, medium: medium)
         try Schema.migrate(connection, steps: Array(Schema.migrations.prefix(version)))
         try connection.execute(rows)
+    }
+
+    /// Another program opens the queue, between two commits.
+    package func readerCame() {
+        if readerDescriptor != nil { letReadersIn() }
     }
 }

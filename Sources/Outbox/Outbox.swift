@@ -250,16 +250,6 @@ public final class Outbox {
             message: "its log has grown to \(logBytes >> 20) MiB, because another program keeps the queue open")
     }
 
-    /// Drops the cursor of an endpoint that is no longer configured, and with it its claim on rows.
-    public func forget(endpoint name: String) throws(OutboxError) {
-        _ = try commit(Commit(orders: [.forget(endpoint: name)]))
-    }
-
-    /// Removed endpoints that still have a cursor here, with the rows that wait for them.
-    public var removedEndpoints: [(name: String, rows: Int)] {
-        ledger.endpoints.filter { $0.removedAt != nil }.map { ($0.settings.name, $0.unsent) }
-    }
-
     /// Gives the file and its lock back. Everything committed is on the medium already; the log is kept as it is.
     public func close() {
         isClosed = true
@@ -434,7 +424,7 @@ extension Outbox {
             try transaction.whole { (self) throws(OutboxError) in
                 if memory.isCrowded(ledger) {
                     try? queue.database.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-                    dropped = try self.makeRoom(for: ledger.rows)
+                    dropped = try self.makeRoom(for: ledger, isSame: !isOther)
                 }
                 if isOther {
                     try self.append(memory, ledger, of: name)
@@ -456,6 +446,7 @@ extension Outbox {
             known = [:]
             former = transaction.former
         }
+        reply.hasReturned = true
         uuid = queue.opened.uuid
         database = queue.database
         self.ledger = transaction.ledger

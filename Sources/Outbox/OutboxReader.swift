@@ -71,7 +71,7 @@ public final class OutboxReader {
     /// The last rows of the queue, oldest first.
     public func newest(_ count: Int) throws(OutboxError) -> [QueuedLocation] {
         try snapshot([]) { (database) throws(OutboxError) in
-            let first = try database.connection.integer(
+            let first = try database.connection.optionalInteger(
                 """
                 SELECT min(seq) FROM (SELECT seq FROM location ORDER BY seq DESC LIMIT \(max(0, count)))
                 """)
@@ -88,14 +88,14 @@ public final class OutboxReader {
             var problems: [String] = []
             let check = try database.connection.prepare("PRAGMA integrity_check(20)")
             while try check.step() {
-                if let line = check.text(0), line != "ok" { problems.append(line) }
+                if let line = check.optionalText(0), line != "ok" { problems.append(line) }
             }
             // Counting in a damaged file would only tell the same again.
             guard problems.isEmpty else { return problems }
             func compare(_ what: String, _ stored: Int64, _ found: Int64) {
                 if stored != found { problems.append("\(what): \(stored) are counted, \(found) are there") }
             }
-            func count(_ sql: String) throws(OutboxError) -> Int64 { try database.connection.integer(sql) ?? 0 }
+            func count(_ sql: String) throws(OutboxError) -> Int64 { try database.connection.integer(sql) }
             let mark = try database.mark()
             compare("rows", Int64(try database.rowCount(mark: mark)), try count("SELECT count(*) FROM location"))
             for endpoint in try database.endpointRows(mark: mark) {
@@ -113,19 +113,6 @@ public final class OutboxReader {
                 if stray > 0 { problems.append("\(stray) rows of \(table) belong to no location") }
             }
             return problems
-        }
-    }
-
-    /// Rows in quarantine in the order of their ids.
-    ///
-    /// - Parameters:
-    ///   - endpoint: nil = of all.
-    ///   - after: the id of the last one that was read; 0 = from the beginning.
-    public func quarantined(
-        endpoint: String? = nil, after id: Int64 = 0, limit: Int
-    ) throws(OutboxError) -> [QuarantinedLocation] {
-        try snapshot([]) { (database) throws(OutboxError) in
-            try database.quarantined(endpoint: endpoint, after: id, limit: limit)
         }
     }
 

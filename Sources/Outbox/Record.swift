@@ -80,35 +80,37 @@ enum Record {
 
     /// A row whose columns begin with `seq`, then `columns`. Crossing and trip are added by the caller where told to.
     static func location(_ row: Statement, names: Names) -> (QueuedLocation, hasGeofence: Bool, hasTrip: Bool) {
-        let time = row.integer(3) ?? 0
-        let flags = row.integer(19) ?? 0
-        func real(_ column: Int32, per unit: Double) -> Double? { row.integer(column).map { Double($0) / unit } }
+        let time = row.integer(3)
+        let flags = row.integer(19)
+        func real(_ column: Int32, per unit: Double) -> Double? {
+            row.optionalInteger(column).map { Double($0) / unit }
+        }
         func pair(_ shift: Int64) -> Bool? {
             let value = flags >> shift & 3
             return value == 0 ? nil : value == 2
         }
-        let event = Int(clamping: row.integer(18) ?? 0)
+        let event = Int(clamping: row.integer(18))
         let location = Location(
-            trackable: row.integer(1).flatMap { names.trackables[$0] },
+            trackable: row.optionalInteger(1).flatMap { names.trackables[$0] },
             time: plausible(time), at: .zero,
             coordinate: Coordinate(
-                latitudeE7: Int32(clamping: row.integer(5) ?? 0), longitudeE7: Int32(clamping: row.integer(6) ?? 0)),
+                latitudeE7: Int32(clamping: row.integer(5)), longitudeE7: Int32(clamping: row.integer(6))),
             altitudeMSL: real(7, per: 100), altitudeHAE: real(8, per: 100), horizontalAccuracy: real(9, per: 10),
             speed: real(10, per: 100), course: real(11, per: 10), hdop: real(12, per: 100),
-            satellitesUsed: row.integer(13).map { Int(clamping: $0) },
+            satellitesUsed: row.optionalInteger(13).map { Int(clamping: $0) },
             mode: FixMode(rawValue: Int(flags >> Flag.mode & 3)),
             quality: FixQuality(rawValue: Int(flags >> Flag.quality & 15) - 1),
             moving: flags & Flag.moving != 0,
             event: events.indices.contains(event) ? events[event] : .none,
-            reason: row.integer(16).flatMap { names.reasons[$0] },
+            reason: row.optionalInteger(16).flatMap { names.reasons[$0] },
             odometer: real(15, per: 10) ?? 0,
             power: PowerState(
-                batteryPercent: row.integer(14).map { Int(clamping: $0) }, charging: pair(Flag.charging),
+                batteryPercent: row.optionalInteger(14).map { Int(clamping: $0) }, charging: pair(Flag.charging),
                 externalPower: pair(Flag.externalPower)),
-            published: row.integer(17) != 0)
+            published: row.optionalInteger(17) != 0)
         let queued = QueuedLocation(
-            seq: row.integer(0) ?? 0, bootID: row.integer(2).flatMap { names.boots[$0] },
-            receivedMs: row.integer(4).map { $0 &+ time }, location: location)
+            seq: row.integer(0), bootID: row.optionalInteger(2).flatMap { names.boots[$0] },
+            receivedMs: row.optionalInteger(4).map { $0 &+ time }, location: location)
         return (queued, flags & Flag.geofence != 0, flags & Flag.trip != 0)
     }
 
@@ -118,10 +120,10 @@ enum Record {
 
     /// From the columns fence, name, action and source.
     static func crossing(_ row: Statement, from column: Int32) -> GeofenceCrossing {
-        let action = Int(clamping: row.integer(column + 2) ?? 0)
-        let source = Int(clamping: row.integer(column + 3) ?? 0)
+        let action = Int(clamping: row.integer(column + 2))
+        let source = Int(clamping: row.integer(column + 3))
         return GeofenceCrossing(
-            id: row.text(column) ?? "", name: row.text(column + 1),
+            id: row.text(column), name: row.optionalText(column + 1),
             action: actions.indices.contains(action) ? actions[action] : .enter,
             source: sources.indices.contains(source) ? sources[source] : .device)
     }
@@ -129,13 +131,13 @@ enum Record {
     /// From the columns `tripColumns`.
     static func trip(_ row: Statement, from column: Int32) -> TripSummary {
         TripSummary(
-            start: plausible(row.integer(column) ?? 0),
+            start: plausible(row.integer(column)),
             startCoordinate: Coordinate(
-                latitudeE7: Int32(clamping: row.integer(column + 1) ?? 0),
-                longitudeE7: Int32(clamping: row.integer(column + 2) ?? 0)),
-            end: plausible(row.integer(column + 3) ?? 0), distance: Double(row.integer(column + 4) ?? 0) / 10,
-            idle: Double(row.integer(column + 5) ?? 0) / 1000,
-            maxSpeed: row.integer(column + 6).map { Double($0) / 100 })
+                latitudeE7: Int32(clamping: row.integer(column + 1)),
+                longitudeE7: Int32(clamping: row.integer(column + 2))),
+            end: plausible(row.integer(column + 3)), distance: Double(row.integer(column + 4)) / 10,
+            idle: Double(row.integer(column + 5)) / 1000,
+            maxSpeed: row.optionalInteger(column + 6).map { Double($0) / 100 })
     }
 
     /// Within a hundred thousand years of 1970, whatever a damaged file says, so that nothing overflows later.

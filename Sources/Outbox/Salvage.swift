@@ -45,7 +45,7 @@ final class Salvage {
     init?(path: String, part: SalvagePlan.Part, medium: any QueueMedium = SystemMedium()) {
         do throws(OutboxError) {
             let connection = try Connection(path: path, access: .readWrite, medium: medium)
-            if Int(try connection.integer("PRAGMA user_version") ?? 0) < Schema.migrations.count {
+            if Int(try connection.integer("PRAGMA user_version")) < Schema.migrations.count {
                 try? Schema.migrate(connection)
             }
             database = try Database(damaged: connection)
@@ -68,8 +68,8 @@ final class Salvage {
                 """)
             var acked: [String: Int64] = [:]
             while try select.step() {
-                guard let seq = select.integer(1), (0...Ledger.seqMax).contains(seq) else { return nil }
-                acked[select.text(0) ?? ""] = seq
+                guard let seq = select.optionalInteger(1), (0...Ledger.seqMax).contains(seq) else { return nil }
+                acked[select.text(0)] = seq
             }
             return acked.isEmpty ? nil : acked
         } catch {

@@ -107,7 +107,7 @@ enum Schema {
 
     /// Brings an open database to the newest version, or refuses it without having touched it.
     static func migrate(_ connection: Connection, steps: [String] = migrations) throws(OutboxError) {
-        let found = Int(try connection.integer("PRAGMA user_version") ?? 0)
+        let found = Int(try connection.integer("PRAGMA user_version"))
         let application = try connection.integer("PRAGMA application_id")
         // A version far from any is damage.
         if found > steps.count, found < 1000, application == applicationID {
@@ -163,7 +163,7 @@ enum Schema {
 
     /// Whether a file that is only read has the schema that this version knows.
     static func check(_ connection: Connection) throws(OutboxError) {
-        let found = Int(try connection.integer("PRAGMA user_version") ?? 0)
+        let found = Int(try connection.integer("PRAGMA user_version"))
         guard try connection.integer("PRAGMA application_id") == applicationID else {
             throw OutboxError(.foreign, path: connection.path, message: "not a queue of waypost")
         }
@@ -188,7 +188,7 @@ enum Schema {
         guard mode == "wal", synchronous == 2 else {
             throw OutboxError(
                 .cannotOpen, path: connection.path,
-                message: "journal mode \(mode ?? "?"), synchronous \(synchronous ?? -1), but WAL and FULL are needed")
+                message: "journal mode \(mode), synchronous \(synchronous), but WAL and FULL are needed")
         }
         // A log that is reused costs one flush per commit, one that grows costs two: so it stays small and is kept.
         connection.checkpointsItself(after: checkpointPages)

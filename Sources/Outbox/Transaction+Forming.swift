@@ -56,8 +56,15 @@ extension Transaction {
         // Rows that cannot be read stay behind the cursor; those that go out before them are noted one by one.
         let passes = start > ledger.endpoints[index].formed
         while budget > 0, ledger.endpoints[index].waiting > 0, ledger.endpoints[index].batches.count == inFlight {
-            var rows = try waitingRows(
-                of: index, after: max(start, ledger.endpoints[index].formed), limit: forming.depth + 1)
+            var rows: [QueuedLocation]
+            do throws(OutboxError) {
+                rows = try waitingRows(
+                    of: index, after: max(start, ledger.endpoints[index].formed), limit: forming.depth + 1)
+            } catch {
+                // What cannot be read of a disk that refuses is waited for.
+                if memory == nil { throw error }
+                return
+            }
             guard !rows.isEmpty else {
                 if passes { return }
                 // A damaged file may hold fewer than it says.

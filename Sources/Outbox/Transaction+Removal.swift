@@ -55,7 +55,7 @@ extension Transaction {
     private func lastToRemove(through last: Int64, limit: Int) throws(OutboxError) -> Int64 {
         // Numbers leap at a boot, so their difference only bounds the number of rows.
         if last - ledger.firstSeq < limit { return last }
-        return try database.connection.integer(
+        return try database.connection.optionalInteger(
             """
             SELECT seq FROM location WHERE seq BETWEEN \(ledger.firstSeq) AND \(last)
             ORDER BY seq LIMIT 1 OFFSET \(limit - 1)

@@ -85,7 +85,8 @@ extension Transaction {
             SELECT time_ms FROM location WHERE seq BETWEEN \(ledger.droppableFrom) AND \(dated.through) ORDER BY seq
             LIMIT \(Int64(Self.youngRowsMax) + inFlight)
             """
-        return try database.connection.integer("SELECT 1 FROM (\(first)) WHERE time_ms < \(dated.before) LIMIT 1")
+        return try database.connection.optionalInteger(
+            "SELECT 1 FROM (\(first)) WHERE time_ms < \(dated.before) LIMIT 1")
             != nil
     }
 
@@ -146,18 +147,18 @@ extension Transaction {
         var rows: [RetentionWindow.Row] = []
         rows.reserveCapacity(min(count, 1024))
         while try select.step() {
-            let time = select.integer(2) ?? 0
-            let event = select.integer(6) ?? 0
+            let time = select.integer(2)
+            let event = select.integer(6)
             rows.append(
                 RetentionWindow.Row(
-                    seq: select.integer(0) ?? 0, trackable: select.integer(1), time: time,
-                    receivedMs: select.integer(10).map { $0 &+ time },
+                    seq: select.integer(0), trackable: select.optionalInteger(1), time: time,
+                    receivedMs: select.optionalInteger(10).map { $0 &+ time },
                     coordinate: Coordinate(
-                        latitudeE7: Int32(clamping: select.integer(3) ?? 0),
-                        longitudeE7: Int32(clamping: select.integer(4) ?? 0)),
+                        latitudeE7: Int32(clamping: select.integer(3)),
+                        longitudeE7: Int32(clamping: select.integer(4))),
                     published: select.integer(5) == 1, isLasting: event >= Record.firstLastingEvent,
                     isGap: event == Record.number(of: .gap) && select.integer(8) == gap,
-                    hasDetails: Record.hasDetails(flags: select.integer(7) ?? 0), inFlight: select.integer(9) == 1))
+                    hasDetails: Record.hasDetails(flags: select.integer(7)), inFlight: select.integer(9) == 1))
         }
         return rows
     }
@@ -166,8 +167,8 @@ extension Transaction {
         let select = try database.connection.prepare("SELECT fence, action FROM geofence WHERE seq = ?")
         for index in rows.indices where rows[index].hasDetails {
             select.bind(1, rows[index].seq)
-            if try select.step(), let fence = select.text(0) {
-                let action = Int(clamping: select.integer(1) ?? 0)
+            if try select.step(), let fence = select.optionalText(0) {
+                let action = Int(clamping: select.integer(1))
                 if Record.actions.indices.contains(action), Record.actions[action] != .dwell {
                     rows[index].crossing = (fence, Record.actions[action] == .enter)
                 }
@@ -191,7 +192,7 @@ extension Transaction {
         let flags = try connection.prepare("SELECT flags FROM location WHERE seq = ?")
         for row in window.gaps {
             flags.bind(1, row.seq)
-            let old = try flags.step() ? flags.integer(0) ?? 0 : 0
+            let old = try flags.step() ? flags.integer(0) : 0
             flags.reset()
             try update.run(row.seq, Record.number(of: .gap), reason, Record.withoutDetails(flags: old))
             try removeDetails(row)

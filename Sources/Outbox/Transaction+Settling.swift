@@ -10,6 +10,7 @@ extension Transaction {
             memory?.deferred.append(settlement)
             return try remove(batch, from: index)
         }
+        if let row = known[settlement.batchID]?.newest { newest[row.seq] = row }
         let rows = settlement.how == .accepted ? [] : try rows(of: batch, ledger.endpoints[index])
         let how = memory?.possible(settlement.how, rows) ?? settlement.how
         if memory != nil, how != .accepted, rows.count != batch.rows {

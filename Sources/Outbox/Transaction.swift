@@ -24,6 +24,8 @@ struct Transaction {
     var dissolved: [String] = []
     /// Rows of the batches that this commit formed: what was read to plan them also goes out.
     private var planned: [BatchStart: [QueuedLocation]] = [:]
+    /// Rows that batches bear as the newest one, by number, as far as they are known.
+    var newest: [Int64: QueuedLocation] = [:]
     /// The names of the last row, with their numbers: rows that follow each other mostly bear the same ones.
     private var trackable: (name: String?, number: Int64?) = (nil, nil)
     private var reason: (name: String?, number: Int64?) = (nil, nil)
@@ -123,9 +125,21 @@ struct Transaction {
                     continue
                 }
                 let rows = try rows(of: batch, endpoint)
-                // A damaged file may hold fewer, and a disk that refuses may not show them.
-                if rows.isEmpty { continue }
-                formed.append(try database.batch(batch, rows, of: endpoint, outbox: outbox, names: ledger.names))
+                if rows.isEmpty {
+                    // A damaged file may hold fewer. A disk that refuses may not show them: the next ones wait for them.
+                    if memory == nil { continue }
+                    break
+                }
+                do throws(OutboxError) {
+                    let newest = batch.newestSeq.flatMap { self.newest[$0] }
+                    formed.append(
+                        try database.batch(
+                            batch, rows, newest: newest, of: endpoint, outbox: outbox, names: ledger.names))
+                } catch {
+                    // Nor the row that the batch bears as the newest one.
+                    if memory == nil { throw error }
+                    break
+                }
             }
         }
         return formed
@@ -262,7 +276,8 @@ struct Transaction {
     private func addName(_ name: String, to table: String) throws(OutboxError) -> Int64 {
         let insert = try database.connection.prepare("INSERT INTO \(table) (name) VALUES (?) RETURNING id")
         insert.bind(1, text: name)
-        guard try insert.step(), let id = insert.integer(0) else { return 0 }
+        guard try insert.step() else { return 0 }
+        let id = insert.integer(0)
         while try insert.step() {}
         return id
     }

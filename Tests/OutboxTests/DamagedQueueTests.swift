@@ -130,14 +130,23 @@ import Testing
         #expect(try rows(outbox).count == 545)
     }
 
+    @Test(arguments: ["trip", "batch"]) func setsAFileAsideThatLacksATable(_ table: String) throws {
+        _ = try makeQueue()
+        try Connection(path: scratch.path, access: .readWrite).execute("DROP TABLE \(table)")
+        let outbox = try Outbox.open(scratch)
+        #expect(outbox.current.recovery.corruptRecovered == 1)
+        try settleDown(outbox)
+        #expect(try outbox.append(10_000..<10_005).refusal == nil)
+        #expect(try rows(outbox).count == 545)
+    }
+
     /// Whole pages of rows are overwritten: everything else comes back, once, behind, with its own time.
     @Test func bringsBackWhatCanBeRead() throws {
         var image = try makeQueue(3000)
         let connection = try Connection(path: scratch.path, access: .readWrite)
         try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        let page = try #require(
-            try connection.integer(
-                "SELECT pageno FROM dbstat WHERE name = 'location' AND pagetype = 'leaf' LIMIT 1 OFFSET 100"))
+        let page = try connection.integer(
+            "SELECT pageno FROM dbstat WHERE name = 'location' AND pagetype = 'leaf' LIMIT 1 OFFSET 100")
         image = CrashImage(of: scratch.path)
         for index in Int(page - 1) * 512..<Int(page + 1) * 512 { image.database[index] = 0xEE }
         let damaged = try Scratch()
@@ -166,6 +175,39 @@ import Testing
         #expect(found.first!.seq > before.rows.last!.seq)
         #expect(outbox.current.recovery.salvaged == numbers.count)
         #expect(outbox.current.recovery.inversions == 0)
+    }
+
+    /// A disk that lied may have kept an old page in the place of a new one. SQLite goes from page to page and does not see it.
+    @Test(.bug(id: 11)) func rowsInTheWrongPlaceAreDamage() throws {
+        _ = try makeQueue(3000)
+        let connection = try Connection(path: scratch.path, access: .readWrite)
+        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        func leaf(_ number: Int) throws -> Int {
+            Int(
+                try connection.integer(
+                    """
+                    SELECT pageno FROM dbstat WHERE name = 'location' AND pagetype = 'leaf' ORDER BY path
+                    LIMIT 1 OFFSET \(number)
+                    """))
+        }
+        let (from, to) = try (leaf(40), leaf(100))
+        var image = CrashImage(of: scratch.path)
+        image.database.replaceSubrange((to - 1) * 512..<to * 512, with: image.database[(from - 1) * 512..<from * 512])
+        let damaged = try Scratch()
+        image.write(to: damaged.path)
+
+        let outbox = try Outbox.open(damaged)
+        var sent = 0
+        while let batch = try? outbox.form(100), outbox.current.recovery.corruptRecovered == 0 {
+            #expect(zip(batch.rows, batch.rows.dropFirst()).allSatisfy { $0.seq < $1.seq })
+            try outbox.settle(batch)
+            sent += batch.rows.count
+        }
+        #expect(sent > 0 && outbox.current.recovery.corruptRecovered == 1)
+        try settleDown(outbox)
+        let numbers = try rows(outbox).map { Int($0.location.odometer) }
+        #expect(Set(numbers).count == numbers.count && numbers.max() == 2999)
+        #expect(numbers.count > 3000 - 300 - sent - 60)
     }
 
     @Test func goesOnBringingBackAfterARestart() throws {

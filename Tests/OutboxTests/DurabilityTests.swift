@@ -79,7 +79,7 @@ import Testing
         let outbox = try Outbox.open(scratch)
         try outbox.append(0..<10)
         let database = try #require(outbox.database)
-        let pages = try #require(try database.connection.integer("PRAGMA page_count"))
+        let pages = try database.connection.integer("PRAGMA page_count")
         try database.connection.execute("PRAGMA max_page_count = \(pages)")
         let error = #expect(throws: OutboxError.self) { try outbox.append(10..<1000) }
         #expect(error?.cause == .full)

@@ -234,7 +234,7 @@ import Testing
     }
 
     /// What a commit that failed and was stored all the same did with the rows of a taken asset.
-    @Test(.bug(id: 11)) func whatWasSetAsideAlreadyDoesNotWaitAsWell() throws {
+    @Test(.bug(id: 11), arguments: [0, 2]) func whatWasSetAsideAlreadyDoesNotWaitAsWell(inFlight: Int) throws {
         var settings = EndpointSettings.test()
         settings.onCollision = .quarantine
         let taken = Commit(states: [.init(endpoint: "main", state: .taken)])
@@ -250,10 +250,12 @@ import Testing
 
         let outbox = try open([settings])
         _ = try outbox.beginInMemory(Self.error)
-        #expect(try keep(taken, outbox).depths[0].waiting == 3)
+        if inFlight > 0 { _ = try form(outbox, inFlight) }
+        #expect(try keep(taken, outbox).depths[0].waiting == 3 - inFlight)
         stored.write(to: scratch.path)
         let depth = try outbox.append(3..<4).depths[0]
-        #expect(depth.waiting == 0 && depth.quarantined == 4)
+        #expect(depth.waiting == 0 && depth.inFlight == 0 && depth.quarantined == 4)
+        #expect(depth.settledUnsent["evicted"] == nil)
     }
 
     /// Another file takes its place, in which its rows are not.
@@ -284,6 +286,71 @@ import Testing
         #expect(try settle(outbox, retried).depths[0].inFlight == 0)
         #expect(try outbox.append(2..<3).depths[0].quarantined == 0)
         #expect(try OutboxReader(path: scratch.path).quarantined(limit: 9).isEmpty)
+    }
+
+    @Test(.bug(id: 11)) func batchesOfTheQuarantineAreInFlightAgainOnceTheDiskIsBack() throws {
+        let first = try open()
+        try first.append(0..<2)
+        try first.settle(try #require(try first.form(2)), .refused(Refusal(reason: "bad")))
+        _ = try first.commit(Commit(orders: [.retryQuarantined(endpoint: nil, ids: [])]))
+        let retried = try #require(try first.form(2))
+        first.close()
+        let outbox = try open()
+        _ = try outbox.beginInMemory(Self.error)
+        let kept = try keep(Commit(rows: rows(2..<3)), outbox)
+        #expect(!kept.hasReturned)
+        let reply = try outbox.append(3..<4)
+        #expect(reply.hasReturned && reply.depths[0].inFlight == 2)
+        #expect(outbox.inFlight() == [retried])
+    }
+
+    /// A body bears the newest row of the queue, which may lie on a disk that cannot be read.
+    @Test(.bug(id: 11)) func aPartBearsTheNewestRowOfItsBatch() throws {
+        var settings = EndpointSettings.test()
+        settings.profile.usesNewest = true
+        let outbox = try open([settings])
+        try outbox.append(0..<9)
+        let batch = try #require(try outbox.form(4))
+        #expect(batch.newest != nil)
+        _ = try outbox.beginInMemory(Self.error)
+        let hidden = scratch.path + ".hidden"
+        for part in ["", "-wal"] { rename(scratch.path + part, hidden + part) }
+        let split = Commit(
+            rows: rows(9..<10), settlements: [Settlement(endpoint: "main", batchID: batch.id, how: .split)],
+            forms: [FormRequest(endpoint: "main", limit: 4, sentMs: nil)])
+        let reply = try keep(split, outbox)
+        #expect(reply.formed.map(\.rows.count) == [2, 2])
+        #expect(reply.formed.allSatisfy { $0.newest == batch.newest })
+        #expect(reply.depths[0].inFlight == 4 && reply.depths[0].waiting == 6)
+    }
+
+    /// A batch whose rows lie on a disk that cannot be read holds back what memory has, and is the same one afterwards.
+    @Test(.bug(id: 11)) func aBatchThatCannotBeReadWaits() throws {
+        let first = try open()
+        try first.append(0..<8)
+        let whole = try #require(try first.form(8))
+        first.close()
+        let outbox = try open()
+        _ = try outbox.beginInMemory(Self.error)
+        let hidden = scratch.path + ".hidden"
+        for part in ["", "-wal"] { rename(scratch.path + part, hidden + part) }
+        #expect(try keep(Commit(rows: rows(8..<9)), outbox).depths[0].inFlight == 8)
+        #expect(try form(outbox, 8).isEmpty)
+        for part in ["", "-wal"] { rename(hidden + part, scratch.path + part) }
+        #expect(try form(outbox, 8) == [whole])
+    }
+
+    /// What a server refused before is not what a failed commit has set aside.
+    @Test(.bug(id: 11)) func rowsThatAreMissingCountAsEvicted() throws {
+        let outbox = try open()
+        try outbox.append(0..<10)
+        let batch = try #require(try outbox.form(10))
+        try outbox.settle(batch, .partly(refused: [3: Refusal(reason: "bad")], again: [2, 5]))
+        _ = try outbox.beginInMemory(Self.error)
+        try Connection(path: scratch.path, access: .readWrite).execute("DELETE FROM location WHERE seq IN (2, 5)")
+        let depth = try outbox.append(10..<11).depths[0]
+        #expect(depth.inFlight == 0 && depth.waiting == 1 && depth.quarantined == 1)
+        #expect(depth.settledUnsent["evicted"] == 2)
     }
 
     @Test func ordersWaitForTheDisk() throws {

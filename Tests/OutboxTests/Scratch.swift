@@ -1,9 +1,10 @@
 import Delivery
 import Glibc
-import Outbox
 import Positioning
 import TestSupport
 import Testing
+
+@testable import Outbox
 
 /// A directory of one test, removed with it.
 final class Scratch: Sendable {
@@ -133,6 +134,16 @@ extension EndpointSettings {
 }
 
 extension Outbox {
+    /// Drops the cursor of an endpoint that is no longer configured, and with it its claim on rows.
+    func forget(endpoint name: String) throws(OutboxError) {
+        _ = try commit(Commit(orders: [.forget(endpoint: name)]))
+    }
+
+    /// Removed endpoints that still have a cursor here, with the rows that wait for them.
+    var removedEndpoints: [(name: String, rows: Int)] {
+        ledger.endpoints.filter { $0.removedAt != nil }.map { ($0.settings.name, $0.unsent) }
+    }
+
     static func open(
         _ scratch: Scratch, _ endpoints: [EndpointSettings] = [.test()], maxRecords: Int? = nil,
         bootID: String? = testBoot, random: [UInt8] = testUUID, worksWithoutDisk: Bool = false

@@ -204,7 +204,8 @@ final class EndpointDelivery {
         // Retention removes rows, and a commit that was reported as failed may have formed a batch all the same. While
         // another request to form is on its way its batch is counted on neither side.
         if !schedule.isForming, let depth {
-            schedule.waitingCorrected(to: depth.waiting + uncommitted, inFlight: depth.inFlight)
+            schedule.waitingCorrected(
+                to: depth.waiting + uncommitted, inFlight: depth.inFlight, mayBeUnlisted: reply.hasReturned)
             link.gate.waitingCorrected(to: waiting)
             if schedule.state == .taken, depth.waiting + depth.inFlight > 0 { handleCollision(at: now) }
         }
