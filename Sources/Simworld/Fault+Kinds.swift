@@ -10,7 +10,7 @@ extension Schedule {
         case 2, 3: one(simdisk_fail_sync, share)
         case 4: one(simdisk_short_write, share)
         case 5: one(simdisk_read_only, 1)
-        case 6: one(simdisk_capacity, 1)
+        case 6: one(simdisk_capacity, dice.pick([1, 1, 60_000]))
         case 7: .disk([(Int32(simdisk_fail_write), share / 2), (Int32(simdisk_fail_sync), share / 2)])
         default: .slowDisk(seconds: dice.pick([2, 10, 30]))
         }

@@ -21,6 +21,8 @@ struct Fault {
         case wallStep(seconds: Int64)
         case unsynchronised
         case link(String?)
+        /// Another program opens the queue.
+        case reader
         case command(String)
         /// The issuer of tokens behaves in this way.
         case issuer(Mood)
@@ -52,6 +54,7 @@ struct Fault {
         case .wallStep: "wall step"
         case .unsynchronised: "unsynchronised"
         case .link: "link"
+        case .reader: "reader"
         case .command: "command"
         case .issuer: "issuer"
         case .revoked: "revoked"
@@ -93,6 +96,25 @@ struct Schedule {
                         at: own.between(at, min(at + lasts, length)), lasts: 0,
                         kind: .damage(sectors: own.pick([4, 30]), ends: false), seed: own.next()))
             }
+            // What a server refuses while the disk does too is decided in memory, and perhaps on disk before.
+            if case .disk = kind, own.chance(0.2) {
+                let refusal: Mood = own.pick([
+                    .partial(code: "invalid", share: 0.3), .taken, .taken, .poison(7, status: 400),
+                ])
+                let early = min(at, own.between(0, 10))
+                faults.append(
+                    Fault(
+                        at: at - early, lasts: early + own.between(0, lasts + 60),
+                        kind: .mood(endpoint: own.below(endpoints), refusal, intensity: 1, otherwise: .good),
+                        seed: own.next()))
+            }
+            // What goes out again from the quarantine is answered while the disk refuses.
+            if case .disk = kind, own.chance(0.1) {
+                faults.append(
+                    Fault(
+                        at: max(0, at - own.between(0, 2)), lasts: 0,
+                        kind: .command(#"{"do":"quarantine","action":"retry","all":true}"#), seed: own.next()))
+            }
             // An order that comes just as the disk works again is carried out in memory and on disk.
             if case .disk = kind, own.chance(0.3) {
                 faults.append(
@@ -124,6 +146,7 @@ struct Schedule {
         case 79: dice.chance(0.5) ? .unsynchronised : .damage(sectors: dice.pick([1, 2, 4, 30]), ends: true)
         case 80: .lyingDisk(share: Int64(dice.pick([50_000, 500_000])))
         case 81..<85: .link(dice.pick(["wwan0", "wlan0", nil]))
+        case 85: .reader
         default: .command(command(dice))
         }
     }

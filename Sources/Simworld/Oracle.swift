@@ -7,6 +7,7 @@ final class Oracle {
     /// One location that the tracker kept.
     private struct Row {
         var key: RowKey
+        var trackable: String?
         /// When it was kept.
         var at: EventTime
         var published: Bool
@@ -28,11 +29,15 @@ final class Oracle {
         var stored: Set<Int> = []
         /// Rows before this one were stored, or were not for it.
         var floor: Int
+        /// How often one of several rows was stored that look the same, where nothing says of which trackable they are.
+        var storedTwins: [RowKey: Int] = [:]
         /// Rows whose acceptance the daemon has seen, and in which process.
         var acked: [Int: Int] = [:]
-        /// The last row that came for the first time.
-        var newest = -1
+        /// The last row of each trackable that came for the first time.
+        var newest: [String?: Int] = [:]
         var attempted: Set<Int> = []
+        /// By which record a row was last taken to be.
+        var named: [Int: String] = [:]
         /// Rows before this one could not be seen when the process started: they come when they can.
         var unseenBefore = 0
         /// Rows given up unsent since the disk has refused, and those of them that a process took along when it ended.
@@ -42,7 +47,9 @@ final class Oracle {
         var retried: Set<Int> = []
         var digests: [String: UInt64] = [:]
         var inFlight = 0
-        /// When it was last asked, and since when rows wait for it after the faults.
+        /// Its last request was accepted.
+        var wasTaken = false
+        /// When it was last asked or a row refused, and since when rows wait for it after the faults.
         var asked: EventTime?
         var waitsSince: EventTime?
         var notBefore: EventTime?
@@ -50,6 +57,8 @@ final class Oracle {
         /// Settled without being sent, by reason, in this process and in those before.
         var unsent: [String: Int] = [:]
         var unsentBefore = 0
+        /// By its profile, in this process.
+        var refused = 0
         var quarantined = 0
         var droppedFromQuarantine = 0
         /// Batches that were sent again after a process ended, by process.
@@ -81,6 +90,8 @@ final class Oracle {
     private static let requestsMax = 300
     /// Seconds without a request while rows wait: the longest window and back-off, and a credential that is to be renewed.
     private static let quietMax = 1200.0
+    /// The same where the last request was taken: the longest window, and the commit before it.
+    private static let windowMax = 500.0
     private let host: SimulatedHost
     private let began: EventTime
     private var rows: [Row] = []
@@ -94,6 +105,8 @@ final class Oracle {
     private var settings: OutboxConfigFacts
     /// What this disk lost does not count: it lies, or was damaged.
     var isDiskTrusted = true
+    /// The receiver and the host told the same wrong time: what is too old by both is.
+    var clocksErredAlike = false
     /// Commits of which it is not known what they counted: they ended with their process, or were refused and perhaps stored.
     private var unknownCommits = 0
     /// The disk has refused something, or was slow, since this instant; nil = it is well.
@@ -153,7 +166,9 @@ final class Oracle {
         let key = RowKey(ms: location.time.milliseconds, event: location.event.rawValue)
         byKey[key, default: []].append(rows.count)
         byTime[key.ms, default: []].append(rows.count)
-        rows.append(Row(key: key, at: now, published: location.published, process: host.process))
+        rows.append(
+            Row(
+                key: key, trackable: location.trackable, at: now, published: location.published, process: host.process))
     }
 
     /// Rows that a process before the first one left on disk, for every endpoint.
@@ -174,7 +189,10 @@ final class Oracle {
         guard case .success(let reply) = result else { return }
         for row in commit.rows {
             let key = RowKey(ms: row.location.time.milliseconds, event: row.location.event.rawValue)
-            guard let index = byKey[key]?.first(where: { !rows[$0].isHandedIn && !rows[$0].isGone }) else { continue }
+            let index = byKey[key]?.first { index in
+                !rows[index].isHandedIn && !rows[index].isGone && rows[index].trackable == row.location.trackable
+            }
+            guard let index else { continue }
             rows[index].isHandedIn = true
             inMemory.append(index)
         }
@@ -197,22 +215,25 @@ final class Oracle {
             let more = unsent.values.reduce(0, +) - account.unsent.values.reduce(0, +)
             account.unsentInMemory = isRefusing ? account.unsentInMemory + max(0, more) : 0
             account.unsent = unsent
+            // What its profile refuses is dealt with, without a request.
+            let refused = depth.settledUnsent["refused"] ?? 0
+            if refused > account.refused { account.asked = host.time }
+            account.refused = refused
             account.quarantined = depth.quarantined
         }
         for (order, result) in zip(commit.orders, reply.orders) {
-            guard case .done(let count, _, _) = result else { continue }
+            // What the disk refused may have been stored all the same.
+            var count: Int? = reply.refusal == nil ? 0 : nil
+            if case .done(let done, _, _) = result { count = done }
             switch order {
             case .dropQuarantined(let endpoint, _):
                 for account in accounts.values where endpoint == nil || endpoint == account.endpoint.name {
-                    account.droppedFromQuarantine += count
+                    account.droppedFromQuarantine += count ?? 0
                 }
-            case .retryQuarantined(let endpoint, _) where count > 0:
+            case .retryQuarantined(let endpoint, _) where count != 0:
                 for account in accounts.values where endpoint == nil || endpoint == account.endpoint.name {
                     account.hasRetried = true
-                    account.retried.formUnion(
-                        (account.since..<rows.count).filter {
-                            !account.attempted.contains($0)
-                        })
+                    account.retried.formUnion((account.since..<rows.count).filter { !account.attempted.contains($0) })
                 }
             default: break
             }
@@ -270,7 +291,7 @@ final class Oracle {
     }
 
     private func judge(_ counts: DropCounts, _ reply: CommitReply, _ commit: Commit) {
-        if counts.expired > 0 {
+        if counts.expired > 0, !clocksErredAlike {
             let age = settings.maxAge ?? .seconds(Int64.max / 2_000_000_000)
             let old = rows.count { $0.isHandedIn && host.time.duration(since: $0.at) >= age - .seconds(60) }
             if dropped.expired + counts.expired > old {
@@ -331,9 +352,12 @@ final class Oracle {
             account.unsentInMemory = 0
             account.unsentBefore += account.unsent.values.reduce(0, +)
             account.unsent = [:]
+            account.refused = 0
             account.inFlight = 0
             account.notBefore = nil
             account.open = nil
+            // Until the next process tells: what it settled last may not have reached the disk.
+            account.held = 1 << 30
             account.answered = [:]
             account.requests = []
         }
@@ -414,6 +438,11 @@ final class Oracle {
         fail(.politeness, "\(name) was asked to wait \(notBefore.seconds(since: host.time)) s longer than it did")
     }
 
+    private static func isOfAnotherQueue(_ one: String, _ other: String) -> Bool {
+        guard let end = one.lastIndex(of: "/"), let otherEnd = other.lastIndex(of: "/") else { return false }
+        return one[..<end] != other[..<otherEnd]
+    }
+
     private func look(
         _ record: WireBody.Record, _ account: Account, id: String, isAlone: Bool, _ isPreview: Bool
     ) -> Int? {
@@ -431,20 +460,39 @@ final class Oracle {
             }
             indexes += others
         }
+        if record.mayBeCrossing, record.key.event == "none" {
+            indexes += byKey[RowKey(ms: record.key.ms, event: "geofence")] ?? []
+        }
+        if let trackable = record.trackable {
+            indexes.removeAll { rows[$0].trackable.map { $0 != trackable } ?? false }
+        }
         guard !indexes.isEmpty else {
             fail(.neverSettledByAStranger, "\(record.key) was sent and never recorded")
             return nil
         }
         // Two records may look the same, as the gaps of two starts: one that ended with its process is the last choice.
-        let fresh = indexes.filter { $0 >= account.since && !account.attempted.contains($0) }
+        // What waited in memory gets another name on the disk.
+        func isRenamed(_ index: Int) -> Bool {
+            account.named[index].map { Self.isOfAnotherQueue($0, record.identity) } ?? false
+        }
+        let fresh = indexes.filter {
+            $0 >= account.since && (!account.attempted.contains($0) || isRenamed($0) && account.acked[$0] == nil)
+        }
+        // Not every profile says of which trackable a record is: two of the same time are told apart by their names.
+        func isFree(_ index: Int) -> Bool {
+            account.named[index].map { $0 == record.identity || isRenamed(index) } ?? true
+        }
         let index =
-            rowNamed[record.identity].flatMap { indexes.contains($0) ? $0 : nil } ?? fresh.first { !rows[$0].isGone }
+            rowNamed[record.identity].flatMap { indexes.contains($0) && isFree($0) ? $0 : nil }
+            ?? fresh.first { !rows[$0].isGone && isFree($0) } ?? fresh.first { !rows[$0].isGone }
             ?? fresh.first ?? indexes.last ?? 0
+        account.named[index] = record.identity
         rowNamed[record.identity] = index
         guard !isPreview else { return index }
         let name = account.endpoint.name
+        let newest = account.newest[rows[index].trackable] ?? -1
         if account.attempted.insert(index).inserted {
-            if index < account.newest, index >= account.unseenBefore, indexes.count == 1, account.endpoint.isOrdered,
+            if index < newest, index >= account.unseenBefore, indexes.count == 1, account.endpoint.isOrdered,
                 isDiskTrusted
             {
                 if account.retried.contains(index) {
@@ -452,11 +500,11 @@ final class Oracle {
                 } else if account.unsentUndone > 0, rows[index].process != host.process {
                     account.unsentUndone -= 1
                 } else {
-                    fail(.inOrder, "\(name): row \(index) comes for the first time, behind row \(account.newest)")
+                    fail(.inOrder, "\(name): row \(index) comes for the first time, behind row \(newest)")
                 }
             }
             // One row alone may be a probe of what is behind a batch that is refused.
-            if !isAlone { account.newest = max(account.newest, index) }
+            if !isAlone { account.newest[rows[index].trackable] = max(newest, index) }
         } else if let process = account.acked[index], indexes.count == 1, account.endpoint.isOrdered, isDiskTrusted {
             duplicates += 1
             if process == host.process {
@@ -485,6 +533,7 @@ final class Oracle {
     func stored(_ attempt: Attempt, but refused: Set<Int> = []) {
         for (place, row) in attempt.rows.enumerated() where !refused.contains(place) && row >= 0 {
             attempt.account?.stored.insert(row)
+            if byKey[rows[row].key]?.count ?? 0 > 1 { attempt.account?.storedTwins[rows[row].key, default: 0] += 1 }
         }
     }
 
@@ -497,6 +546,7 @@ final class Oracle {
         account.inFlight = max(0, account.inFlight - 1)
         account.notBefore = retryAfter.map { host.time + .seconds(Int64($0)) }
         account.notBeforeProcess = host.process
+        account.wasTaken = accepts
         guard accepts else { return }
         account.requests = []
         if !attempt.isPreview { account.answered[attempt.id] = (attempt.rows.count, 0) }
@@ -514,7 +564,8 @@ final class Oracle {
         account.waitsSince = count > 0 ? account.waitsSince ?? host.time : nil
         guard let since = account.waitsSince else { return }
         let quiet = host.time.seconds(since: max(since, account.asked ?? since, account.notBefore ?? since))
-        if quiet > Self.quietMax {
+        // Rows that cannot be read are waited for.
+        if quiet > (account.wasTaken && isDiskTrusted ? Self.windowMax : Self.quietMax) {
             fail(.liveness, "\(count) rows wait for \(name), which was not asked for \(quiet) s")
         }
     }
@@ -528,7 +579,10 @@ final class Oracle {
                 index >= account.since && rows[index].isCommitted && !account.stored.contains(index)
                     && (rows[index].published || account.endpoint.isEngine)
                     // A gap and the fix that became one of the same time cannot be told apart.
-                    && !(byTime[rows[index].key.ms] ?? []).contains { account.stored.contains($0) }
+                    && !(byTime[rows[index].key.ms] ?? []).contains { other in
+                        account.stored.contains(other) && rows[other].trackable == rows[index].trackable
+                    }
+                    && account.storedTwins[rows[index].key] ?? 0 < byKey[rows[index].key]?.count ?? 0
             }
             let explained = account.givenUp + (waiting[name] ?? 0)
             guard missing.count > explained, unknownCommits == 0 || explained == 0 && settings.maxRecords == nil else {
@@ -540,32 +594,4 @@ final class Oracle {
                     + "\(missing[0]), \(rows[missing[0]].key)")
         }
     }
-}
-
-/// What the oracle has to know of `[outbox]`.
-struct OutboxConfigFacts {
-    var maxRecords: Int?
-    var maxAge: Duration?
-    var maxBytes: Int64?
-    var commitWindow: Duration
-}
-
-/// An endpoint as the world made it up.
-struct WorldEndpoint {
-    var name: String
-    var profile: String
-    var required = true
-    var isEngine = false
-    var freshHead = false
-    var isLatest = false
-    var backupFor: String?
-    /// Its server takes requests with a token only.
-    var hasToken = false
-    /// A device has to be bound to the asset at its server.
-    var binds = false
-    /// The address: another one is another cursor for the oracle.
-    var identity: String
-    var host: String { "\(name).example" }
-    /// Rows come in their order, and none twice.
-    var isOrdered: Bool { !isLatest }
 }

@@ -170,7 +170,10 @@ final class SimulatedNetwork: Uplink {
             after delay: Double, accepts: Bool = false, but refused: Set<Int> = []
         ) {
             // The server's clock is its own.
-            let headers = asks?.headers(at: 1_790_000_000 + host.time.nanoseconds / 1_000_000_000) ?? []
+            var headers = asks?.headers(at: 1_790_000_000 + host.time.nanoseconds / 1_000_000_000) ?? []
+            if (300...399).contains(status) {
+                headers.append(.init("location", dice.pick(["https://elsewhere.example/in", "/login", ""])))
+            }
             finish(
                 .reply(
                     UplinkReply(status: status, headers: headers, body: Array(body.utf8), bodyIncomplete: incomplete)),
@@ -204,8 +207,11 @@ final class SimulatedNetwork: Uplink {
                 oracle.stored(attempt)
                 return reply(200, "<html>", incomplete: dice.chance(0.5), after: soon, accepts: true)
             }
-            switch dice.below(3) {
+            switch dice.below(4) {
             case 0: reply(200, #"{"rejected":[{"seq":"#, incomplete: true, after: soon)
+            case 3:
+                let list = dice.pick([#"[1]"#, #"[{"code":{}}]"#, "{}", #"[],"\#(endpoint.listOfRows)":[]"#])
+                reply(200, #"{"status":"Ok","\#(endpoint.listOfRows)":\#(list)}"#, after: soon)
             case 1 where endpoint.wantsConfirmation:
                 reply(
                     200, dice.pick([#"{"status":"no"}"#, #"{"status":"Ok","errors":[{"at":"?"}]}"#, ""]), after: soon)
@@ -220,10 +226,10 @@ final class SimulatedNetwork: Uplink {
         case .partial(let code, let share):
             guard endpoint.tellsOfRows, !attempt.rows.isEmpty else { return store(after: soon) }
             let refused = Set(attempt.rows.indices.filter { _ in dice.chance(share) })
-            reject(refused, code: code, attempt, request, reply)
+            reject(refused, code: code, attempt, request, endpoint, reply)
         case .contradictory:
             guard endpoint.tellsOfRows else { return store(after: soon) }
-            reject(Set(attempt.rows.indices), code: "busy", attempt, request, reply)
+            reject(Set(attempt.rows.indices), code: "busy", attempt, request, endpoint, reply)
         case .poison(let divisor, let status):
             let poisoned = oracle.isPoisoned(attempt, divisor)
             if poisoned.isEmpty { store(after: soon) } else { reply(status, #"{"error":"bad record"}"#, after: soon) }
@@ -232,23 +238,29 @@ final class SimulatedNetwork: Uplink {
 
     private func reject(
         _ refused: Set<Int>, code: String, _ attempt: Oracle.Attempt, _ request: UplinkRequest,
+        _ endpoint: WorldEndpoint,
         _ reply: (Int, String, RetryWish?, Bool, Double, Bool, Set<Int>) -> Void
     ) {
         guard let records = WireBody.records(request.body, attempt.profile), records.count == attempt.rows.count else {
             return reply(503, "", nil, false, 0.1, false, [])
         }
         // Who calls rows by their time means all of that time.
-        let times = Set(refused.compactMap { records[$0].time })
+        let times = endpoint.names == .time ? Set(refused.compactMap { records[$0].time }) : []
         let refused = refused.union(records.indices.filter { records[$0].time.map(times.contains) ?? false })
         oracle.stored(attempt, but: refused)
-        let entries = refused.sorted().map { place in
-            let name =
-                records[place].time.map { #""at":"\#($0)""# }
-                ?? #""seq":\#(records[place].identity.split(separator: "/").last ?? "")"#
-            return #"{\#(name),"code":"\#(code)","reason":"\#(code)"}"#
-        }
-        let head = attempt.profile == "fleet" ? #""status":"Ok","errors":["# : #""rejected":["#
-        let list = head + entries.joined(separator: ",") + "]"
+        let error = #""code":"\#(code)","reason":"\#(code)""#
+        let entries: [String] =
+            if endpoint.names == .place {
+                records.indices.map { refused.contains($0) ? "{\(error)}" : dice.pick(["{}", #"{"code":null}"#]) }
+            } else {
+                refused.sorted().map { place in
+                    let time = #""at":"\#(records[place].time ?? "")","#
+                    let seq = #""seq":\#(records[place].identity.split(separator: "/").last ?? ""),"#
+                    return
+                        "{\(endpoint.names != .seq ? time : "")\(endpoint.names != .time ? seq : "")\(error)}"
+                }
+            }
+        let list = #""status":"Ok","\#(endpoint.listOfRows)":[\#(entries.joined(separator: ","))]"#
         reply(200, "{\(list)}", nil, false, dice.between(0, 0.4), true, refused)
     }
 
@@ -278,11 +290,4 @@ final class SimulatedNetwork: Uplink {
         case .failed(let failure): failure.word
         }
     }
-}
-
-extension WorldEndpoint {
-    /// Its answers name single rows.
-    var tellsOfRows: Bool { ["waypost", "waypost-compact", "narrow", "fleet"].contains(profile) }
-    /// A success that does not say so is none.
-    var wantsConfirmation: Bool { profile == "fleet" }
 }

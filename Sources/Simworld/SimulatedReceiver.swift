@@ -40,7 +40,7 @@ final class Asset {
         self.dice = dice
         self.epochMs = epochMs
         last = time
-        drive = isLong ? 120...600 : 200...1500
+        drive = isLong ? 60...400 : 200...1500
         park = isLong ? 4000...20_000 : 60...600
         interval = dice.pick([1, 1, 1, 2, 5])
         parkedInterval = isLong ? 30 : interval

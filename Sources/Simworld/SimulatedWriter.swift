@@ -42,6 +42,11 @@ final class SimulatedWriter: CommitWriter {
         begin()
     }
 
+    /// Another program opens the queue: it gets it between two jobs.
+    func readerCame() {
+        if underWay == nil, !isClosed { outbox.readerCame() }
+    }
+
     func drain() {
         let done = done
         self.done = []

@@ -7,6 +7,10 @@ enum WireBody {
         var identity: String
         /// The time as it stands there, where it is what an answer calls the row.
         var time: String?
+        /// nil: it does not say.
+        var trackable: String?
+        /// It does not say of each crossing that it is one.
+        var mayBeCrossing = false
     }
 
     /// nil: the body is not of this profile.
@@ -17,19 +21,32 @@ enum WireBody {
             guard let root = JSON(body), case .list(let rows)? = root["locations"],
                 let outbox = root["outbox"]?.text
             else { return nil }
+            let all = root["trackable"]?.text
             return rows.map { row in
                 Record(
                     key: RowKey(ms: row["time_ms"]?.integer ?? -1, event: row["event"]?.text ?? "none"),
-                    identity: "\(outbox)/\(row["seq"]?.integer ?? -1)")
+                    identity: "\(outbox)/\(row["seq"]?.integer ?? -1)", trackable: row["trackable"]?.text ?? all)
             }
         case "fleet":
             guard let root = JSON(body), case .list(let rows)? = root["pts"], let outbox = root["outbox"]?.text,
                 root["n"]?.integer == Int64(rows.count)
             else { return nil }
             return rows.map { row in
-                var found = record(row, time: "at", id: "\(outbox)/\(row["seq"]?.integer ?? -1)")
-                found.time = row["at"]?.text
-                return found
+                Record(
+                    key: RowKey(ms: row["ms"]?.integer ?? -1, event: row["event"]?.text ?? "none"),
+                    identity: "\(outbox)/\(row["seq"]?.integer ?? -1)", time: row["at"]?.text,
+                    trackable: root["who"]?.text)
+            }
+        case "yard":
+            guard let root = JSON(body), case .list(let rows)? = root["pts"], let outbox = root["outbox"]?.text else {
+                return nil
+            }
+            // What it is not to hear of as a crossing is a plain fix to it, and so another content.
+            return rows.map { row in
+                Record(
+                    key: RowKey(ms: row["ms"]?.integer ?? -1, event: row["event"]?.text ?? "none"),
+                    identity: "yard of \(outbox)/\(row["seq"]?.integer ?? -1)",
+                    trackable: row["who"]?.text ?? root["who"]?.text, mayBeCrossing: true)
             }
         case "waypost-compact": return JSON(body).flatMap(columns)
         case "transistor":
@@ -54,22 +71,35 @@ enum WireBody {
         guard let outbox = root["outbox"]?.text, let count = root["n"]?.integer.map(Int.init),
             let seqs = sums(root["seq"], count), let times = sums(root["time"], count)
         else { return nil }
-        var events = [String](repeating: "none", count: count)
-        switch root["event"] {
-        case .string(let word)?: events = [String](repeating: word, count: count)
+        guard let events = words(root["event"], count), let trackables = words(root["trackable"], count) else {
+            return nil
+        }
+        return (0..<count).map { row in
+            Record(
+                key: RowKey(ms: times[row], event: events[row] ?? "none"), identity: "\(outbox)/\(seqs[row])",
+                trackable: trackables[row])
+        }
+    }
+
+    /// - Returns: nil: it is no column of words.
+    private static func words(_ column: JSON?, _ count: Int) -> [String?]? {
+        switch column {
+        case .string(let word)?: return [String?](repeating: word, count: count)
         case .list(let parts)?:
             guard parts.count == 2, case .list(let words) = parts[0], case .list(let places) = parts[1],
                 places.count == count
             else { return nil }
-            for (row, place) in places.enumerated() {
-                guard let place = place.integer else { continue }
+            var found: [String?] = []
+            for place in places {
+                guard let place = place.integer else {
+                    found.append(nil)
+                    continue
+                }
                 guard words.indices.contains(Int(place)), let word = words[Int(place)].text else { return nil }
-                events[row] = word
+                found.append(word)
             }
-        default: break
-        }
-        return (0..<count).map { row in
-            Record(key: RowKey(ms: times[row], event: events[row]), identity: "\(outbox)/\(seqs[row])")
+            return found
+        default: return [String?](repeating: nil, count: count)
         }
     }
 
@@ -126,7 +156,9 @@ enum WireBody {
         let marks = [Array(#""sent_at":"#.utf8), Array(#""sent_ms":"#.utf8)]
         var index = 0
         while index < body.count {
-            if body[index] == 0x22, let mark = marks.first(where: { body[index...].starts(with: $0) }) {
+            if body[index] == 0x22, index + 1 < body.count, body[index + 1] == 0x73,
+                let mark = marks.first(where: { body[index...].starts(with: $0) })
+            {
                 index += mark.count
                 while index < body.count, body[index] != 0x2C, body[index] != 0x7D { index += 1 }
             }

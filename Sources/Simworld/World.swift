@@ -63,6 +63,8 @@ public final class World {
     private static let logMax: Int64 = 6 << 20
     /// After the faults stop, everything has to be delivered within this time.
     private static let patience = Duration.seconds(3 * 3600)
+    /// Rows may come for so long after the faults stop.
+    private static let rest = Duration.seconds(1500)
 
     /// - Parameters:
     ///   - leftOut: faults that do not happen, by their place in the schedule.
@@ -297,7 +299,11 @@ public final class World {
             over(fault, "mood \(name)") { [unowned self] in network.behaves(name, .good) }
         case .disk(let settings):
             troubled()
-            for (setting, value) in settings { simdisk_set(setting, value) }
+            for (setting, value) in settings {
+                // Room for so much more, or none at all.
+                let isRoom = setting == Int32(simdisk_capacity) && value > 1
+                simdisk_set(setting, isRoom ? value + queueBytes : value)
+            }
             over(fault, "disk") { [unowned self] in healDisk() }
         case .slowDisk(let seconds):
             troubled()
@@ -315,9 +321,13 @@ public final class World {
             simdisk_set(Int32(simdisk_changes_left), Int64(changes))
         case .stop: terminate()
         case .reconfigure(let atRestart):
+            let before = configuration.endpoints.map(\.name)
             configuration.change(dice)
             current.set(configuration.text)
             if atRestart { terminate() } else { ask(#"{"do":"reload"}"#) }
+            for name in before where !configuration.endpoints.contains(where: { $0.name == name }) {
+                forget(name, after: dice.between(1, 600))
+            }
         case .damage(let sectors, let ends):
             oracle.isDiskTrusted = false
             simdisk_damage(WorldConfiguration.path, Int32(sectors))
@@ -327,8 +337,11 @@ public final class World {
             over(fault, "receiver") { [unowned self] in asset.reception = .good }
         case .spoof(let seconds):
             asset.spoofMs = seconds * 1000
+            compareClocks()
             over(fault, "date") { [unowned self] in asset.spoofMs = 0 }
-        case .wallStep(let seconds): host.wallOffsetMs += seconds * 1000
+        case .wallStep(let seconds):
+            host.wallOffsetMs += seconds * 1000
+            compareClocks()
         case .unsynchronised:
             host.isSynchronised = false
             over(fault, "synchronised") { [unowned self] in host.isSynchronised = true }
@@ -339,11 +352,29 @@ public final class World {
                 host.interface = "eth0"
                 agent?.linksChanged()
             }
+        case .reader: writer?.readerCame()
         case .command(let line): ask(line)
         case .issuer(let mood):
             network.issuer.mood = mood
             over(fault, "issuer") { [unowned self] in network.issuer.mood = .good }
         case .revoked: network.issuer.revokedThrough = network.issuer.last
+        }
+    }
+
+    private func compareClocks() {
+        let error = host.wallOffsetMs - asset.epochMs
+        if asset.spoofMs != 0, abs(error - asset.spoofMs) < 600_000 { oracle.clocksErredAlike = true }
+    }
+
+    private var queueBytes: Int64 {
+        simdisk_size(WorldConfiguration.path) + simdisk_size(WorldConfiguration.path + "-wal")
+    }
+
+    /// The rows of an endpoint that is not configured any more are given up some time.
+    private func forget(_ name: String, after seconds: Double) {
+        host.after(.milliseconds(Int64(seconds * 1000)), ofProcess: false) { [unowned self] in
+            guard !isEnding else { return }
+            ask(#"{"do":"endpoint","action":"forget","endpoint":"\#(name)"}"#)
         }
     }
 
@@ -421,7 +452,10 @@ public final class World {
         host.interface = "eth0"
         host.isSynchronised = true
         asset.spoofMs = 0
-        asset.reception = .silent
+        asset.reception = .good
+        // A small queue has to be emptied while rows come, too.
+        let rest = configuration.facts.maxRecords != nil && worldDice.chance(0.5) ? Self.rest : .zero
+        host.after(rest, ofProcess: false) { [unowned self] in asset.reception = .silent }
         agent?.linksChanged()
         let until = host.time + Self.patience
         awaitDrained(until)

@@ -8,12 +8,22 @@ struct WorldConfiguration {
     /// Further lines of each endpoint's table.
     var lines: [[String]] = []
     private var fence = ""
+    private var trackables: [String] = []
+    /// Metres a second above which a profile refuses a row.
+    private let fastest: Int
+    /// What a profile calls a row, and by what its server does.
+    private let fleetTime: String
+    private let fleetNames: RowNaming
     var outbox: [String] = []
     var facts: OutboxConfigFacts
     var sampling: [String] = []
 
     init(dice: Dice, isLong: Bool) {
         let window = dice.pick([1, 5, 10, 10, 30])
+        fastest = dice.pick([28, 28, 28, 4])
+        fleetTime = dice.pick(["$time_iso", "$time_iso_s"])
+        fleetNames = dice.pick([.time, .both])
+        if dice.chance(0.12) { trackables = ["van", "box"] }
         facts = OutboxConfigFacts(maxRecords: nil, maxAge: .seconds(720 * 3600), commitWindow: .seconds(window))
         outbox.append("commit_window = \"\(window)s\"")
         outbox.append("on_full = \"\(dice.pick(["drop_oldest", "drop_newest", "thin"]))\"")
@@ -59,10 +69,12 @@ struct WorldConfiguration {
         guard let name = names.first(where: { name in !endpoints.contains { $0.name == name } }) else { return }
         let profile = dice.pick([
             "waypost", "waypost", "waypost", "waypost-compact", "waypost-compact", "transistor", "geojson", "csv",
-            "narrow", "fleet",
+            "narrow", "fleet", "yard",
         ])
         var endpoint = WorldEndpoint(name: name, profile: profile, identity: "\(name).example")
         var own: [String] = []
+        if profile == "fleet" { endpoint.names = fleetNames }
+        if profile == "yard" { endpoint.names = .place }
         if index > 0, dice.chance(0.35) {
             endpoint.required = false
             own.append("required = false")
@@ -89,13 +101,13 @@ struct WorldConfiguration {
             if profile == "waypost", dice.chance(0.3) {
                 endpoint.binds = true
             }
-            if dice.chance(0.4) {
-                own.append("on_collision = \"\(dice.pick(["keep", "clear", "quarantine"]))\"")
+            if dice.chance(0.5) {
+                own.append("on_collision = \"\(dice.pick(["keep", "clear", "quarantine", "quarantine"]))\"")
             }
         }
         own.append("batch_size = \(dice.pick([1, 5, 30, 100, 300]))")
         own.append("batch_window = \"\(dice.pick([5, 20, 60, 300, 400]))s\"")
-        if dice.chance(0.2) {
+        if dice.chance(endpoint.binds ? 0.5 : 0.2) {
             endpoint.hasToken = true
             own.append(Self.auth(name, client: 1))
         } else if dice.chance(0.2) {
@@ -107,7 +119,7 @@ struct WorldConfiguration {
                     #"sign = { scheme = "github-hmac", secret = "env:SIM_SECRET" }"#,
                     #"sign = { scheme = "standard-webhooks", secret = "env:SIM_HOOK" }"#,
                     #"sign = { scheme = "aws-sigv4", region = "eu", service = "geo", access_key = "env:SIM_SECRET", "#
-                        + #"secret_key = "env:SIM_SECRET" }"#,
+                        + #"secret_key = "env:SIM_SECRET", session_token = "env:SIM_SECRET" }"#,
                 ]))
         }
         if dice.chance(0.3) { own.append("timeout = \"\(dice.pick([10, 30]))s\"") }
@@ -199,6 +211,7 @@ struct WorldConfiguration {
             [sampling]
             \(sampling.joined(separator: "\n"))
             \(fence)
+            \(trackables.map { "[[trackable]]\nid = \"\($0)\"" }.joined(separator: "\n"))
             [outbox]
             path = "\(Self.path)"
             \(outbox.joined(separator: "\n"))
@@ -212,7 +225,7 @@ struct WorldConfiguration {
             max_bytes = 4000
             require = ["speed_mps"]
             [profile.narrow.limits]
-            speed_mps = { max = 28 }
+            speed_mps = { max = \(fastest) }
             [profile.fleet]
             url = "${base_url}/v1/t/${device}"
             max_records = 50
@@ -227,11 +240,12 @@ struct WorldConfiguration {
             pts = "$records"
             [profile.fleet.record]
             seq = "$seq"
-            at = "$time_iso"
+            ms = "$time_ms"
+            at = "\(fleetTime)"
             p = ["$lon", "$lat"]
             v = "$speed_kmh:round1"
             event = "$event"
-            note = "row ${seq} of ${device}"
+            note = "row\\t${seq}\\b\\f\\r\\u0001\\nof \\"${device}\\""
             batt = "$battery_pct|-1"
             [profile.fleet.response]
             ok_json = { path = "status", in = ["Ok"] }
@@ -239,10 +253,55 @@ struct WorldConfiguration {
             collision = [{ status = [409], json = { path = "error", equals = "asset_taken" } }]
             [profile.fleet.response.item_errors]
             path = "errors"
-            match = { at = "$time_iso" }
+            match = { at = "\(fleetTime)"\(fleetNames == .both ? ", seq = \"$seq\"" : "") }
             code = "code"
             retry_codes = ["busy"]
             auth_codes = ["who"]
+            [profile.yard]
+            url = "${base_url}/in?n=${batch_count}[?&boot=${batch_boot_id}]"
+            geofence_actions = ["enter", "exit"]
+            on = { heartbeat = "skip", geofence = { url = "${base_url}/fence" } }
+            [profile.yard.headers]
+            Idempotency-Key = "${batch_id}"
+            X-First = "${first_seq}"
+            [profile.yard.body]
+            outbox = "$outbox"
+            who = "$batch_trackable"
+            newest = "$newest"
+            pts = "$records"
+            [profile.yard.record]
+            seq = "$seq"
+            ms = "$time_ms"
+            times = ["$time_s", "$time_ns", "$time_s_float", "$time_iso_s", "$received_ms"]
+            who = "$row_trackable"
+            boot = "$row_boot_id"
+            event = "$event"
+            why = "$reason:upper"
+            place = ["$lon_e7", "$lat_e7", "$altitude:ceil"]
+            hdop = "$hdop"
+            sat = "$satellites:string"
+            fix = "$fix_mode"
+            quality = "$quality:lower"
+            kn = "$speed_knots:round3"
+            mph = "$speed_mph:floor"
+            course = "$bearing:int"
+            km = "$odometer_km"
+            motion = "$motion_word"
+            moves = "$moving:bool01"
+            battery = "${battery_state} ${battery_bs}"
+            charge = "$battery_frac"
+            external = "$external_power"
+            charging = "$charging|false"
+            fence = "$geofence_id"
+            way = "$geofence_transition"
+            seen = "$geofence_source"
+            trip = ["$trip_distance|0", "$trip_duration|0", "$trip_max_speed|0", "$trip_end_ms"]
+            public = "$published"
+            [profile.yard.response.item_errors]
+            path = "results"
+            by = "index"
+            code = "code"
+            retry_codes = ["busy"]
 
             """
         for (endpoint, own) in zip(endpoints, lines) {
