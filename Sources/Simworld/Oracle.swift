@@ -74,8 +74,8 @@ final class Oracle {
         var held = 0
         /// Rows of batches that were accepted, and how many commits have ended since: the second one has settled them.
         var answered: [String: (rows: Int, commits: Int)] = [:]
-        /// Rows of the quarantine wait again: they are counted in both places.
-        var hasRetried = false
+        /// Rows of the quarantine wait again, and are counted in both places, or an order to drop them may have been stored.
+        var isQuarantineUnsure = false
 
         init(_ endpoint: WorldEndpoint, since: Int) {
             self.endpoint = endpoint
@@ -219,7 +219,8 @@ final class Oracle {
             let refused = depth.settledUnsent["refused"] ?? 0
             if refused > account.refused { account.asked = host.time }
             account.refused = refused
-            account.quarantined = depth.quarantined
+            // Until the disk has been read, what lies there is not known.
+            if refusesFromStart != true { account.quarantined = depth.quarantined }
         }
         for (order, result) in zip(commit.orders, reply.orders) {
             // What the disk refused may have been stored all the same.
@@ -228,11 +229,12 @@ final class Oracle {
             switch order {
             case .dropQuarantined(let endpoint, _):
                 for account in accounts.values where endpoint == nil || endpoint == account.endpoint.name {
-                    account.droppedFromQuarantine += count ?? 0
+                    account.droppedFromQuarantine += count ?? account.quarantined
+                    if count == nil { account.isQuarantineUnsure = true }
                 }
             case .retryQuarantined(let endpoint, _) where count != 0:
                 for account in accounts.values where endpoint == nil || endpoint == account.endpoint.name {
-                    account.hasRetried = true
+                    account.isQuarantineUnsure = true
                     account.retried.formUnion((account.since..<rows.count).filter { !account.attempted.contains($0) })
                 }
             default: break
@@ -254,7 +256,7 @@ final class Oracle {
         account.open = open
         account.held = depth.waiting + depth.inFlight
         account.answered = account.answered.filter { $0.value.commits == 0 }.mapValues { ($0.rows, 1) }
-        guard let before, isDiskTrusted, !account.hasRetried, commit.orders.isEmpty, !isNews else { return }
+        guard let before, isDiskTrusted, !account.isQuarantineUnsure, commit.orders.isEmpty, !isNews else { return }
         let offered = commit.rows.count { $0.location.published || account.endpoint.isEngine }
         var answered = 0
         for settlement in commit.settlements {
@@ -378,6 +380,8 @@ final class Oracle {
         /// -1 = not one of ours, as the gap where others went.
         var rows: [Int] = []
         var id = ""
+        /// Its records say of which trackable they are.
+        fileprivate var namesTrackables = false
 
         var isNobodys: Bool { account == nil }
     }
@@ -414,7 +418,9 @@ final class Oracle {
         account.sizes[id] = records.count
         let isPreview = account.endpoint.freshHead && id.contains("-preview-")
         let rows = records.map { look($0, account, id: id, isAlone: records.count == 1, isPreview) ?? -1 }
-        return Attempt(account: account, profile: endpoint.profile, isPreview: isPreview, rows: rows, id: id)
+        return Attempt(
+            account: account, profile: endpoint.profile, isPreview: isPreview, rows: rows, id: id,
+            namesTrackables: records.allSatisfy { $0.trackable != nil })
     }
 
     /// A request that binds the device to the asset; it bears no rows.
@@ -533,7 +539,7 @@ final class Oracle {
     func stored(_ attempt: Attempt, but refused: Set<Int> = []) {
         for (place, row) in attempt.rows.enumerated() where !refused.contains(place) && row >= 0 {
             attempt.account?.stored.insert(row)
-            if byKey[rows[row].key]?.count ?? 0 > 1 { attempt.account?.storedTwins[rows[row].key, default: 0] += 1 }
+            if !attempt.namesTrackables { attempt.account?.storedTwins[rows[row].key, default: 0] += 1 }
         }
     }
 
