@@ -336,8 +336,30 @@ import Testing
         for part in ["", "-wal"] { rename(scratch.path + part, hidden + part) }
         #expect(try keep(Commit(rows: rows(8..<9)), outbox).depths[0].inFlight == 8)
         #expect(try form(outbox, 8).isEmpty)
+        // Not even what is formed to try the server goes before it.
+        let probe = FormRequest(endpoint: "main", limit: 1, isProbe: true, sentMs: nil)
+        let reply = try keep(Commit(forms: [probe]), outbox)
+        #expect(reply.formed.isEmpty && reply.depths[0].inFlight == 9)
         for part in ["", "-wal"] { rename(hidden + part, scratch.path + part) }
-        #expect(try form(outbox, 8) == [whole])
+        #expect(try form(outbox, 8).map(\.rows.count) == [8, 1])
+        #expect(outbox.inFlight().first == whole)
+    }
+
+    /// What is new is kept, and other endpoints go on.
+    @Test(.bug(id: 11)) func rowsThatCannotBeReadFailNoCommit() throws {
+        let outbox = try open([.test("a"), .test("b")])
+        try outbox.append(0..<2)
+        let batch = try #require(try outbox.form(9, endpoint: "b"))
+        var crossing = Location.sample(2, event: .geofence)
+        crossing.geofence = GeofenceCrossing(id: "depot", name: nil, action: .enter)
+        _ = try outbox.commit(Commit(rows: [NewRow(crossing)]))
+        _ = try outbox.beginInMemory(Self.error)
+        try Connection(path: scratch.path, access: .readWrite).execute("DROP TABLE geofence")
+        let settlement = Settlement(endpoint: "b", batchID: batch.id, how: .accepted)
+        let requests = ["a", "b"].map { FormRequest(endpoint: $0, limit: 9, sentMs: nil) }
+        let reply = try keep(Commit(rows: rows(3..<4), settlements: [settlement], forms: requests), outbox)
+        #expect(reply.formed.isEmpty && reply.unstored == 1)
+        #expect(reply.depths.map(\.waiting) == [4, 2] && reply.depths.map(\.inFlight) == [0, 0])
     }
 
     /// What a server refused before is not what a failed commit has set aside.
