@@ -64,8 +64,9 @@ extension EffectiveConfiguration {
         var seen: [ConfigurationDifference.Place: Int] = [:]
         return entries.map { entry in
             var place = ConfigurationDifference.Place(table: entry.table, key: entry.key, index: 0)
-            place.index = seen[place, default: 0]
-            seen[ConfigurationDifference.Place(table: entry.table, key: entry.key, index: 0)] = place.index + 1
+            let index = seen[place, default: 0]
+            seen[place] = index + 1
+            place.index = index
             return (place, entry)
         }
     }
