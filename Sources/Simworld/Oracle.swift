@@ -117,6 +117,8 @@ final class Oracle {
     var failed: () -> Void = {}
     /// Rows that commits took while the disk refused.
     private var inMemory: [Int] = []
+    /// Batches that were given up, as when a failing disk lost rows of theirs: an answer to them is for none.
+    private var dissolved: Set<String> = []
     private var isRefusing = false
     /// The disk has refused since the process started: what it holds is counted when it is back. nil = not known yet.
     private var refusesFromStart: Bool?
@@ -201,6 +203,7 @@ final class Oracle {
             for index in inMemory { rows[index].isCommitted = true }
             inMemory = []
         }
+        dissolved.formUnion(reply.dissolved)
         isRefusing = reply.refusal != nil
         let isBack = refusesFromStart == true && reply.refusal == nil
         if isBack || refusesFromStart == nil { refusesFromStart = reply.refusal != nil }
@@ -555,6 +558,7 @@ final class Oracle {
         account.wasTaken = accepts
         guard accepts else { return }
         account.requests = []
+        guard !dissolved.contains(attempt.id) else { return }
         if !attempt.isPreview { account.answered[attempt.id] = (attempt.rows.count, 0) }
         for (place, row) in attempt.rows.enumerated() where !refused.contains(place) && row >= 0 {
             accepted += 1
