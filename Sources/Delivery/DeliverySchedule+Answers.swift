@@ -45,9 +45,11 @@ extension DeliverySchedule {
     }
 
     /// No request reaches this server earlier than it wants, whatever else becomes due: pause, resume, probe or preview.
-    mutating func note(asked: Duration?, at now: EventTime) {
+    ///
+    /// - Parameter route: whose server; nil = that of the present way.
+    mutating func note(asked: Duration?, of route: Int? = nil, at now: EventTime) {
         guard let asked else { return }
-        routes.rest(until: now + min(asked, settings.backoff.longestAsked))
+        routes.rest(until: now + min(asked, settings.backoff.longestAsked), of: route)
     }
 
     /// Answers that are about the endpoint and not about rows.
@@ -105,7 +107,9 @@ extension DeliverySchedule {
         if triesSuccessor, place > 0 {
             triesSuccessor = false
             parts[0].streak.count = 0
-        } else if cause == .status(500), bisect == nil, place == 0, parts[0].streak.count >= Self.silentPoison {
+        } else if cause == .status(500), bisect?.hasEvidence != true, place == 0,
+            parts[0].streak.count >= Self.silentPoison
+        {
             triesSuccessor = true
         }
         guard streak.count >= Self.streakLimit else { return [] }
@@ -247,7 +251,10 @@ extension DeliverySchedule {
     /// The server has answered to a bind. Until `bindEnded` nothing else is sent all the same.
     ///
     /// - Parameter asked: how long it wants no other request; nil = it does not say.
-    public mutating func bindAnswered(asked: Duration?, at now: EventTime) { note(asked: asked, at: now) }
+    public mutating func bindAnswered(asked: Duration?, at now: EventTime) { note(asked: asked, of: 0, at: now) }
+
+    /// Before when the server that binds, that of the endpoint itself, wants no request.
+    public var bindRestsUntil: EventTime { routes.rests(of: 0) }
 
     /// A bind that was under way has failed, or the order behind it was carried out or refused.
     public mutating func bindEnded() {

@@ -5,7 +5,7 @@ extension DeliverySchedule {
     public func next(at now: EventTime) -> Step {
         if shutdown != nil { return shutdownStep(at: now) }
         guard phase == .idle else { return .wait(until: nil) }
-        if wantsBind { return later(restsUntil, at: now) ?? .bind }
+        if wantsBind { return later(bindRestsUntil, at: now) ?? .bind }
         switch state {
         case .stopped, .taken, .rebind: return .wait(until: nil)
         case .active, .paused: break
@@ -42,8 +42,11 @@ extension DeliverySchedule {
             return .part(parts[place].batch.rows == 1 ? place : 0)
         }
         if triesSuccessor {
-            if parts.count > 1 { return .part(1) }
-            if queue.count > 0 { return .following }
+            // Rows keep their order: only one alone may go ahead. One that failed as well shows nothing; others may.
+            let alone = parts.indices.dropFirst().filter { parts[$0].batch.rows == 1 }
+            if let place = alone.first(where: { parts[$0].streak.count == 0 }) { return .part(place) }
+            if queue.count > 0, !hasManyAlone { return .following }
+            if let place = alone.first { return .part(place) }
         }
         if let place = parts.firstIndex(where: { !$0.isRefused }) { return .part(place) }
         if let bisect, bisect.probes < bisect.probesMax, queue.count > 0 { return .following }
@@ -98,6 +101,6 @@ extension DeliverySchedule {
     private func wantsPreview(at now: EventTime) -> Bool {
         settings.freshHead && !settings.profile.usesNewest && state == .active && failures == 0 && bisect == nil
             && queue.count > 0
-            && inFlight + queue.count > limit && previewed.at + settings.batchWindow <= now
+            && inFlight + queue.count > limit && previewed.at + max(settings.batchWindow, .seconds(1)) <= now
     }
 }

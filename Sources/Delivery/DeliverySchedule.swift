@@ -232,7 +232,7 @@ extension DeliverySchedule {
             queue.returned(inFlight)
             parts = []
         }
-        if parts.isEmpty { routes.batchBoundaryReached(at: now) }
+        if parts.isEmpty, !isUnlisted, unlistedRows == 0 { routes.batchBoundaryReached(at: now) }
         lastNumber += 1
         phase = .forming(lastNumber)
         return lastNumber

@@ -30,13 +30,17 @@ struct RouteChoice: Sendable {
 
     var restsUntil: EventTime { rests[current] }
 
+    func rests(of route: Int) -> EventTime { rests[route] }
+
     /// Before when no batch is wanted while nothing is in flight: the endpoint itself may take over before that.
     var restsAtBoundary: EventTime {
         current == 0 ? rests[0] : min(rests[current], max(tryFirstAt, rests[0]))
     }
 
-    /// The server of the present way wants no request before this.
-    mutating func rest(until instant: EventTime) { rests[current] = max(rests[current], instant) }
+    /// The server of a way, nil = the present one, wants no request before this.
+    mutating func rest(until instant: EventTime, of route: Int? = nil) {
+        rests[route ?? current] = max(rests[route ?? current], instant)
+    }
 
     mutating func reached() {
         misses = 0

@@ -49,6 +49,84 @@ extension DeliveryScheduleTests {
         #expect(parts.map(\.rows) == [1, 1, 1, 1, 1, 1, 1, 1, 8, 1])
     }
 
+    /// Without a window there is always one to be sent, of the same row.
+    @Test(.bug(id: 11)) func aPreviewIsNotDueAgainAtOnce() {
+        var settings = Self.settings(size: 10)
+        settings.freshHead = true
+        settings.batchWindow = .zero
+        var schedule = DeliverySchedule(
+            settings: settings, waiting: 25, inFlight: [.init(id: "a", rows: 10)], at: Self.at(0))
+        #expect(schedule.next(at: Self.at(0)) == .preview)
+        #expect(schedule.previewStarted(nil, at: Self.at(0)) == nil)
+        #expect(schedule.next(at: Self.at(0)) == .send(batch: "a"))
+        #expect(schedule.next(at: Self.at(1)) == .preview)
+    }
+
+    /// Rows of a split are in flight for the one that sent the whole.
+    @Test(.bug(id: 11)) func aListOfHalvesIsNoTimeForTheEndpointItself() {
+        var schedule = DeliverySchedule(
+            settings: Self.settings(), inFlight: [.init(id: "a", rows: 4)], routes: 2, route: 1, at: Self.at(0))
+        let late = Self.at(2000)
+        schedule.sends("a", at: late)
+        let asked = Verdict.tooLarge(status: 413, after: .seconds(3000))
+        #expect(schedule.attemptFinished(asked, jitter: 0, at: late).isEmpty)
+        schedule.sends("a", at: late)
+        #expect(schedule.attemptFinished(asked, jitter: 0, at: late) == [.init(batch: "a", how: .split)])
+        #expect(schedule.next(at: late) == .form(limit: 0))
+        schedule.formRequested(at: late)
+        schedule.batchesFormed([.init(id: "a1", rows: 2), .init(id: "a2", rows: 2)], at: late)
+        #expect(schedule.route == 1)
+        #expect(schedule.next(at: late) == .wait(until: late + .seconds(3000)))
+    }
+
+    /// A bind goes to the endpoint itself, whoever stands in for it.
+    @Test(.bug(id: 11)) func aBindHoldsForTheServerThatBinds() {
+        var schedule = DeliverySchedule(
+            settings: Self.settings(), inFlight: [.init(id: "a", rows: 4)], routes: 2, route: 1, at: Self.at(0))
+        schedule.bindRequested()
+        #expect(schedule.next(at: Self.at(0)) == .bind)
+        _ = schedule.bindStarted(at: Self.at(0))
+        schedule.bindAnswered(asked: .seconds(3000), at: Self.at(1))
+        schedule.bindEnded()
+        #expect(schedule.bindRestsUntil == Self.at(3001))
+        #expect(schedule.next(at: Self.at(1)) == .send(batch: "a"))
+        // What the spare asks for is no wish of the other.
+        schedule.sends("a", at: Self.at(1))
+        _ = schedule.attemptFinished(.retry(.status(503), after: .seconds(9000)), jitter: 0, at: Self.at(2))
+        schedule.bindRequested()
+        #expect(schedule.next(at: Self.at(2)) == .wait(until: Self.at(3001)))
+    }
+
+    /// A server that fails over the head says nothing by failing over the next row too: another one may show that it is well.
+    @Test(.bug(id: 11), arguments: [Verdict.retry(.status(500), after: nil), .split(status: 400)])
+    func anotherRowIsTriedWhereTheFirstBehindTheHeadFailsAsWell(next: Verdict) {
+        var schedule = DeliverySchedule(
+            settings: Self.settings(size: 1), waiting: 9,
+            inFlight: [.init(id: "head", rows: 1), .init(id: "pair", rows: 2)], at: Self.at(0))
+        var parts: [DeliverySchedule.InFlight] = [.init(id: "head", rows: 1), .init(id: "pair", rows: 2)]
+        var now = Self.at(0)
+        var ahead: [String] = []
+        var settled: [DeliverySchedule.Settled] = []
+        for _ in 0..<100 where settled.isEmpty {
+            now = now + .seconds(1000)
+            switch schedule.next(at: now) {
+            case .form:
+                schedule.formRequested(at: now)
+                parts.append(.init(id: "\(parts.count)", rows: 1))
+                schedule.batchesFormed(parts, at: now)
+            case .send(let batch):
+                schedule.sends(batch, at: now)
+                if batch != "head" { ahead.append(batch) }
+                let failed = Verdict.retry(.status(500), after: nil)
+                let verdict = batch == "head" ? failed : ahead.count < 3 ? next : .accepted
+                settled = schedule.attemptFinished(verdict, jitter: 0, at: now)
+            default: return #expect(Bool(false), "\(schedule.next(at: now))")
+            }
+        }
+        #expect(ahead == ["2", "3", "4"])
+        #expect(settled.contains(.init(batch: "head", how: .refused)))
+    }
+
     /// Memory does not list batches of the quarantine; the disk that takes its rows over has them.
     @Test(.bug(id: 11)) func asksForBatchesThatAreInFlightAgain() {
         var schedule = schedule(size: 10)

@@ -121,7 +121,8 @@ struct EventWorld {
     private mutating func begin(_ attempt: Attempt, _ batch: Batch?) {
         count("\(attempt.purpose)".prefix { $0 != "(" }.description)
         if let other = request { breach("\(attempt) beside \(other.attempt)") }
-        if attempt.purpose != .refresh, now < rests[schedule.route] { breach("\(attempt) before Retry-After ends") }
+        let server = server(of: attempt, batch)
+        if attempt.purpose != .refresh, now < rests[server] { breach("\(attempt) before Retry-After ends") }
         let verdict = isHealthy ? .accepted : draw(batch?.rows ?? [])
         request = Request(attempt: attempt, batch: batch, verdict: verdict)
         guard let batch else { return }
@@ -135,6 +136,11 @@ struct EventWorld {
         case .retry(.status(500), _), .split, .tooLarge: if batch.rows.count == 1 { refused.insert(batch.rows[0]) }
         default: break
         }
+    }
+
+    /// The route by which a request goes.
+    private func server(of attempt: Attempt, _ batch: Batch?) -> Int {
+        attempt.purpose == .bind ? 0 : batch?.route ?? schedule.route
     }
 
     private mutating func draw(_ rows: [Int]) -> Verdict {
@@ -191,6 +197,7 @@ extension EventWorld {
 
     private mutating func hear(_ request: Request, isCurrent: Bool) {
         let route = schedule.route
+        let server = server(of: request.attempt, request.batch)
         let before = (schedule.inFlight, schedule.waiting, schedule.state, schedule.attempt, schedule.restsUntil)
         switch request.attempt.purpose {
         case .batch(let id):
@@ -217,7 +224,7 @@ extension EventWorld {
         case .bind: _ = schedule.receives(request.attempt)
         }
         if isCurrent, request.attempt.purpose != .refresh, let asked = request.verdict.asked {
-            rests[route] = max(rests[route], now + min(asked, .seconds(3600)))
+            rests[server] = max(rests[server], now + min(asked, .seconds(3600)))
         }
         let after = (schedule.inFlight, schedule.waiting, schedule.state, schedule.attempt, schedule.restsUntil)
         if !isCurrent, before != after { breach("a stray answer changed \(before) to \(after)") }
@@ -247,9 +254,10 @@ extension EventWorld {
         writeSettlements()
         switch commit {
         case .form(let number, let limit, let route):
-            let others = batches.filter { $0.route != route }
+            // Who only wants a list changes nothing.
+            let others = limit > 0 ? batches.filter { $0.route != route } : []
             waiting = (others.flatMap(\.rows) + waiting).sorted()
-            batches.removeAll { $0.route != route }
+            if limit > 0 { batches.removeAll { $0.route != route } }
             if !others.isEmpty { generation += 1 }
             let rows = Array(waiting.prefix(limit))
             waiting.removeFirst(rows.count)

@@ -75,7 +75,9 @@ final class OperatorDesk {
             return
         }
         guard case .done = results.last, let depth = recorder.latest.depths.first(where: { $0.endpoint == name }) else {
-            return delivery.orderRefused()
+            // A drop asks the server nothing: a bind that is under way is not its own.
+            if orders.asksReceiver { delivery.orderRefused() }
+            return
         }
         delivery.rebound(depth)
     }

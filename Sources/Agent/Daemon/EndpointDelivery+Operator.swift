@@ -63,8 +63,9 @@ extension EndpointDelivery {
     func bind(at now: EventTime, _ done: @escaping (String?) -> Void) {
         guard settings.bindRequest() != nil else { return done(nil) }
         if binding != nil || schedule.attempt?.purpose == .bind { return done("another request to bind is under way") }
-        if let rest = restsFor(at: now), schedule.restsUntil >= now + Self.bindLimit {
-            return done("the server wants no request for another \(Int(rest.rounded(.up))) s")
+        let rests = schedule.bindRestsUntil
+        if rests >= now + Self.bindLimit {
+            return done("the server wants no request for another \(Int(rests.seconds(since: now).rounded(.up))) s")
         }
         binding = Binding(done: done)
         bindAlarm?.deadline = now + Self.bindLimit
@@ -104,7 +105,9 @@ extension EndpointDelivery {
         switch reply.status {
         case 200..<300: endBinding(nil)
         case 401, 407:
-            guard binding?.isRepeated == false else { return bindRefused("status \(reply.status)") }
+            guard binding?.isRepeated == false, schedule.bindRestsUntil <= loop.now else {
+                return bindRefused("status \(reply.status)")
+            }
             binding?.isRepeated = true
             routes[0].credentials.refresh(at: loop.now) { [unowned self] isNew in
                 guard receives(attempt) else { return }
