@@ -207,7 +207,13 @@ public final class Outbox {
         }
         if !plan.parts.isEmpty {
             // The commit is on the medium, whatever becomes of this.
-            do throws(OutboxError) { try salvageStep(database, at: commit.ages?.now) } catch { failed(error) }
+            do throws(OutboxError) {
+                try salvageStep(database, at: commit.ages?.now)
+            } catch {
+                // It has read rows that are not stored.
+                salvage = nil
+                failed(error)
+            }
         }
         return complete(reply)
     }

@@ -81,6 +81,8 @@ final class Salvage {
     ///
     /// - Parameter endpoints: the configured ones. One that the copy does not know begins with new rows.
     func rows(_ limit: Int, for endpoints: [EndpointSettings]) -> [(row: QueuedLocation, settledFor: [String])] {
+        // One that stands in for another has no rows of its own.
+        let endpoints = endpoints.filter { $0.backupFor == nil }
         guard let acked, !endpoints.isEmpty else { return read(limit).map { ($0, []) } }
         let required = endpoints.filter(\.required)
         let needed = (required.isEmpty ? endpoints : required).map { acked[$0.name] ?? Ledger.seqMax }.min() ?? 0

@@ -304,14 +304,47 @@ import Testing
         #expect(Scratch.read(scratch.path + ".corrupt-1-wal") == image.log)
     }
 
-    @Test func doesNotBringBackWhatAnEndpointHasAlready() throws {
-        let outbox = try Outbox.open(scratch)
+    /// One that stands in for another has no cursor of its own.
+    @Test(.bug(id: 11)) func whatIsBroughtBackWaitsForAnEndpointThatHasASpare() throws {
+        var spare = EndpointSettings.test("spare")
+        spare.backupFor = "main"
+        let outbox = try Outbox.open(scratch, [.test(), spare])
         try outbox.append(0..<100)
-        try outbox.settle(try #require(try outbox.form(60)))
+        try spoilHeader(outbox)
+        _ = try outbox.append(100..<101)
+        try settleDown(outbox)
+        #expect(outbox.current.depths.map(\.waiting) == [101, 0])
+    }
+
+    /// The copy takes the room that its rows need.
+    @Test(.bug(id: 11)) func aFullDiskDelaysWhatIsBroughtBack() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<3000)
+        try spoilHeader(outbox)
+        try outbox.append(3000..<3001)
+        let database = try #require(outbox.database)
+        try database.connection.execute("PRAGMA max_page_count = 1")
+        for number in 0..<20 { _ = try outbox.commit(Commit(trackerState: [UInt8(number)])) }
+        let recovery = outbox.current.recovery
+        #expect(recovery.isSalvaging && (250..<3000).contains(recovery.salvaged), "\(recovery)")
+        try database.connection.execute("PRAGMA max_page_count = 100000")
+        try settleDown(outbox)
+        #expect(try rows(outbox).count == 3001)
+    }
+
+    /// While it runs.
+    private func spoilHeader(_ outbox: Outbox) throws {
         outbox.failed(OutboxError(.io, path: "", message: ""))
         let connection = try Connection(path: scratch.path, access: .readWrite)
         try connection.execute(
             "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA application_id = 5; PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+
+    @Test func doesNotBringBackWhatAnEndpointHasAlready() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<100)
+        try outbox.settle(try #require(try outbox.form(60)))
+        try spoilHeader(outbox)
         _ = try outbox.append(100..<101)
         try settleDown(outbox)
         let found = try rows(outbox)
