@@ -20,7 +20,7 @@ public final class Outbox {
     /// As of the last commit that brought one; nil without a file source.
     public private(set) var sourceState: [UInt8]?
 
-    let endpoints: [EndpointSettings]
+    private(set) var endpoints: [EndpointSettings]
     var life: Life
     var ledger = Ledger()
     /// nil while the queue is given up to readers, and while the disk refuses.
@@ -163,6 +163,12 @@ public final class Outbox {
     ///
     /// - Throws: where it may not work without the disk, and where even memory fails: then nothing of it was done.
     public func commit(_ commit: Commit) throws(OutboxError) -> CommitReply {
+        for settings in commit.reloaded {
+            for index in endpoints.indices where endpoints[index].name == settings.name {
+                endpoints[index].takePace(of: settings)
+            }
+            if let index = ledger.index(of: settings.name) { ledger.endpoints[index].settings.takePace(of: settings) }
+        }
         if let memory {
             // Here first: what is answered in it may be about batches that another queue on disk does not know.
             let reply = try store(commit, in: memory)

@@ -39,6 +39,7 @@ final class Recorder {
     private var dropLog = DropLog()
     private var settlements: [Settlement] = []
     private var states: [Commit.StateChange] = []
+    private var reloaded: [EndpointSettings] = []
     private var forms: [FormRequest] = []
     private var orders: [(order: QueueOrder, done: (OrderResult) -> Void)] = []
     private(set) var windowEnds: EventTime?
@@ -109,8 +110,9 @@ final class Recorder {
     func uncommitted(for endpoint: EndpointSettings) -> Int { ring.count(for: endpoint) }
 
     /// What is in memory already waits no longer than the new window.
-    func reload(commitWindow: Duration, at now: EventTime) {
+    func reload(commitWindow: Duration, _ endpoints: [EndpointSettings], at now: EventTime) {
         settings.commitWindow = commitWindow
+        reloaded = endpoints
         guard windowEnds != nil else { return }
         endWindow(by: now + commitWindow)
         arm()
@@ -172,6 +174,7 @@ final class Recorder {
             rows: ring.takeAll(), trackerState: trackerState, sourceState: sourceState, settlements: settlements,
             states: states, orders: orders.map(\.order), forms: forms,
             ages: AgeReference(now: now, started: started, trusted: trustedTime(now)))
+        commit.reloaded = reloaded
         if let refusal {
             commit.asksDisk = refusal.askAt <= now || !waiters.isEmpty
             commit.passesUnreadable = now.duration(since: refusal.since) >= settings.unreadableLimit
@@ -180,6 +183,7 @@ final class Recorder {
         underWay = commit
         settlements = []
         states = []
+        reloaded = []
         forms = []
         orders = []
         windowEnds = nil

@@ -61,7 +61,7 @@ extension Agent {
         config = plan.config
         effective = plan.effective
         log.set(level: config.log.level, positions: config.log.positions)
-        recorder.reload(commitWindow: config.outbox.commitWindow, at: now)
+        recorder.reload(commitWindow: config.outbox.commitWindow, config.endpoints.map(\.settings), at: now)
         reloadEndpoints(plan.newCredentials, at: now)
         power?.reload(config.powerSettings, at: now)
         pipeline.reload(
