@@ -164,6 +164,16 @@ extension Database {
             "UPDATE quarantine SET retry = \(retry.rawValue) WHERE endpoint = \(endpoint) AND seq = \(seq)")
     }
 
+    /// Records of a batch that is given up are to be sent again, under another id.
+    func want(_ seqs: [Int64], of endpoint: Int64, after generation: Int) throws(OutboxError) {
+        let update = try connection.prepare(
+            """
+            UPDATE quarantine SET retry = \(Quarantine.Retry.wanted.rawValue), generation = max(generation, ?3)
+            WHERE endpoint = ?1 AND seq = ?2
+            """)
+        for seq in seqs { try update.run(endpoint, seq, Int64(generation)) }
+    }
+
     /// A record that went out again and did not get home.
     func refuseAgain(
         _ seq: Int64, of endpoint: Int64, _ refusal: Refusal, generation: Int

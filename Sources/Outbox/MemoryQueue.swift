@@ -103,7 +103,16 @@ final class MemoryQueue {
             for index in opened.ledger.endpoints.indices {
                 let endpoint = opened.ledger.endpoints[index]
                 opened.ledger.endpoints[index].quarantine = try disk.quarantineCount(of: endpoint.id)
-                for batch in endpoint.batches {
+                for (place, found) in endpoint.batches.enumerated() {
+                    var batch = found
+                    let stored = try disk.connection.optionalInteger(
+                        "SELECT generation FROM batch WHERE endpoint = \(endpoint.id) AND first = \(batch.first)")
+                    if stored != Int64(batch.generation) {
+                        // What is other than on disk the disk may never hear of: another start must not repeat the id.
+                        batch.generation = max(batch.generation, generation)
+                        opened.ledger.endpoints[index].batches[place] = batch
+                        try database.write(batch, endpoint: endpoint.id)
+                    }
                     let rows = try disk.rows(of: batch, endpoint: endpoint.id, names: names)
                     inFlight.append(try disk.batch(batch, rows, of: endpoint, outbox: uuid, names: names))
                 }

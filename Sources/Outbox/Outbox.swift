@@ -351,6 +351,12 @@ extension Outbox {
         let memory = try MemoryQueue(
             settings, above: ledger, isAlone: lock != nil, medium: medium, generation: life.memoryGeneration, refusal)
         ledger.leaveDisk()
+        // What goes out again from the quarantine can only be sent as it was read: what was not is the disk's.
+        for (index, endpoint) in ledger.endpoints.enumerated() {
+            ledger.endpoints[index].batches.removeAll { batch in
+                batch.origin == .quarantine && known[batch.id(outbox: name, endpoint: endpoint.settings.name)] == nil
+            }
+        }
         database = nil
         cache = .suspect
         self.memory = memory

@@ -131,12 +131,15 @@ extension Transaction {
     }
 
     /// Batches that another was to send become batches of the one who asks. Those from the quarantine are the endpoint's
-    /// own and stay.
+    /// own: they stay, and keep no other one waiting for it.
     private mutating func reroute(_ forming: Forming) throws(OutboxError) {
         let index = forming.index
+        if forming.route != nil, memory == nil { try returnToQuarantine(of: index) }
         let others = ledger.endpoints[index].batches.filter { $0.route != forming.route && $0.origin == .queue }
         for (number, batch) in others.enumerated() {
             var rows = try rows(of: batch, ledger.endpoints[index])[...]
+            // On a disk that refuses and cannot be read: it stays as it is.
+            if memory != nil, rows.count != batch.rows { continue }
             try remove(batch, from: index)
             let isLast = number == others.count - 1 && ledger.endpoints[index].waiting == 0
             while !rows.isEmpty {
@@ -160,6 +163,18 @@ extension Transaction {
             ledger.droppableFrom = 0
             needsCounts = true
         }
+    }
+
+    /// What goes out again from the quarantine waits there until the endpoint itself can be reached.
+    private mutating func returnToQuarantine(of index: Int) throws(OutboxError) {
+        let endpoint = ledger.endpoints[index]
+        let batches = endpoint.batches.filter { $0.origin == .quarantine }
+        guard !batches.isEmpty else { return }
+        for batch in batches {
+            try remove(batch, from: index)
+            try database.want(batch.picked ?? [], of: endpoint.id, after: batch.generation)
+        }
+        ledger.endpoints[index].quarantine = try database.quarantineCount(of: endpoint.id)
     }
 
     /// From the quarantine, what an operator wants to be sent again.

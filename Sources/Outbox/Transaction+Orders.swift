@@ -132,7 +132,8 @@ extension Transaction {
         let result = unsent(of: index)
         let endpoint = ledger.endpoints.remove(at: index)
         let quarantined = try database.highestGeneration(inQuarantineOf: endpoint.id)
-        let generation = Int64(max(endpoint.nextGeneration - 1, quarantined))
+        // What was left of batches had higher ones, which nothing remembers.
+        let generation = Int64(max(endpoint.nextGeneration - 1, quarantined, life.memoryGeneration))
         try database.store(.generation, max(generation, try database.forgottenGeneration()))
         for table in ["batch", "ahead", "quarantine"] {
             try database.connection.execute("DELETE FROM \(table) WHERE endpoint = \(endpoint.id)")

@@ -5,7 +5,7 @@ extension Transaction {
     /// Carries out what an answer means for its batch. A settlement that was stored before is no news.
     mutating func settle(_ settlement: Settlement) throws(OutboxError) {
         guard let (index, batch) = find(settlement) else { return try settleFormer(settlement) }
-        if memory != nil, batch.origin == .quarantine, settlement.how != .split {
+        if memory != nil, batch.origin == .quarantine {
             // Its records are on disk, which hears of it later.
             memory?.deferred.append(settlement)
             return try remove(batch, from: index)

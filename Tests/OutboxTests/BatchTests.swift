@@ -212,6 +212,61 @@ import Testing
         #expect(back.rows == again.rows)
     }
 
+    /// The rows of today do not wait for what an operator wants sent again to a server that is away.
+    @Test(.bug(id: 11)) func whatIsRetriedKeepsNoSpareWaiting() throws {
+        var spare = EndpointSettings.test("spare")
+        spare.backupFor = "main"
+        let outbox = try Outbox.open(scratch, [.test(), spare])
+        try outbox.append(0..<2)
+        try outbox.settle(try #require(try outbox.form(2)), .refused(Refusal(reason: "bad")))
+        _ = try outbox.commit(Commit(orders: [.retryQuarantined(endpoint: nil, ids: [])]))
+        let retried = try #require(try outbox.form(2))
+        try outbox.append(2..<3)
+        let request = FormRequest(endpoint: "main", route: "spare", limit: 2, sentMs: nil)
+        let routed = try #require(try outbox.commit(Commit(forms: [request])).formed.first)
+        #expect(routed.endpoint == "spare" && routed.rows.map(\.location) == [.sample(2)])
+        try outbox.settle(routed)
+        // Once the endpoint itself is back. A record that was not in the first batch may be among them.
+        let again = try #require(try outbox.form(2))
+        #expect(again.rows == retried.rows && again.id != retried.id)
+        try outbox.settle(again)
+        #expect(outbox.current.depths[0].quarantined == 0)
+    }
+
+    /// What was left of its batches had other bytes under higher generations, which nothing remembers.
+    @Test(.bug(id: 11)) func anEndpointThatComesBackHasIDsOfItsOwn() throws {
+        var ids: Set<String> = []
+        let first = try Outbox.open(scratch, [.test(), .test("x")])
+        try first.append(0..<4)
+        let whole = try #require(try first.form(4, endpoint: "x"))
+        try first.settle(whole, .partly(refused: [:], again: [1, 4]))
+        let rest = try #require(first.inFlight().first)
+        try first.settle(rest)
+        ids = [whole.id, rest.id]
+        first.close()
+        let second = try Outbox.open(scratch)
+        try second.forget(endpoint: "x")
+        second.close()
+        let third = try Outbox.open(scratch, [.test(), .test("x", backfill: true)])
+        #expect(ids.insert(try #require(try third.form(4, endpoint: "x")).id).inserted)
+    }
+
+    /// What a reload has changed holds at once, for what the queue itself decides too.
+    @Test(.bug(id: 11), arguments: [true, false]) func aReloadReachesTheQueue(refuses: Bool) throws {
+        var settings = EndpointSettings.test()
+        settings.onCollision = .clear
+        let outbox = try Outbox.open(scratch, [settings], worksWithoutDisk: true)
+        try outbox.append(0..<3)
+        if refuses { _ = try outbox.beginInMemory(OutboxError(.io, path: "", message: "")) }
+        settings.onCollision = .keep
+        settings.freshHead = true
+        var commit = Commit(states: [.init(endpoint: "main", state: .taken)])
+        commit.reloaded = [settings]
+        #expect(try outbox.commit(commit).depths[0].waiting == 3)
+        _ = try outbox.commit(Commit(states: [.init(endpoint: "main", state: .active)]))
+        #expect(try outbox.form(1)?.newest != nil)
+    }
+
     @Test(arguments: [[1, 2, 3], [5, 9, 1000], [7], [1, 300, 70_000, 1 << 61]] as [[Int64]])
     func readsListsOfRowsAsWritten(seqs: [Int64]) {
         let bytes = SequenceList.encode(seqs, from: seqs[0])

@@ -288,6 +288,42 @@ import Testing
         #expect(try OutboxReader(path: scratch.path).quarantined(limit: 9).isEmpty)
     }
 
+    /// The records are on disk, where they are split later; nothing new waits for that.
+    @Test(.bug(id: 11)) func aSplitOfTheQuarantineHoldsNothingBack() throws {
+        let outbox = try open()
+        try outbox.append(0..<2)
+        try outbox.settle(try #require(try outbox.form(2)), .refused(Refusal(reason: "bad")))
+        _ = try outbox.commit(Commit(orders: [.retryQuarantined(endpoint: nil, ids: [])]))
+        let retried = try #require(try outbox.form(2))
+        _ = try outbox.beginInMemory(Self.error)
+        _ = try settle(outbox, retried, .split)
+        try keep(Commit(rows: rows(2..<3)), outbox)
+        let new = try #require(try form(outbox, 9).first)
+        #expect(new.rows.map(\.location) == [.sample(2)])
+        _ = try settle(outbox, new)
+        try outbox.append(3..<4)
+        #expect(outbox.inFlight().map(\.rows.count) == [1, 1])
+    }
+
+    @Test(.bug(id: 11)) func aBatchOfAnotherThatCannotBeReadStays() throws {
+        var spare = EndpointSettings.test("spare")
+        spare.backupFor = "main"
+        let first = try open([.test(), spare])
+        try first.append(0..<3)
+        let request = FormRequest(endpoint: "main", route: "spare", limit: 2, sentMs: nil)
+        let routed = try #require(try first.commit(Commit(forms: [request])).formed.first)
+        first.close()
+        let outbox = try open([.test(), spare])
+        _ = try outbox.beginInMemory(Self.error)
+        let hidden = scratch.path + ".hidden"
+        for part in ["", "-wal"] { rename(scratch.path + part, hidden + part) }
+        #expect(try form(outbox, 9).isEmpty)
+        #expect(outbox.current.depths[0].inFlight == 2 && outbox.current.depths[0].waiting == 1)
+        for part in ["", "-wal"] { rename(hidden + part, scratch.path + part) }
+        try outbox.append(3..<4)
+        #expect(outbox.inFlight() == [routed])
+    }
+
     @Test(.bug(id: 11)) func batchesOfTheQuarantineAreInFlightAgainOnceTheDiskIsBack() throws {
         let first = try open()
         try first.append(0..<2)
@@ -472,6 +508,25 @@ import Testing
         try blocker.execute("ROLLBACK")
         let reply = try outbox.append(6..<7)
         #expect(reply.refusal == nil && reply.depths.map(\.waiting) == [1, 7])
+    }
+
+    /// Of what it sends then the disk may never hear: a third start must not give the id to other bytes.
+    @Test(.bug(id: 11)) func aBatchThatIsOtherThanOnDiskHasAnIDOfThisStart() throws {
+        let before = try open()
+        try before.append(0..<2)
+        let formed = try #require(try before.form(2))
+        before.close()
+        let blocker = try Connection(path: scratch.path, access: .readWrite)
+        try blocker.execute("BEGIN IMMEDIATE")
+        var settings = EndpointSettings.test()
+        settings.profile.rendering = "another"
+        var ids: Set<String> = [formed.id]
+        for start in 1...2 {
+            let outbox = try open([settings], random: testUUID.map { $0 &+ UInt8(start) })
+            #expect(outbox.refusal != nil)
+            #expect(ids.insert(try #require(outbox.inFlight().first).id).inserted)
+            outbox.close()
+        }
     }
 
     @Test func newerRowsPassThoseThatCannotBeReadAfterAWhile() throws {

@@ -61,6 +61,19 @@ import Testing
         }
     }
 
+    /// A rule that the queue itself goes by.
+    @Test(.bug(id: 11)) func whatAReloadHasChangedComesWithTheNextCommit() throws {
+        var settings = EndpointSettings(name: "main", baseURL: "http://127.0.0.1:9", device: "d")
+        settings.onCollision = .clear
+        let bench = try Bench(commitWindow: .seconds(10), endpoints: [settings])
+        bench.record(0)
+        settings.onCollision = .keep
+        bench.recorder.reload(commitWindow: .seconds(10), [settings], at: bench.loop.now)
+        bench.recorder.stateChanged(.init(endpoint: "main", state: .taken), at: bench.loop.now)
+        try bench.loop.run { bench.recorder.latest.depths.first?.state == .taken }
+        #expect(bench.recorder.latest.depths.map(\.waiting) == [1])
+    }
+
     @Test func aDamagedQueueIsBroughtBackWhileNothingIsRecorded() throws {
         let bench = try Bench(commitWindow: .seconds(10), damaged: true)
         #expect(bench.recorder.recovery.isSalvaging)
