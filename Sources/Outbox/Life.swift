@@ -11,8 +11,10 @@ struct Life {
     /// Generation of batches that are formed while the disk refuses. Should this life end before the disk knows of them,
     /// the next one forms other batches of the same rows: under other ids.
     private(set) var memoryGeneration: Int
+    /// Added to the leap of a life that begins without its disk.
+    private let wideLeap: Int64
 
-    /// - Parameter random: 6 bytes or more, different ones for each life, so that two lives that were lost one after the
+    /// - Parameter random: 8 bytes or more, different ones for each life, so that two lives that were lost one after the
     ///   other do not meet.
     init(bootID: String?, random: [UInt8]) {
         self.bootID = bootID
@@ -20,8 +22,14 @@ struct Life {
         // 20 bits: far more numbers than a life gives before its first rows are safe.
         leap = 10_000 + number(random.prefix(3)) >> 4
         memoryGeneration = Int(1 << 20 | number(random.dropFirst(3).prefix(3)))
+        wideLeap = (number(random.dropFirst(6).prefix(2)) >> 4) << 20
     }
 
     /// The disk refuses once more.
-    mutating func beginInMemory() { memoryGeneration += 64 }
+    ///
+    /// Where it never takes a row, each life begins at the same number and may give many: 32 bits keep them apart.
+    mutating func beginInMemory() {
+        memoryGeneration += 64
+        if leap > 0 { leap += wideLeap }
+    }
 }

@@ -4,6 +4,17 @@ import Testing
 @testable import Outbox
 
 @Suite struct LifeTests {
+    /// A card that may only be read for weeks: every start begins at the same number.
+    @Test(.bug(id: 11)) func livesWithoutADiskAreFarApart() {
+        let leaps = (0..<64).map { number in
+            var life = Life(bootID: nil, random: [1, 2, 3, 4, 5, 6, UInt8(number * 4), 0])
+            life.beginInMemory()
+            return life.leap
+        }
+        #expect(zip(leaps, leaps.dropFirst()).allSatisfy { $1 - $0 > 50_000_000 })
+        #expect(leaps.allSatisfy { (10_000..<1 << 33).contains($0) })
+    }
+
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }
