@@ -1,3 +1,5 @@
+import Positioning
+
 extension EndpointSettings {
     /// Takes from `other` what decides only when and how much is sent: it may change while batches are in flight, since
     /// neither a batch on disk nor its id nor which rows are kept depends on it.
@@ -13,12 +15,14 @@ extension EndpointSettings {
 }
 
 extension DeliverySchedule {
-    /// Goes by another pace from now on; what is under way is not touched.
-    public mutating func paceChanged(to new: EndpointSettings) {
-        let size = max(1, new.batchSize)
-        // A server that took less than the setting is not asked for more because of a new one.
-        limit = limit < settings.batchSize ? min(limit, size) : size
+    /// The configuration was read anew: it goes by this pace from now on, and what it had learnt of the server (a smaller
+    /// body, none that is compressed, its own back-off) counts no more. What is under way is not touched, and what the server
+    /// asked for stays.
+    public mutating func reloaded(_ new: EndpointSettings, at now: EventTime) {
+        limit = max(1, new.batchSize)
+        gzip = settings.gzip
         settings.takePace(of: new)
-        queue.limited(to: size)
+        queue.limited(to: limit)
+        linkChanged(at: now)
     }
 }

@@ -97,7 +97,7 @@ final class EndpointDelivery {
         let areReplaced = zip(self.routes, routes).contains { $0.credentials !== $1.credentials }
         self.routes = routes
         settings = routes[0].settings
-        schedule.paceChanged(to: settings)
+        schedule.reloaded(settings, at: now)
         if areReplaced {
             // What was begun with the old ones is not waited for: its answer would be held against the others.
             abandonAttempt(because: "its credentials were replaced meanwhile")
