@@ -64,11 +64,9 @@ public struct DeliverySchedule: Sendable {
     ///   - routes: ways to send: the endpoint itself and those that stand in for it.
     ///   - route: the way that the batches in flight were formed for.
     ///   - acceptedBefore: this endpoint has accepted something since the configuration changed.
-    ///   - startDelay: nothing of an earlier run is sent before, so that many devices do not start at once.
     public init(
         settings: EndpointSettings, state: EndpointState = .active, waiting: Int = 0, inFlight: [InFlight] = [],
-        unlisted: Int = 0, routes: Int = 1, route: Int = 0, acceptedBefore: Bool = false, startDelay: Duration = .zero,
-        at now: EventTime
+        unlisted: Int = 0, routes: Int = 1, route: Int = 0, acceptedBefore: Bool = false, at now: EventTime
     ) {
         self.settings = settings
         self.state = state
@@ -77,13 +75,11 @@ public struct DeliverySchedule: Sendable {
         limit = max(1, settings.batchSize)
         gzip = settings.gzip
         queue = WaitingRows(depth: settings.batchSize)
-        if waiting > 0 { queue.recorded(waiting, at: now - settings.batchWindow + startDelay) }
+        if waiting > 0 { queue.recorded(waiting, at: now - settings.batchWindow) }
         isUnlisted = unlisted > 0
         unlistedRows = unlisted
-        // A backlog of many batches has a size that needs no window.
-        notFormingBefore = startDelay > .zero ? now + startDelay : .min
         parts = inFlight.map(Part.init)
-        nextAttempt = now + startDelay
+        nextAttempt = now
     }
 
     public internal(set) var settings: EndpointSettings
@@ -109,7 +105,7 @@ public struct DeliverySchedule: Sendable {
     var nextAttempt: EventTime
     /// No flush and no change of the link brings the next attempt before this.
     var earliestAttempt = EventTime.zero
-    var notFormingBefore: EventTime
+    var notFormingBefore = EventTime.min
     var broughtForward = false
     var acceptedBefore: Bool
     var streak = Streak()
@@ -191,6 +187,9 @@ extension DeliverySchedule {
 
     /// Whatever is due, nothing goes out before the server wants it.
     var nextSend: EventTime { max(nextAttempt, routes.restsUntil) }
+    /// After `shutdownRequested`.
+    public var isShuttingDown: Bool { shutdown != nil }
+
     /// After `shutdownRequested`: there is nothing left to do or to wait for.
     public var isShutDown: Bool {
         guard shutdown != nil else { return false }
@@ -375,8 +374,11 @@ extension DeliverySchedule {
     }
 
     /// An operator bound it to its present address, or dropped what waited: what the queue says from now on counts.
-    public mutating func stateChanged(to state: EndpointState, at now: EventTime) {
+    ///
+    /// - Parameter acceptedBefore: something was accepted under this binding.
+    public mutating func stateChanged(to state: EndpointState, acceptedBefore: Bool, at now: EventTime) {
         self.state = state
+        self.acceptedBefore = acceptedBefore
         if state == .active { resumed(at: now) }
     }
 

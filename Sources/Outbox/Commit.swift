@@ -196,6 +196,9 @@ public struct CommitReply: Hashable, Sendable {
     /// The disk can be used for the first time, and holds another queue than the one in memory: whatever stands in it is
     /// news.
     public var wasFoundLate = false
+    /// Endpoints whose binding is another one than who sends for them knows: none is held for an old one any more, or the
+    /// queue that says so could not be read before.
+    public var released: [String] = []
     /// The disk has taken what waited in memory. Batches of the quarantine, which memory does not list, are in flight again.
     public var hasReturned = false
     /// With `wasFoundLate`, the tracker's state that stood there before this commit; nil = none.

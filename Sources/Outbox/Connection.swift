@@ -133,8 +133,6 @@ final class Connection {
     /// Rows changed by the last statement.
     var changes: Int { Int(sqlite3_changes64(handle)) }
 
-    var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
-
     /// Rows changed since the connection was opened.
     var totalChanges: Int64 { sqlite3_total_changes64(handle) }
 

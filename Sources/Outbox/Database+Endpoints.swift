@@ -4,6 +4,17 @@ import Positioning
 extension Database {
     /// The endpoints on disk with their counts brought up to date, their settings only as far as the disk knows them.
     func endpointRows(mark: Int64) throws(OutboxError) -> [Ledger.Endpoint] {
+        var endpoints = try knownEndpoints()
+        for index in endpoints.indices {
+            endpoints[index].ahead = try ahead(of: endpoints[index].id)
+            endpoints[index].quarantine = try quarantineCount(of: endpoints[index].id)
+            try takeBatches(&endpoints[index], mark: mark)
+        }
+        return endpoints
+    }
+
+    /// The endpoints as they are written, without batches and what came since the mark.
+    func knownEndpoints() throws(OutboxError) -> [Ledger.Endpoint] {
         let statement = try connection.prepare(
             """
             SELECT id, name, fingerprint, formed, unsettled, required, feed, state, reason, removed_at,
@@ -12,11 +23,6 @@ extension Database {
             """)
         var endpoints: [Ledger.Endpoint] = []
         while try statement.step() { endpoints.append(Self.endpoint(statement)) }
-        for index in endpoints.indices {
-            endpoints[index].ahead = try ahead(of: endpoints[index].id)
-            endpoints[index].quarantine = try quarantineCount(of: endpoints[index].id)
-            try takeBatches(&endpoints[index], mark: mark)
-        }
         return endpoints
     }
 

@@ -13,7 +13,7 @@ extension Database {
         if known.removedAt != nil || known.settings.feed != settings.feed {
             endpoint.waiting = try count(of: endpoint, after: endpoint.formed)
         }
-        reconcileBinding(&endpoint, lastSeq: ledger.lastSeq)
+        reconcileBinding(&endpoint, in: ledger)
         if known.removedAt != nil || known.settings.feed != settings.feed || known.fingerprint != endpoint.fingerprint
             || known.state != endpoint.state || known.settings.required != settings.required
             || known.wanted != endpoint.wanted || known.isSpare != endpoint.isSpare
@@ -45,16 +45,16 @@ extension Database {
         endpoint.quarantine.retrying = 0
     }
 
-    private func reconcileBinding(_ endpoint: inout Ledger.Endpoint, lastSeq: Int64) {
+    private func reconcileBinding(_ endpoint: inout Ledger.Endpoint, in ledger: Ledger) {
         let configured = endpoint.settings.fingerprint
         if endpoint.fingerprint == configured {
             endpoint.takeBinding()
-        } else if !endpoint.holdsRows {
+        } else if !endpoint.holdsRows, !ledger.isSalvaging {
             endpoint.takeBinding()
             endpoint.state = .active
         } else {
             if endpoint.wanted?.fingerprint != configured {
-                endpoint.wanted = .init(fingerprint: configured, boundThrough: lastSeq)
+                endpoint.wanted = .init(fingerprint: configured, boundThrough: ledger.lastSeq)
             }
             endpoint.state = .rebind
         }

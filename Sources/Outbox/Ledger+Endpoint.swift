@@ -85,6 +85,9 @@ extension Ledger.Endpoint {
     /// Above that of all its batches.
     var nextGeneration: Int { 1 + batches.reduce(max(1, generation)) { max($0, $1.generation) } }
 
+    /// Of a batch that begins at this row.
+    func generation(from seq: Int64) -> Int { seq <= regeneratedThrough ? generation : 1 }
+
     mutating func insert(_ batch: BatchRow) {
         let key = (batch.origin.rawValue, batch.first)
         let index = batches.firstIndex { ($0.origin.rawValue, $0.first) > key } ?? batches.count

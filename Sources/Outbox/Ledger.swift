@@ -20,6 +20,8 @@ struct Ledger {
     var names = Record.Names()
     var recorded = RecordingTimes()
     var retention = Retention()
+    /// Rows of a damaged copy are still to be brought back.
+    var isSalvaging = false
 
     /// Counts are written after so many appended rows, which bounds what is counted when the file is opened.
     static let countInterval: Int64 = 4096
@@ -93,6 +95,9 @@ struct Ledger {
             endpoints[index].count(unsent: Endpoint.evicted)
         }
     }
+
+    /// No batch has a higher generation, nor does a new one get it by itself.
+    var highestGeneration: Int { endpoints.reduce(1) { max($0, $1.nextGeneration) } }
 
     /// The configured endpoint of this name.
     func index(of name: String) -> Int? {

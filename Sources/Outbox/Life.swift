@@ -11,8 +11,14 @@ struct Life {
     /// Generation of batches that are formed while the disk refuses. Should this life end before the disk knows of them,
     /// the next one forms other batches of the same rows: under other ids.
     private(set) var memoryGeneration: Int
-    /// Added to the leap of a life that begins without its disk.
+    /// Between those of two lives that go on from the same batches.
+    private let generationStep: Int
+    /// Keeps lives apart of which no disk knows.
     private let wideLeap: Int64
+    /// Since the disk refused.
+    private var givenInMemory = 0
+    /// The next life passes over so many numbers at least.
+    private static let leastLeap = 10_000
 
     /// - Parameter random: 8 bytes or more, different ones for each life, so that two lives that were lost one after the
     ///   other do not meet.
@@ -20,16 +26,28 @@ struct Life {
         self.bootID = bootID
         func number(_ bytes: some Sequence<UInt8>) -> Int64 { bytes.reduce(0) { $0 << 8 | Int64($1) } }
         // 20 bits: far more numbers than a life gives before its first rows are safe.
-        leap = 10_000 + number(random.prefix(3)) >> 4
+        leap = Int64(Self.leastLeap) + number(random.prefix(3)) >> 4
         memoryGeneration = Int(1 << 20 | number(random.dropFirst(3).prefix(3)))
-        wideLeap = (number(random.dropFirst(6).prefix(2)) >> 4) << 20
+        generationStep = memoryGeneration & 0xF_FFFF
+        wideLeap = (1 + number(random.dropFirst(6).prefix(2)) >> 4) << 20
     }
 
     /// The disk refuses once more.
     ///
-    /// Where it never takes a row, each life begins at the same number and may give many: 32 bits keep them apart.
-    mutating func beginInMemory() {
+    /// - Parameters:
+    ///   - isStart: it has refused from the start, and may do so at the next ones, which begin at the same number. A disk that
+    ///     has worked may have stored the rows of the commit that it calls failed: they keep their numbers.
+    ///   - highest: of the generations that the disk knows.
+    mutating func beginInMemory(isStart: Bool, above highest: Int) {
         memoryGeneration += 64
-        if leap > 0 { leap += wideLeap }
+        if memoryGeneration < highest + 1024 { memoryGeneration = highest + (1 << 20 | generationStep) }
+        givenInMemory = 0
+        if isStart { leap += wideLeap }
+    }
+
+    /// Rows in memory get numbers. More than the next life passes over are far away from where it begins.
+    mutating func gives(_ rows: Int) {
+        if givenInMemory <= Self.leastLeap, givenInMemory + rows > Self.leastLeap { leap += wideLeap }
+        givenInMemory += rows
     }
 }

@@ -17,6 +17,11 @@ final class MemoryQueue {
     var deferred: [Settlement] = []
     /// What the disk holds is not known.
     let isBlind: Bool
+    /// What was to be brought back when the disk began to refuse: a commit that brought rows back may have been stored
+    /// although it failed, and they leave again. nil = the disk knows.
+    var plan: SalvagePlan?
+    /// The queue on disk that was to get the rows, and its last number before that: the try failed, or seemed to.
+    var found: (uuid: [UInt8], lastSeq: Int64)?
     private let generation: Int
 
     /// Most rows: about 2 MB.
@@ -64,26 +69,27 @@ final class MemoryQueue {
         /// - Parameter newUUID: names the queue where it is not known what the disk holds.
         init(
             _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], isAlone: Bool,
-            medium: any QueueMedium, generation: Int, _ refusal: OutboxError
+            medium: any QueueMedium, life: inout Life, _ refusal: OutboxError
         ) throws(OutboxError) {
             if let known = try? Start(
-                reading: settings, endpoints: endpoints, isAlone: isAlone, medium: medium, generation: generation,
-                refusal)
+                reading: settings, endpoints: endpoints, isAlone: isAlone, medium: medium, life: &life, refusal)
             {
                 self = known
                 return
             }
+            life.beginInMemory(isStart: true, above: 0)
             let below = RowsOnDisk(path: settings.path, last: 0, isAlone: isAlone, medium: medium)
             let database = try Database(inMemoryFor: settings.path, above: below)
             opened = try database.load(endpoints: endpoints, newUUID: newUUID)
             inFlight = []
             queue = MemoryQueue(
-                settings, database, above: below, rowsOnDisk: 0, isBlind: true, generation: generation, refusal)
+                settings, database, above: below, rowsOnDisk: 0, isBlind: true,
+                generation: life.memoryGeneration, refusal)
         }
 
         private init(
             reading settings: OutboxSettings, endpoints: [EndpointSettings], isAlone: Bool, medium: any QueueMedium,
-            generation: Int, _ refusal: OutboxError
+            life: inout Life, _ refusal: OutboxError
         ) throws(OutboxError) {
             try QueueFiles(path: settings.path, medium: medium).forget(.unknown)
             let disk = try Database(
@@ -98,6 +104,8 @@ final class MemoryQueue {
             // The quarantine stays on disk, and so do the batches of its records.
             try database.connection.execute("DELETE FROM batch WHERE origin <> \(BatchRow.Origin.queue.rawValue)")
             opened = try database.load(endpoints: endpoints, newUUID: uuid)
+            life.beginInMemory(isStart: true, above: opened.ledger.highestGeneration)
+            let generation = life.memoryGeneration
             let rows = try disk.rowCount(mark: try disk.mark())
             inFlight = []
             for index in opened.ledger.endpoints.indices {
@@ -155,16 +163,17 @@ extension Transaction {
 
     /// Takes over what became of the queue in memory, as if it had happened here.
     ///
-    /// - Parameter states: of tracker and source.
+    /// - Parameters:
+    ///   - plan: what is to be brought back from now on.
+    ///   - states: of tracker and source.
     mutating func take(
-        over memory: MemoryQueue, _ above: Ledger, _ states: (tracker: [UInt8]?, source: [UInt8]?)
+        over memory: MemoryQueue, plan: SalvagePlan, _ above: Ledger, _ states: (tracker: [UInt8]?, source: [UInt8]?)
     ) throws(OutboxError) {
         for settlement in memory.deferred { try settle(settlement) }
         // A commit that failed may have left the same rows, under the same numbers.
-        for table in ["geofence", "trip", "location"] {
-            try database.connection.execute("DELETE FROM \(table) WHERE seq > \(above.base)")
-        }
-        ledger.rows -= database.connection.changes
+        try removeRows(after: above.base)
+        if plan.bytes != (try database.blob(.salvage) ?? []) { try database.store(.salvage, plan.bytes) }
+        ledger.isSalvaging = !plan.parts.isEmpty
         ledger.lastSeq = max(ledger.lastSeq, above.lastSeq)
         ledger.recorded = above.recorded
         try eachRow(of: memory, above) { (self, row) throws(OutboxError) in
@@ -173,7 +182,7 @@ extension Transaction {
             if self.ledger.rows == 0 { self.ledger.firstSeq = row.seq }
             self.ledger.rows += 1
         }
-        for endpoint in above.endpoints { try take(over: endpoint) }
+        for endpoint in above.endpoints { try take(over: endpoint, isBlind: memory.isBlind) }
         let refused = try memory.database.quarantinedRecords(names: above.names)
         try takeOver(refused, above)
         // A commit that was stored although it failed may have set aside rows that wait in memory.
@@ -184,6 +193,13 @@ extension Transaction {
         try removeDelivered()
         try writeCounts()
         try findOldest()
+    }
+
+    private mutating func removeRows(after seq: Int64) throws(OutboxError) {
+        for table in ["geofence", "trip", "location"] {
+            try database.connection.execute("DELETE FROM \(table) WHERE seq > \(seq)")
+        }
+        ledger.rows -= database.connection.changes
     }
 
     private mutating func takeOver(_ refused: [Database.Quarantined], _ above: Ledger) throws(OutboxError) {
@@ -210,7 +226,7 @@ extension Transaction {
     }
 
     /// Batches of records of the quarantine are those that are here.
-    private mutating func take(over known: Ledger.Endpoint) throws(OutboxError) {
+    private mutating func take(over known: Ledger.Endpoint, isBlind: Bool) throws(OutboxError) {
         let index = ledger.endpoints.firstIndex { $0.settings.name == known.settings.name }
         var endpoint = known
         endpoint.batches.removeAll { $0.origin == .quarantine }
@@ -218,6 +234,11 @@ extension Transaction {
             endpoint.id = ledger.endpoints[index].id
             endpoint.quarantine = ledger.endpoints[index].quarantine
             for batch in ledger.endpoints[index].batches where batch.origin == .quarantine { endpoint.insert(batch) }
+            if isBlind, ledger.endpoints[index].wanted != nil {
+                endpoint.fingerprint = ledger.endpoints[index].fingerprint
+                endpoint.wanted = ledger.endpoints[index].wanted
+                endpoint.state = ledger.endpoints[index].state
+            }
         } else {
             endpoint.id = (ledger.endpoints.map(\.id).max() ?? 0) + 1
             endpoint.quarantine = .init()
@@ -261,6 +282,25 @@ extension Transaction {
         guard missing > 0 else { return }
         let setAside = try database.quarantinedAlone(of: endpoint.id, in: range).count(where: concerns)
         endpoint.count(unsent: Ledger.Endpoint.evicted, missing - setAside)
+    }
+
+    /// A commit that appended the rows in memory, which have been answered since, was stored although it failed.
+    ///
+    /// - Parameter seq: the last number before it.
+    mutating func takeBack(after seq: Int64) throws(OutboxError) {
+        guard seq < ledger.lastSeq else { return }
+        try removeRows(after: seq)
+        try database.connection.execute("DELETE FROM quarantine WHERE seq > \(seq)")
+        for index in ledger.endpoints.indices {
+            var endpoint = ledger.endpoints[index]
+            endpoint.formed = min(endpoint.formed, seq)
+            endpoint.ahead.remove(after: seq)
+            try database.rewriteAhead(of: endpoint)
+            endpoint.waiting = try database.count(of: endpoint, after: endpoint.formed)
+            endpoint.quarantine = try database.quarantineCount(of: endpoint.id)
+            endpoint.oldest = .unknown
+            ledger.endpoints[index] = endpoint
+        }
     }
 
     /// Appends the rows of a queue in memory that did not know of this one, and notes who has had them.

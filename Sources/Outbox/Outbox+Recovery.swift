@@ -9,8 +9,10 @@ public struct Recovery: Hashable, Sendable {
     public var salvaged = 0
     /// Of these, rows that are older than the row before them.
     public var inversions = 0
-    /// Rows are still being brought back, some with each commit: another one is due soon.
+    /// Rows are still being brought back, some with each commit.
     public var isSalvaging = false
+    /// So soon another commit should bring more of them, whatever is recorded; nil = it need not.
+    public var due: Duration?
     /// The last one that was set aside, and what was wrong with it.
     public var copy: String?
     public var reason: String?
@@ -30,12 +32,13 @@ struct OpenedQueue {
     ///
     /// - Parameters:
     ///   - lastSeq: the last number that was given, as far as the caller knows.
+    ///   - plan: what is to be brought back already; nil = the file knows.
     ///   - damage: what is known to be wrong with the file; nil = nothing.
     ///   - cache: what is known of it; unless it is trusted, the medium is read.
     ///   - newUUID: of a queue that is new.
     static func open(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], migrations: [String],
-        lastSeq: Int64 = 0, damage: OutboxError? = nil, cache: PageCache = .trusted,
+        lastSeq: Int64 = 0, plan: SalvagePlan? = nil, damage: OutboxError? = nil, cache: PageCache = .trusted,
         access: Connection.Access = .readWrite, medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) -> OpenedQueue {
         let files = QueueFiles(path: settings.path, medium: medium)
@@ -46,7 +49,7 @@ struct OpenedQueue {
             do throws(OutboxError) {
                 return try good(
                     settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations, lastSeq: lastSeq,
-                    cache: cache, access: access, medium: medium)
+                    plan: plan, cache: cache, access: access, medium: medium)
             } catch {
                 guard error.isDamage else { throw error }
                 found = error
@@ -55,24 +58,31 @@ struct OpenedQueue {
         let copy = try files.setAside()
         let database = try Database(
             path: settings.path, migrations: migrations, access: access, medium: medium)
-        let plan = try takeOver(copy, of: files, by: database, lastSeq: lastSeq)
+        let next = try takeOver(copy, of: files, by: database, endpoints, lastSeq: lastSeq, plan: plan)
         let opened = try database.load(endpoints: endpoints, newUUID: newUUID)
-        files.prune(maxBytes: settings.maxBytes, keeping: Set(plan.parts.map(\.copy)))
+        files.prune(maxBytes: settings.maxBytes, keeping: Set(next.parts.map(\.copy)))
         return OpenedQueue(
-            database: database, opened: opened, plan: plan, setAside: (files.copy(copy), found?.description ?? ""))
+            database: database, opened: opened, plan: next, setAside: (files.copy(copy), found?.description ?? ""))
     }
 
     /// Lets a new queue go on where a damaged one ended, and plans what is to be brought back from there.
     private static func takeOver(
-        _ copy: Int64, of files: QueueFiles, by database: Database, lastSeq: Int64
+        _ copy: Int64, of files: QueueFiles, by database: Database, _ endpoints: [EndpointSettings], lastSeq: Int64,
+        plan: SalvagePlan?
     ) throws(OutboxError) -> SalvagePlan {
         let remains = Remains(path: files.copy(copy), medium: files.medium)
-        var plan = remains.plan
+        var plan = plan ?? remains.plan
         plan.parts.removeAll { !files.copies().contains($0.copy) }
         plan.parts.append(SalvagePlan.Part(copy: copy, next: 0, through: lastSeq > 0 ? lastSeq : Ledger.seqMax))
         try database.begin.run()
         do throws(OutboxError) {
-            try database.store(.mark, max(lastSeq, remains.lastSeq))
+            let mark = max(lastSeq, remains.lastSeq)
+            try database.store(.mark, mark)
+            for (number, settings) in endpoints.enumerated() {
+                let known = remains.endpoints.first { $0.settings.name == settings.name }
+                guard let known else { continue }
+                try database.write(known.begun(as: Int64(number + 1), after: mark))
+            }
             try database.store(.salvage, plan.bytes)
             if let state = remains.trackerState { try database.store(.tracker, state) }
             if let state = remains.sourceState { try database.store(.file, state) }
@@ -97,7 +107,7 @@ struct OpenedQueue {
 
     private static func good(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], migrations: [String],
-        lastSeq: Int64, cache: PageCache, access: Connection.Access, medium: any QueueMedium
+        lastSeq: Int64, plan: SalvagePlan?, cache: PageCache, access: Connection.Access, medium: any QueueMedium
     ) throws(OutboxError) -> OpenedQueue {
         let database = try Database(
             path: settings.path, migrations: migrations, access: access, medium: medium)
@@ -107,7 +117,9 @@ struct OpenedQueue {
         var orphan = try database.blob(.uuid) == nil ? files.copies().last : nil
         // Of a log alone nothing can be read, and SQLite would delete it.
         if let copy = orphan, files.size(files.copy(copy)) < 512 { orphan = nil }
-        if let orphan { _ = try takeOver(orphan, of: files, by: database, lastSeq: lastSeq) }
+        if let orphan {
+            _ = try takeOver(orphan, of: files, by: database, endpoints, lastSeq: lastSeq, plan: plan)
+        }
         var opened = try database.load(endpoints: endpoints, newUUID: newUUID)
         opened.ledger.retention = Retention(
             stored: try database.connection.integer(
@@ -122,12 +134,28 @@ struct OpenedQueue {
     }
 }
 
+extension Ledger.Endpoint {
+    /// As a new queue takes it over from a damaged one: nothing waits for it yet, and no number is beyond what it can be.
+    fileprivate func begun(as id: Int64, after mark: Int64) -> Self {
+        var endpoint = self
+        endpoint.id = id
+        endpoint.formed = mark
+        endpoint.waiting = 0
+        endpoint.generation = max(1, generation)
+        endpoint.regeneratedThrough = max(0, min(mark, regeneratedThrough))
+        if let bound = wanted?.boundThrough { endpoint.wanted?.boundThrough = min(mark, bound) }
+        return endpoint
+    }
+}
+
 /// What a damaged queue still tells about itself.
 private struct Remains {
     var lastSeq: Int64 = 0
     var plan = SalvagePlan()
     var trackerState: [UInt8]?
     var sourceState: [UInt8]?
+    /// For whom rows waited.
+    var endpoints: [Ledger.Endpoint] = []
 
     init(path: String, medium: any QueueMedium) {
         guard let connection = try? Connection(path: path, access: .readWrite, medium: medium) else { return }
@@ -149,6 +177,12 @@ private struct Remains {
         trackerState = blob(.tracker)
         sourceState = blob(.file)
         plan = SalvagePlan(bytes: blob(.salvage) ?? [])
+        let known = (try? Database(damaged: connection).knownEndpoints()) ?? []
+        endpoints = known.filter { endpoint in
+            let isSending = "SELECT 1 FROM batch WHERE endpoint = \(endpoint.id) LIMIT 1"
+            return endpoint.removedAt == nil && !endpoint.isSpare
+                && (endpoint.formed < lastSeq || (try? connection.integer(isSending)) == 1)
+        }
     }
 }
 
@@ -171,30 +205,89 @@ extension Ledger {
     }
 }
 
-extension Outbox {
-    /// Rows that are brought back with one commit.
-    private static let salvageRows = 250
+/// Bringing back what can be read of damaged copies.
+struct Salvaging {
+    var plan = SalvagePlan()
+    var reader: Salvage?
+    /// Tries to read the first copy that failed.
+    var tries = 0
+    /// Commits until the next step.
+    var rests = 0
+    /// The last step may be on the medium, although it failed.
+    var isUncertain = false
+    /// Endpoints that are not held for an old binding any more; who sends for them has not heard of it.
+    var released: [String] = []
 
-    /// Brings some rows back from the damaged copy, in a transaction of its own.
+    /// Rows that are brought back with one commit.
+    static let rowsMax = 250
+    /// What cannot be read of a copy after so many tries counts as damaged. Before each, twice as many commits go by as
+    /// before the last one.
+    static let triesMax = 4
+    /// A disk that has just refused what was brought back is asked again so many commits later.
+    static let restAfterRefusal = 16
+
+    /// See `Recovery.due`.
+    var due: Duration? { plan.parts.isEmpty ? nil : rests == 0 ? .seconds(1) : .seconds(60) }
+
+    mutating func adopt(_ new: SalvagePlan) {
+        if new.parts.first?.copy != plan.parts.first?.copy { (tries, rests) = (0, 0) }
+        plan = new
+        reader = nil
+        isUncertain = false
+    }
+}
+
+extension Outbox {
+    /// Brings some rows back, after a commit that is on the medium whatever becomes of this.
     /// - Parameter now: boot clock.
-    func salvageStep(_ database: Database, at now: EventTime?) throws(OutboxError) {
-        guard let part = plan.parts.first else { return }
-        if salvage == nil {
-            salvage = Salvage(path: QueueFiles(path: settings.path).copy(part.copy), part: part, medium: medium)
+    func salvage(_ database: Database, at now: EventTime?) {
+        guard let part = salvaging.plan.parts.first else { return }
+        guard salvaging.rests == 0 else { return salvaging.rests -= 1 }
+        let found: [(row: QueuedLocation, settledFor: [String])]
+        do throws(OutboxError) {
+            if salvaging.reader == nil {
+                salvaging.reader = try Salvage(
+                    path: QueueFiles(path: settings.path).copy(part.copy), part: part,
+                    isPatient: salvaging.tries < Salvaging.triesMax, medium: medium)
+            }
+            found = try salvaging.reader?.rows(Salvaging.rowsMax, for: endpoints) ?? []
+        } catch {
+            salvaging.reader = nil
+            salvaging.tries = min(salvaging.tries + 1, Salvaging.triesMax)
+            salvaging.rests = 1 << salvaging.tries
+            return
         }
-        let found = salvage?.rows(Self.salvageRows, for: endpoints) ?? []
-        var next = plan
-        if let salvage, !salvage.isFinished { next.parts[0].next = salvage.next } else { next.parts.removeFirst() }
+        do throws(OutboxError) {
+            try bringBack(found, of: part, to: database, at: now)
+        } catch {
+            // It has read rows that are not stored.
+            salvaging.reader = nil
+            salvaging.rests = Salvaging.restAfterRefusal
+            failed(error)
+            salvaging.isUncertain = self.database == nil
+        }
+    }
+
+    /// In a transaction of its own.
+    private func bringBack(
+        _ found: [(row: QueuedLocation, settledFor: [String])], of part: SalvagePlan.Part, to database: Database,
+        at now: EventTime?
+    ) throws(OutboxError) {
+        var next = salvaging.plan
+        if let reader = salvaging.reader, !reader.isFinished {
+            next.parts[0].next = reader.next
+        } else {
+            next.parts.removeFirst()
+        }
         var transaction = transaction(on: database, settings)
         var lastTime = lastTime
-        let inversions = try transaction.bringBack(found, after: &lastTime, plan: next, at: now)
+        let (inversions, released) = try transaction.bringBack(found, after: &lastTime, plan: next, at: now)
         ledger = transaction.ledger
         life = transaction.life
         self.lastTime = lastTime
-        if next.parts.first?.copy != part.copy { salvage = nil }
-        plan = next
+        if next.parts.first?.copy == part.copy { salvaging.plan = next } else { salvaging.adopt(next) }
         recovery.salvaged += found.count
         recovery.inversions += inversions
-        recovery.isSalvaging = !plan.parts.isEmpty
+        salvaging.released += released
     }
 }

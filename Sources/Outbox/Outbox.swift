@@ -37,8 +37,7 @@ public final class Outbox {
     private var known: [String: Batch] = [:]
     /// Batches of the queue in memory when another was found on disk, by id.
     private var former: [String: FormerBatch] = [:]
-    var plan = SalvagePlan()
-    var salvage: Salvage?
+    var salvaging = Salvaging()
     var recovery = Recovery()
     /// Of the last row, Unix milliseconds.
     var lastTime = Int64.min
@@ -107,10 +106,11 @@ public final class Outbox {
     }
 
     private func adopt(_ queue: OpenedQueue) {
-        plan = queue.plan
-        salvage = nil
-        recovery.isSalvaging = !plan.parts.isEmpty
-        guard let (copy, reason) = queue.setAside else { return }
+        salvaging.adopt(queue.plan)
+    }
+
+    private func count(_ setAside: (copy: String, reason: String)?) {
+        guard let (copy, reason) = setAside else { return }
         recovery.corruptRecovered += 1
         recovery.copy = copy
         recovery.reason = reason
@@ -126,6 +126,8 @@ public final class Outbox {
         reply.depths = ledger.depths
         reply.rows = ledger.rows + (memory?.rowsOnDisk ?? 0)
         reply.recovery = recovery
+        reply.recovery.isSalvaging = !salvaging.plan.parts.isEmpty
+        reply.recovery.due = memory == nil ? salvaging.due : nil
         reply.refusal = memory?.refusal
         reply.unstored = memory == nil ? 0 : ledger.rows
         reply.sentUnstored = sentUnstored
@@ -163,6 +165,12 @@ public final class Outbox {
     ///
     /// - Throws: where it may not work without the disk, and where even memory fails: then nothing of it was done.
     public func commit(_ commit: Commit) throws(OutboxError) -> CommitReply {
+        var reply = try carryOut(commit)
+        (reply.released, salvaging.released) = (salvaging.released, [])
+        return reply
+    }
+
+    private func carryOut(_ commit: Commit) throws(OutboxError) -> CommitReply {
         for settings in commit.reloaded {
             for index in endpoints.indices where endpoints[index].name == settings.name {
                 endpoints[index].takePace(of: settings)
@@ -211,16 +219,7 @@ public final class Outbox {
             }
             succeeded(commit, transaction, reply)
         }
-        if !plan.parts.isEmpty {
-            // The commit is on the medium, whatever becomes of this.
-            do throws(OutboxError) {
-                try salvageStep(database, at: commit.ages?.now)
-            } catch {
-                // It has read rows that are not stored.
-                salvage = nil
-                failed(error)
-            }
-        }
+        salvage(database, at: commit.ages?.now)
         return complete(reply)
     }
 
@@ -288,7 +287,7 @@ public final class Outbox {
         guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
         try takeLock()
         let given = ledger
-        let queue = try open(lastSeq: given.lastSeq, damage: damage)
+        let queue = try open(lastSeq: given.lastSeq, plan: salvaging.plan, damage: damage)
         adopt(queue)
         ledger = queue.opened.ledger
         // Should the file have gone meanwhile, a number given twice would make a server take new rows for old ones.
@@ -297,6 +296,10 @@ public final class Outbox {
         for index in ledger.endpoints.indices {
             guard let before = given.index(of: ledger.endpoints[index].settings.name) else { continue }
             ledger.endpoints[index].settledUnsent = given.endpoints[before].settledUnsent
+            // By a step that was stored although it failed.
+            if given.endpoints[before].state == .rebind, ledger.endpoints[index].state != .rebind {
+                salvaging.released.append(ledger.endpoints[index].settings.name)
+            }
         }
         trackerState = queue.opened.trackerState
         sourceState = queue.opened.sourceState
@@ -304,8 +307,12 @@ public final class Outbox {
         return queue.database
     }
 
-    /// - Parameter lastSeq: the last number that is known to have been on the medium.
-    private func open(lastSeq: Int64 = 0, damage: OutboxError? = nil) throws(OutboxError) -> OpenedQueue {
+    /// - Parameters:
+    ///   - lastSeq: the last number that is known to have been on the medium.
+    ///   - plan: what is to be brought back besides what this may set aside; nil = the file knows.
+    private func open(
+        lastSeq: Int64 = 0, plan: SalvagePlan? = nil, damage: OutboxError? = nil
+    ) throws(OutboxError) -> OpenedQueue {
         var access = readers?.access ?? .readWrite
         let cache = cache
         // Opening may write.
@@ -314,15 +321,16 @@ public final class Outbox {
         do throws(OutboxError) {
             queue = try OpenedQueue.open(
                 settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, lastSeq: lastSeq,
-                damage: damage, cache: cache, access: access, medium: medium)
+                plan: plan, damage: damage, cache: cache, access: access, medium: medium)
         } catch  where error.cause == .locked(pid: nil) && access == .alone {
             access = .readWrite
             queue = try OpenedQueue.open(
                 settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, lastSeq: lastSeq,
-                damage: damage, cache: cache, access: access, medium: medium)
+                plan: plan, damage: damage, cache: cache, access: access, medium: medium)
         }
         self.cache = .trusted
         readers?.opened(settings.path, as: access)
+        count(queue.setAside)
         return queue
     }
 
@@ -347,9 +355,12 @@ public final class Outbox {
 // While the disk refuses.
 extension Outbox {
     func beginInMemory(_ refusal: OutboxError) throws(OutboxError) -> MemoryQueue {
-        life.beginInMemory()
+        life.beginInMemory(isStart: false, above: ledger.highestGeneration)
+        // Rows that were brought back may have got the next numbers.
+        if salvaging.isUncertain { life.leap += Int64(Salvaging.rowsMax) }
         let memory = try MemoryQueue(
             settings, above: ledger, isAlone: lock != nil, medium: medium, generation: life.memoryGeneration, refusal)
+        memory.plan = salvaging.plan
         ledger.leaveDisk()
         // What goes out again from the quarantine can only be sent as it was read: what was not is the disk's.
         for (index, endpoint) in ledger.endpoints.enumerated() {
@@ -365,10 +376,8 @@ extension Outbox {
 
     /// With what the disk holds, as far as it can be read.
     private func beginInMemoryAtStart(_ refusal: OutboxError) throws(OutboxError) {
-        life.beginInMemory()
         let start = try MemoryQueue.Start(
-            settings, endpoints: endpoints, newUUID: uuid, isAlone: lock != nil, medium: medium,
-            generation: life.memoryGeneration, refusal)
+            settings, endpoints: endpoints, newUUID: uuid, isAlone: lock != nil, medium: medium, life: &life, refusal)
         memory = start.queue
         uuid = start.opened.uuid
         ledger = start.opened.ledger
@@ -429,8 +438,12 @@ extension Outbox {
     ) throws(OutboxError) {
         guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
         try takeLock()
-        let queue = try open(lastSeq: ledger.base, damage: damage)
+        var queue = try open(lastSeq: memory.found?.lastSeq ?? ledger.base, plan: memory.plan, damage: damage)
         let isOther = queue.opened.uuid != uuid
+        if !isOther, let plan = memory.plan {
+            queue.plan = plan.adding(queue.plan)
+            memory.plan = queue.plan
+        }
         var transaction = Transaction(
             database: queue.database, ledger: queue.opened.ledger, outbox: queue.opened.uuid, life: life,
             settings: settings)
@@ -440,6 +453,13 @@ extension Outbox {
         var dropped = DropCounts()
         do throws(OutboxError) {
             try transaction.whole { (self) throws(OutboxError) in
+                if isOther {
+                    if let found = memory.found, found.uuid == queue.opened.uuid {
+                        try self.takeBack(after: found.lastSeq)
+                    } else {
+                        memory.found = (queue.opened.uuid, queue.opened.ledger.lastSeq)
+                    }
+                }
                 if memory.isCrowded(ledger) {
                     try? queue.database.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
                     dropped = try self.makeRoom(for: ledger, isSame: !isOther)
@@ -447,7 +467,7 @@ extension Outbox {
                 if isOther {
                     try self.append(memory, ledger, of: name)
                 } else {
-                    try self.take(over: memory, ledger, states)
+                    try self.take(over: memory, plan: queue.plan, ledger, states)
                 }
             }
         } catch {
@@ -463,6 +483,10 @@ extension Outbox {
             reply.formed = []
             known = [:]
             former = transaction.former
+        }
+        if memory.isBlind, !isOther {
+            // It had begun without knowing for whom rows are held.
+            salvaging.released += transaction.ledger.endpoints.filter { $0.wanted != nil }.map(\.settings.name)
         }
         reply.hasReturned = true
         uuid = queue.opened.uuid

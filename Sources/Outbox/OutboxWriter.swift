@@ -61,9 +61,6 @@ public final class OutboxWriter: CommitWriter {
         }
     }
 
-    /// Jobs that have not been answered yet.
-    public var pending: Int { completions.count }
-
     /// Hands a commit to the writer. The completion is called from `drain()`, in order of submission.
     public func submit(_ commit: Commit, completion: @escaping Completion) {
         completions.append(completion)

@@ -20,6 +20,11 @@ struct SalvagePlan: Equatable {
 
     init(parts: [Part] = []) { self.parts = parts }
 
+    /// With the parts of other copies, which were set aside since.
+    func adding(_ later: SalvagePlan) -> SalvagePlan {
+        SalvagePlan(parts: parts + later.parts.filter { part in !parts.contains { $0.copy == part.copy } })
+    }
+
     init(bytes: [UInt8]) {
         parts = bytes.split(separator: UInt8(ascii: "\n")).prefix(8).compactMap { line in
             let numbers = line.split(separator: UInt8(ascii: " ")).compactMap {
@@ -40,9 +45,16 @@ final class Salvage {
     private let through: Int64
     private(set) var next: Int64
     private(set) var isFinished = false
+    /// Sectors that may be readable later are waited for.
+    private let isPatient: Bool
 
     /// nil when nothing at all can be read.
-    init?(path: String, part: SalvagePlan.Part, medium: any QueueMedium = SystemMedium()) {
+    ///
+    /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
+    init?(
+        path: String, part: SalvagePlan.Part, isPatient: Bool = false, medium: any QueueMedium = SystemMedium()
+    ) throws(OutboxError) {
+        self.isPatient = isPatient
         do throws(OutboxError) {
             let connection = try Connection(path: path, access: .readWrite, medium: medium)
             if Int(try connection.integer("PRAGMA user_version")) < Schema.migrations.count {
@@ -50,40 +62,53 @@ final class Salvage {
             }
             database = try Database(damaged: connection)
         } catch {
+            // Where no room is left for what SQLite needs beside it, an intact file cannot be opened.
+            let lacksRoom = (medium.space(of: path)?.available ?? .max) < 1 << 20
+            if error.cause == .cannotOpen, medium.exists(path), isPatient || lacksRoom { throw error }
+            if error.mayPass(isPatient) { throw error }
             return nil
         }
-        names = (try? database.names()) ?? Record.Names()
-        acked = Self.cursors(of: database)
+        let database = database
+        func read<Value>(
+            _ work: (Database) throws(OutboxError) -> Value
+        ) throws(OutboxError) -> Value? {
+            do throws(OutboxError) {
+                return try work(database)
+            } catch {
+                if error.mayPass(isPatient) { throw error }
+                return nil
+            }
+        }
+        names = try read { (database) throws(OutboxError) in try database.names() } ?? Record.Names()
+        acked = try read { (database) throws(OutboxError) in try Self.cursors(of: database) } ?? nil
         through = part.through
         next = part.next
     }
 
-    private static func cursors(of database: Database) -> [String: Int64]? {
-        do throws(OutboxError) {
-            let select = try database.connection.prepare(
-                """
-                SELECT name, min(formed, coalesce(
-                    (SELECT min(first) - 1 FROM batch WHERE endpoint = endpoint.id AND origin = 0), formed))
-                FROM endpoint WHERE removed_at IS NULL AND spare = 0
-                """)
-            var acked: [String: Int64] = [:]
-            while try select.step() {
-                guard let seq = select.optionalInteger(1), (0...Ledger.seqMax).contains(seq) else { return nil }
-                acked[select.text(0)] = seq
-            }
-            return acked.isEmpty ? nil : acked
-        } catch {
-            return nil
+    private static func cursors(of database: Database) throws(OutboxError) -> [String: Int64]? {
+        let select = try database.connection.prepare(
+            """
+            SELECT name, min(formed, coalesce(
+                (SELECT min(first) - 1 FROM batch WHERE endpoint = endpoint.id AND origin = 0), formed))
+            FROM endpoint WHERE removed_at IS NULL AND spare = 0
+            """)
+        var acked: [String: Int64] = [:]
+        while try select.step() {
+            guard let seq = select.optionalInteger(1), (0...Ledger.seqMax).contains(seq) else { return nil }
+            acked[select.text(0)] = seq
         }
+        return acked.isEmpty ? nil : acked
     }
 
     /// The next rows that somebody still needs, with the names of those who have them already.
     ///
     /// - Parameter endpoints: the configured ones. One that the copy does not know begins with new rows.
-    func rows(_ limit: Int, for endpoints: [EndpointSettings]) -> [(row: QueuedLocation, settledFor: [String])] {
+    func rows(
+        _ limit: Int, for endpoints: [EndpointSettings]
+    ) throws(OutboxError) -> [(row: QueuedLocation, settledFor: [String])] {
         // One that stands in for another has no rows of its own.
         let endpoints = endpoints.filter { $0.backupFor == nil }
-        guard let acked, !endpoints.isEmpty else { return read(limit).map { ($0, []) } }
+        guard let acked, !endpoints.isEmpty else { return try read(limit).map { ($0, []) } }
         let required = endpoints.filter(\.required)
         let needed = (required.isEmpty ? endpoints : required).map { acked[$0.name] ?? Ledger.seqMax }.min() ?? 0
         if needed >= Ledger.seqMax {
@@ -91,17 +116,17 @@ final class Salvage {
             return []
         }
         next = max(next, needed + 1)
-        return read(limit).map { row in
+        return try read(limit).map { row in
             (row, endpoints.map(\.name).filter { acked[$0] ?? Ledger.seqMax >= row.seq })
         }
     }
 
-    private func read(_ limit: Int) -> [QueuedLocation] {
+    private func read(_ limit: Int) throws(OutboxError) -> [QueuedLocation] {
         guard next <= through else {
             isFinished = true
             return []
         }
-        if let rows = stretch(from: next, limit) {
+        if let rows = try? stretch(from: next, limit) {
             if rows.isEmpty { isFinished = true }
             if let last = rows.last { next = last.seq + 1 }
             return rows
@@ -109,10 +134,15 @@ final class Salvage {
         // Somewhere in there is the damage: one by one up to it, then behind it.
         var rows: [QueuedLocation] = []
         while rows.count < limit, next <= through {
-            guard let found = stretch(from: next, 1) else {
-                skipDamage()
+            let found: [QueuedLocation]?
+            do throws(OutboxError) {
+                found = try stretch(from: next, 1)
+                if found == nil { try skipDamage() }
+            } catch {
+                if rows.isEmpty { throw error }
                 return rows
             }
+            guard let found else { return rows }
             guard let row = found.first else {
                 isFinished = true
                 return rows
@@ -124,33 +154,35 @@ final class Salvage {
     }
 
     /// Moves on to the first row behind the damage.
-    private func skipDamage() {
+    private func skipDamage() throws(OutboxError) {
         var unreadable = next
         var step: Int64 = 1
         while true {
             let (position, overflow) = unreadable.addingReportingOverflow(step)
             guard !overflow, position <= through else {
                 if unreadable >= through { return isFinished = true }
-                if stretch(from: through, 1) == nil { return isFinished = true }
-                return next = firstReadable(after: unreadable, before: through)
+                if try stretch(from: through, 1) == nil { return isFinished = true }
+                return next = try firstReadable(after: unreadable, before: through)
             }
-            if stretch(from: position, 1) != nil { return next = firstReadable(after: unreadable, before: position) }
+            if try stretch(from: position, 1) != nil {
+                return next = try firstReadable(after: unreadable, before: position)
+            }
             unreadable = position
             step = step < Ledger.seqMax ? step * 2 : step
         }
     }
 
-    private func firstReadable(after unreadable: Int64, before readable: Int64) -> Int64 {
+    private func firstReadable(after unreadable: Int64, before readable: Int64) throws(OutboxError) -> Int64 {
         var (low, high) = (unreadable, readable)
         while high - low > 1 {
             let middle = low + (high - low) / 2
-            if stretch(from: middle, 1) == nil { low = middle } else { high = middle }
+            if try stretch(from: middle, 1) == nil { low = middle } else { high = middle }
         }
         return high
     }
 
     /// Rows that make sense, in order; nil when there is damage among them.
-    private func stretch(from seq: Int64, _ limit: Int) -> [QueuedLocation]? {
+    private func stretch(from seq: Int64, _ limit: Int) throws(OutboxError) -> [QueuedLocation]? {
         do throws(OutboxError) {
             let rows = try database.rows(from: seq, through: through, feed: .engine, limit: limit, names: names)
             var last = seq - 1
@@ -160,7 +192,19 @@ final class Salvage {
             }
             return rows
         } catch {
+            if error.mayPass(isPatient) { throw error }
             return nil
+        }
+    }
+}
+
+extension OutboxError {
+    /// Whether the same file may be readable later. What stays unreadable for long is damage.
+    fileprivate func mayPass(_ isPatient: Bool) -> Bool {
+        switch cause {
+        case .io: isPatient
+        case .full, .locked: true
+        default: false
         }
     }
 }
@@ -176,11 +220,11 @@ extension Location {
 extension Transaction {
     /// Appends rows of a copy under new numbers, as of their old times and boots, and notes how far it got.
     /// - Parameter now: boot clock.
-    /// - Returns: rows that are older than the one before them.
+    /// - Returns: rows that are older than the one before them, and the endpoints that are held for an old binding no more.
     mutating func bringBack(
         _ found: [(row: QueuedLocation, settledFor: [String])], after lastTime: inout Int64, plan: SalvagePlan,
         at now: EventTime?
-    ) throws(OutboxError) -> Int {
+    ) throws(OutboxError) -> (inversions: Int, released: [String]) {
         try whole { (self) throws(OutboxError) in
             var inversions = 0
             for (row, settledFor) in found {
@@ -192,10 +236,45 @@ extension Transaction {
                 if row.location.time.milliseconds < lastTime { inversions += 1 }
                 lastTime = row.location.time.milliseconds
             }
+            try self.keepBindings(found)
+            self.ledger.isSalvaging = !plan.parts.isEmpty
+            let released = self.ledger.isSalvaging ? [] : try self.releaseBindings()
             try self.database.store(.salvage, plan.bytes)
             if self.ledger.lastSeq - self.ledger.mark >= Ledger.countInterval { try self.writeCounts() }
             try self.findOldest()
-            return inversions
+            return (inversions, released)
         }
+    }
+
+    /// What is brought back was recorded before an endpoint got another binding: an operator decides on it as well.
+    ///
+    /// - Parameter found: what was just appended.
+    private mutating func keepBindings(
+        _ found: [(row: QueuedLocation, settledFor: [String])]
+    ) throws(OutboxError) {
+        for index in ledger.endpoints.indices where ledger.endpoints[index].wanted != nil {
+            let settings = ledger.endpoints[index].settings
+            let isConcerned = found.contains { row, settledFor in
+                (row.location.published || settings.feed == .engine) && !settledFor.contains(settings.name)
+            }
+            guard isConcerned else { continue }
+            ledger.endpoints[index].wanted?.boundThrough = ledger.lastSeq
+            try database.writeState(ledger.endpoints[index])
+        }
+    }
+
+    /// Once all has been brought back: where nothing was recorded under the old binding, there is nothing to decide.
+    private mutating func releaseBindings() throws(OutboxError) -> [String] {
+        var released: [String] = []
+        for index in ledger.endpoints.indices where ledger.endpoints[index].removedAt == nil {
+            let endpoint = ledger.endpoints[index]
+            guard let bound = endpoint.wanted?.boundThrough, endpoint.state == .rebind, endpoint.inFlight == 0,
+                try database.count(of: endpoint, after: endpoint.formed, through: bound) == 0
+            else { continue }
+            ledger.endpoints[index].takeBinding()
+            try database.writeState(ledger.endpoints[index])
+            released.append(endpoint.settings.name)
+        }
+        return released
     }
 }

@@ -94,6 +94,10 @@ struct SequenceRanges: Hashable {
         ranges.removeFirst(firstIndex(endingFrom: seq == .max ? seq : seq + 1))
     }
 
+    mutating func remove(after seq: Int64) {
+        ranges = seq < 0 ? [] : parts(within: 0...seq)
+    }
+
     private func firstIndex(endingFrom seq: Int64) -> Int {
         var (low, high) = (0, ranges.count)
         while low < high {

@@ -220,6 +220,8 @@ extension Transaction {
         of plan: BatchPlan, _ rows: [QueuedLocation], _ forming: Forming, generation: Int?, mayHaveGaps: Bool
     ) -> [BatchRow] {
         let endpoint = ledger.endpoints[forming.index]
+        // Who stands in may have had batches of its own among these rows.
+        let sender = forming.route.flatMap(ledger.index).map { ledger.endpoints[$0] } ?? endpoint
         return plan.batches.compactMap { places in
             let places = places.filter { $0 >= 0 && $0 < min(rows.count, plan.consumed) }.sorted()
             guard let head = places.first.map({ rows[$0] }), let tail = places.last.map({ rows[$0] }) else {
@@ -234,7 +236,7 @@ extension Transaction {
                 picked: hasGaps ? places.map { rows[$0].seq } : nil, route: forming.route,
                 sentMs: forming.sentMs.flatMap { $0 < newest - Self.clockTolerance ? nil : $0 },
                 generation: max(
-                    generation ?? (head.seq <= endpoint.regeneratedThrough ? endpoint.generation : 1),
+                    generation ?? endpoint.generation(from: head.seq), sender.generation(from: head.seq),
                     memory?.generation ?? 1),
                 rendering: forming.sender.profile.rendering, through: endpoint.formed, firstTime: head.location.time)
         }

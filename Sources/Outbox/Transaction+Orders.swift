@@ -40,6 +40,10 @@ extension Transaction {
         if let primary = ledger.endpoints[index].settings.backupFor {
             return .refused("endpoint \"\(name)\" has no rows of its own: it stands in for \"\(primary)\"")
         }
+        if ledger.isSalvaging, ledger.endpoints[index].wanted != nil {
+            return .refused(
+                "locations of the old binding are still being brought back from a damaged queue: wait a moment")
+        }
         return try work(&self, index)
     }
 

@@ -186,7 +186,7 @@ extension Transaction {
             try removeDetails(row)
         }
         guard !window.gaps.isEmpty else { return }
-        let reason = try overflowReason()
+        let reason = try number(ofReason: RetentionWindow.reason)
         let update = try connection.prepare(
             "UPDATE location SET event = ?2, reason = ?3, flags = ?4 WHERE seq = ?1")
         let flags = try connection.prepare("SELECT flags FROM location WHERE seq = ?")
@@ -203,14 +203,6 @@ extension Transaction {
         guard row.hasDetails else { return }
         try database.connection.execute("DELETE FROM geofence WHERE seq = \(row.seq)")
         try database.connection.execute("DELETE FROM trip WHERE seq = \(row.seq)")
-    }
-
-    private mutating func overflowReason() throws(OutboxError) -> Int64 {
-        if let known = ledger.names.reasons[RetentionWindow.reason] { return known }
-        try database.connection.execute("INSERT INTO reason (name) VALUES ('\(RetentionWindow.reason)')")
-        let id = database.connection.lastInsertedRow
-        ledger.names.reasons[id] = RetentionWindow.reason
-        return id
     }
 }
 

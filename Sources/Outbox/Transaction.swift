@@ -177,6 +177,7 @@ struct Transaction {
         }
         let rows = keepsUnpublished ? rows : rows.filter(\.location.published)
         guard !rows.isEmpty else { return }
+        if let memory, !memory.isBlind { life.gives(rows.count) }
         ledger.lastSeq = min(Ledger.seqMax, ledger.lastSeq + life.leap)
         life.leap = 0
         let boot = try number(ofBoot: boot)
@@ -254,7 +255,7 @@ struct Transaction {
         return id
     }
 
-    private mutating func number(ofReason name: String?) throws(OutboxError) -> Int64? {
+    mutating func number(ofReason name: String?) throws(OutboxError) -> Int64? {
         guard let name else { return nil }
         if let known = ledger.names.reasons[name] { return known }
         let id = try addName(name, to: "reason")

@@ -201,16 +201,6 @@ import Testing
         #expect(schedule.next(at: Self.at(120)) == .send(batch: "b"))
     }
 
-    @Test func startsWithADelay() {
-        let inFlight = DeliverySchedule(
-            settings: Self.settings(), waiting: 3, inFlight: [.init(id: "a", rows: 2)], startDelay: .seconds(20),
-            at: Self.at(5))
-        #expect(inFlight.next(at: Self.at(5)) == .wait(until: Self.at(25)))
-        let waiting = DeliverySchedule(
-            settings: Self.settings(), waiting: 500, startDelay: .seconds(20), at: Self.at(5))
-        #expect(waiting.next(at: Self.at(5)) == .wait(until: Self.at(25)))
-    }
-
     @Test func takesUpWhereTheLastRunEnded() {
         let waiting = DeliverySchedule(settings: Self.settings(), waiting: 3, at: Self.at(5))
         #expect(waiting.next(at: Self.at(5)) == .form(limit: 100))
@@ -249,7 +239,7 @@ import Testing
         #expect(schedule.waiting == 5 && schedule.next(at: Self.at(0)) == .wait(until: nil))
         schedule.waitingCorrected(to: 4, inFlight: 3)
         #expect(schedule.waiting == 7)
-        schedule.stateChanged(to: .active, at: Self.at(1))
+        schedule.stateChanged(to: .active, acceptedBefore: true, at: Self.at(1))
         #expect(schedule.next(at: Self.at(1)) == .form(limit: 0))
         let number = schedule.formRequested(at: Self.at(1))
         schedule.batchesFormed([], of: number, unlisted: 3, at: Self.at(2))

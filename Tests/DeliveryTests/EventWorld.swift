@@ -272,7 +272,7 @@ extension EventWorld {
             batches = batches.map { batch($0.rows, route: $0.route) }
             schedule.emptied()
             schedule.waitingCorrected(to: waiting.count + batches.reduce(0) { $0 + $1.rows.count })
-            schedule.stateChanged(to: .active, at: now)
+            schedule.stateChanged(to: .active, acceptedBefore: false, at: now)
             backsOffUntil = now
         }
         if !schedule.isForming, case .form = commit { schedule.waitingCorrected(to: waiting.count) }

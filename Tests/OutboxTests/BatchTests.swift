@@ -212,6 +212,22 @@ import Testing
         #expect(back.rows == again.rows)
     }
 
+    /// An endpoint that had sent rows before it stood in for another sends these once more, with what the other still has.
+    @Test(.bug(id: 11)) func aSpareRepeatsNoIDOfWhenItWasNone() throws {
+        let before = try Outbox.open(scratch, [.test(), .test("spare")])
+        try before.append(0..<4)
+        let own = try #require(try before.form(2, endpoint: "spare"))
+        try before.settle(own)
+        before.close()
+        var spare = EndpointSettings.test("spare")
+        spare.backupFor = "main"
+        let outbox = try Outbox.open(scratch, [.test(), spare])
+        let request = FormRequest(endpoint: "main", route: "spare", limit: 2, sentMs: nil)
+        let routed = try #require(try outbox.commit(Commit(forms: [request])).formed.first)
+        #expect(routed.endpoint == "spare" && routed.rows == own.rows)
+        #expect(routed.id != own.id)
+    }
+
     /// The rows of today do not wait for what an operator wants sent again to a server that is away.
     @Test(.bug(id: 11)) func whatIsRetriedKeepsNoSpareWaiting() throws {
         var spare = EndpointSettings.test("spare")

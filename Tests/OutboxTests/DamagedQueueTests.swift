@@ -316,6 +316,129 @@ import Testing
         #expect(outbox.current.depths.map(\.waiting) == [101, 0])
     }
 
+    /// Rows of another device wait for an operator, wherever they lie.
+    @Test(.bug(id: 11)) func whatIsBroughtBackKeepsItsBinding() throws {
+        var settings = EndpointSettings.test()
+        let before = try Outbox.open(scratch, [settings])
+        try before.append(0..<300)
+        try spoilHeader(before)
+        before.close()
+        settings.device = "van-8"
+        let outbox = try Outbox.open(scratch, [settings])
+        #expect(outbox.current.depths[0].state == .rebind && outbox.current.depths[0].boundTo != nil)
+        try settleDown(outbox)
+        #expect(try outbox.form(9) == nil)
+        outbox.close()
+        let second = try Outbox.open(scratch, [settings])
+        try second.append(300..<301)
+        #expect(second.current.depths[0].waiting == 301)
+        let reply = try second.commit(Commit(orders: [.drop(endpoint: "main")]))
+        #expect(reply.depths[0].state == .active && reply.depths[0].waiting == 1)
+    }
+
+    /// Until all of it is there.
+    @Test(.bug(id: 11)) func noOrderDecidesOnHalfOfWhatIsBroughtBack() throws {
+        var settings = EndpointSettings.test()
+        let before = try Outbox.open(scratch, [settings])
+        try before.append(0..<300)
+        try spoilHeader(before)
+        before.close()
+        settings.device = "van-8"
+        let outbox = try Outbox.open(scratch, [settings])
+        _ = try outbox.commit(Commit())
+        let early = try outbox.commit(Commit(orders: [.drop(endpoint: "main")]))
+        guard case .refused = early.orders.first else { return #expect(Bool(false), "\(early.orders)") }
+        try settleDown(outbox)
+        let reply = try outbox.commit(Commit(orders: [.drop(endpoint: "main")]))
+        #expect(reply.depths[0].waiting == 0 && reply.depths[0].settledUnsent["dropped"] == 300)
+    }
+
+    /// One had everything, and another had not: what is brought back is the other's.
+    @Test(.bug(id: 11)) func whoHadEverythingIsNotHeldForAnOldBinding() throws {
+        var settings = [EndpointSettings.test("a"), .test("b")]
+        let before = try Outbox.open(scratch, settings)
+        try before.append(0..<300)
+        try before.settle(try #require(try before.form(300, endpoint: "b")))
+        _ = try before.form(10, endpoint: "a")
+        // Of the rows behind the cursor the file knows that they wait for one of them.
+        try before.append(300..<301)
+        try before.settle(try #require(try before.form(1, endpoint: "b")))
+        try spoilHeader(before)
+        before.close()
+        settings[1].device = "van-8"
+        let outbox = try Outbox.open(scratch, settings)
+        try outbox.append(301..<302)
+        try settleDown(outbox)
+        #expect(outbox.current.depths.map(\.state) == [.active, .active])
+        #expect(outbox.current.depths.map(\.waiting) == [302, 1])
+    }
+
+    /// The file was set aside by a commit that failed, and the disk refused from then on.
+    @Test(.bug(id: 11)) func aCopyThatWasSetAsideInVainIsReadAllTheSame() {
+        let before = SalvagePlan(parts: [.init(copy: 1, next: 20, through: 90)])
+        let disk = SalvagePlan(parts: [.init(copy: 1, next: 70, through: 90), .init(copy: 2, next: 0, through: 900)])
+        #expect(before.adding(disk).parts == [.init(copy: 1, next: 20, through: 90), disk.parts[1]])
+    }
+
+    /// Where everything had arrived nothing is held.
+    @Test func anotherBindingWaitsForNothingThatHasArrived() throws {
+        var settings = EndpointSettings.test()
+        let before = try Outbox.open(scratch, [settings])
+        try before.append(0..<30)
+        try before.settle(try #require(try before.form(30)))
+        try spoilHeader(before)
+        before.close()
+        settings.device = "van-8"
+        let outbox = try Outbox.open(scratch, [settings])
+        try settleDown(outbox)
+        #expect(outbox.current.depths[0].state == .active)
+    }
+
+    /// The commit that brought rows back was stored, although the disk called it failed, and then refuses.
+    @Test(.bug(id: 11)) func whatTheDiskDisownsIsBroughtBackOnce() throws {
+        let first = try Outbox.open(scratch)
+        try first.append(0..<600)
+        try spoilHeader(first)
+        #expect(try first.append(600..<601).recovery.salvaged == 250)
+        first.close()
+        let before = CrashImage(of: scratch.path)
+        let second = try Outbox.open(scratch)
+        _ = try second.commit(Commit())
+        second.close()
+        let stored = CrashImage(of: scratch.path)
+        before.write(to: scratch.path)
+
+        let outbox = try Outbox.open(scratch, worksWithoutDisk: true)
+        _ = try outbox.beginInMemory(OutboxError(.io, path: "", message: "made up"))
+        var kept = Commit(rows: [NewRow(.sample(601))])
+        kept.asksDisk = false
+        _ = try outbox.commit(kept)
+        stored.write(to: scratch.path)
+        try settleDown(outbox)
+        let found = try rows(outbox).map { Int($0.location.odometer) }
+        #expect(found.sorted() == Array(0...601))
+    }
+
+    /// Another program has the copy open, or its sectors can be read a moment later.
+    @Test(.bug(id: 11)) func aCopyThatCannotBeReadJustNowIsReadLater() throws {
+        let outbox = try Outbox.open(scratch)
+        try outbox.append(0..<600)
+        try spoilHeader(outbox)
+        #expect(try outbox.append(600..<601).recovery.salvaged == 250)
+        outbox.salvaging.reader = nil
+        do {
+            let other = try Connection(path: scratch.path + ".corrupt-1", access: .readWrite)
+            try other.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
+            #expect(try outbox.append(601..<602).recovery.due == .seconds(60))
+            #expect(outbox.current.recovery.salvaged == 250)
+            try other.execute("ROLLBACK")
+        }
+        for number in 602..<605 { try outbox.append(number..<number + 1) }
+        try settleDown(outbox)
+        let found = try rows(outbox).map { Int($0.location.odometer) }
+        #expect(found.sorted() == Array(0..<605))
+    }
+
     /// The copy takes the room that its rows need.
     @Test(.bug(id: 11)) func aFullDiskDelaysWhatIsBroughtBack() throws {
         let outbox = try Outbox.open(scratch)

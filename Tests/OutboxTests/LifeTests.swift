@@ -8,11 +8,48 @@ import Testing
     @Test(.bug(id: 11)) func livesWithoutADiskAreFarApart() {
         let leaps = (0..<64).map { number in
             var life = Life(bootID: nil, random: [1, 2, 3, 4, 5, 6, UInt8(number * 4), 0])
-            life.beginInMemory()
+            life.beginInMemory(isStart: true, above: 0)
             return life.leap
         }
         #expect(zip(leaps, leaps.dropFirst()).allSatisfy { $1 - $0 > 50_000_000 })
         #expect(leaps.allSatisfy { (10_000..<1 << 33).contains($0) })
+    }
+
+    /// The disk may have stored the rows of the commit that it calls failed, in the quarantine too (seed 870497).
+    @Test(.bug(id: 11)) func theRowsOfACommitThatFailsKeepTheirNumbers() throws {
+        try Outbox.open(scratch).append(0..<5)
+        let outbox = try Outbox.open(scratch, worksWithoutDisk: true)
+        _ = try outbox.beginInMemory(OutboxError(.io, path: scratch.path, message: "made up"))
+        var commit = Commit(rows: [NewRow(.sample(5))])
+        commit.asksDisk = false
+        #expect(try outbox.commit(commit).lastSeq == 5 + testLeap + 1)
+    }
+
+    /// The next life does not know how many numbers this one gives to rows that never come to the disk.
+    @Test(.bug(id: 11)) func aLifeThatLosesItsDiskLeavesTheNextItsNumbers() throws {
+        let outbox = try Outbox.open(scratch, worksWithoutDisk: true)
+        try outbox.append(0..<5)
+        _ = try outbox.beginInMemory(OutboxError(.readOnly, path: scratch.path, message: "made up"))
+        func keep(_ count: Int) throws -> Int64 {
+            var commit = Commit(rows: (0..<count).map { NewRow(.sample($0)) })
+            commit.asksDisk = false
+            return try outbox.commit(commit).lastSeq
+        }
+        #expect(try keep(5000) == 5005)
+        #expect(try keep(5000) == 10_005)
+        let far = try keep(1)
+        #expect(far > 1 << 21)
+        #expect(try keep(5000) == far + 5000)
+    }
+
+    /// Two of them may form other batches of the same rows, after one that has a high generation already (seed 900724).
+    @Test(.bug(id: 11)) func batchesOfTwoLivesWithoutADiskHaveOtherGenerations() {
+        let lives = [UInt8(3), 4].map { number in
+            var life = Life(bootID: nil, random: [0, 0, 0, 0, 0, number, 0, 0])
+            life.beginInMemory(isStart: false, above: 9_878_129)
+            return life.memoryGeneration
+        }
+        #expect(lives[0] != lives[1] && lives.allSatisfy { $0 > 10_000_000 })
     }
 
     let scratch: Scratch

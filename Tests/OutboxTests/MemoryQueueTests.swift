@@ -464,6 +464,42 @@ import Testing
         #expect(rest == [0, 1, 2, 14].map { .sample($0) })
     }
 
+    /// The commit that appended the rows in memory was stored, although the disk called it failed. Some were sent since.
+    @Test(.bug(id: 11)) func aQueueThatIsFoundLateGetsTheRowsOnce() throws {
+        let settings = [EndpointSettings.test("a"), .test("b")]
+        let found = try open(settings)
+        try found.append(0..<3)
+        found.close()
+        let before = CrashImage(of: scratch.path)
+
+        func startBlind() throws -> Outbox {
+            for part in ["", "-wal", "-shm"] { unlink(scratch.path + part) }
+            mkdir(scratch.path, 0o700)
+            let outbox = try open(settings, random: [UInt8](testUUID.reversed()))
+            try keep(Commit(rows: rows(10..<13)), outbox)
+            rmdir(scratch.path)
+            before.write(to: scratch.path)
+            return outbox
+        }
+        let first = try startBlind()
+        #expect(try first.append(13..<14).wasFoundLate)
+        first.close()
+        let stored = CrashImage(of: scratch.path)
+
+        let outbox = try startBlind()
+        let refusal = "CREATE UNIQUE INDEX refusal ON location (odometer_dm > 50) WHERE odometer_dm > 50"
+        try Connection(path: scratch.path, access: .readWrite).execute(refusal)
+        #expect(try outbox.append(13..<14).refusal != nil)
+        _ = try settle(outbox, try #require(try form(outbox, 2, endpoint: "a").first))
+        stored.write(to: scratch.path)
+        #expect(try outbox.append(14..<15).wasFoundLate)
+        let a = try outbox.form(99, endpoint: "a")?.rows.map(\.location)
+        #expect(a == [0, 1, 2, 12, 13, 14].map { .sample($0) })
+        let b = try outbox.form(99, endpoint: "b")?.rows.map(\.location)
+        #expect(b == [0, 1, 2, 10, 11, 12, 13, 14].map { .sample($0) })
+        #expect(outbox.current.rows == 8)
+    }
+
     /// What a profile refuses lies in the quarantine in memory, although its row has left.
     @Test(.bug(id: 11)) func aQueueThatIsFoundLateGetsWhatAProfileRefused() throws {
         var strict = EndpointSettings.test()

@@ -58,7 +58,6 @@ struct QueueModel {
     var boot = testBoot
     /// Numbers that the first row of this life passes over.
     var leap: Int64 = 0
-    var wideLeap: Int64 = 0
     var endpoints: [Endpoint] = []
     var maxRecords: Int?
     var dropped = DropCounts()

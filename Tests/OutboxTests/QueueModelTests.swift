@@ -141,7 +141,6 @@ private final class History {
             (outbox.ledger, outbox.life) = (ledger, life)
         }
         _ = try outbox.beginInMemory(OutboxError(.io, path: scratch.path, message: "made up"))
-        if model.leap > 0 { model.leap += model.wideLeap }
         model.append(rows)
         var again = Commit(rows: rows)
         again.asksDisk = false
@@ -203,7 +202,6 @@ private final class History {
         model.maxRecords = maxRecords
         let random = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
         model.leap = 10_000 + Int64(random[0]) << 12 + Int64(random[1]) << 4 + Int64(random[2]) >> 4
-        model.wideLeap = (Int64(random[6]) << 4 + Int64(random[7]) >> 4) << 20
         if chance(3) { model.boot = "boot \(Int.random(in: 0..<1000, using: &generator))" }
         outbox = try Outbox.open(
             scratch, endpoints, maxRecords: maxRecords, bootID: model.boot, random: random, worksWithoutDisk: true)

@@ -33,6 +33,14 @@ final class OperatorDesk {
             writer.field("because", postponement.reason)
             return
         }
+        if let name = orders.rebinds, recorder.latest.recovery.isSalvaging,
+            depths.contains(where: { $0.endpoint == name && $0.boundTo != nil })
+        {
+            // The queue would refuse it, after the receiver has bound the asset.
+            throw ControlError(
+                "busy", "locations of the old binding are still being brought back from a damaged queue",
+                hint: "wait a moment")
+        }
         ticket.postpone()
         guard orders.asksReceiver, let delivery = deliveries.first(where: { $0.settings.name == orders.rebinds }) else {
             return hand(orders, ticket)

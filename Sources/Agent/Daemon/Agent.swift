@@ -237,7 +237,9 @@ public final class Agent {
         recorder.committed = { [unowned self] reply, forms, now in
             for delivery in deliveries {
                 delivery.committed(reply, forms, at: now)
-                if reply.wasFoundLate, let depth = reply.depths.first(where: { $0.endpoint == delivery.settings.name })
+                let name = delivery.settings.name
+                if reply.wasFoundLate || reply.released.contains(name),
+                    let depth = reply.depths.first(where: { $0.endpoint == name })
                 {
                     delivery.rebound(depth)
                 }
@@ -248,6 +250,8 @@ public final class Agent {
                 pipeline.handle(.odometerSet(metres: metres), at: now, stored: true)
             }
             pipeline.recorderAdvanced(at: now)
+            // A list without a batch ends a flush as well.
+            flushes.uploadEnded(at: now)
             progress(at: now)
         }
         recorder.refused = { [unowned self] forms, now in

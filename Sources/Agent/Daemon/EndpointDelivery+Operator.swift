@@ -62,6 +62,7 @@ extension EndpointDelivery {
     /// - Parameter done: with what went wrong, in words for people; nil = bound, or nothing to ask.
     func bind(at now: EventTime, _ done: @escaping (String?) -> Void) {
         guard settings.bindRequest() != nil else { return done(nil) }
+        if schedule.isShuttingDown { return done("waypost is stopping") }
         if binding != nil || schedule.attempt?.purpose == .bind { return done("another request to bind is under way") }
         let rests = schedule.bindRestsUntil
         if rests >= now + Self.bindLimit {
@@ -161,7 +162,7 @@ extension EndpointDelivery {
         let now = loop.now
         startOver(from: depth, because: "its rows have another binding meanwhile")
         collisionHandledAt = nil
-        schedule.stateChanged(to: depth.state, at: now)
+        schedule.stateChanged(to: depth.state, acceptedBefore: depth.acceptedBefore, at: now)
         lastProblem = nil
         changed()
         step(at: now)

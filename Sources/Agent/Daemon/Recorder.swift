@@ -23,8 +23,6 @@ final class Recorder {
 
     /// Acknowledged rows alone make a commit only after this long, so that a parked and drained tracker writes nothing.
     private static let settlementWindow = Duration.seconds(900)
-    /// When rows of a damaged queue are being brought back, the next ones are due this long after the last.
-    private static let salvageDelay = Duration.seconds(1)
 
     private(set) var settings: Settings
     private let started: EventTime
@@ -90,7 +88,7 @@ final class Recorder {
         try loop.watch(writer.descriptor) { [unowned self] _, _ in self.writer.drain() }
         if let error = current.refusal { diskRefused(error) }
         // Nothing that is recorded may come for long.
-        if current.recovery.isSalvaging { endWindow(by: loop.now + Self.salvageDelay) }
+        if let due = current.recovery.due { endWindow(by: loop.now + due) }
         arm()
     }
 
@@ -230,7 +228,7 @@ final class Recorder {
             if problem.ended(at: now.nanoseconds) != nil { log.queueRecovered() }
         }
         if let lines = dropLog.dropped(reply.dropped, at: now) { log.queueDropped(lines) }
-        if reply.recovery.isSalvaging { endWindow(by: now + Self.salvageDelay) }
+        if let due = reply.recovery.due { endWindow(by: now + due) }
         committed(reply, commit.forms, now)
     }
 

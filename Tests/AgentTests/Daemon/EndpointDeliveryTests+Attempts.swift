@@ -91,6 +91,34 @@ extension EndpointDeliveryTests {
         }
     }
 
+    @Test(.bug(id: 11)) func aBindDuringTheEndIsAnswered() throws {
+        try bench(asset()) { loop, delivery, uplink in
+            sending(loop, delivery)
+            uplink.answer(200, Self.ok)
+            var said: [String?] = []
+            delivery.bind(at: loop.now) { said.append($0) }
+            delivery.shutdown(grace: .seconds(5), at: loop.now)
+            delivery.bind(at: loop.now) { said.append($0) }
+            #expect(said.last == .some("waypost is stopping"))
+        }
+    }
+
+    /// The credential may have run out; a server that asks for a rest gets it.
+    @Test(.bug(id: 11), arguments: [nil, 60]) func aBindIsRepeatedWithAnotherCredentialUnlessTheServerRests(
+        retryAfter: Int?
+    ) throws {
+        try bench(asset()) { loop, delivery, uplink in
+            sending(loop, delivery)
+            uplink.answer(200, Self.ok)
+            form([], waiting: 5, delivery, at: loop.now)
+            var said: [String?] = []
+            delivery.bind(at: loop.now) { said.append($0) }
+            uplink.answer(401, retryAfter: retryAfter)
+            #expect(uplink.requests.count == 2)
+            #expect(said == [retryAfter == nil ? "status 401, the credential is refused" : "status 401"])
+        }
+    }
+
     @Test func whoWaitsForABindHearsWithin30Seconds() throws {
         try bench(asset()) { loop, delivery, uplink in
             sending(loop, delivery)
