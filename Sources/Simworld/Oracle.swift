@@ -143,6 +143,11 @@ final class Oracle {
 
     // What goes in.
 
+    /// What a reload lets a running process do.
+    func reloaded(_ endpoints: [WorldEndpoint]) {
+        for endpoint in endpoints where endpoint.freshHead { accounts[endpoint.name]?.endpoint.freshHead = true }
+    }
+
     /// A process starts with these.
     func started(_ endpoints: [WorldEndpoint], _ settings: OutboxConfigFacts) {
         self.settings = settings

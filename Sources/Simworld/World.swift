@@ -82,7 +82,8 @@ public final class World {
             schedule.faults.remove(at: index)
         }
         self.schedule = schedule
-        configuration = WorldConfiguration(dice: configurationDice, isLong: schedule.isLong)
+        configuration = WorldConfiguration(
+            dice: configurationDice, isLong: schedule.isLong, isRich: seed % 4 == 3)
         current = CurrentConfiguration(configuration.text)
         let epochMs: Int64 = 1_790_000_000_000
         let starts1970 = worldDice.chance(0.15)
@@ -324,6 +325,7 @@ public final class World {
             let before = configuration.endpoints.map(\.name)
             configuration.change(dice)
             current.set(configuration.text)
+            oracle.reloaded(configuration.endpoints)
             if atRestart { terminate() } else { ask(#"{"do":"reload"}"#) }
             for name in before where !configuration.endpoints.contains(where: { $0.name == name }) {
                 forget(name, after: dice.between(1, 600))

@@ -14,11 +14,14 @@ struct WorldConfiguration {
     /// What a profile calls a row, and by what its server does.
     private let fleetTime: String
     private let fleetNames: RowNaming
+    /// Windows may be zero, collisions and previews reloaded, and backups are more frequent.
+    private let isRich: Bool
     var outbox: [String] = []
     var facts: OutboxConfigFacts
     var sampling: [String] = []
 
-    init(dice: Dice, isLong: Bool) {
+    init(dice: Dice, isLong: Bool, isRich: Bool) {
+        self.isRich = isRich
         let window = dice.pick([1, 5, 10, 10, 30])
         fastest = dice.pick([28, 28, 28, 4])
         fleetTime = dice.pick(["$time_iso", "$time_iso_s"])
@@ -67,10 +70,11 @@ struct WorldConfiguration {
         let index = endpoints.count
         let names = ["alpha", "beta", "gamma", "delta"]
         guard let name = names.first(where: { name in !endpoints.contains { $0.name == name } }) else { return }
-        let profile = dice.pick([
+        var profile = dice.pick([
             "waypost", "waypost", "waypost", "waypost-compact", "waypost-compact", "transistor", "geojson", "csv",
             "narrow", "fleet", "yard",
         ])
+        if isRich, index > 0, dice.chance(0.3) { profile = endpoints[0].profile }
         var endpoint = WorldEndpoint(name: name, profile: profile, identity: "\(name).example")
         var own: [String] = []
         if profile == "fleet" { endpoint.names = fleetNames }
@@ -79,7 +83,7 @@ struct WorldConfiguration {
             endpoint.required = false
             own.append("required = false")
         }
-        if index > 0, dice.chance(0.15),
+        if index > 0, dice.chance(isRich ? 0.3 : 0.15),
             let primary = endpoints.first(where: { $0.backupFor == nil && $0.profile == profile })
         {
             endpoint.backupFor = primary.name
@@ -106,7 +110,7 @@ struct WorldConfiguration {
             }
         }
         own.append("batch_size = \(dice.pick([1, 5, 30, 100, 300]))")
-        own.append("batch_window = \"\(dice.pick([5, 20, 60, 300, 400]))s\"")
+        own.append("batch_window = \"\(dice.pick((isRich ? [0] : []) + [5, 20, 60, 300, 400]))s\"")
         if dice.chance(endpoint.binds ? 0.5 : 0.2) {
             endpoint.hasToken = true
             own.append(Self.auth(name, client: 1))
@@ -134,7 +138,9 @@ struct WorldConfiguration {
     /// Another configuration of the same asset.
     mutating func change(_ dice: Dice) {
         let index = dice.below(endpoints.count)
-        switch dice.below(12) {
+        switch dice.below(isRich ? 14 : 12) {
+        case 12: changeCollision(index, dice)
+        case 13: toggleFreshHead(index)
         case 10, 11: toggleSpare(index)
         case 8, 9: replace(index, "device", "device = \"sim-\(dice.from(1...3))\"")
         case 4: add(dice)
@@ -144,7 +150,7 @@ struct WorldConfiguration {
                 replace(index, "auth", Self.auth(endpoints[index].name, client: dice.below(1000)))
             }
         case 0: replace(index, "batch_size", "batch_size = \(dice.pick([1, 3, 50, 100]))")
-        case 1: replace(index, "batch_window", "batch_window = \"\(dice.pick([3, 30, 120]))s\"")
+        case 1: replace(index, "batch_window", "batch_window = \"\(dice.pick((isRich ? [0] : []) + [3, 30, 120]))s\"")
         case 2 where index > 0:
             endpoints[index].required.toggle()
             lines[index].removeAll { $0.hasPrefix("required") }
@@ -154,6 +160,22 @@ struct WorldConfiguration {
             // What is signed goes out as it is.
             guard !lines[index].contains(where: { $0.hasPrefix("sign") }) else { return }
             replace(index, "compress", "compress = \"\(dice.pick(["none", "gzip"]))\"")
+        }
+    }
+
+    private mutating func changeCollision(_ index: Int, _ dice: Dice) {
+        guard endpoints[index].backupFor == nil else { return }
+        replace(index, "on_collision", "on_collision = \"\(dice.pick(["keep", "clear", "quarantine"]))\"")
+    }
+
+    private mutating func toggleFreshHead(_ index: Int) {
+        guard endpoints[index].backupFor == nil, !endpoints[index].isLatest else { return }
+        // A preview may be on its way when it ceases.
+        endpoints[index].freshHead = true
+        if lines[index].contains("fresh_head = true") {
+            lines[index].removeAll { $0 == "fresh_head = true" }
+        } else {
+            lines[index].append("fresh_head = true")
         }
     }
 
