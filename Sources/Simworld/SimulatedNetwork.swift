@@ -49,17 +49,17 @@ final class SimulatedNetwork: Uplink {
     }
 
     private let host: SimulatedHost
-    private let oracle: Oracle
+    private let oracle: RequestOracle
     private let dice: Dice
     private let trace: (() -> String) -> Void
     var servers: [String: Server] = [:]
     var issuer = Issuer()
     private var isClosed = false
     private var transfers = 0
-    private var underWay: [UplinkTransfer: Oracle.Attempt] = [:]
+    private var underWay: [UplinkTransfer: RequestOracle.Attempt] = [:]
     private(set) var statuses: [String: Int] = [:]
 
-    init(host: SimulatedHost, oracle: Oracle, dice: Dice, trace: @escaping (() -> String) -> Void) {
+    init(host: SimulatedHost, oracle: RequestOracle, dice: Dice, trace: @escaping (() -> String) -> Void) {
         self.host = host
         self.oracle = oracle
         self.dice = dice
@@ -107,7 +107,8 @@ final class SimulatedNetwork: Uplink {
         if name == "issuer" { return issue(transfer, completion) }
         guard let server = servers[name] else {
             return finish(
-                .failed(.resolve("no such host")), Oracle.Attempt(), transfer, after: 0.01, accepts: false, completion)
+                .failed(.resolve("no such host")), RequestOracle.Attempt(), transfer, after: 0.01, accepts: false,
+                completion)
         }
         let isBind = request.url.hasSuffix("/bind")
         let attempt = isBind ? oracle.sentBind(to: server.endpoint) : oracle.sent(request, to: server.endpoint)
@@ -135,7 +136,8 @@ final class SimulatedNetwork: Uplink {
     private func issue(_ transfer: UplinkTransfer, _ completion: @escaping (UplinkOutcome) -> Void) {
         func reply(_ status: Int, _ body: String, after delay: Double) {
             finish(
-                .reply(UplinkReply(status: status, headers: [], body: Array(body.utf8))), Oracle.Attempt(), transfer,
+                .reply(UplinkReply(status: status, headers: [], body: Array(body.utf8))), RequestOracle.Attempt(),
+                transfer,
                 after: delay, accepts: false, completion)
         }
         func grant(after delay: Double) {
@@ -149,9 +151,12 @@ final class SimulatedNetwork: Uplink {
         case .status(let status, _) where !(200...299).contains(status):
             reply(status, #"{"error":"invalid_client"}"#, after: 0.2)
         case .refused, .noName:
-            finish(.failed(.connect("refused")), Oracle.Attempt(), transfer, after: 0.02, accepts: false, completion)
+            finish(
+                .failed(.connect("refused")), RequestOracle.Attempt(), transfer, after: 0.02, accepts: false, completion
+            )
         case .lost, .late:
-            finish(.failed(.timeout("timeout")), Oracle.Attempt(), transfer, after: 30, accepts: false, completion)
+            finish(
+                .failed(.timeout("timeout")), RequestOracle.Attempt(), transfer, after: 30, accepts: false, completion)
         case .broken, .interim: reply(200, #"{"access_tok"#, after: 0.2)
         case .slow(let seconds): grant(after: dice.between(0, Double(min(seconds, 25))))
         default: grant(after: dice.between(0, 0.4))
@@ -159,7 +164,7 @@ final class SimulatedNetwork: Uplink {
     }
 
     private func answer(
-        _ mood: Mood, _ attempt: Oracle.Attempt, _ transfer: UplinkTransfer, _ request: UplinkRequest,
+        _ mood: Mood, _ attempt: RequestOracle.Attempt, _ transfer: UplinkTransfer, _ request: UplinkRequest,
         _ endpoint: WorldEndpoint,
         _ completion: @escaping (UplinkOutcome) -> Void
     ) {
@@ -237,7 +242,7 @@ final class SimulatedNetwork: Uplink {
     }
 
     private func reject(
-        _ refused: Set<Int>, code: String, _ attempt: Oracle.Attempt, _ request: UplinkRequest,
+        _ refused: Set<Int>, code: String, _ attempt: RequestOracle.Attempt, _ request: UplinkRequest,
         _ endpoint: WorldEndpoint,
         _ reply: (Int, String, RetryWish?, Bool, Double, Bool, Set<Int>) -> Void
     ) {
@@ -265,7 +270,8 @@ final class SimulatedNetwork: Uplink {
     }
 
     private func finish(
-        _ result: UplinkOutcome.Result, _ attempt: Oracle.Attempt, _ transfer: UplinkTransfer, after seconds: Double,
+        _ result: UplinkOutcome.Result, _ attempt: RequestOracle.Attempt, _ transfer: UplinkTransfer,
+        after seconds: Double,
         timeout: Double = 60,
         accepts: Bool, but refused: Set<Int> = [], asks: Int? = nil,
         _ completion: @escaping (UplinkOutcome) -> Void

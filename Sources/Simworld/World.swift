@@ -32,7 +32,9 @@ public final class World {
     private let seed: UInt64
     private let prints: Bool
     private let host: SimulatedHost
+    private let books: Books
     private let oracle: Oracle
+    private let requests: RequestOracle
     private let network: SimulatedNetwork
     private let asset: Asset
     private let schedule: Schedule
@@ -91,10 +93,12 @@ public final class World {
             dice: Dice(seed: dice.next()), at: EventTime(nanoseconds: 100_000_000_000),
             wallOffsetMs: starts1970 ? 0 : epochMs)
         host.isSynchronised = !starts1970
-        oracle = Oracle(host: host, settings: configuration.facts)
+        books = Books(host: host)
+        oracle = Oracle(books, settings: configuration.facts)
+        requests = RequestOracle(books)
         let (host, prints) = (host, prints)
         let trace: (() -> String) -> Void = { words in if prints { print(World.stamp(host), words()) } }
-        network = SimulatedNetwork(host: host, oracle: oracle, dice: Dice(seed: dice.next()), trace: trace)
+        network = SimulatedNetwork(host: host, oracle: requests, dice: Dice(seed: dice.next()), trace: trace)
         asset = Asset(dice: Dice(seed: dice.next()), at: host.time, epochMs: epochMs, isLong: schedule.isLong)
         report = WorldReport(seed: seed)
         simdisk_reset(dice.next())
@@ -117,18 +121,18 @@ public final class World {
 
     public func run() -> WorldReport {
         report.isLong = schedule.isLong
-        oracle.failed = { [unowned self] in
-            trace("VIOLATION \(oracle.violations.last?.description ?? "")")
+        books.failed = { [unowned self] in
+            trace("VIOLATION \(books.violations.last?.description ?? "")")
             agent?.eventLoop.stop()
         }
         for fault in schedule.faults { plan(fault) }
         host.after(.seconds(Int64(schedule.length)), ofProcess: false) { [unowned self] in stopFaults() }
         host.after(.seconds(17), ofProcess: false) { [unowned self] in look() }
         if worldDice.chance(0.04) { inherit() }
-        while !isFinished, oracle.violations.isEmpty { live() }
-        report.violations = Array(oracle.violations.prefix(3))
+        while !isFinished, books.violations.isEmpty { live() }
+        report.violations = Array(books.violations.prefix(3))
         report.simulated = host.time.nanoseconds < 0 ? 0 : Double(host.time.nanoseconds - 100_000_000_000) / 1e9
-        (report.recorded, report.accepted, report.duplicates) = (oracle.recorded, oracle.accepted, oracle.duplicates)
+        (report.recorded, report.accepted, report.duplicates) = (books.recorded, requests.accepted, requests.duplicates)
         report.answers = network.statuses
         report.events = host.events
         report.diskFaults = Int(simdisk_counter(Int32(simdisk_faults)))
@@ -142,11 +146,11 @@ public final class World {
         let queue = EarlierQueue(
             dice: worldDice, before: epochMs + host.time.nanoseconds / 1_000_000, configuration.endpoints)
         oracle.started(configuration.endpoints, configuration.facts)
-        oracle.inherited(queue.times, epochMs: epochMs)
+        books.inherited(queue.times, epochMs: epochMs)
         do throws(OutboxError) {
             try queue.write(to: WorldConfiguration.path, SimulatedMedium { 0 })
         } catch {
-            oracle.fail(.liveness, "no queue of an earlier version: \(error)")
+            books.fail(.liveness, "no queue of an earlier version: \(error)")
         }
         trace("a queue of an earlier version has \(queue.times.count) rows")
     }
@@ -164,15 +168,15 @@ public final class World {
             agent.start()
             try agent.eventLoop.run()
         } catch let error as SystemError {
-            oracle.fail(.bounded, error.description)
+            books.fail(.bounded, error.description)
         } catch let error as StartupError {
             trace("no start: \(error)")
             // Only a disk that refuses may keep it from starting, and it does not.
-            if end == nil { oracle.fail(.liveness, "it does not start: \(error)") }
+            if end == nil { books.fail(.liveness, "it does not start: \(error)") }
         } catch {
-            oracle.fail(.liveness, "no configuration: \(error)")
+            books.fail(.liveness, "no configuration: \(error)")
         }
-        guard !isFinished, oracle.violations.isEmpty else { return finish() }
+        guard !isFinished, books.violations.isEmpty else { return finish() }
         conclude(end ?? .clean)
     }
 
@@ -253,9 +257,9 @@ public final class World {
         self.agent = agent
         agent.onRecord { [unowned self] location, _ in
             trace(
-                "row \(oracle.recorded): \(location.event) \(location.time.milliseconds)\(location.published ? "" : " kept back")"
+                "row \(books.recorded): \(location.event) \(location.time.milliseconds)\(location.published ? "" : " kept back")"
             )
-            oracle.recorded(location, at: host.time)
+            books.recorded(location, at: host.time)
         }
         try agent.eventLoop.watch(SimulatedHost.worldDescriptor) { _, _ in host.runActions() }
         trace("process \(host.process) starts")
@@ -312,7 +316,7 @@ public final class World {
             slowest = max(slowest, seconds)
             over(fault, "disk") { [unowned self] in healDisk() }
         case .lyingDisk(let share):
-            oracle.isDiskTrusted = false
+            books.isDiskTrusted = false
             simdisk_set(Int32(simdisk_lying_sync), share)
             over(fault, "disk") { [unowned self] in healDisk() }
         case .kill: die(.kill)
@@ -331,7 +335,7 @@ public final class World {
                 forget(name, after: dice.between(1, 600))
             }
         case .damage(let sectors, let ends):
-            oracle.isDiskTrusted = false
+            books.isDiskTrusted = false
             simdisk_damage(WorldConfiguration.path, Int32(sectors))
             if ends { die(.kill) }
         case .receiver(let reception):
@@ -417,9 +421,9 @@ public final class World {
     }
 
     private func ask(_ line: String, _ answered: @escaping (String) -> Void = { _ in }) {
-        oracle.operatorSpoke()
+        requests.operatorSpoke()
         agent?.ask(Array(line.utf8), peer: 0) { [unowned self] reply in
-            if reply.count > Self.replyMax { oracle.fail(.bounded, "a reply of \(reply.count) bytes to \(line)") }
+            if reply.count > Self.replyMax { books.fail(.bounded, "a reply of \(reply.count) bytes to \(line)") }
             let reply = String(decoding: reply, as: UTF8.self)
             trace("asked \(line): \(reply.prefix(300))")
             answered(reply)
@@ -429,18 +433,18 @@ public final class World {
     // What is looked at now and then, and at the end.
 
     private func look() {
-        if let agent, agent.rowsHeld > 13_000 { oracle.fail(.bounded, "\(agent.rowsHeld) rows are held in memory") }
+        if let agent, agent.rowsHeld > 13_000 { books.fail(.bounded, "\(agent.rowsHeld) rows are held in memory") }
         if let most = configuration.facts.maxBytes {
             let (file, log) = (simdisk_size(WorldConfiguration.path), simdisk_size(WorldConfiguration.path + "-wal"))
             if file > most + most / 4 || log > Self.logMax {
-                oracle.fail(.bounded, "the queue has \(file) bytes of \(most), its log \(log)")
+                books.fail(.bounded, "the queue has \(file) bytes of \(most), its log \(log)")
             }
         }
         // What is taken apart while it stops is listed at the next start.
         if let agent, !isStopping, writer?.isIdle == true {
             for (name, waiting, _) in agent.backlog { oracle.said(waiting, of: name) }
         }
-        if logLines > 5000 { oracle.fail(.bounded, "\(logLines) lines in the log") }
+        if logLines > 5000 { books.fail(.bounded, "\(logLines) lines in the log") }
         host.after(.seconds(17), ofProcess: false) { [unowned self] in look() }
     }
 
@@ -484,7 +488,7 @@ public final class World {
             let waiting = agent.backlog.filter { $0.waiting > 0 }
             if waiting.isEmpty, agent.rowsHeld == 0, !agent.diskRefuses { return concludeRun([:]) }
             if host.time < until { return awaitDrained(until) }
-            oracle.fail(
+            books.fail(
                 .liveness,
                 "three hours after the last fault \(agent.rowsHeld) rows are in memory\(agent.diskRefuses ? ", the disk is not asked" : ""), and "
                     + waiting.map {

@@ -1,0 +1,83 @@
+import Positioning
+
+/// What the world knows of one cursor.
+final class Account {
+    var endpoint: WorldEndpoint
+    /// The first row that it is to have.
+    let since: Int
+    /// Rows that a server has, and how often each was stored again.
+    var stored: Set<Int> = []
+    /// Rows before this one were stored, or were not for it.
+    var floor: Int
+    /// How often one of several rows was stored that look the same, where nothing says of which trackable they are.
+    var storedTwins: [RowKey: Int] = [:]
+    /// Rows whose acceptance the daemon has seen, and in which process.
+    var acked: [Int: Int] = [:]
+    /// The last row of each trackable that came for the first time.
+    var newest: [String?: Int] = [:]
+    var attempted: Set<Int> = []
+    /// By which record a row was last taken to be.
+    var named: [Int: String] = [:]
+    /// Rows before this one could not be seen when the process started: they come when they can.
+    var unseenBefore = 0
+    /// Rows given up unsent since the disk has refused, and those of them that a process took along when it ended.
+    var unsentInMemory = 0
+    var unsentUndone = 0
+    /// Rows that had not been sent when an operator wanted the quarantine to be sent again: they may be some of it.
+    var retried: Set<Int> = []
+    var digests: [String: UInt64] = [:]
+    var inFlight = 0
+    /// Its last request was accepted.
+    var wasTaken = false
+    /// When it was last asked or a row refused, and since when rows wait for it after the faults.
+    var asked: EventTime?
+    var waitsSince: EventTime?
+    var notBefore: EventTime?
+    var notBeforeProcess = 0
+    /// Settled without being sent, by reason, in this process and in those before.
+    var unsent: [String: Int] = [:]
+    var unsentBefore = 0
+    /// By its profile, in this process.
+    var refused = 0
+    var quarantined = 0
+    var droppedFromQuarantine = 0
+    /// Batches that were sent again after a process ended, by process.
+    var repeated: [Int: Set<String>] = [:]
+    var repeatedRows: [Int: Set<Int>] = [:]
+    /// When it was asked since it last took something, in the hour before.
+    var requests: [EventTime] = []
+    /// Rows of a request, by its id.
+    var sizes: [String: Int] = [:]
+    /// As of the last commit: rows that wait, are under way, in quarantine or given up; nil = not known.
+    var open: Int?
+    /// As of the last commit: rows that wait or are under way.
+    var held = 0
+    /// Rows of batches that were accepted, and how many commits have ended since: the second one has settled them.
+    var answered: [String: (rows: Int, commits: Int)] = [:]
+    /// Rows of the quarantine wait again, and are counted in both places, or an order to drop them may have been stored.
+    var isQuarantineUnsure = false
+
+    init(_ endpoint: WorldEndpoint, since: Int) {
+        self.endpoint = endpoint
+        self.since = since
+        floor = since
+    }
+
+    var givenUp: Int { unsentBefore + unsent.values.reduce(0, +) + quarantined + droppedFromQuarantine }
+
+    func processEnded() {
+        // What was given up in memory alone waits again after the start.
+        unsentUndone += unsentInMemory
+        unsentInMemory = 0
+        unsentBefore += unsent.values.reduce(0, +)
+        unsent = [:]
+        refused = 0
+        inFlight = 0
+        notBefore = nil
+        open = nil
+        // Until the next process tells: what it settled last may not have reached the disk.
+        held = 1 << 30
+        answered = [:]
+        requests = []
+    }
+}

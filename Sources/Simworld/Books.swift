@@ -1,0 +1,72 @@
+import Positioning
+
+/// What the world knows by itself: what was recorded, what each endpoint has of it, and what the daemon did wrong.
+final class Books {
+    /// One location that the tracker kept.
+    struct Row {
+        var key: RowKey
+        var trackable: String?
+        /// When it was kept.
+        var at: EventTime
+        var published: Bool
+        var process: Int
+        /// A commit that had it succeeded.
+        var isCommitted = false
+        /// A commit took it, perhaps into memory.
+        var isHandedIn = false
+        /// It was in memory when a process ended.
+        var isGone = false
+    }
+
+    let host: SimulatedHost
+    private let began: EventTime
+    var rows: [Row] = []
+    private(set) var byKey: [RowKey: [Int]] = [:]
+    private(set) var byTime: [Int64: [Int]] = [:]
+    private(set) var recorded = 0
+    var accounts: [String: Account] = [:]
+    /// What this disk lost does not count: it lies, or was damaged.
+    var isDiskTrusted = true
+    /// Processes that ended while the disk refused: what they settled may not have reached it.
+    var troubledEnds: Set<Int> = []
+    /// Batches that were given up, as when a failing disk lost rows of theirs: an answer to them is for none.
+    var dissolved: Set<String> = []
+    private(set) var violations: [Violation] = []
+    /// The run may end: what follows a first violation proves nothing.
+    var failed: () -> Void = {}
+
+    init(host: SimulatedHost) {
+        self.host = host
+        began = host.time
+    }
+
+    func fail(_ invariant: Invariant, _ what: String) {
+        violations.append(Violation(invariant: invariant, what: what, at: host.time.seconds(since: began)))
+        failed()
+    }
+
+    func recorded(_ location: Location, at now: EventTime) {
+        recorded += 1
+        add(
+            Row(
+                key: RowKey(ms: location.time.milliseconds, event: location.event.rawValue),
+                trackable: location.trackable, at: now, published: location.published, process: host.process))
+    }
+
+    /// Rows that a process before the first one left on disk, for every endpoint.
+    func inherited(_ times: [Int64], epochMs: Int64) {
+        for ms in times {
+            let at = EventTime(nanoseconds: (ms - epochMs) * 1_000_000)
+            add(
+                Row(
+                    key: RowKey(ms: ms, event: "none"), at: at, published: true, process: 0, isCommitted: true,
+                    isHandedIn: true))
+        }
+    }
+
+    private func add(_ row: Row) {
+        byKey[row.key, default: []].append(rows.count)
+        byTime[row.key.ms, default: []].append(rows.count)
+        rows.append(row)
+    }
+}

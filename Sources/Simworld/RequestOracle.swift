@@ -1,0 +1,214 @@
+import Delivery
+import Outbox
+import Positioning
+
+/// Judges the requests of the daemon.
+final class RequestOracle {
+    private let books: Books
+    private var identities: [String: RowKey] = [:]
+    private var rowNamed: [String: Int] = [:]
+    private(set) var accepted = 0
+    private(set) var duplicates = 0
+    /// Requests in an hour to a server that takes nothing. What is refused is taken apart, and each part asks once.
+    private static let requestsMax = 300
+
+    init(_ books: Books) { self.books = books }
+
+    /// An attempt as a server sees it.
+    struct Attempt {
+        fileprivate var account: Account?
+        /// Of the endpoint that sent it.
+        var profile = ""
+        /// Of the newest rows, which come again in their order.
+        fileprivate var isPreview = false
+        /// -1 = not one of ours, as the gap where others went.
+        var rows: [Int] = []
+        var id = ""
+        /// Its records say of which trackable they are.
+        fileprivate var namesTrackables = false
+
+        var isNobodys: Bool { account == nil }
+    }
+
+    /// An operator asked for a request, or for the end of a pause.
+    func operatorSpoke() {
+        for account in books.accounts.values { account.requests = [] }
+    }
+
+    func sent(_ request: UplinkRequest, to endpoint: WorldEndpoint) -> Attempt {
+        let name = endpoint.backupFor ?? endpoint.name
+        guard let account = books.accounts[name] else {
+            books.fail(.numbersAddUp, "a request for \(name), which is not configured")
+            return Attempt()
+        }
+        account.requests = account.requests.filter { books.host.time.seconds(since: $0) < 3600 } + [books.host.time]
+        if account.requests.count > Self.requestsMax {
+            books.fail(.politeness, "\(account.requests.count) requests in an hour for \(name), which takes nothing")
+        }
+        asks(account)
+        guard let records = WireBody.records(request.body, endpoint.profile) else {
+            books.fail(.numbersAddUp, "a body that is not of the profile \(endpoint.profile)")
+            return Attempt()
+        }
+        // A string of structured fields: between quotation marks.
+        let key = request.headers.first { $0.name.lowercased() == "idempotency-key" }?.value ?? ""
+        let id = String(key.drop { $0 == "\"" }.prefix { $0 != "\"" })
+        let digest = WireBody.digest(request.body)
+        if let known = account.digests.updateValue(digest, forKey: id), known != digest, !id.isEmpty,
+            books.isDiskTrusted
+        {
+            books.fail(.oneIDOneContent, "two bodies under the id \(id) of \(endpoint.name)")
+        }
+        account.sizes[id] = records.count
+        let isPreview = account.endpoint.freshHead && id.contains("-preview-")
+        let rows = records.map { look($0, account, id: id, isAlone: records.count == 1, isPreview) ?? -1 }
+        return Attempt(
+            account: account, profile: endpoint.profile, isPreview: isPreview, rows: rows, id: id,
+            namesTrackables: records.allSatisfy { $0.trackable != nil })
+    }
+
+    /// A request that binds the device to the asset; it bears no books.rows.
+    func sentBind(to endpoint: WorldEndpoint) -> Attempt {
+        guard let account = books.accounts[endpoint.name] else {
+            books.fail(.numbersAddUp, "a bind for \(endpoint.name), which is not configured")
+            return Attempt()
+        }
+        asks(account)
+        return Attempt(account: account, profile: endpoint.profile, id: "bind of \(endpoint.name)")
+    }
+
+    private func asks(_ account: Account) {
+        let name = account.endpoint.name
+        account.asked = books.host.time
+        account.inFlight += 1
+        if account.inFlight > 1 { books.fail(.politeness, "\(account.inFlight) attempts of \(name) at a time") }
+        guard let notBefore = account.notBefore, notBefore > books.host.time + .seconds(1),
+            account.notBeforeProcess == books.host.process
+        else { return }
+        books.fail(
+            .politeness, "\(name) was asked to wait \(notBefore.seconds(since: books.host.time)) s longer than it did")
+    }
+
+    private static func isOfAnotherQueue(_ one: String, _ other: String) -> Bool {
+        guard let end = one.lastIndex(of: "/"), let otherEnd = other.lastIndex(of: "/") else { return false }
+        return one[..<end] != other[..<otherEnd]
+    }
+
+    private func look(
+        _ record: WireBody.Record, _ account: Account, id: String, isAlone: Bool, _ isPreview: Bool
+    ) -> Int? {
+        // Where rows before it went a record becomes a gap. What memory made of it may end with the process.
+        if let known = identities.updateValue(record.key, forKey: record.identity), known != record.key,
+            books.isDiskTrusted,
+            known.ms != record.key.ms
+                || record.key.event != "gap" && (known.event != "gap" || books.troubledEnds.isEmpty)
+        {
+            books.fail(.oneIDOneContent, "\(record.identity) names \(known) and \(record.key)")
+        }
+        var indexes = books.byKey[record.key] ?? []
+        // A full queue makes gaps of fixes, which then look like any gap of that time.
+        if record.key.event == "gap" {
+            let others = (books.byTime[record.key.ms] ?? []).filter { index in
+                !indexes.contains(index) && (books.rows[index].published || account.endpoint.isEngine)
+            }
+            indexes += others
+        }
+        if record.mayBeCrossing, record.key.event == "none" {
+            indexes += books.byKey[RowKey(ms: record.key.ms, event: "geofence")] ?? []
+        }
+        if let trackable = record.trackable {
+            indexes.removeAll { books.rows[$0].trackable.map { $0 != trackable } ?? false }
+        }
+        guard !indexes.isEmpty else {
+            books.fail(.neverSettledByAStranger, "\(record.key) was sent and never recorded")
+            return nil
+        }
+        // Two records may look the same, as the gaps of two starts: one that ended with its process is the last choice.
+        // What waited in memory gets another name on the disk.
+        func isRenamed(_ index: Int) -> Bool {
+            account.named[index].map { Self.isOfAnotherQueue($0, record.identity) } ?? false
+        }
+        let fresh = indexes.filter {
+            $0 >= account.since && (!account.attempted.contains($0) || isRenamed($0) && account.acked[$0] == nil)
+        }
+        // Not every profile says of which trackable a record is: two of the same time are told apart by their names.
+        func isFree(_ index: Int) -> Bool {
+            account.named[index].map { $0 == record.identity || isRenamed(index) } ?? true
+        }
+        let index =
+            rowNamed[record.identity].flatMap { indexes.contains($0) && isFree($0) ? $0 : nil }
+            ?? fresh.first { !books.rows[$0].isGone && isFree($0) } ?? fresh.first { !books.rows[$0].isGone }
+            ?? fresh.first ?? indexes.last ?? 0
+        account.named[index] = record.identity
+        rowNamed[record.identity] = index
+        guard !isPreview else { return index }
+        let name = account.endpoint.name
+        let newest = account.newest[books.rows[index].trackable] ?? -1
+        if account.attempted.insert(index).inserted {
+            if index < newest, index >= account.unseenBefore, indexes.count == 1, account.endpoint.isOrdered,
+                books.isDiskTrusted
+            {
+                if account.retried.contains(index) {
+                    // Out of its order as it was asked for.
+                } else if account.unsentUndone > 0, books.rows[index].process != books.host.process {
+                    account.unsentUndone -= 1
+                } else {
+                    books.fail(.inOrder, "\(name): row \(index) comes for the first time, behind row \(newest)")
+                }
+            }
+            // One row alone may be a probe of what is behind a batch that is refused.
+            if !isAlone { account.newest[books.rows[index].trackable] = max(newest, index) }
+        } else if let process = account.acked[index], indexes.count == 1, account.endpoint.isOrdered,
+            books.isDiskTrusted
+        {
+            duplicates += 1
+            if process == books.host.process {
+                books.fail(
+                    .duplicatesExplained, "\(name): row \(index) is sent again in \(id), though its acceptance was seen"
+                )
+            } else if !books.troubledEnds.contains(process),
+                // A repeated batch that is refused is taken apart: its parts bring no other books.rows.
+                account.repeatedRows[process, default: []].insert(index).inserted,
+                account.repeated[process, default: []].insert(id).inserted, account.repeated[process]?.count ?? 0 > 2
+            {
+                books.fail(
+                    .duplicatesExplained, "\(name): more than two batches are sent again after process \(process) ended"
+                )
+            }
+        }
+        return index
+    }
+
+    /// Rows that a server refuses whose poison is this.
+    func isPoisoned(_ attempt: Attempt, _ divisor: Int64) -> [Int] {
+        attempt.rows.filter { $0 >= 0 && books.rows[$0].key.ms % divisor == 0 }
+    }
+
+    /// - Parameter refused: places in the body that the server did not take.
+    func stored(_ attempt: Attempt, but refused: Set<Int> = []) {
+        for (place, row) in attempt.rows.enumerated() where !refused.contains(place) && row >= 0 {
+            attempt.account?.stored.insert(row)
+            if !attempt.namesTrackables { attempt.account?.storedTwins[books.rows[row].key, default: 0] += 1 }
+        }
+    }
+
+    /// The daemon hears of an answer, or gives the attempt up.
+    /// - Parameters:
+    ///   - accepts: it says that rows were stored.
+    ///   - retryAfter: seconds that it asks for.
+    func answered(_ attempt: Attempt, accepts: Bool, but refused: Set<Int> = [], retryAfter: Int? = nil) {
+        guard let account = attempt.account else { return }
+        account.inFlight = max(0, account.inFlight - 1)
+        account.notBefore = retryAfter.map { books.host.time + .seconds(Int64($0)) }
+        account.notBeforeProcess = books.host.process
+        account.wasTaken = accepts
+        guard accepts else { return }
+        account.requests = []
+        guard !books.dissolved.contains(attempt.id) else { return }
+        if !attempt.isPreview { account.answered[attempt.id] = (attempt.rows.count, 0) }
+        for (place, row) in attempt.rows.enumerated() where !refused.contains(place) && row >= 0 {
+            accepted += 1
+            if !attempt.isPreview { account.acked[row] = books.host.process }
+        }
+    }
+}
