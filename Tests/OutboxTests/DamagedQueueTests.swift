@@ -316,14 +316,21 @@ import Testing
         #expect(outbox.current.depths.map(\.waiting) == [101, 0])
     }
 
+    /// A queue of so many rows is damaged, and its endpoint is for another device at the next start.
+    private func reboundAfterDamage(_ rows: Int, settled: Int = 0) throws -> EndpointSettings {
+        var settings = EndpointSettings.test()
+        let outbox = try Outbox.open(scratch, [settings])
+        try outbox.append(0..<rows)
+        if settled > 0 { try outbox.settle(try #require(try outbox.form(settled))) }
+        try spoilHeader(outbox)
+        outbox.close()
+        settings.device = "van-8"
+        return settings
+    }
+
     /// Rows of another device wait for an operator, wherever they lie.
     @Test(.bug(id: 11)) func whatIsBroughtBackKeepsItsBinding() throws {
-        var settings = EndpointSettings.test()
-        let before = try Outbox.open(scratch, [settings])
-        try before.append(0..<300)
-        try spoilHeader(before)
-        before.close()
-        settings.device = "van-8"
+        let settings = try reboundAfterDamage(300)
         let outbox = try Outbox.open(scratch, [settings])
         #expect(outbox.current.depths[0].state == .rebind && outbox.current.depths[0].boundTo != nil)
         try settleDown(outbox)
@@ -338,12 +345,7 @@ import Testing
 
     /// Until all of it is there.
     @Test(.bug(id: 11)) func noOrderDecidesOnHalfOfWhatIsBroughtBack() throws {
-        var settings = EndpointSettings.test()
-        let before = try Outbox.open(scratch, [settings])
-        try before.append(0..<300)
-        try spoilHeader(before)
-        before.close()
-        settings.device = "van-8"
+        let settings = try reboundAfterDamage(300)
         let outbox = try Outbox.open(scratch, [settings])
         _ = try outbox.commit(Commit())
         let early = try outbox.commit(Commit(orders: [.drop(endpoint: "main")]))
@@ -382,13 +384,7 @@ import Testing
 
     /// Where everything had arrived nothing is held.
     @Test func anotherBindingWaitsForNothingThatHasArrived() throws {
-        var settings = EndpointSettings.test()
-        let before = try Outbox.open(scratch, [settings])
-        try before.append(0..<30)
-        try before.settle(try #require(try before.form(30)))
-        try spoilHeader(before)
-        before.close()
-        settings.device = "van-8"
+        let settings = try reboundAfterDamage(30, settled: 30)
         let outbox = try Outbox.open(scratch, [settings])
         try settleDown(outbox)
         #expect(outbox.current.depths[0].state == .active)

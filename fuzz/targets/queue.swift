@@ -278,8 +278,7 @@ private struct Daemon {
         var rounds = 0
         while outbox.current.recovery.isSalvaging {
             rounds += 1
-            // What cannot be read of a copy is tried again in up to 30 commits.
-            demand(rounds < 200, "it is never done")
+            demand(rounds < 60, "it is never done")
             _ = commit(outbox, Commit())
         }
     }
