@@ -191,6 +191,7 @@ extension Transaction {
             "UPDATE location SET event = ?2, reason = ?3, flags = ?4 WHERE seq = ?1")
         let flags = try connection.prepare("SELECT flags FROM location WHERE seq = ?")
         for row in window.gaps {
+            newest[row.seq] = nil
             flags.bind(1, row.seq)
             let old = try flags.step() ? flags.integer(0) : 0
             flags.reset()

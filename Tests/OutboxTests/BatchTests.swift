@@ -212,6 +212,27 @@ import Testing
         #expect(back.rows == again.rows)
     }
 
+    /// The commit that settles a batch may take rows from the queue, and the newest one becomes a gap (seed 1105073).
+    @Test(.bug(id: 11)) func theNewestRowIsSentAsItIsStored() throws {
+        var settings = EndpointSettings.test()
+        settings.freshHead = true
+        let before = try Outbox.open(scratch, [settings])
+        try before.append(0..<20)
+        let first = try #require(try before.form(1))
+        #expect(first.newest?.seq == 20)
+        before.close()
+        let limited = OutboxSettings(path: scratch.path, maxRecords: 10, onFull: .dropNewest)
+        let outbox = try Outbox(limited, endpoints: [settings], bootID: testBoot, newUUID: testUUID)
+        #expect(outbox.inFlight() == [first])
+        let settled = Settlement(endpoint: "main", batchID: first.id)
+        let form = FormRequest(endpoint: "main", limit: 1, sentMs: nil)
+        let reply = try outbox.commit(Commit(settlements: [settled], forms: [form]))
+        let second = try #require(reply.formed.first)
+        #expect(reply.dropped.newest > 0 && second.newest?.location.event == .gap)
+        outbox.close()
+        #expect(try Outbox.open(scratch, [settings]).inFlight() == [second])
+    }
+
     /// An endpoint that had sent rows before it stood in for another sends these once more, with what the other still has.
     @Test(.bug(id: 11)) func aSpareRepeatsNoIDOfWhenItWasNone() throws {
         let before = try Outbox.open(scratch, [.test(), .test("spare")])
