@@ -7,8 +7,13 @@ final class Account {
     let since: Int
     /// Rows that a server has, and how often each was stored again.
     var stored: Set<Int> = []
-    /// Rows before this one were stored, or were not for it.
+    /// Rows before this one were accepted, or were not for it.
     var floor: Int
+    /// Rows from there on that were accepted.
+    var had: Set<Int> = []
+    /// The floor as the disk knows it, and what it knows with the next commit.
+    var floorOnDisk: Int
+    var floorSeen: Int
     /// How often one of several rows was stored that look the same, where nothing says of which trackable they are.
     var storedTwins: [RowKey: Int] = [:]
     /// Rows whose acceptance the daemon has seen, and in which process.
@@ -61,11 +66,26 @@ final class Account {
         self.endpoint = endpoint
         self.since = since
         floor = since
+        floorOnDisk = since
+        floorSeen = since
     }
 
     var givenUp: Int { unsentBefore + unsent.values.reduce(0, +) + quarantined + droppedFromQuarantine }
 
-    func processEnded() {
+    /// A commit has come to the disk: it bears the answers that were seen before the commit before it.
+    func committed() {
+        had = had.filter { $0 >= floor }
+        floorOnDisk = floorSeen
+        floorSeen = floor
+    }
+
+    /// - Parameter isTroubled: what was settled while the disk refused is forgotten.
+    func processEnded(isTroubled: Bool) {
+        if isTroubled {
+            floor = floorOnDisk
+            floorSeen = floor
+            had = []
+        }
         // What was given up in memory alone waits again after the start.
         unsentUndone += unsentInMemory
         unsentInMemory = 0

@@ -88,6 +88,12 @@ final class Oracle {
         for depth in reply.depths {
             guard let account = books.accounts[depth.endpoint] else { continue }
             audit(account, depth, commit, isNews: isBack || reply.wasFoundLate)
+            if !isRefusing {
+                let new = books.rows.reversed().prefix { !$0.isHandedIn && !$0.isGone }.count
+                if account.held == 0 { account.floor = max(account.floor, books.rows.count - new) }
+                _ = span(account)
+                account.committed()
+            }
             let unsent = Self.unsent(depth)
             let more = unsent.values.reduce(0, +) - account.unsent.values.reduce(0, +)
             account.unsentInMemory = isRefusing ? account.unsentInMemory + max(0, more) : 0
@@ -202,7 +208,7 @@ final class Oracle {
         while account.floor < books.rows.count {
             let row = books.rows[account.floor]
             let wants = row.published || account.endpoint.isEngine
-            if wants, !row.isGone || row.isCommitted, account.acked[account.floor] == nil { break }
+            if wants, !row.isGone || row.isCommitted, !account.had.contains(account.floor) { break }
             account.floor += 1
         }
         return books.rows.count - account.floor
@@ -230,7 +236,8 @@ final class Oracle {
         if isRefusing || diskTroubleSince != nil { books.troubledEnds.insert(books.host.process) }
         // What the first commit that was refused gave up may be stored, and was counted by memory alone.
         if isRefusing { unknownCommits += 1 }
-        for account in books.accounts.values { account.processEnded() }
+        let isTroubled = books.troubledEnds.contains(books.host.process)
+        for account in books.accounts.values { account.processEnded(isTroubled: isTroubled) }
         inMemory = []
         isRefusing = false
         refusesFromStart = nil

@@ -208,7 +208,9 @@ final class RequestOracle {
         if !attempt.isPreview { account.answered[attempt.id] = (attempt.rows.count, 0) }
         for (place, row) in attempt.rows.enumerated() where !refused.contains(place) && row >= 0 {
             accepted += 1
-            if !attempt.isPreview { account.acked[row] = books.host.process }
+            if attempt.isPreview { continue }
+            account.acked[row] = books.host.process
+            account.had.insert(row)
         }
     }
 }
