@@ -80,7 +80,7 @@ extension Database {
         endpoint.isDamaged = true
     }
 
-    private func ahead(of endpoint: Int64) throws(OutboxError) -> SequenceRanges {
+    func ahead(of endpoint: Int64) throws(OutboxError) -> SequenceRanges {
         let statement = try connection.prepare(
             "SELECT first, last FROM ahead WHERE endpoint = \(endpoint) ORDER BY first")
         var ranges = SequenceRanges()

@@ -49,7 +49,7 @@ extension Database {
         let configured = endpoint.settings.fingerprint
         if endpoint.fingerprint == configured {
             endpoint.takeBinding()
-        } else if !endpoint.holdsRows, !ledger.isSalvaging {
+        } else if !endpoint.holdsRows, endpoint.isSpare || !ledger.isSalvaging {
             endpoint.takeBinding()
             endpoint.state = .active
         } else {

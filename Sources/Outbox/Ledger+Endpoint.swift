@@ -82,6 +82,15 @@ extension Ledger.Endpoint {
         return lines.count == 3 ? String(lines[2]) : nil
     }
 
+    /// Whether a row is settled for it.
+    func hasHad(_ seq: Int64) -> Bool {
+        if ahead.contains(seq) { return true }
+        guard seq <= formed else { return false }
+        return !batches.contains { batch in
+            batch.origin == .queue && (batch.picked?.contains(seq) ?? (batch.first...batch.last).contains(seq))
+        }
+    }
+
     /// Above that of all its batches.
     var nextGeneration: Int { 1 + batches.reduce(max(1, generation)) { max($0, $1.generation) } }
 
@@ -92,6 +101,17 @@ extension Ledger.Endpoint {
         let key = (batch.origin.rawValue, batch.first)
         let index = batches.firstIndex { ($0.origin.rawValue, $0.first) > key } ?? batches.count
         batches.insert(batch, at: index)
+    }
+
+    /// Of a batch that was answered only what the server has not is left.
+    mutating func leave(_ settlement: Settlement, outbox: String) {
+        let index = batches.firstIndex { $0.id(outbox: outbox, endpoint: settings.name) == settlement.batchID }
+        guard let index else { return }
+        switch settlement.how {
+        case .accepted: batches.remove(at: index)
+        case .partly(let refused, let again): batches[index].picked = refused.keys.sorted() + again.sorted()
+        case .split, .refused: break
+        }
     }
 
     /// The rows belong to what is configured from now on.

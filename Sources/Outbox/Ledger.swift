@@ -99,6 +99,11 @@ struct Ledger {
     /// No batch has a higher generation, nor does a new one get it by itself.
     var highestGeneration: Int { endpoints.reduce(1) { max($0, $1.nextGeneration) } }
 
+    /// Of the batches in flight.
+    func batchIDs(outbox name: String) -> [String] {
+        endpoints.flatMap { endpoint in endpoint.batches.map { $0.id(outbox: name, endpoint: endpoint.settings.name) } }
+    }
+
     /// The configured endpoint of this name.
     func index(of name: String) -> Int? {
         endpoints.firstIndex { $0.settings.name == name && $0.removedAt == nil }

@@ -166,8 +166,10 @@ extension Transaction {
     /// - Parameters:
     ///   - plan: what is to be brought back from now on.
     ///   - states: of tracker and source.
+    ///   - isReplaced: the file has just taken the place of a damaged one: what it misses is to be brought back.
     mutating func take(
-        over memory: MemoryQueue, plan: SalvagePlan, _ above: Ledger, _ states: (tracker: [UInt8]?, source: [UInt8]?)
+        over memory: MemoryQueue, plan: SalvagePlan, _ above: Ledger, _ states: (tracker: [UInt8]?, source: [UInt8]?),
+        isReplaced: Bool
     ) throws(OutboxError) {
         for settlement in memory.deferred { try settle(settlement) }
         // A commit that failed may have left the same rows, under the same numbers.
@@ -182,7 +184,7 @@ extension Transaction {
             if self.ledger.rows == 0 { self.ledger.firstSeq = row.seq }
             self.ledger.rows += 1
         }
-        for endpoint in above.endpoints { try take(over: endpoint, isBlind: memory.isBlind) }
+        for endpoint in above.endpoints { try take(over: endpoint, isBlind: memory.isBlind, isReplaced: isReplaced) }
         let refused = try memory.database.quarantinedRecords(names: above.names)
         try takeOver(refused, above)
         // A commit that was stored although it failed may have set aside rows that wait in memory.
@@ -226,7 +228,9 @@ extension Transaction {
     }
 
     /// Batches of records of the quarantine are those that are here.
-    private mutating func take(over known: Ledger.Endpoint, isBlind: Bool) throws(OutboxError) {
+    private mutating func take(
+        over known: Ledger.Endpoint, isBlind: Bool, isReplaced: Bool
+    ) throws(OutboxError) {
         let index = ledger.endpoints.firstIndex { $0.settings.name == known.settings.name }
         var endpoint = known
         endpoint.batches.removeAll { $0.origin == .quarantine }
@@ -243,13 +247,15 @@ extension Transaction {
             endpoint.id = (ledger.endpoints.map(\.id).max() ?? 0) + 1
             endpoint.quarantine = .init()
         }
-        try leaveOutMissing(of: &endpoint)
+        try leaveOutMissing(of: &endpoint, isReplaced: isReplaced)
         endpoint.waiting = try database.count(of: endpoint, after: endpoint.formed)
         // The limits may have removed some with a commit that was stored although it failed.
         let ahead = endpoint.ahead
-        try countEvicted(
-            known.waiting - endpoint.waiting, of: &endpoint, among: endpoint.formed + 1...Ledger.highestSeq
-        ) { !ahead.contains($0) }
+        if !isReplaced {
+            try countEvicted(
+                known.waiting - endpoint.waiting, of: &endpoint, among: endpoint.formed + 1...Ledger.highestSeq
+            ) { !ahead.contains($0) }
+        }
         endpoint.oldest = .unknown
         try database.write(endpoint)
         try database.connection.execute("DELETE FROM batch WHERE endpoint = \(endpoint.id)")
@@ -260,14 +266,18 @@ extension Transaction {
 
     /// A commit that was stored although it failed may have removed rows of a batch, and the file may be a new one, because
     /// the other was damaged: what can be read of that comes back as other rows.
-    private mutating func leaveOutMissing(of endpoint: inout Ledger.Endpoint) throws(OutboxError) {
+    private mutating func leaveOutMissing(
+        of endpoint: inout Ledger.Endpoint, isReplaced: Bool
+    ) throws(OutboxError) {
         for batch in endpoint.batches {
             var part = try database.present(batch, of: endpoint, names: ledger.names)
             guard part != batch else { continue }
             endpoint.batches.removeAll { $0 == batch }
             dissolved.append(id(of: batch, endpoint))
-            try countEvicted(batch.rows - (part?.rows ?? 0), of: &endpoint, among: batch.first...batch.last) {
-                batch.picked?.contains($0) ?? true
+            if !isReplaced {
+                try countEvicted(batch.rows - (part?.rows ?? 0), of: &endpoint, among: batch.first...batch.last) {
+                    batch.picked?.contains($0) ?? true
+                }
             }
             part?.generation = generation(after: batch.generation)
             if let part { endpoint.insert(part) }
@@ -326,7 +336,7 @@ extension Transaction {
                 if first.seq < row.seq { try add(first, above.endpoints, to: &self) }
                 gone = gone.dropFirst()
             }
-            try add(row, above.endpoints.filter { $0.hasHad(row) }, to: &self)
+            try add(row, above.endpoints.filter { $0.hasHad(row.seq) }, to: &self)
         }
         for row in gone { try add(row, above.endpoints, to: &self) }
         for index in refused.indices {
@@ -377,18 +387,6 @@ extension Transaction {
         ledger.endpoints[index].oldest = .unknown
         ledger.droppableFrom = 0
         needsCounts = true
-    }
-}
-
-extension Ledger.Endpoint {
-    /// Whether a row is settled for it.
-    fileprivate func hasHad(_ row: QueuedLocation) -> Bool {
-        if ahead.contains(row.seq) { return true }
-        guard row.seq <= formed else { return false }
-        return !batches.contains { batch in
-            batch.origin == .queue
-                && (batch.picked?.contains(row.seq) ?? (batch.first...batch.last).contains(row.seq))
-        }
     }
 }
 

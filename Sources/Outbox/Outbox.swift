@@ -28,7 +28,7 @@ public final class Outbox {
     /// The queue while the disk refuses; nil while it does not.
     private var memory: MemoryQueue?
     let medium: any QueueMedium
-    private var lock: AnyObject?
+    private(set) var lock: AnyObject?
     /// nil: everybody may read at any time.
     private let readers: ReaderWatch?
     private let migrations: [String]
@@ -102,10 +102,6 @@ public final class Outbox {
         ledger.recorded = RecordingTimes(earlierThrough: ledger.lastSeq)
         trackerState = queue.opened.trackerState
         sourceState = queue.opened.sourceState
-        adopt(queue)
-    }
-
-    private func adopt(_ queue: OpenedQueue) {
         salvaging.adopt(queue.plan)
     }
 
@@ -167,6 +163,8 @@ public final class Outbox {
     public func commit(_ commit: Commit) throws(OutboxError) -> CommitReply {
         var reply = try carryOut(commit)
         (reply.released, salvaging.released) = (salvaging.released, [])
+        reply.dissolved += salvaging.dissolved
+        salvaging.dissolved = []
         return reply
     }
 
@@ -193,10 +191,10 @@ public final class Outbox {
     /// On disk.
     private func store(_ commit: Commit) throws(OutboxError) -> CommitReply {
         do throws(OutboxError) {
-            return try perform(commit, in: try opened())
+            return try perform(commit, in: try opened(answered: commit.settlements))
         } catch {
             guard error.cause == .corrupt, lock != nil else { throw error }
-            return try perform(commit, in: try opened(damage: error))
+            return try perform(commit, in: try opened(damage: error, answered: commit.settlements))
         }
     }
 
@@ -276,8 +274,12 @@ public final class Outbox {
 
     /// The file, opened again where it was given up.
     ///
-    /// - Parameter damage: what is known to be wrong with it: then it is set aside.
-    private func opened(damage: OutboxError? = nil) throws(OutboxError) -> Database {
+    /// - Parameters:
+    ///   - damage: what is known to be wrong with it: then it is set aside.
+    ///   - answered: batches that it could not settle.
+    func opened(
+        damage: OutboxError? = nil, answered: [Settlement] = []
+    ) throws(OutboxError) -> Database {
         if readers?.mayCloseAgain == true {
             readers?.closesAgain()
             database = nil
@@ -287,8 +289,13 @@ public final class Outbox {
         guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
         try takeLock()
         let given = ledger
-        let queue = try open(lastSeq: given.lastSeq, plan: salvaging.plan, damage: damage)
-        adopt(queue)
+        var known = given.endpoints
+        for index in known.indices {
+            for settlement in answered { known[index].leave(settlement, outbox: name) }
+        }
+        let queue = try open(lastSeq: given.lastSeq, plan: salvaging.plan, known: known, damage: damage)
+        if queue.setAside != nil { salvaging.dissolved += given.batchIDs(outbox: name) }
+        salvaging.adopt(queue.plan)
         ledger = queue.opened.ledger
         // Should the file have gone meanwhile, a number given twice would make a server take new rows for old ones.
         ledger.lastSeq = max(ledger.lastSeq, given.lastSeq)
@@ -310,8 +317,9 @@ public final class Outbox {
     /// - Parameters:
     ///   - lastSeq: the last number that is known to have been on the medium.
     ///   - plan: what is to be brought back besides what this may set aside; nil = the file knows.
+    ///   - known: the endpoints; none = the file tells.
     private func open(
-        lastSeq: Int64 = 0, plan: SalvagePlan? = nil, damage: OutboxError? = nil
+        lastSeq: Int64 = 0, plan: SalvagePlan? = nil, known: [Ledger.Endpoint] = [], damage: OutboxError? = nil
     ) throws(OutboxError) -> OpenedQueue {
         var access = readers?.access ?? .readWrite
         let cache = cache
@@ -321,16 +329,19 @@ public final class Outbox {
         do throws(OutboxError) {
             queue = try OpenedQueue.open(
                 settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, lastSeq: lastSeq,
-                plan: plan, damage: damage, cache: cache, access: access, medium: medium)
+                plan: plan, known: known, damage: damage, cache: cache, access: access, medium: medium)
         } catch  where error.cause == .locked(pid: nil) && access == .alone {
             access = .readWrite
             queue = try OpenedQueue.open(
                 settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, lastSeq: lastSeq,
-                plan: plan, damage: damage, cache: cache, access: access, medium: medium)
+                plan: plan, known: known, damage: damage, cache: cache, access: access, medium: medium)
         }
         self.cache = .trusted
         readers?.opened(settings.path, as: access)
         count(queue.setAside)
+        if queue.setAside != nil, !known.isEmpty, let part = queue.plan.parts.last {
+            salvaging.known[part.copy] = known
+        }
         return queue
     }
 
@@ -438,7 +449,9 @@ extension Outbox {
     ) throws(OutboxError) {
         guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
         try takeLock()
-        var queue = try open(lastSeq: memory.found?.lastSeq ?? ledger.base, plan: memory.plan, damage: damage)
+        var queue = try open(
+            lastSeq: memory.found?.lastSeq ?? ledger.base, plan: memory.plan,
+            known: memory.isBlind ? [] : ledger.endpoints, damage: damage)
         let isOther = queue.opened.uuid != uuid
         if !isOther, let plan = memory.plan {
             queue.plan = plan.adding(queue.plan)
@@ -467,7 +480,7 @@ extension Outbox {
                 if isOther {
                     try self.append(memory, ledger, of: name)
                 } else {
-                    try self.take(over: memory, plan: queue.plan, ledger, states)
+                    try self.take(over: memory, plan: queue.plan, ledger, states, isReplaced: queue.setAside != nil)
                 }
             }
         } catch {
@@ -493,7 +506,7 @@ extension Outbox {
         database = queue.database
         self.ledger = transaction.ledger
         life = transaction.life
-        adopt(queue)
+        salvaging.adopt(queue.plan)
         self.memory = nil
     }
 }

@@ -40,8 +40,8 @@ struct SalvagePlan: Equatable {
 final class Salvage {
     private let database: Database
     private let names: Record.Names
-    /// What each endpoint had already; nil where that cannot be read.
-    private let acked: [String: Int64]?
+    /// The endpoints as they stood; nil where that cannot be read.
+    private let known: [Ledger.Endpoint]?
     private let through: Int64
     private(set) var next: Int64
     private(set) var isFinished = false
@@ -50,9 +50,12 @@ final class Salvage {
 
     /// nil when nothing at all can be read.
     ///
-    /// - Parameter isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
+    /// - Parameters:
+    ///   - known: the endpoints when the file was set aside; nil = the copy tells.
+    ///   - isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
     init?(
-        path: String, part: SalvagePlan.Part, isPatient: Bool = false, medium: any QueueMedium = SystemMedium()
+        path: String, part: SalvagePlan.Part, known: [Ledger.Endpoint]?, isPatient: Bool = false,
+        medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) {
         self.isPatient = isPatient
         do throws(OutboxError) {
@@ -80,24 +83,31 @@ final class Salvage {
             }
         }
         names = try read { (database) throws(OutboxError) in try database.names() } ?? Record.Names()
-        acked = try read { (database) throws(OutboxError) in try Self.cursors(of: database) } ?? nil
+        var found = known
+        if found == nil {
+            found = try read { (database) throws(OutboxError) in try Self.endpoints(of: database) } ?? nil
+            for index in found?.indices ?? 0..<0 {
+                let id = found?[index].id ?? 0
+                found?[index].ahead =
+                    try read { (database) throws(OutboxError) in try database.ahead(of: id) } ?? SequenceRanges()
+            }
+        }
+        self.known = found
         through = part.through
         next = part.next
     }
 
-    private static func cursors(of database: Database) throws(OutboxError) -> [String: Int64]? {
-        let select = try database.connection.prepare(
-            """
-            SELECT name, min(formed, coalesce(
-                (SELECT min(first) - 1 FROM batch WHERE endpoint = endpoint.id AND origin = 0), formed))
-            FROM endpoint WHERE removed_at IS NULL AND spare = 0
-            """)
-        var acked: [String: Int64] = [:]
-        while try select.step() {
-            guard let seq = select.optionalInteger(1), (0...Ledger.seqMax).contains(seq) else { return nil }
-            acked[select.text(0)] = seq
+    /// What a batch holds may not have been accepted: the cursor is before the first one.
+    private static func endpoints(of database: Database) throws(OutboxError) -> [Ledger.Endpoint]? {
+        var endpoints = try database.knownEndpoints().filter { $0.removedAt == nil && !$0.isSpare }
+        for index in endpoints.indices {
+            let first = try database.connection.optionalInteger(
+                "SELECT min(first) FROM batch WHERE endpoint = \(endpoints[index].id) AND origin = 0")
+            let formed = min(endpoints[index].formed, first.map { $0 &- 1 } ?? .max)
+            guard (0...Ledger.seqMax).contains(formed) else { return nil }
+            endpoints[index].formed = formed
         }
-        return acked.isEmpty ? nil : acked
+        return endpoints.isEmpty ? nil : endpoints
     }
 
     /// The next rows that somebody still needs, with the names of those who have them already.
@@ -108,16 +118,19 @@ final class Salvage {
     ) throws(OutboxError) -> [(row: QueuedLocation, settledFor: [String])] {
         // One that stands in for another has no rows of its own.
         let endpoints = endpoints.filter { $0.backupFor == nil }
-        guard let acked, !endpoints.isEmpty else { return try read(limit).map { ($0, []) } }
+        guard let known, !endpoints.isEmpty else { return try read(limit).map { ($0, []) } }
+        func standing(_ settings: EndpointSettings) -> Ledger.Endpoint? {
+            known.first { $0.settings.name == settings.name && $0.removedAt == nil && !$0.isSpare }
+        }
         let required = endpoints.filter(\.required)
-        let needed = (required.isEmpty ? endpoints : required).map { acked[$0.name] ?? Ledger.seqMax }.min() ?? 0
-        if needed >= Ledger.seqMax {
+        let needed = (required.isEmpty ? endpoints : required).compactMap(standing).map(\.acked).min()
+        guard let needed else {
             isFinished = true
             return []
         }
         next = max(next, needed + 1)
         return try read(limit).map { row in
-            (row, endpoints.map(\.name).filter { acked[$0] ?? Ledger.seqMax >= row.seq })
+            (row, endpoints.filter { standing($0)?.hasHad(row.seq) ?? true }.map(\.name))
         }
     }
 

@@ -42,7 +42,8 @@ extension Transaction {
         }
         if ledger.isSalvaging, ledger.endpoints[index].wanted != nil {
             return .refused(
-                "locations of the old binding are still being brought back from a damaged queue: wait a moment")
+                "locations of the old binding are still being brought back from a damaged queue; waypost does that while it runs"
+            )
         }
         return try work(&self, index)
     }

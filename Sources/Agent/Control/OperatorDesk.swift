@@ -39,7 +39,7 @@ final class OperatorDesk {
             // The queue would refuse it, after the receiver has bound the asset.
             throw ControlError(
                 "busy", "locations of the old binding are still being brought back from a damaged queue",
-                hint: "wait a moment")
+                hint: "try again once the journal says that they were brought back")
         }
         ticket.postpone()
         guard orders.asksReceiver, let delivery = deliveries.first(where: { $0.settings.name == orders.rebinds }) else {
