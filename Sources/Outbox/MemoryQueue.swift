@@ -247,15 +247,14 @@ extension Transaction {
             endpoint.id = (ledger.endpoints.map(\.id).max() ?? 0) + 1
             endpoint.quarantine = .init()
         }
-        try leaveOutMissing(of: &endpoint, isReplaced: isReplaced)
+        try leaveOutMissing(of: &endpoint)
         endpoint.waiting = try database.count(of: endpoint, after: endpoint.formed)
         // The limits may have removed some with a commit that was stored although it failed.
         let ahead = endpoint.ahead
-        if !isReplaced {
-            try countEvicted(
-                known.waiting - endpoint.waiting, of: &endpoint, among: endpoint.formed + 1...Ledger.highestSeq
-            ) { !ahead.contains($0) }
-        }
+        try countEvicted(
+            known.waiting - endpoint.waiting, of: &endpoint, among: endpoint.formed + 1...Ledger.highestSeq
+        ) { !ahead.contains($0) }
+        if isReplaced { endpoint.settledUnsent = known.settledUnsent }
         endpoint.oldest = .unknown
         try database.write(endpoint)
         try database.connection.execute("DELETE FROM batch WHERE endpoint = \(endpoint.id)")
@@ -266,18 +265,14 @@ extension Transaction {
 
     /// A commit that was stored although it failed may have removed rows of a batch, and the file may be a new one, because
     /// the other was damaged: what can be read of that comes back as other rows.
-    private mutating func leaveOutMissing(
-        of endpoint: inout Ledger.Endpoint, isReplaced: Bool
-    ) throws(OutboxError) {
+    private mutating func leaveOutMissing(of endpoint: inout Ledger.Endpoint) throws(OutboxError) {
         for batch in endpoint.batches {
             var part = try database.present(batch, of: endpoint, names: ledger.names)
             guard part != batch else { continue }
             endpoint.batches.removeAll { $0 == batch }
             dissolved.append(id(of: batch, endpoint))
-            if !isReplaced {
-                try countEvicted(batch.rows - (part?.rows ?? 0), of: &endpoint, among: batch.first...batch.last) {
-                    batch.picked?.contains($0) ?? true
-                }
+            try countEvicted(batch.rows - (part?.rows ?? 0), of: &endpoint, among: batch.first...batch.last) {
+                batch.picked?.contains($0) ?? true
             }
             part?.generation = generation(after: batch.generation)
             if let part { endpoint.insert(part) }
