@@ -120,7 +120,9 @@ let package = Package(
             ]),
         tests("SystemTests", ["Positioning", "CSQLite"]),
         tests("SimulationTests", ["DriveSimulation", "Positioning"]),
-        tests("SimworldTests", ["Simworld", "CSimDisk", "CSQLite"]),
+        tests(
+            "SimworldTests",
+            ["Simworld", "Agent", "CSimDisk", "CSQLite", "Delivery", "Outbox", "Positioning", logging]),
         tests("ScoringTests", ["Scoring", "DriveSimulation", "NMEA", "Positioning", "Tracking"]),
         // Needs ../shared/corpus and ../shared/vectors; `.ci/run` and `make corpus` run it, `make test` does not.
         tests(

@@ -146,7 +146,7 @@ import Testing
 }
 
 /// One connection to the simulated disk.
-private final class Handle {
+final class Handle {
     private(set) var handle: OpaquePointer?
 
     init?(_ path: String) {
