@@ -40,11 +40,12 @@ extension SimulatedDiskTests {
         }
 
         /// The daemon began without knowing that rows of another device wait.
-        @Test(.bug(id: 11)) func whatADiskTellsLateIsHeld() throws {
+        @Test(.bug(id: 11), arguments: [false, true]) func whatADiskTellsLateIsHeld(isDamaged: Bool) throws {
             let bench = Bench()
             bench.network.behaves("alpha", .refused)
             try bench.live(for: 600, device: "van-7")
             let rows = try #require(bench.waiting.first)
+            if isDamaged { try bench.damage() }
             simdisk_set(Int32(simdisk_fail_read), 1_000_000)
             bench.network.behaves("alpha", .good)
             try bench.live(for: 300, device: "van-8", [(30, Bench.status), (299, Bench.status)]) {
