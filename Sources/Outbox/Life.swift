@@ -17,6 +17,8 @@ struct Life {
     private let wideLeap: Int64
     /// Since the disk refused.
     private var givenInMemory = 0
+    /// The disk knows of none of this life's numbers.
+    private var isUnknown = false
     /// The next life passes over so many numbers at least.
     private static let leastLeap = 10_000
 
@@ -42,12 +44,17 @@ struct Life {
         memoryGeneration += 64
         if memoryGeneration < highest + 1024 { memoryGeneration = highest + (1 << 20 | generationStep) }
         givenInMemory = 0
+        isUnknown = !isStart && leap > 0
         if isStart { leap += wideLeap }
     }
 
-    /// Rows in memory get numbers. More than the next life passes over are far away from where it begins.
+    /// Rows in memory get numbers. More than the next life passes over are far away from where it begins, and so are all
+    /// but those of the first commit where no disk has taken any of this life.
     mutating func gives(_ rows: Int) {
-        if givenInMemory <= Self.leastLeap, givenInMemory + rows > Self.leastLeap { leap += wideLeap }
+        let isLater = isUnknown && givenInMemory > 0
+        let exceeds = givenInMemory <= Self.leastLeap && givenInMemory + rows > Self.leastLeap
+        if isLater || exceeds { leap += wideLeap }
+        if isLater { isUnknown = false }
         givenInMemory += rows
     }
 }

@@ -58,6 +58,8 @@ struct QueueModel {
     var boot = testBoot
     /// Numbers that the first row of this life passes over.
     var leap: Int64 = 0
+    /// The same for those behind the first rows in memory, where the disk has taken none of this life.
+    var laterLeap: Int64 = 0
     var endpoints: [Endpoint] = []
     var maxRecords: Int?
     var dropped = DropCounts()
@@ -82,9 +84,12 @@ struct QueueModel {
 
     mutating func append(_ new: [NewRow]) {
         let keepsAll = endpoints.contains { $0.removedAt == nil && !$0.isSpare && $0.settings.feed == .engine }
-        for row in new where row.location.published || keepsAll {
-            lastSeq += leap
-            leap = 0
+        let new = new.filter { $0.location.published || keepsAll }
+        guard !new.isEmpty else { return }
+        lastSeq += leap > 0 ? leap : laterLeap
+        if leap == 0 { laterLeap = 0 }
+        leap = 0
+        for row in new {
             lastSeq += 1
             rows.append(Row(seq: lastSeq, location: row.location))
             for name in row.settledFor {

@@ -33,6 +33,7 @@ private final class History {
     /// Everything that each batch id ever named.
     var batches: [String: Named] = [:]
     /// What is on disk while it refuses; nil = it does not.
+    var wideLeap: Int64 = 0
     var onDisk: QueueModel?
 
     init(seed: UInt64) throws {
@@ -105,7 +106,7 @@ private final class History {
         let reply = try outbox.commit(commit)
         note(reply.formed)
         #expect(reply.lastSeq == model.lastSeq)
-        if reply.refusal == nil { onDisk = nil }
+        if reply.refusal == nil { (onDisk, model.laterLeap) = (nil, 0) }
         return "commit of \(commit.rows.count) rows, \(commit.settlements.map(\.how)), \(commit.forms)"
     }
 
@@ -141,6 +142,7 @@ private final class History {
             (outbox.ledger, outbox.life) = (ledger, life)
         }
         _ = try outbox.beginInMemory(OutboxError(.io, path: scratch.path, message: "made up"))
+        if model.leap > 0 { model.laterLeap = wideLeap }
         model.append(rows)
         var again = Commit(rows: rows)
         again.asksDisk = false
@@ -201,6 +203,8 @@ private final class History {
         model.reopen(endpoints)
         model.maxRecords = maxRecords
         let random = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        model.laterLeap = 0
+        wideLeap = (1 + Int64(random[6]) << 4 + Int64(random[7]) >> 4) << 20
         model.leap = 10_000 + Int64(random[0]) << 12 + Int64(random[1]) << 4 + Int64(random[2]) >> 4
         if chance(3) { model.boot = "boot \(Int.random(in: 0..<1000, using: &generator))" }
         outbox = try Outbox.open(
