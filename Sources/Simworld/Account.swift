@@ -11,9 +11,9 @@ final class Account {
     var floor: Int
     /// Rows from there on that were accepted.
     var had: Set<Int> = []
-    /// The floor as the disk knows it, and what it knows with the next commit.
-    var floorOnDisk: Int
-    var floorSeen: Int
+    /// Floor and rows as the disk knows them, and as it does with the next commit.
+    var onDisk: (floor: Int, had: Set<Int>)
+    var seen: (floor: Int, had: Set<Int>)
     /// How often one of several rows was stored that look the same, where nothing says of which trackable they are.
     var storedTwins: [RowKey: Int] = [:]
     /// Rows whose acceptance the daemon has seen, and in which process.
@@ -30,6 +30,8 @@ final class Account {
     var unsentUndone = 0
     /// Rows that had not been sent when an operator wanted the quarantine to be sent again: they may be some of it.
     var retried: Set<Int> = []
+    /// Another endpoint may stand in for it.
+    var hasSpare = false
     var digests: [String: UInt64] = [:]
     var inFlight = 0
     /// Its last request was accepted.
@@ -66,8 +68,8 @@ final class Account {
         self.endpoint = endpoint
         self.since = since
         floor = since
-        floorOnDisk = since
-        floorSeen = since
+        onDisk = (since, [])
+        seen = (since, [])
     }
 
     var givenUp: Int { unsentBefore + unsent.values.reduce(0, +) + quarantined + droppedFromQuarantine }
@@ -75,16 +77,15 @@ final class Account {
     /// A commit has come to the disk: it bears the answers that were seen before the commit before it.
     func committed() {
         had = had.filter { $0 >= floor }
-        floorOnDisk = floorSeen
-        floorSeen = floor
+        onDisk = seen
+        seen = (floor, had)
     }
 
     /// - Parameter isTroubled: what was settled while the disk refused is forgotten.
     func processEnded(isTroubled: Bool) {
         if isTroubled {
-            floor = floorOnDisk
-            floorSeen = floor
-            had = []
+            (floor, had) = onDisk
+            seen = onDisk
         }
         // What was given up in memory alone waits again after the start.
         unsentUndone += unsentInMemory

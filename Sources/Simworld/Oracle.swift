@@ -48,6 +48,9 @@ final class Oracle {
             }
             books.accounts[endpoint.name] = Account(endpoint, since: books.rows.count)
         }
+        for endpoint in endpoints {
+            if let primary = endpoint.backupFor { books.accounts[primary]?.hasSpare = true }
+        }
         if diskTroubleSince != nil { for account in books.accounts.values { account.unseenBefore = books.rows.count } }
         let names = Set(primaries.map(\.name))
         for name in books.accounts.keys where !names.contains(name) {
@@ -252,7 +255,9 @@ final class Oracle {
         guard let since = account.waitsSince else { return }
         let quiet = books.host.time.seconds(since: max(since, account.asked ?? since, account.notBefore ?? since))
         // Rows that cannot be read are waited for.
-        if quiet > (account.wasTaken && books.isDiskTrusted ? Self.windowMax : Self.quietMax) {
+        // What an operator wants sent again waits for the endpoint itself, which is asked less often while another stands in.
+        let isPrompt = account.wasTaken && books.isDiskTrusted && !(account.hasSpare && account.isQuarantineUnsure)
+        if quiet > (isPrompt ? Self.windowMax : Self.quietMax) {
             books.fail(.liveness, "\(count) rows wait for \(name), which was not asked for \(quiet) s")
         }
     }
