@@ -84,11 +84,10 @@ extension Ledger.Endpoint {
 
     /// Whether a row is settled for it.
     func hasHad(_ seq: Int64) -> Bool {
-        if ahead.contains(seq) { return true }
-        guard seq <= formed else { return false }
-        return !batches.contains { batch in
+        let isInFlight = batches.contains { batch in
             batch.origin == .queue && (batch.picked?.contains(seq) ?? (batch.first...batch.last).contains(seq))
         }
+        return !isInFlight && (seq <= formed || ahead.contains(seq))
     }
 
     /// Above that of all its batches.
@@ -103,7 +102,7 @@ extension Ledger.Endpoint {
         batches.insert(batch, at: index)
     }
 
-    /// Of a batch that was answered only what the server has not is left.
+    /// Keeps of an answered batch only the rows that the server does not have.
     mutating func leave(_ settlement: Settlement, outbox: String) {
         let index = batches.firstIndex { $0.id(outbox: outbox, endpoint: settings.name) == settlement.batchID }
         guard let index else { return }

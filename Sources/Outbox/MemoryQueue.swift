@@ -22,6 +22,8 @@ final class MemoryQueue {
     var plan: SalvagePlan?
     /// The queue on disk that was to get the rows, and its last number before that: the try failed, or seemed to.
     var found: (uuid: [UInt8], lastSeq: Int64)?
+    /// Damaged files that were set aside since, by the numbers of their copies.
+    var copies: Set<Int64> = []
     private let generation: Int
 
     /// Most rows: about 2 MB.
@@ -166,7 +168,7 @@ extension Transaction {
     /// - Parameters:
     ///   - plan: what is to be brought back from now on.
     ///   - states: of tracker and source.
-    ///   - isReplaced: the file has just taken the place of a damaged one: what it misses is to be brought back.
+    ///   - isReplaced: the file has taken the place of a damaged one: what it misses is to be brought back.
     mutating func take(
         over memory: MemoryQueue, plan: SalvagePlan, _ above: Ledger, _ states: (tracker: [UInt8]?, source: [UInt8]?),
         isReplaced: Bool
@@ -246,6 +248,9 @@ extension Transaction {
         } else {
             endpoint.id = (ledger.endpoints.map(\.id).max() ?? 0) + 1
             endpoint.quarantine = .init()
+        }
+        if isReplaced {
+            dissolved += known.batches.filter { $0.origin == .quarantine }.map { id(of: $0, known) }
         }
         try leaveOutMissing(of: &endpoint)
         endpoint.waiting = try database.count(of: endpoint, after: endpoint.formed)

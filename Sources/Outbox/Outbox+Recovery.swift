@@ -33,13 +33,13 @@ struct OpenedQueue {
     /// - Parameters:
     ///   - lastSeq: the last number that was given, as far as the caller knows.
     ///   - plan: what is to be brought back already; nil = the file knows.
-    ///   - known: the endpoints, as far as the caller knows; none = the file tells.
+    ///   - before: the endpoints, as far as the caller knows; none = the file tells.
     ///   - damage: what is known to be wrong with the file; nil = nothing.
     ///   - cache: what is known of it; unless it is trusted, the medium is read.
     ///   - newUUID: of a queue that is new.
     static func open(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], migrations: [String],
-        lastSeq: Int64 = 0, plan: SalvagePlan? = nil, known: [Ledger.Endpoint] = [], damage: OutboxError? = nil,
+        lastSeq: Int64 = 0, plan: SalvagePlan? = nil, before: [Ledger.Endpoint] = [], damage: OutboxError? = nil,
         cache: PageCache = .trusted,
         access: Connection.Access = .readWrite, medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) -> OpenedQueue {
@@ -51,7 +51,7 @@ struct OpenedQueue {
             do throws(OutboxError) {
                 return try good(
                     settings, endpoints: endpoints, newUUID: newUUID, migrations: migrations, lastSeq: lastSeq,
-                    plan: plan, known: known, cache: cache, access: access, medium: medium)
+                    plan: plan, before: before, cache: cache, access: access, medium: medium)
             } catch {
                 guard error.isDamage else { throw error }
                 found = error
@@ -60,7 +60,7 @@ struct OpenedQueue {
         let copy = try files.setAside()
         let database = try Database(
             path: settings.path, migrations: migrations, access: access, medium: medium)
-        let next = try takeOver(copy, of: files, by: database, endpoints, known, lastSeq: lastSeq, plan: plan)
+        let next = try takeOver(copy, of: files, by: database, endpoints, before, lastSeq: lastSeq, plan: plan)
         let opened = try database.load(endpoints: endpoints, newUUID: newUUID)
         files.prune(maxBytes: settings.maxBytes, keeping: Set(next.parts.map(\.copy)))
         return OpenedQueue(
@@ -70,7 +70,7 @@ struct OpenedQueue {
     /// Lets a new queue go on where a damaged one ended, and plans what is to be brought back from there.
     private static func takeOver(
         _ copy: Int64, of files: QueueFiles, by database: Database, _ endpoints: [EndpointSettings],
-        _ known: [Ledger.Endpoint], lastSeq: Int64, plan: SalvagePlan?
+        _ before: [Ledger.Endpoint], lastSeq: Int64, plan: SalvagePlan?
     ) throws(OutboxError) -> SalvagePlan {
         let remains = Remains(path: files.copy(copy), medium: files.medium)
         var plan = plan ?? remains.plan
@@ -80,13 +80,13 @@ struct OpenedQueue {
         do throws(OutboxError) {
             let mark = max(lastSeq, remains.lastSeq)
             try database.store(.mark, mark)
-            let waited = known.isEmpty ? remains.endpoints : known.filter { $0.unsent > 0 }
+            let waited = before.isEmpty ? remains.endpoints : before.filter { $0.unsent > 0 || $0.wanted != nil }
             for (number, settings) in endpoints.enumerated() {
-                let before = waited.first {
+                let earlier = waited.first {
                     $0.settings.name == settings.name && $0.removedAt == nil && !$0.isSpare
                 }
-                guard let before else { continue }
-                try database.write(before.begun(as: Int64(number + 1), after: mark))
+                guard let earlier else { continue }
+                try database.write(earlier.begun(as: Int64(number + 1), after: mark))
             }
             try database.store(.salvage, plan.bytes)
             if let state = remains.trackerState { try database.store(.tracker, state) }
@@ -112,7 +112,7 @@ struct OpenedQueue {
 
     private static func good(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], migrations: [String],
-        lastSeq: Int64, plan: SalvagePlan?, known: [Ledger.Endpoint], cache: PageCache, access: Connection.Access,
+        lastSeq: Int64, plan: SalvagePlan?, before: [Ledger.Endpoint], cache: PageCache, access: Connection.Access,
         medium: any QueueMedium
     ) throws(OutboxError) -> OpenedQueue {
         let database = try Database(
@@ -124,7 +124,7 @@ struct OpenedQueue {
         // Of a log alone nothing can be read, and SQLite would delete it.
         if let copy = orphan, files.size(files.copy(copy)) < 512 { orphan = nil }
         if let orphan {
-            _ = try takeOver(orphan, of: files, by: database, endpoints, known, lastSeq: lastSeq, plan: plan)
+            _ = try takeOver(orphan, of: files, by: database, endpoints, before, lastSeq: lastSeq, plan: plan)
         }
         var opened = try database.load(endpoints: endpoints, newUUID: newUUID)
         opened.ledger.retention = Retention(
@@ -160,7 +160,7 @@ private struct Remains {
     var plan = SalvagePlan()
     var trackerState: [UInt8]?
     var sourceState: [UInt8]?
-    /// For whom rows waited.
+    /// For whom rows waited, or may come back.
     var endpoints: [Ledger.Endpoint] = []
 
     init(path: String, medium: any QueueMedium) {
@@ -184,9 +184,10 @@ private struct Remains {
         sourceState = blob(.file)
         plan = SalvagePlan(bytes: blob(.salvage) ?? [])
         let known = (try? Database(damaged: connection).knownEndpoints()) ?? []
+        let isRecovering = !plan.parts.isEmpty
         endpoints = known.filter { endpoint in
             let isSending = "SELECT 1 FROM batch WHERE endpoint = \(endpoint.id) LIMIT 1"
-            return endpoint.formed < lastSeq || (try? connection.integer(isSending)) == 1
+            return isRecovering || endpoint.formed < lastSeq || (try? connection.integer(isSending)) == 1
         }
     }
 }
@@ -221,7 +222,7 @@ struct Salvaging {
     /// The last step may be on the medium, although it failed.
     var isUncertain = false
     /// The endpoints when a copy was set aside, by its number. After a restart only the copy tells of them.
-    var known: [Int64: [Ledger.Endpoint]] = [:]
+    var before: [Int64: [Ledger.Endpoint]] = [:]
     /// Endpoints that are not held for an old binding any more, and batches that went with a damaged file; who sends has
     /// not heard of it.
     var released: [String] = []
@@ -241,7 +242,7 @@ struct Salvaging {
     mutating func adopt(_ new: SalvagePlan) {
         if new.parts.first?.copy != plan.parts.first?.copy { (tries, rests) = (0, 0) }
         plan = new
-        known = known.filter { copy, _ in new.parts.contains { $0.copy == copy } }
+        before = before.filter { copy, _ in new.parts.contains { $0.copy == copy } }
         reader = nil
         isUncertain = false
     }
@@ -258,7 +259,7 @@ extension Outbox {
             if salvaging.reader == nil {
                 salvaging.reader = try Salvage(
                     path: QueueFiles(path: settings.path).copy(part.copy), part: part,
-                    known: salvaging.known[part.copy],
+                    before: salvaging.before[part.copy],
                     isPatient: salvaging.tries < Salvaging.triesMax, medium: medium)
             }
             found = try salvaging.reader?.rows(Salvaging.rowsMax, for: endpoints) ?? []
@@ -299,7 +300,7 @@ extension Outbox {
         life = transaction.life
         self.lastTime = lastTime
         if next.parts.first?.copy == part.copy { salvaging.plan = next } else { salvaging.adopt(next) }
-        salvaging.tries = 0
+        if salvaging.tries < Salvaging.triesMax { salvaging.tries = 0 }
         recovery.salvaged += found.count
         recovery.inversions += inversions
         salvaging.released += released

@@ -163,6 +163,7 @@ public final class Outbox {
     public func commit(_ commit: Commit) throws(OutboxError) -> CommitReply {
         var reply = try carryOut(commit)
         (reply.released, salvaging.released) = (salvaging.released, [])
+        reply.formed.removeAll { salvaging.dissolved.contains($0.id) }
         reply.dissolved += salvaging.dissolved
         salvaging.dissolved = []
         return reply
@@ -276,7 +277,7 @@ public final class Outbox {
     ///
     /// - Parameters:
     ///   - damage: what is known to be wrong with it: then it is set aside.
-    ///   - answered: batches that it could not settle.
+    ///   - answered: answers that the commit bears.
     func opened(
         damage: OutboxError? = nil, answered: [Settlement] = []
     ) throws(OutboxError) -> Database {
@@ -289,12 +290,15 @@ public final class Outbox {
         guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
         try takeLock()
         let given = ledger
-        var known = given.endpoints
-        for index in known.indices {
-            for settlement in answered { known[index].leave(settlement, outbox: name) }
+        var before = given.endpoints
+        for index in before.indices {
+            for settlement in answered { before[index].leave(settlement, outbox: name) }
         }
-        let queue = try open(lastSeq: given.lastSeq, plan: salvaging.plan, known: known, damage: damage)
-        if queue.setAside != nil { salvaging.dissolved += given.batchIDs(outbox: name) }
+        let queue = try open(lastSeq: given.lastSeq, plan: salvaging.plan, before: before, damage: damage)
+        if queue.setAside != nil {
+            salvaging.dissolved += given.batchIDs(outbox: name)
+            if let part = queue.plan.parts.last { salvaging.before[part.copy] = before }
+        }
         salvaging.adopt(queue.plan)
         ledger = queue.opened.ledger
         // Should the file have gone meanwhile, a number given twice would make a server take new rows for old ones.
@@ -317,9 +321,9 @@ public final class Outbox {
     /// - Parameters:
     ///   - lastSeq: the last number that is known to have been on the medium.
     ///   - plan: what is to be brought back besides what this may set aside; nil = the file knows.
-    ///   - known: the endpoints; none = the file tells.
+    ///   - before: the endpoints; none = the file tells.
     private func open(
-        lastSeq: Int64 = 0, plan: SalvagePlan? = nil, known: [Ledger.Endpoint] = [], damage: OutboxError? = nil
+        lastSeq: Int64 = 0, plan: SalvagePlan? = nil, before: [Ledger.Endpoint] = [], damage: OutboxError? = nil
     ) throws(OutboxError) -> OpenedQueue {
         var access = readers?.access ?? .readWrite
         let cache = cache
@@ -329,19 +333,16 @@ public final class Outbox {
         do throws(OutboxError) {
             queue = try OpenedQueue.open(
                 settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, lastSeq: lastSeq,
-                plan: plan, known: known, damage: damage, cache: cache, access: access, medium: medium)
+                plan: plan, before: before, damage: damage, cache: cache, access: access, medium: medium)
         } catch  where error.cause == .locked(pid: nil) && access == .alone {
             access = .readWrite
             queue = try OpenedQueue.open(
                 settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, lastSeq: lastSeq,
-                plan: plan, known: known, damage: damage, cache: cache, access: access, medium: medium)
+                plan: plan, before: before, damage: damage, cache: cache, access: access, medium: medium)
         }
         self.cache = .trusted
         readers?.opened(settings.path, as: access)
         count(queue.setAside)
-        if queue.setAside != nil, !known.isEmpty, let part = queue.plan.parts.last {
-            salvaging.known[part.copy] = known
-        }
         return queue
     }
 
@@ -451,7 +452,9 @@ extension Outbox {
         try takeLock()
         var queue = try open(
             lastSeq: memory.found?.lastSeq ?? ledger.base, plan: memory.plan,
-            known: memory.isBlind ? [] : ledger.endpoints, damage: damage)
+            before: memory.isBlind ? [] : ledger.endpoints, damage: damage)
+        if queue.setAside != nil, let part = queue.plan.parts.last { memory.copies.insert(part.copy) }
+        if !memory.isBlind { for copy in memory.copies { salvaging.before[copy] = ledger.endpoints } }
         let isOther = queue.opened.uuid != uuid
         if !isOther, let plan = memory.plan {
             queue.plan = plan.adding(queue.plan)
@@ -480,7 +483,7 @@ extension Outbox {
                 if isOther {
                     try self.append(memory, ledger, of: name)
                 } else {
-                    try self.take(over: memory, plan: queue.plan, ledger, states, isReplaced: queue.setAside != nil)
+                    try self.take(over: memory, plan: queue.plan, ledger, states, isReplaced: !memory.copies.isEmpty)
                 }
             }
         } catch {

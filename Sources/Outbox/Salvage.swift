@@ -40,8 +40,10 @@ struct SalvagePlan: Equatable {
 final class Salvage {
     private let database: Database
     private let names: Record.Names
-    /// The endpoints as they stood; nil where that cannot be read.
-    private let known: [Ledger.Endpoint]?
+    /// The endpoints as they were; nil where that cannot be read.
+    private let before: [Ledger.Endpoint]?
+    /// Rows in the quarantine of the copy, which stays there, by endpoint: they wait again, and are refused again.
+    private let quarantined: [String: Set<Int64>]
     private let through: Int64
     private(set) var next: Int64
     private(set) var isFinished = false
@@ -51,10 +53,10 @@ final class Salvage {
     /// nil when nothing at all can be read.
     ///
     /// - Parameters:
-    ///   - known: the endpoints when the file was set aside; nil = the copy tells.
+    ///   - before: the endpoints when the file was set aside; nil = the copy tells.
     ///   - isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
     init?(
-        path: String, part: SalvagePlan.Part, known: [Ledger.Endpoint]?, isPatient: Bool = false,
+        path: String, part: SalvagePlan.Part, before: [Ledger.Endpoint]?, isPatient: Bool = false,
         medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) {
         self.isPatient = isPatient
@@ -83,31 +85,40 @@ final class Salvage {
             }
         }
         names = try read { (database) throws(OutboxError) in try database.names() } ?? Record.Names()
-        var found = known
-        if found == nil {
-            found = try read { (database) throws(OutboxError) in try Self.endpoints(of: database) } ?? nil
-            for index in found?.indices ?? 0..<0 {
-                let id = found?[index].id ?? 0
-                found?[index].ahead =
-                    try read { (database) throws(OutboxError) in try database.ahead(of: id) } ?? SequenceRanges()
+        self.before =
+            if let before { before } else {
+                try read { (database) throws(OutboxError) in try Self.endpoints(of: database, part.through) } ?? nil
             }
-        }
-        self.known = found
+        quarantined = try read { (database) throws(OutboxError) in try Self.quarantined(in: database) } ?? [:]
         through = part.through
         next = part.next
     }
 
-    /// What a batch holds may not have been accepted: the cursor is before the first one.
-    private static func endpoints(of database: Database) throws(OutboxError) -> [Ledger.Endpoint]? {
+    /// What a batch holds may not have been accepted: neither it nor what is behind it counts as such.
+    private static func endpoints(
+        of database: Database, _ through: Int64
+    ) throws(OutboxError) -> [Ledger.Endpoint]? {
         var endpoints = try database.knownEndpoints().filter { $0.removedAt == nil && !$0.isSpare }
         for index in endpoints.indices {
+            let id = endpoints[index].id
             let first = try database.connection.optionalInteger(
-                "SELECT min(first) FROM batch WHERE endpoint = \(endpoints[index].id) AND origin = 0")
+                "SELECT min(first) FROM batch WHERE endpoint = \(id) AND origin = 0")
+            let most = min(through, first.map { $0 &- 1 } ?? .max)
             let formed = min(endpoints[index].formed, first.map { $0 &- 1 } ?? .max)
             guard (0...Ledger.seqMax).contains(formed) else { return nil }
             endpoints[index].formed = formed
+            endpoints[index].ahead = (try? database.ahead(of: id)) ?? SequenceRanges()
+            endpoints[index].ahead.remove(after: most)
         }
         return endpoints.isEmpty ? nil : endpoints
+    }
+
+    private static func quarantined(in database: Database) throws(OutboxError) -> [String: Set<Int64>] {
+        let select = try database.connection.prepare(
+            "SELECT name, seq FROM quarantine JOIN endpoint ON endpoint.id = quarantine.endpoint")
+        var quarantined: [String: Set<Int64>] = [:]
+        while try select.step() { quarantined[select.text(0), default: []].insert(select.integer(1)) }
+        return quarantined
     }
 
     /// The next rows that somebody still needs, with the names of those who have them already.
@@ -118,20 +129,26 @@ final class Salvage {
     ) throws(OutboxError) -> [(row: QueuedLocation, settledFor: [String])] {
         // One that stands in for another has no rows of its own.
         let endpoints = endpoints.filter { $0.backupFor == nil }
-        guard let known, !endpoints.isEmpty else { return try read(limit).map { ($0, []) } }
-        func standing(_ settings: EndpointSettings) -> Ledger.Endpoint? {
-            known.first { $0.settings.name == settings.name && $0.removedAt == nil && !$0.isSpare }
+        guard let before, !endpoints.isEmpty else { return try read(limit).map { ($0, []) } }
+        func earlier(_ settings: EndpointSettings) -> Ledger.Endpoint? {
+            before.first { $0.settings.name == settings.name && $0.removedAt == nil && !$0.isSpare }
         }
         let required = endpoints.filter(\.required)
-        let needed = (required.isEmpty ? endpoints : required).compactMap(standing).map(\.acked).min()
+        let needed = (required.isEmpty ? endpoints : required).compactMap(earlier).map(\.acked).min()
         guard let needed else {
             isFinished = true
             return []
         }
         next = max(next, needed + 1)
-        return try read(limit).map { row in
-            (row, endpoints.filter { standing($0)?.hasHad(row.seq) ?? true }.map(\.name))
+        var found: [(row: QueuedLocation, settledFor: [String])] = []
+        for row in try read(limit) {
+            let had = endpoints.filter { settings in
+                earlier(settings)?.hasHad(row.seq) ?? true
+                    && !(quarantined[settings.name]?.contains(row.seq) ?? false)
+            }
+            if had.count < endpoints.count { found.append((row, had.map(\.name))) }
         }
+        return found
     }
 
     private func read(_ limit: Int) throws(OutboxError) -> [QueuedLocation] {

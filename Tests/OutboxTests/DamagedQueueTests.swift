@@ -366,9 +366,12 @@ import Testing
         first.close()
         settings[1].device = "van-8"
         let outbox = try Outbox.open(scratch, settings)
-        try outbox.append(600..<601)
         #expect(outbox.current.depths.map(\.state) == [.active, .rebind])
-        var released: [String] = []
+        // Nor does more damage change that.
+        try spoilHeader(outbox)
+        var released = try outbox.commit(Commit(trackerState: [2])).released
+        #expect(released == [] && outbox.current.depths.map(\.state) == [.active, .rebind])
+        try outbox.append(600..<601)
         while outbox.current.recovery.isSalvaging {
             released += try outbox.commit(Commit(trackerState: [2])).released
         }
@@ -459,6 +462,45 @@ import Testing
         #expect(Set(reply.dissolved) == [batch.id, other.id])
         try settleDown(outbox)
         #expect(outbox.current.depths.map(\.waiting) == [50, 100])
+    }
+
+    /// Rows are sent ahead of the cursor while others cannot be read: then they are in a batch as well.
+    @Test(.bug(id: 11)) func whatIsInFlightAheadOfTheCursorComesBack() throws {
+        let before = try Outbox.open(scratch)
+        try before.append(0..<10)
+        _ = try before.form(5)
+        before.close()
+        let connection = try Connection(path: scratch.path, access: .readWrite)
+        try connection.execute("UPDATE endpoint SET formed = 0; INSERT INTO ahead VALUES (1, 1, 5), (1, 9, 900)")
+        let outbox = try Outbox.open(scratch)
+        #expect(outbox.current.depths[0].inFlight == 5)
+        try spoilHeader(outbox)
+        // After a restart only the copy tells of it.
+        outbox.close()
+        let next = try Outbox.open(scratch)
+        try settleDown(next)
+        #expect(next.current.depths[0].waiting == 10)
+        let endpoint = try #require(outbox.ledger.endpoints.first)
+        #expect((1...12).filter(endpoint.hasHad) == [9, 10, 11, 12])
+    }
+
+    /// The older half of a batch is on its way. What was refused of the other one is refused again, and nothing else comes back.
+    @Test(.bug(id: 11)) func theQuarantineOfADamagedQueueIsFilledAgain() throws {
+        let settings = [EndpointSettings.test("a"), .test("b")]
+        let outbox = try Outbox.open(scratch, settings)
+        try outbox.append(0..<100)
+        try outbox.settle(try #require(try outbox.form(100, endpoint: "b")))
+        let batch = try #require(try outbox.form(20, endpoint: "a"))
+        try outbox.settle(batch, .split)
+        let halves = outbox.inFlight()
+        #expect(halves.map(\.rows.count) == [10, 10])
+        let refused = halves[1].rows[..<4].map { ($0.seq, Refusal(reason: "made up")) }
+        try outbox.settle(halves[1], .partly(refused: Dictionary(uniqueKeysWithValues: refused), again: []))
+        #expect(outbox.current.depths[0].quarantined == 4)
+        try spoilHeader(outbox)
+        try settleDown(outbox)
+        #expect(outbox.current.recovery.salvaged == 94)
+        #expect(outbox.current.depths.map(\.waiting) == [94, 0])
     }
 
     /// What was brought back once is noted row by row.
