@@ -59,10 +59,12 @@ final class Account {
     var open: Int?
     /// As of the last commit: rows that wait or are under way.
     var held = 0
-    /// Rows of batches that were accepted, and how many commits have ended since: the second one has settled them.
+    /// Rows of batches that were accepted, or refused alone, and how many commits have ended since: the second one has settled them.
     var answered: [String: (rows: Int, commits: Int)] = [:]
     /// Rows of the quarantine wait again, and are counted in both places, or an order to drop them may have been stored.
     var isQuarantineUnsure = false
+    /// An order to give its rows up may have been stored.
+    var isDropUnsure = false
 
     init(_ endpoint: WorldEndpoint, since: Int) {
         self.endpoint = endpoint

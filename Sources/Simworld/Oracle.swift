@@ -48,9 +48,7 @@ final class Oracle {
             }
             books.accounts[endpoint.name] = Account(endpoint, since: books.rows.count)
         }
-        for endpoint in endpoints {
-            if let primary = endpoint.backupFor { books.accounts[primary]?.hasSpare = true }
-        }
+        for (name, account) in books.accounts { account.hasSpare = endpoints.contains { $0.backupFor == name } }
         if diskTroubleSince != nil { for account in books.accounts.values { account.unseenBefore = books.rows.count } }
         let names = Set(primaries.map(\.name))
         for name in books.accounts.keys where !names.contains(name) {
@@ -63,7 +61,11 @@ final class Oracle {
     /// A commit came to its end on the disk, whether or not anybody hears of it.
     func committed(_ commit: Commit, _ result: Result<CommitReply, OutboxError>, isCut: Bool) {
         // What the disk had of it by then is not known, nor what was counted.
-        if isCut { unknownCommits += 1 }
+        if isCut {
+            unknownCommits += 1
+            for case .drop(let endpoint) in commit.orders { books.accounts[endpoint]?.isDropUnsure = true }
+            for case .clear(let endpoint) in commit.orders { books.accounts[endpoint]?.isDropUnsure = true }
+        }
         guard case .success(let reply) = result else { return }
         for row in commit.rows {
             let key = RowKey(ms: row.location.time.milliseconds, event: row.location.event.rawValue)
@@ -266,7 +268,7 @@ final class Oracle {
     func ended(waiting: [String: Int]) {
         guard books.isDiskTrusted else { return }
         for (name, account) in books.accounts.sorted(by: { $0.key < $1.key })
-        where account.endpoint.required || !hasRequired {
+        where (account.endpoint.required || !hasRequired) && !account.isDropUnsure {
             let missing = books.rows.indices.filter { index in
                 index >= account.since && books.rows[index].isCommitted && !account.stored.contains(index)
                     && (books.rows[index].published || account.endpoint.isEngine)

@@ -202,6 +202,8 @@ final class RequestOracle {
         account.notBefore = retryAfter.map { books.host.time + .seconds(Int64($0)) }
         account.notBeforeProcess = books.host.process
         account.wasTaken = accepts
+        // A row that is refused alone goes to the quarantine.
+        if !accepts, attempt.rows.count == 1 { account.answered[attempt.id] = (1, 0) }
         guard accepts else { return }
         account.requests = []
         guard !books.dissolved.contains(attempt.id) else { return }
