@@ -295,10 +295,10 @@ public final class Outbox {
             for settlement in answered { before[index].leave(settlement, outbox: name) }
         }
         let queue = try open(lastSeq: given.lastSeq, plan: salvaging.plan, before: before, damage: damage)
-        if queue.setAside != nil {
-            salvaging.dissolved += given.batchIDs(outbox: name)
-            if let part = queue.plan.parts.last { salvaging.before[part.copy] = before }
-        }
+        // Also by a try that failed after it.
+        let copies = queue.plan.copies.subtracting(salvaging.plan.copies)
+        if !copies.isEmpty { salvaging.dissolved += given.batchIDs(outbox: name) }
+        for copy in copies { salvaging.before[copy] = before }
         salvaging.adopt(queue.plan)
         ledger = queue.opened.ledger
         // Should the file have gone meanwhile, a number given twice would make a server take new rows for old ones.
@@ -453,7 +453,12 @@ extension Outbox {
         var queue = try open(
             lastSeq: memory.found?.lastSeq ?? ledger.base, plan: memory.plan,
             before: memory.isBlind ? [] : ledger.endpoints, damage: damage)
-        if queue.setAside != nil, let part = queue.plan.parts.last { memory.copies.insert(part.copy) }
+        if let plan = memory.plan {
+            memory.copies.formUnion(queue.plan.copies.subtracting(plan.copies))
+        } else if queue.setAside != nil {
+            memory.plan = queue.plan
+            memory.copies = queue.plan.copies
+        }
         if !memory.isBlind { for copy in memory.copies { salvaging.before[copy] = ledger.endpoints } }
         let isOther = queue.opened.uuid != uuid
         if !isOther, let plan = memory.plan {

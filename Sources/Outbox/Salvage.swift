@@ -14,6 +14,8 @@ struct SalvagePlan: Equatable {
     /// The copy that is being read, then those that wait.
     var parts: [Part] = []
 
+    var copies: Set<Int64> { Set(parts.map(\.copy)) }
+
     var bytes: [UInt8] {
         Array(parts.map { "\($0.copy) \($0.next) \($0.through)" }.joined(separator: "\n").utf8)
     }
@@ -42,8 +44,6 @@ final class Salvage {
     private let names: Record.Names
     /// The endpoints as they were; nil where that cannot be read.
     private let before: [Ledger.Endpoint]?
-    /// Rows in the quarantine of the copy, which stays there, by endpoint: they wait again, and are refused again.
-    private let quarantined: [String: Set<Int64>]
     private let through: Int64
     private(set) var next: Int64
     private(set) var isFinished = false
@@ -87,38 +87,43 @@ final class Salvage {
         names = try read { (database) throws(OutboxError) in try database.names() } ?? Record.Names()
         self.before =
             if let before { before } else {
-                try read { (database) throws(OutboxError) in try Self.endpoints(of: database, part.through) } ?? nil
+                try read { (database) throws(OutboxError) in try Self.endpoints(of: database, isPatient: isPatient)
+                } ?? nil
             }
-        quarantined = try read { (database) throws(OutboxError) in try Self.quarantined(in: database) } ?? [:]
         through = part.through
         next = part.next
     }
 
-    /// What a batch holds may not have been accepted: neither it nor what is behind it counts as such.
-    private static func endpoints(
-        of database: Database, _ through: Int64
-    ) throws(OutboxError) -> [Ledger.Endpoint]? {
+    /// What a batch holds may not have been accepted: the cursor is before the first one, and none of their stretch is ahead.
+    private static func endpoints(of database: Database, isPatient: Bool) throws(OutboxError) -> [Ledger.Endpoint]? {
         var endpoints = try database.knownEndpoints().filter { $0.removedAt == nil && !$0.isSpare }
         for index in endpoints.indices {
             let id = endpoints[index].id
-            let first = try database.connection.optionalInteger(
-                "SELECT min(first) FROM batch WHERE endpoint = \(id) AND origin = 0")
-            let most = min(through, first.map { $0 &- 1 } ?? .max)
-            let formed = min(endpoints[index].formed, first.map { $0 &- 1 } ?? .max)
-            guard (0...Ledger.seqMax).contains(formed) else { return nil }
-            endpoints[index].formed = formed
-            endpoints[index].ahead = (try? database.ahead(of: id)) ?? SequenceRanges()
-            endpoints[index].ahead.remove(after: most)
+            func bound(_ function: String) throws(OutboxError) -> Int64? {
+                try database.connection.optionalInteger(
+                    "SELECT \(function) FROM batch WHERE endpoint = \(id) AND origin = 0")
+            }
+            if let first = try bound("min(first)"), let last = try bound("max(last)") {
+                endpoints[index].formed = min(endpoints[index].formed, first &- 1)
+                endpoints[index].ahead = try ahead(of: id, in: database, isPatient: isPatient)
+                    .without(first...max(first, last))
+            } else {
+                endpoints[index].ahead = try ahead(of: id, in: database, isPatient: isPatient)
+            }
+            guard (0...Ledger.seqMax).contains(endpoints[index].formed) else { return nil }
         }
         return endpoints.isEmpty ? nil : endpoints
     }
 
-    private static func quarantined(in database: Database) throws(OutboxError) -> [String: Set<Int64>] {
-        let select = try database.connection.prepare(
-            "SELECT name, seq FROM quarantine JOIN endpoint ON endpoint.id = quarantine.endpoint")
-        var quarantined: [String: Set<Int64>] = [:]
-        while try select.step() { quarantined[select.text(0), default: []].insert(select.integer(1)) }
-        return quarantined
+    private static func ahead(
+        of endpoint: Int64, in database: Database, isPatient: Bool
+    ) throws(OutboxError) -> SequenceRanges {
+        do throws(OutboxError) {
+            return try database.ahead(of: endpoint)
+        } catch {
+            if error.mayPass(isPatient) { throw error }
+            return SequenceRanges()
+        }
     }
 
     /// The next rows that somebody still needs, with the names of those who have them already.
@@ -142,10 +147,7 @@ final class Salvage {
         next = max(next, needed + 1)
         var found: [(row: QueuedLocation, settledFor: [String])] = []
         for row in try read(limit) {
-            let had = endpoints.filter { settings in
-                earlier(settings)?.hasHad(row.seq) ?? true
-                    && !(quarantined[settings.name]?.contains(row.seq) ?? false)
-            }
+            let had = endpoints.filter { earlier($0)?.hasHad(row.seq) ?? true }
             if had.count < endpoints.count { found.append((row, had.map(\.name))) }
         }
         return found

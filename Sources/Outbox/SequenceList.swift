@@ -94,6 +94,15 @@ struct SequenceRanges: Hashable {
         ranges.removeFirst(firstIndex(endingFrom: seq == .max ? seq : seq + 1))
     }
 
+    func without(_ range: ClosedRange<Int64>) -> Self {
+        var rest = self
+        rest.remove(after: range.lowerBound - 1)
+        var later = self
+        later.removeThrough(range.upperBound)
+        rest.formUnion(later.ranges)
+        return rest
+    }
+
     mutating func remove(after seq: Int64) {
         ranges = seq < 0 ? [] : parts(within: 0...seq)
     }

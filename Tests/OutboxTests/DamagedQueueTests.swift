@@ -471,7 +471,7 @@ import Testing
         _ = try before.form(5)
         before.close()
         let connection = try Connection(path: scratch.path, access: .readWrite)
-        try connection.execute("UPDATE endpoint SET formed = 0; INSERT INTO ahead VALUES (1, 1, 5), (1, 9, 900)")
+        try connection.execute("UPDATE endpoint SET formed = 0; INSERT INTO ahead VALUES (1, 1, 5), (1, 9, 10)")
         let outbox = try Outbox.open(scratch)
         #expect(outbox.current.depths[0].inFlight == 5)
         try spoilHeader(outbox)
@@ -479,28 +479,43 @@ import Testing
         outbox.close()
         let next = try Outbox.open(scratch)
         try settleDown(next)
-        #expect(next.current.depths[0].waiting == 10)
+        #expect(next.current.depths[0].waiting == 8)
         let endpoint = try #require(outbox.ledger.endpoints.first)
-        #expect((1...12).filter(endpoint.hasHad) == [9, 10, 11, 12])
+        #expect((1...12).filter(endpoint.hasHad) == [9, 10])
     }
 
-    /// The older half of a batch is on its way. What was refused of the other one is refused again, and nothing else comes back.
-    @Test(.bug(id: 11)) func theQuarantineOfADamagedQueueIsFilledAgain() throws {
+    /// The older half of a batch is on its way, and the other one was refused in part. The quarantine stays in the copy.
+    @Test(.bug(id: 11)) func onlyWhatAnEndpointNeedsComesBack() throws {
         let settings = [EndpointSettings.test("a"), .test("b")]
         let outbox = try Outbox.open(scratch, settings)
         try outbox.append(0..<100)
         try outbox.settle(try #require(try outbox.form(100, endpoint: "b")))
-        let batch = try #require(try outbox.form(20, endpoint: "a"))
-        try outbox.settle(batch, .split)
+        try outbox.settle(try #require(try outbox.form(20, endpoint: "a")), .split)
         let halves = outbox.inFlight()
         #expect(halves.map(\.rows.count) == [10, 10])
         let refused = halves[1].rows[..<4].map { ($0.seq, Refusal(reason: "made up")) }
         try outbox.settle(halves[1], .partly(refused: Dictionary(uniqueKeysWithValues: refused), again: []))
-        #expect(outbox.current.depths[0].quarantined == 4)
         try spoilHeader(outbox)
         try settleDown(outbox)
-        #expect(outbox.current.recovery.salvaged == 94)
-        #expect(outbox.current.depths.map(\.waiting) == [94, 0])
+        #expect(outbox.current.recovery.salvaged == 90)
+        #expect(outbox.current.depths.map(\.waiting) == [90, 0])
+    }
+
+    /// An endpoint sends rows ahead of its cursor, and others are on their way.
+    @Test(.bug(id: 11)) func whatWasSentAheadIsNotBroughtBack() throws {
+        let settings = [EndpointSettings.test("a"), .test("b")]
+        let before = try Outbox.open(scratch, settings)
+        try before.append(0..<100)
+        _ = try before.form(10, endpoint: "a")
+        before.close()
+        let connection = try Connection(path: scratch.path, access: .readWrite)
+        try connection.execute("INSERT INTO ahead VALUES (1, 31, 50)")
+        let outbox = try Outbox.open(scratch, settings)
+        try spoilHeader(outbox)
+        outbox.close()
+        let next = try Outbox.open(scratch, settings)
+        try settleDown(next)
+        #expect(next.current.depths.map(\.waiting) == [80, 100])
     }
 
     /// What was brought back once is noted row by row.
