@@ -58,6 +58,7 @@ class Arrivals:
         self.previewed_in = {}  # (outbox, seq) → life in which a whole 2xx was sent to it ahead of its turn
         self.refused_fixes = {}  # number → (outbox, seq)
         self.quarantined = set()
+        self.recent = collections.deque(maxlen=12)  # batches as they came, with their lives
 
 
 class Ledger:
@@ -205,6 +206,7 @@ class Ledger:
             if PREVIEW in batch_id:
                 return self.previewed(name, arrivals, life, batch_id, outbox, rows)
             counts["batches stored"] += 1
+            arrivals.recent.append(f"{life}: {batch_id}" + (" (disk)" if self.lives[life].bad_disk_since else ""))
             twice, explained = 0, 0
             for seq, time_ms in rows:
                 number, key = drive.number_of(time_ms), (outbox, seq)
@@ -241,7 +243,8 @@ class Ledger:
                 counts["records"] += 1
                 if seq < arrivals.highest.get(outbox, -1):
                     counts["inversions"] += 1
-                    self.found(f"{name}: {batch_id}: seq {seq} after {arrivals.highest[outbox]}")
+                    before = "" if counts["inversions"] > 1 else f"; lives and batches: {', '.join(arrivals.recent)}"
+                    self.found(f"{name}: {batch_id}: seq {seq} after {arrivals.highest[outbox]}{before}")
                 arrivals.highest[outbox] = max(seq, arrivals.highest.get(outbox, -1))
                 newest = arrivals.newest_fix.get(outbox, -1)
                 if number < newest and newest not in self.forgotten:
