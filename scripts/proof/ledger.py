@@ -47,7 +47,7 @@ class Arrivals:
         self.counts = collections.Counter()
         self.of_seq = {}  # (outbox, seq) → number of the fix
         self.confirmed_in = {}  # (outbox, seq) → life in which a whole 2xx was sent; absent when the reply broke
-        self.highest = {}  # outbox → seq
+        self.highest = {}  # outbox → (seq, number of the fix)
         self.newest_fix = {}  # outbox → number
         self.fixes = set()
         self.batches = {}  # id → digest of its body
@@ -241,11 +241,14 @@ class Ledger:
                 arrivals.of_seq[key] = number
                 arrivals.fixes.add(number)
                 counts["records"] += 1
-                if seq < arrivals.highest.get(outbox, -1):
+                highest, its_fix = arrivals.highest.get(outbox, (-1, None))
+                if seq < highest and its_fix not in self.forgotten:
                     counts["inversions"] += 1
                     before = "" if counts["inversions"] > 1 else f"; lives and batches: {', '.join(arrivals.recent)}"
-                    self.found(f"{name}: {batch_id}: seq {seq} after {arrivals.highest[outbox]}{before}")
-                arrivals.highest[outbox] = max(seq, arrivals.highest.get(outbox, -1))
+                    self.found(f"{name}: {batch_id}: seq {seq} after {highest}{before}")
+                elif seq != highest:
+                    # Of a life that had no disk the next one knows no numbers: it may give lower ones.
+                    arrivals.highest[outbox] = seq, number
                 newest = arrivals.newest_fix.get(outbox, -1)
                 if number < newest and newest not in self.forgotten:
                     counts["inversions of time"] += 1

@@ -212,6 +212,15 @@ class LedgerTests(unittest.TestCase):
         self.store((1, 0), batch=f"c{PREVIEW}1")
         self.assertEqual(self.counts()["previewed twice or late"], 2)
 
+    def test_a_life_without_a_disk_may_have_given_higher_numbers(self):
+        self.store(*((n + 1, n) for n in range(4)), (900, 4), (901, 5))
+        self.ledger.killed(9.4, bad_disk_since=5.2)
+        self.live(range(10, 13))
+        self.store((500, 10), (501, 11))
+        self.assertEqual(self.counts()["inversions"], 0)
+        self.store((499, 12))
+        self.assertEqual(self.counts()["inversions"], 1)
+
     def test_sees_an_inversion(self):
         self.store((2, 1), (1, 0))
         self.assertEqual((self.counts()["inversions"], self.counts()["inversions of time"]), (1, 1))
