@@ -453,17 +453,16 @@ extension Outbox {
         var queue = try open(
             lastSeq: memory.found?.lastSeq ?? ledger.base, plan: memory.plan,
             before: memory.isBlind ? [] : ledger.endpoints, damage: damage)
-        if let plan = memory.plan {
-            memory.copies.formUnion(queue.plan.copies.subtracting(plan.copies))
-        } else if queue.setAside != nil {
-            memory.plan = queue.plan
-            memory.copies = queue.plan.copies
-        }
-        if !memory.isBlind { for copy in memory.copies { salvaging.before[copy] = ledger.endpoints } }
         let isOther = queue.opened.uuid != uuid
-        if !isOther, let plan = memory.plan {
-            queue.plan = plan.adding(queue.plan)
-            memory.plan = queue.plan
+        if !isOther {
+            if let plan = memory.plan {
+                memory.copies.formUnion(queue.plan.copies.subtracting(plan.copies))
+                queue.plan = plan.adding(queue.plan)
+            } else if queue.setAside != nil {
+                memory.copies = queue.plan.copies
+            }
+            if memory.plan != nil || queue.setAside != nil { memory.plan = queue.plan }
+            if !memory.isBlind { for copy in memory.copies { salvaging.before[copy] = ledger.endpoints } }
         }
         var transaction = Transaction(
             database: queue.database, ledger: queue.opened.ledger, outbox: queue.opened.uuid, life: life,
