@@ -199,11 +199,15 @@ extension Transaction {
         try findOldest()
     }
 
+    /// With what was set aside of them.
     private mutating func removeRows(after seq: Int64) throws(OutboxError) {
-        for table in ["geofence", "trip", "location"] {
+        for table in ["geofence", "trip", "quarantine", "location"] {
             try database.connection.execute("DELETE FROM \(table) WHERE seq > \(seq)")
         }
         ledger.rows -= database.connection.changes
+        for index in ledger.endpoints.indices {
+            ledger.endpoints[index].quarantine = try database.quarantineCount(of: ledger.endpoints[index].id)
+        }
     }
 
     private mutating func takeOver(_ refused: [Database.Quarantined], _ above: Ledger) throws(OutboxError) {
@@ -300,14 +304,12 @@ extension Transaction {
     mutating func takeBack(after seq: Int64) throws(OutboxError) {
         guard seq < ledger.lastSeq else { return }
         try removeRows(after: seq)
-        try database.connection.execute("DELETE FROM quarantine WHERE seq > \(seq)")
         for index in ledger.endpoints.indices {
             var endpoint = ledger.endpoints[index]
             endpoint.formed = min(endpoint.formed, seq)
             endpoint.ahead.remove(after: seq)
             try database.rewriteAhead(of: endpoint)
             endpoint.waiting = try database.count(of: endpoint, after: endpoint.formed)
-            endpoint.quarantine = try database.quarantineCount(of: endpoint.id)
             endpoint.oldest = .unknown
             ledger.endpoints[index] = endpoint
         }

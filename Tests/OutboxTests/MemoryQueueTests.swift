@@ -211,6 +211,24 @@ import Testing
         #expect(outbox.current.depths[0].quarantined == 2)
     }
 
+    /// A commit that was stored, although it failed, had set rows aside that memory gave up later (seed 1313906).
+    @Test(.bug(id: 11)) func whatMemoryGaveUpIsCountedOnce() throws {
+        var settings = EndpointSettings.test()
+        settings.onCollision = .quarantine
+        let outbox = try Outbox.open(scratch, [settings], maxRecords: 5, worksWithoutDisk: true)
+        try outbox.append(0..<5)
+        let taken = try outbox.commit(Commit(states: [.init(endpoint: "main", state: .taken)]))
+        #expect(taken.depths[0].quarantined == 5)
+        let (ledger, life) = (outbox.ledger, outbox.life)
+        try outbox.append(5..<8)
+        (outbox.ledger, outbox.life) = (ledger, life)
+        _ = try outbox.beginInMemory(Self.error)
+        try keep(Commit(rows: rows(5..<8)), outbox)
+        try keep(Commit(rows: rows(8..<14)), outbox)
+        let depth = try outbox.append(14..<15).depths[0]
+        #expect(depth.quarantined + depth.waiting + (depth.settledUnsent["evicted"] ?? 0) == 15)
+    }
+
     /// A flush that failed may have stored the commit all the same.
     @Test(.bug(id: 11)) func aRecordThatTheDiskHasAlreadyCountsOnce() throws {
         let answer = Settlement.How.partly(refused: [2: Refusal(reason: "bad")], again: [])
