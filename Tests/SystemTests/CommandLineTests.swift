@@ -248,6 +248,7 @@ import Testing
         #expect(call.status == 0)
         #expect(call.output.contains("path = \"/dev/ttyACM0\"  # from \(file):5\n"), "\(call.output)")
         #expect(call.output.contains("\nstop_timeout = \"5m\"  # default\n"))
+        #expect(call.output.contains("\n# What an answer means to endpoint "))
         // What it prints is a configuration again, and means the same.
         let printed = rig.path("printed.toml")
         try call.output.write(toFile: printed, atomically: true, encoding: .utf8)

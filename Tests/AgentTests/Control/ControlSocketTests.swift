@@ -156,6 +156,29 @@ import Testing
         rmdir(directory)
     }
 
+    /// Root would remove, or give away, what an owner of the directory has put there.
+    @Test(.bug(id: 11)) func followsNoLink() throws {
+        let directory = try makeTemporaryDirectory()
+        let (path, target) = (directory + "/control.sock", directory + "/other.sock")
+        let dead = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        try withUnixAddress(target) { (address, length) throws(SystemError) in
+            guard bind(dead, address, length) == 0 else { throw SystemError("bind") }
+        }
+        close(dead)
+        #expect(symlink(target, path) == 0)
+        let loop = try EventLoop()
+        let error = #expect(throws: SystemError.self) {
+            _ = try ControlServer(path: path, group: getegid(), loop: loop) { _, _, _ in }
+        }
+        #expect(error?.code == EEXIST)
+        for name in [path, target] {
+            var status = stat()
+            #expect(lstat(name, &status) == 0)
+            unlink(name)
+        }
+        rmdir(directory)
+    }
+
     @Test func clientsThatHangKeepNobodyOut() throws {
         let served = try Served()
         let idle = try (0..<40).map { _ in try served.connection() }
