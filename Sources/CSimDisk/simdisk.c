@@ -772,16 +772,13 @@ int simdisk_sync_directory(void) {
     return 0;
 }
 
-int simdisk_forget(const char *path, bool flushes) {
+int simdisk_forget(const char *path, bool suspect) {
     node *node = look_up(path);
     if (!node) return 0;
-    int reason = 0;
     if (stopped) return EIO;
-    if (flushes) {
-        // A size that was never written is written again with the times of the file.
-        if (node->size != node->durable_size) node->size_dirty = true;
-        reason = sync_node(node);
-    }
+    // A size that was never written is written again with the times of the file.
+    if (suspect && node->size != node->durable_size) node->size_dirty = true;
+    int reason = sync_node(node);
     for (int64_t s = 0; s < sectors(node); s++) {
         if (!node->dirty[s]) memcpy(node->written + s * SECTOR, node->durable + s * SECTOR, SECTOR);
     }

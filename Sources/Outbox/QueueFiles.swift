@@ -73,7 +73,8 @@ struct QueueFiles {
     /// Lets what is read from now on come from the medium.
     ///
     /// Pages that a flush failed to write count as written: the kernel shows them to everybody who reads the file, and
-    /// never writes them, so that a commit behind them would be out of reach after a power cut.
+    /// never writes them, so that a commit behind them would be out of reach after a power cut. And a process that was
+    /// killed between writing a commit and flushing it left one that a power cut may take back, after batches of it went out.
     ///
     /// - Throws: when the medium still refuses.
     func forget(_ cache: PageCache) throws(OutboxError) {

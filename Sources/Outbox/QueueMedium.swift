@@ -25,9 +25,9 @@ public protocol QueueMedium: Sendable {
     func remove(_ path: String)
     /// Makes names and renamings in a directory durable, as far as the medium can.
     func flush(directory: String)
-    /// Lets what is read of a file from now on come from the medium.
-    /// - Parameter isSuspect: a write or a flush has failed: it is flushed first.
-    /// - Returns: `errno` of that flush; 0 = it was flushed, or is not there.
+    /// Flushes a file, and lets what is read of it from now on come from the medium.
+    /// - Parameter isSuspect: a write or a flush has failed: the size is flushed as well, and an error of before is no answer.
+    /// - Returns: `errno` of the flush; 0 = it was flushed, or is not there.
     func forget(_ path: String, isSuspect: Bool) -> Int32
     /// Of the file system that a file is on: bytes that may still be written, and bytes in all. nil: it does not tell.
     func space(of path: String) -> (available: Int64, size: Int64)?
@@ -98,14 +98,12 @@ public struct SystemMedium: QueueMedium {
         guard descriptor >= 0 else { return 0 }
         defer { close(descriptor) }
         var reason: Int32 = 0
-        if isSuspect {
-            // The first flush may tell once more of an error of before, whatever the medium does by now.
-            for _ in 0..<2 {
-                // The size of the file may have met the same fate, and is only written with a change.
-                futimens(descriptor, nil)
-                reason = fsync(descriptor) == 0 ? 0 : errno
-                if reason == 0 { break }
-            }
+        // The first flush may tell once more of an error of before, whatever the medium does by now.
+        for _ in 0..<(isSuspect ? 2 : 1) {
+            // The size of the file may have met the same fate, and is only written with a change.
+            if isSuspect { futimens(descriptor, nil) }
+            reason = fsync(descriptor) == 0 ? 0 : errno
+            if reason == 0 { break }
         }
         posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)
         return reason

@@ -85,9 +85,9 @@ int simdisk_create(const char *path);
 int simdisk_rename(const char *path, const char *other);
 int simdisk_remove(const char *path);
 int simdisk_sync_directory(void);
-/// What is not dirty is read from the medium from now on.
-/// - flushes: flushes first, the size included; the result is that of the flush.
-int simdisk_forget(const char *path, bool flushes);
+/// Flushes a file; what is not dirty then is read from the medium from now on. The result is that of the flush.
+/// - suspect: a write or a flush has failed: the size is flushed as well.
+int simdisk_forget(const char *path, bool suspect);
 /// Bytes that may still be written.
 int64_t simdisk_available(void);
 /// An advisory lock that goes with the process: 0, EWOULDBLOCK, or EROFS, since it stands in a file.
