@@ -243,6 +243,8 @@ final class Oracle {
         if isRefusing { unknownCommits += 1 }
         let isTroubled = books.troubledEnds.contains(books.host.process)
         for account in books.accounts.values { account.processEnded(isTroubled: isTroubled) }
+        // What memory alone gave up stands on disk, under the same id.
+        books.dissolved = []
         inMemory = []
         isRefusing = false
         refusesFromStart = nil
