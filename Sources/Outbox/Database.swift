@@ -205,7 +205,9 @@ extension Database {
         }
         guard try pageCount.step(), try freeCount.step() else { return (0, 0, 0) }
         let pages = pageCount.integer(0)
+        // What a damaged header says is free may be more than there is.
+        let free = max(0, min(pages, freeCount.integer(0)))
         let log = connection.medium.size(connection.path + "-wal")
-        return (pages * pageSize, (pages - freeCount.integer(0)) * pageSize, log)
+        return (pages * pageSize, (pages - free) * pageSize, log)
     }
 }

@@ -394,6 +394,15 @@ import Testing
         #expect(outbox.current.depths[0].state == .rebind && outbox.current.depths[0].waiting > 400)
     }
 
+    @Test(.bug(id: 11)) func noMorePagesAreFreeThanThereAre() throws {
+        try Outbox.open(scratch).append(0..<10)
+        try Connection(path: scratch.path, access: .readWrite).execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        var image = CrashImage(of: scratch.path)
+        image.database.replaceSubrange(36..<40, with: [0x7F, 0, 0, 0])
+        image.write(to: scratch.path)
+        #expect(try Outbox.open(scratch).append(10..<11).bytes >= 0)
+    }
+
     /// Damages a leaf in the middle of a table.
     private func spoilPage(of table: String) throws {
         let connection = try Connection(path: scratch.path, access: .readWrite)
