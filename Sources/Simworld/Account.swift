@@ -39,8 +39,8 @@ final class Account {
     /// When it was last asked or a row refused, and since when rows wait for it after the faults.
     var asked: EventTime?
     var waitsSince: EventTime?
-    var notBefore: EventTime?
-    var notBeforeProcess = 0
+    /// What each of its servers asked for.
+    var notBefore: [String: EventTime] = [:]
     /// Settled without being sent, by reason, in this process and in those before.
     var unsent: [String: Int] = [:]
     var unsentBefore = 0
@@ -96,7 +96,7 @@ final class Account {
         unsent = [:]
         refused = 0
         inFlight = 0
-        notBefore = nil
+        notBefore = [:]
         open = nil
         // Until the next process tells: what it settled last may not have reached the disk.
         held = 1 << 30

@@ -257,7 +257,8 @@ final class Oracle {
         guard let account = books.accounts[name] else { return }
         account.waitsSince = count > 0 ? account.waitsSince ?? books.host.time : nil
         guard let since = account.waitsSince else { return }
-        let quiet = books.host.time.seconds(since: max(since, account.asked ?? since, account.notBefore ?? since))
+        let quiet = books.host.time.seconds(
+            since: max(since, account.asked ?? since, account.notBefore.values.max() ?? since))
         // Rows that cannot be read are waited for.
         // What an operator wants sent again waits for the endpoint itself, which is asked less often while another stands in.
         let isPrompt = account.wasTaken && books.isDiskTrusted && !(account.hasSpare && account.isQuarantineUnsure)

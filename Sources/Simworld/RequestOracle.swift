@@ -19,6 +19,7 @@ final class RequestOracle {
         fileprivate var account: Account?
         /// Of the endpoint that sent it.
         var profile = ""
+        fileprivate var server = ""
         /// Of the newest rows, which come again in their order.
         fileprivate var isPreview = false
         /// -1 = not one of ours, as the gap where others went.
@@ -45,7 +46,7 @@ final class RequestOracle {
         if account.requests.count > Self.requestsMax {
             books.fail(.politeness, "\(account.requests.count) requests in an hour for \(name), which takes nothing")
         }
-        asks(account)
+        asks(account, at: endpoint.name)
         guard let records = WireBody.records(request.body, endpoint.profile) else {
             books.fail(.numbersAddUp, "a body that is not of the profile \(endpoint.profile)")
             return Attempt()
@@ -63,7 +64,8 @@ final class RequestOracle {
         let isPreview = account.endpoint.freshHead && id.contains("-preview-")
         let rows = records.map { look($0, account, id: id, isAlone: records.count == 1, isPreview) ?? -1 }
         return Attempt(
-            account: account, profile: endpoint.profile, isPreview: isPreview, rows: rows, id: id,
+            account: account, profile: endpoint.profile, server: endpoint.name, isPreview: isPreview, rows: rows,
+            id: id,
             namesTrackables: records.allSatisfy { $0.trackable != nil })
     }
 
@@ -73,18 +75,17 @@ final class RequestOracle {
             books.fail(.numbersAddUp, "a bind for \(endpoint.name), which is not configured")
             return Attempt()
         }
-        asks(account)
-        return Attempt(account: account, profile: endpoint.profile, id: "bind of \(endpoint.name)")
+        asks(account, at: endpoint.name)
+        return Attempt(
+            account: account, profile: endpoint.profile, server: endpoint.name, id: "bind of \(endpoint.name)")
     }
 
-    private func asks(_ account: Account) {
+    private func asks(_ account: Account, at server: String) {
         let name = account.endpoint.name
         account.asked = books.host.time
         account.inFlight += 1
         if account.inFlight > 1 { books.fail(.politeness, "\(account.inFlight) attempts of \(name) at a time") }
-        guard let notBefore = account.notBefore, notBefore > books.host.time + .seconds(1),
-            account.notBeforeProcess == books.host.process
-        else { return }
+        guard let notBefore = account.notBefore[server], notBefore > books.host.time + .seconds(1) else { return }
         books.fail(
             .politeness, "\(name) was asked to wait \(notBefore.seconds(since: books.host.time)) s longer than it did")
     }
@@ -202,8 +203,7 @@ final class RequestOracle {
     func answered(_ attempt: Attempt, accepts: Bool, but refused: Set<Int> = [], retryAfter: Int? = nil) {
         guard let account = attempt.account else { return }
         account.inFlight = max(0, account.inFlight - 1)
-        account.notBefore = retryAfter.map { books.host.time + .seconds(Int64($0)) }
-        account.notBeforeProcess = books.host.process
+        account.notBefore[attempt.server] = retryAfter.map { books.host.time + .seconds(Int64($0)) }
         account.wasTaken = accepts
         // A row that is refused alone goes to the quarantine.
         if !accepts, attempt.rows.count == 1 { account.answered[attempt.id] = (1, 0) }
