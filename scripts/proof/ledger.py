@@ -99,7 +99,11 @@ class Ledger:
             self.lives.append(Life(len(self.lives)))
 
     def fed(self, number, at):
-        self.lives[-1].fed.append((number, at))
+        fed = self.lives[-1].fed
+        if len(fed) < 3:
+            # The gap record of a start bears the time of one of these: both would be refused.
+            self.poison.discard(number)
+        fed.append((number, at))
 
     def killed(self, at, bad_disk_since=None):
         """- bad_disk_since: rows since then had no disk to go to."""

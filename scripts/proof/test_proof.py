@@ -221,6 +221,11 @@ class LedgerTests(unittest.TestCase):
         self.store((499, 12))
         self.assertEqual(self.counts()["inversions"], 1)
 
+    def test_no_life_begins_with_poison(self):
+        self.ledger.poison = {20, 22, 23}
+        self.live(range(20, 30))
+        self.assertEqual(self.ledger.poison, {23})
+
     def test_sees_an_inversion(self):
         self.store((2, 1), (1, 0))
         self.assertEqual((self.counts()["inversions"], self.counts()["inversions of time"]), (1, 1))
