@@ -103,14 +103,13 @@ final class Salvage {
                 try database.connection.optionalInteger(
                     "SELECT \(function) FROM batch WHERE endpoint = \(id) AND origin = 0")
             }
+            endpoints[index].ahead = try ahead(of: id, in: database, isPatient: isPatient)
             if let first = try bound("min(first)"), let last = try bound("max(last)") {
-                endpoints[index].formed = min(endpoints[index].formed, first &- 1)
-                endpoints[index].ahead = try ahead(of: id, in: database, isPatient: isPatient)
-                    .without(first...max(first, last))
-            } else {
-                endpoints[index].ahead = try ahead(of: id, in: database, isPatient: isPatient)
+                guard first > 0 else { return nil }
+                endpoints[index].formed = min(endpoints[index].formed, first - 1)
+                endpoints[index].ahead = endpoints[index].ahead.without(first...max(first, last))
             }
-            guard (0...Ledger.seqMax).contains(endpoints[index].formed) else { return nil }
+            guard endpoints[index].formed <= Ledger.seqMax else { return nil }
         }
         return endpoints.isEmpty ? nil : endpoints
     }
