@@ -96,7 +96,7 @@ final class Oracle {
             if !isRefusing {
                 let new = books.rows.reversed().prefix { !$0.isHandedIn && !$0.isGone }.count
                 if account.held == 0 { account.floor = max(account.floor, books.rows.count - new) }
-                _ = span(account)
+                account.floor = firstMissing(account, account.floor, account.had)
                 account.committed()
             }
             let unsent = Self.unsent(depth)
@@ -199,8 +199,10 @@ final class Oracle {
             (reply.depths.first { $0.endpoint == account.endpoint.name }?.settledUnsent["evicted"] ?? 0)
                 - (account.unsent["evicted"] ?? 0)
         }
-        // Rows leave from the oldest on: what a required endpoint has not had keeps those behind it.
-        let needed = required.map { max(span($0), $0.held) }.max() ?? most
+        // Rows leave from the oldest on: what a required endpoint has not had keeps those behind it. What it was given while
+        // the commit was under way, the commit does not know.
+        let needed =
+            required.map { max(books.rows.count - firstMissing($0, $0.seen.floor, $0.seen.had), $0.held) }.max() ?? most
         if (lost.max() ?? 0) > 0, needed + commit.rows.count + removed < most * 8 / 10 {
             books.fail(
                 .isolation,
@@ -208,15 +210,13 @@ final class Oracle {
         }
     }
 
-    /// Rows from the oldest on that an endpoint has not had.
-    private func span(_ account: Account) -> Int {
-        while account.floor < books.rows.count {
-            let row = books.rows[account.floor]
-            let wants = row.published || account.endpoint.isEngine
-            if wants, !row.isGone || row.isCommitted, !account.had.contains(account.floor) { break }
-            account.floor += 1
-        }
-        return books.rows.count - account.floor
+    /// The oldest row that an endpoint is to have and has not had.
+    private func firstMissing(_ account: Account, _ floor: Int, _ had: Set<Int>) -> Int {
+        (floor..<books.rows.count).first { index in
+            let row = books.rows[index]
+            return (row.published || account.endpoint.isEngine) && (!row.isGone || row.isCommitted)
+                && !had.contains(index)
+        } ?? books.rows.count
     }
 
     private var hasRequired: Bool { books.accounts.values.contains { $0.endpoint.required } }
