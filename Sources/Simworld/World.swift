@@ -30,6 +30,8 @@ public final class World {
     private enum End { case clean, kill, powerCut }
 
     private let seed: UInt64
+    /// Worlds in which more can coincide. What they draw shifts no run of the others.
+    private let isRich: Bool
     private let prints: Bool
     private let host: SimulatedHost
     private let books: Books
@@ -65,6 +67,8 @@ public final class World {
     private static let logMax: Int64 = 6 << 20
     /// After the faults stop, everything has to be delivered within this time.
     private static let patience = Duration.seconds(3 * 3600)
+    /// The disk may go on refusing for so long: meanwhile uploads go on.
+    private static let refusal = Duration.seconds(1800)
     /// Rows may come for so long after the faults stop.
     private static let rest = Duration.seconds(1500)
 
@@ -73,6 +77,7 @@ public final class World {
     ///   - prints: each event, as it happens.
     public init(seed: UInt64, leftOut: Set<Int> = [], prints: Bool = false) {
         self.seed = seed
+        isRich = seed % 4 == 3
         self.prints = prints
         let dice = Dice(seed: seed)
         let planDice = Dice(seed: dice.next())
@@ -85,7 +90,7 @@ public final class World {
         }
         self.schedule = schedule
         configuration = WorldConfiguration(
-            dice: configurationDice, isLong: schedule.isLong, isRich: seed % 4 == 3)
+            dice: configurationDice, isLong: schedule.isLong, isRich: isRich)
         current = CurrentConfiguration(configuration.text)
         let epochMs: Int64 = 1_790_000_000_000
         let starts1970 = worldDice.chance(0.15)
@@ -463,7 +468,15 @@ public final class World {
         let rest = configuration.facts.maxRecords != nil && worldDice.chance(0.5) ? Self.rest : .zero
         host.after(rest, ofProcess: false) { [unowned self] in asset.reception = .silent }
         agent?.linksChanged()
-        let until = host.time + Self.patience
+        turns["disk", default: 0] += 1
+        var until = host.time + Self.patience
+        if isRich, worldDice.chance(0.3) {
+            trace("the disk goes on refusing")
+            troubled()
+            simdisk_set(Int32(simdisk_fail_write), 1_000_000)
+            host.after(Self.refusal, ofProcess: false) { [unowned self] in healDisk() }
+            until = until + Self.refusal
+        }
         awaitDrained(until)
     }
 

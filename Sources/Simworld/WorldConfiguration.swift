@@ -14,6 +14,8 @@ struct WorldConfiguration {
     /// What a profile calls a row, and by what its server does.
     private let fleetTime: String
     private let fleetNames: RowNaming
+    /// Profiles have one more word in their bodies than before.
+    private var hasMore = false
     /// Windows may be zero, collisions and previews reloaded, and backups are more frequent.
     private let isRich: Bool
     var outbox: [String] = []
@@ -138,7 +140,8 @@ struct WorldConfiguration {
     /// Another configuration of the same asset.
     mutating func change(_ dice: Dice) {
         let index = dice.below(endpoints.count)
-        switch dice.below(isRich ? 14 : 12) {
+        switch dice.below(isRich ? 16 : 12) {
+        case 14, 15: hasMore.toggle()
         case 12: changeCollision(index, dice)
         case 13: toggleFreshHead(index)
         case 10, 11: toggleSpare(index)
@@ -260,6 +263,7 @@ struct WorldConfiguration {
             who = "$trackable"
             n = "$batch_count"
             pts = "$records"
+            \(hasMore ? "more = \"$batch_count\"" : "")
             [profile.fleet.record]
             seq = "$seq"
             ms = "$time_ms"
@@ -291,6 +295,7 @@ struct WorldConfiguration {
             who = "$batch_trackable"
             newest = "$newest"
             pts = "$records"
+            \(hasMore ? "more = \"$batch_count\"" : "")
             [profile.yard.record]
             seq = "$seq"
             ms = "$time_ms"
