@@ -41,6 +41,8 @@ final class Account {
     var waitsSince: EventTime?
     /// What each of its servers asked for.
     var notBefore: [String: EventTime] = [:]
+    /// When each of its servers last failed.
+    var failed: [String: EventTime] = [:]
     /// Settled without being sent, by reason, in this process and in those before.
     var unsent: [String: Int] = [:]
     var unsentBefore = 0
@@ -97,6 +99,7 @@ final class Account {
         refused = 0
         inFlight = 0
         notBefore = [:]
+        failed = [:]
         open = nil
         // Until the next process tells: what it settled last may not have reached the disk.
         held = 1 << 30

@@ -86,6 +86,10 @@ final class Oracle {
         isRefusing = reply.refusal != nil
         let isBack = refusesFromStart == true && reply.refusal == nil
         if isBack || refusesFromStart == nil { refusesFromStart = reply.refusal != nil }
+        // What the queue tells of at last, or lets go, begins its back-off again.
+        if reply.wasFoundLate || !reply.released.isEmpty {
+            for account in books.accounts.values { account.failed = [:] }
+        }
         // Rows on disk could not be read for ten minutes: newer ones no longer wait for them.
         if reply.passedUnreadable { for account in books.accounts.values { account.unseenBefore = books.rows.count } }
         judge(reply.dropped, reply, commit)

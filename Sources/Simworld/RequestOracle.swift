@@ -11,6 +11,8 @@ final class RequestOracle {
     private(set) var duplicates = 0
     /// Requests in an hour to a server that takes nothing. What is refused is taken apart, and each part asks once.
     private static let requestsMax = 300
+    /// The shortest wait after a failure.
+    private static let backoffMin = Duration.milliseconds(999)
 
     init(_ books: Books) { self.books = books }
 
@@ -32,8 +34,12 @@ final class RequestOracle {
     }
 
     /// An operator asked for a request, or for the end of a pause.
-    func operatorSpoke() {
-        for account in books.accounts.values { account.requests = [] }
+    /// - Parameter endsBackoff: an operator who resumes an endpoint does not wait for it.
+    func operatorSpoke(endsBackoff: Bool) {
+        for account in books.accounts.values {
+            account.requests = []
+            if endsBackoff { account.failed = [:] }
+        }
     }
 
     func sent(_ request: UplinkRequest, to endpoint: WorldEndpoint) -> Attempt {
@@ -45,6 +51,11 @@ final class RequestOracle {
         account.requests = account.requests.filter { books.host.time.seconds(since: $0) < 3600 } + [books.host.time]
         if account.requests.count > Self.requestsMax {
             books.fail(.politeness, "\(account.requests.count) requests in an hour for \(name), which takes nothing")
+        }
+        if let failed = account.failed[endpoint.name], books.host.time.duration(since: failed) < Self.backoffMin {
+            books.fail(
+                .politeness,
+                "\(name) was asked \(books.host.time.seconds(since: failed)) s after \(endpoint.name) failed")
         }
         asks(account, at: endpoint.name)
         guard let records = WireBody.records(request.body, endpoint.profile) else {
@@ -160,8 +171,9 @@ final class RequestOracle {
                     books.fail(.inOrder, "\(name): row \(index) comes for the first time, behind row \(newest)")
                 }
             }
-            // One row alone may be a probe of what is behind a batch that is refused.
-            if !isAlone { account.newest[books.rows[index].trackable] = max(newest, index) }
+            // One row alone may be a probe of what is behind a batch that is refused. The gap of a start may look like one that a
+            // full queue has made of a row.
+            if !isAlone, indexes.count == 1 { account.newest[books.rows[index].trackable] = max(newest, index) }
         } else if let process = account.acked[index], indexes.count == 1, account.endpoint.isOrdered,
             books.isDiskTrusted
         {
@@ -173,7 +185,7 @@ final class RequestOracle {
             } else if !books.troubledEnds.contains(process),
                 // A repeated batch that is refused is taken apart: its parts bring no other books.rows.
                 account.repeatedRows[process, default: []].insert(index).inserted,
-                account.repeated[process, default: []].insert(id).inserted, account.repeated[process]?.count ?? 0 > 2
+                account.repeated[process, default: []].insert(id).inserted, account.repeated[process]?.count ?? 0 > 1
             {
                 books.fail(
                     .duplicatesExplained, "\(name): more than two batches are sent again after process \(process) ended"
@@ -200,9 +212,13 @@ final class RequestOracle {
     /// - Parameters:
     ///   - accepts: it says that rows were stored.
     ///   - retryAfter: seconds that it asks for.
-    func answered(_ attempt: Attempt, accepts: Bool, but refused: Set<Int> = [], retryAfter: Int? = nil) {
+    ///   - isFailure: of the server, whatever the rows.
+    func answered(
+        _ attempt: Attempt, accepts: Bool, but refused: Set<Int> = [], retryAfter: Int? = nil, isFailure: Bool = false
+    ) {
         guard let account = attempt.account else { return }
         account.inFlight = max(0, account.inFlight - 1)
+        account.failed[attempt.server] = isFailure && !attempt.rows.isEmpty ? books.host.time : nil
         account.notBefore[attempt.server] = retryAfter.map { books.host.time + .seconds(Int64($0)) }
         account.wasTaken = accepts
         // A row that is refused alone goes to the quarantine.

@@ -285,8 +285,17 @@ final class SimulatedNetwork: Uplink {
             trace { "\(attempt.id): \(Self.words(outcome))" }
             statuses[Self.words(outcome), default: 0] += 1
             oracle.answered(
-                attempt, accepts: accepts && !isLate, but: refused, retryAfter: isLate ? nil : asks)
+                attempt, accepts: accepts && !isLate, but: refused, retryAfter: isLate ? nil : asks,
+                isFailure: Self.isFailure(outcome))
             completion(UplinkOutcome(outcome, bytesSent: 100, bytesReceived: 100, peerAddress: "192.0.2.7"))
+        }
+    }
+
+    /// After it a client leaves the server alone for a while. 500 and an end without a reply may be the fault of a row.
+    private static func isFailure(_ result: UplinkOutcome.Result) -> Bool {
+        switch result {
+        case .reply(let reply): [408, 425, 429, 502, 503, 504].contains(reply.status)
+        case .failed(let failure): failure.word != TransportFailure.closedWithoutReply("").word
         }
     }
 

@@ -426,7 +426,7 @@ public final class World {
     }
 
     private func ask(_ line: String, _ answered: @escaping (String) -> Void = { _ in }) {
-        requests.operatorSpoke()
+        requests.operatorSpoke(endsBackoff: line.contains("resume"))
         agent?.ask(Array(line.utf8), peer: 0) { [unowned self] reply in
             if reply.count > Self.replyMax { books.fail(.bounded, "a reply of \(reply.count) bytes to \(line)") }
             let reply = String(decoding: reply, as: UTF8.self)
