@@ -62,6 +62,16 @@ struct Pacing: Sendable {
     }
 }
 
+/// What a look for another credential has found.
+public enum CredentialRenewal: Sendable {
+    /// Something that has not been refused yet.
+    case new
+    /// Nothing but what was refused.
+    case none
+    /// Whoever gives it out could not be asked.
+    case later
+}
+
 /// When a new credential was looked for.
 struct Refresh: Sendable {
     var isWanted = false

@@ -188,12 +188,16 @@ extension DeliverySchedule {
         if now >= again {
             refresh.isWanted = true
         } else if refresh.hasHelped {
-            backOff(asked: nil, jitter: jitter, at: now)
-            nextAttempt = max(nextAttempt, again)
-            earliestAttempt = max(earliestAttempt, again)
+            rest(until: again, jitter: jitter, at: now)
         } else {
             pause("auth", jitter: jitter, at: now)
         }
+    }
+
+    private mutating func rest(until again: EventTime, jitter: Double, at now: EventTime) {
+        backOff(asked: nil, jitter: jitter, at: now)
+        nextAttempt = max(nextAttempt, again)
+        earliestAttempt = max(earliestAttempt, again)
     }
 
     /// The credentials are being read again, or their command runs.
@@ -202,11 +206,16 @@ extension DeliverySchedule {
         return started(.refresh)
     }
 
-    /// - Parameter isNew: there is something that has not been refused yet.
-    public mutating func credentialsRefreshed(_ attempt: Attempt, isNew: Bool, jitter: Double, at now: EventTime) {
+    public mutating func credentialsRefreshed(
+        _ attempt: Attempt, _ renewal: CredentialRenewal, jitter: Double, at now: EventTime
+    ) {
         guard receives(attempt) else { return }
         phase = .idle
-        if isNew { sendAgain(at: now) } else { pause("auth", jitter: jitter, at: now) }
+        switch renewal {
+        case .new: sendAgain(at: now)
+        case .none: pause("auth", jitter: jitter, at: now)
+        case .later: rest(until: refresh.last + Refresh.interval, jitter: jitter, at: now)
+        }
     }
 
     /// A reload has put others in the place of those that were in use: what was refused says nothing about them.

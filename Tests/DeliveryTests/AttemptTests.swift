@@ -29,7 +29,7 @@ import Testing
             case .batch: #expect(schedule.attemptFinished(attempt, .accepted, jitter: 0, at: now) == nil)
             case .preview:
                 schedule.previewFinished(attempt, .retry(.status(503), after: .seconds(60)), jitter: 0, at: now)
-            case .refresh: schedule.credentialsRefreshed(attempt, isNew: false, jitter: 0, at: now)
+            case .refresh: schedule.credentialsRefreshed(attempt, .none, jitter: 0, at: now)
             case .bind: #expect(schedule.receives(attempt) == false)
             }
         }

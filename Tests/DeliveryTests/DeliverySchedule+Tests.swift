@@ -26,6 +26,6 @@ extension DeliverySchedule {
     }
 
     mutating func credentialsRefreshed(isNew: Bool, jitter: Double, at now: EventTime) {
-        if let attempt { credentialsRefreshed(attempt, isNew: isNew, jitter: jitter, at: now) }
+        if let attempt { credentialsRefreshed(attempt, isNew ? .new : .none, jitter: jitter, at: now) }
     }
 }

@@ -296,6 +296,18 @@ extension DeliveryScheduleTests {
         #expect(schedule.next(at: Self.at(904)) == .wait(until: Self.at(1804)))
     }
 
+    @Test func aCredentialThatCannotBeHadNowIsLookedForAMinuteLater() throws {
+        var schedule = sending()
+        _ = schedule.attemptFinished(.authStop(status: 401), jitter: 0, at: Self.at(1))
+        schedule.startsRefresh(at: Self.at(1))
+        schedule.credentialsRefreshed(try #require(schedule.attempt), .later, jitter: 0, at: Self.at(2))
+        #expect(schedule.state == .active)
+        #expect(schedule.next(at: Self.at(2)) == .wait(until: Self.at(61)))
+        schedule.sends("a", at: Self.at(61))
+        _ = schedule.attemptFinished(.authStop(status: 401), jitter: 0, at: Self.at(61))
+        #expect(schedule.next(at: Self.at(61)) == .refreshCredentials)
+    }
+
     @Test func waitsOutTheMinuteWhenATokenEndsEarly() {
         var schedule = sending()
         _ = schedule.attemptFinished(.authStop(status: 401), jitter: 0, at: Self.at(1))

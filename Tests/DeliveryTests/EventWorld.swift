@@ -216,7 +216,8 @@ extension EventWorld {
             }
         case .preview: schedule.previewFinished(request.attempt, request.verdict, jitter: jitter, at: now)
         case .refresh:
-            schedule.credentialsRefreshed(request.attempt, isNew: chance(1, of: 2), jitter: jitter, at: now)
+            schedule.credentialsRefreshed(
+                request.attempt, chance(1, of: 2) ? .new : chance(1, of: 2) ? .none : .later, jitter: jitter, at: now)
             if isCurrent { backsOffUntil = now }
         case .bind where isCurrent:
             schedule.bindAnswered(asked: request.verdict.asked, at: now)

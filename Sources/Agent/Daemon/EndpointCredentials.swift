@@ -6,8 +6,10 @@ import Uplink
 struct CredentialProblem: Error, Hashable {
     /// For people; never the secret.
     var message: String
-    /// true = waits for the clock, false = for whoever looks after the credential.
+    /// It waits for the clock.
     var isClock = false
+    /// Whoever gives the credential out could not be asked. Neither = it is for whoever looks after the credential.
+    var mayPass = false
 }
 
 /// What the requests of one endpoint need beside rows: secrets, the token of a command, signatures.
@@ -91,12 +93,11 @@ final class EndpointCredentials {
 
     /// After a 401 or its kin: reads files anew, runs the token command.
     ///
-    /// - Parameter done: whether there is something new to try.
-    func refresh(at now: EventTime, _ done: @escaping (Bool) -> Void) {
+    func refresh(at now: EventTime, _ done: @escaping (CredentialRenewal) -> Void) {
         let isNew = reread()
         if !isNew { sayWhatIsFixed() }
-        guard let source else { return done(isNew) }
-        source.renew(at: now, values) { done($0 || isNew) }
+        guard let source else { return done(isNew ? .new : .none) }
+        source.renew(at: now, values) { done(isNew ? .new : $0) }
     }
 
     /// Reads the `file:` secrets anew, as on a reload.

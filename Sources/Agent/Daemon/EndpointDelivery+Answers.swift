@@ -122,7 +122,6 @@ extension EndpointDelivery {
     func stateMayHaveChanged(from before: EndpointState, at now: EventTime) -> Bool {
         guard schedule.state != before else { return false }
         recorder.stateChanged(.init(endpoint: settings.name, state: schedule.state), at: now)
-        if case .paused("auth") = schedule.state, lastProblem == nil { lastProblem = "the credential is refused" }
         changed()
         return true
     }
@@ -141,6 +140,12 @@ extension EndpointDelivery {
         case (.reply(let reply), .retry(.unclear(let why), _)): text = "status \(reply.status), but \(why.rawValue)"
         default: break
         }
+        complain(text, isAlarm: isAlarm, isNews: isNews, at: now)
+    }
+
+    /// - Parameter problem: what has gone wrong; what is done about it is added.
+    func complain(_ problem: String, isAlarm: Bool = false, isNews: Bool, at now: EventTime) {
+        var text = problem
         switch schedule.state {
         case .active:
             if let next = schedule.nextAttemptAt, next > now {
@@ -157,7 +162,7 @@ extension EndpointDelivery {
         lastProblem = text
         // A batch that is taken apart speaks of the row that it finds.
         if case .active = schedule.state, schedule.failures == 0 { return }
-        let told = problem.occurred(at: now.nanoseconds, isNews: isNews)
+        let told = self.problem.occurred(at: now.nanoseconds, isNews: isNews)
         guard told != .suppressed else { return }
         log.uploadProblem(
             endpoint: settings.name, text + told.words, failures: schedule.failures, isAlarm: isAlarm)

@@ -110,9 +110,9 @@ extension EndpointDelivery {
                 return bindRefused("status \(reply.status)")
             }
             binding?.isRepeated = true
-            routes[0].credentials.refresh(at: loop.now) { [unowned self] isNew in
+            routes[0].credentials.refresh(at: loop.now) { [unowned self] renewal in
                 guard receives(attempt) else { return }
-                guard isNew else { return bindRefused("status \(reply.status), the credential is refused") }
+                guard renewal == .new else { return bindRefused("status \(reply.status), the credential is refused") }
                 requestBind(attempt)
             }
         default: bindRefused("status \(reply.status)")

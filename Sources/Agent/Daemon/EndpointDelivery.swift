@@ -236,7 +236,9 @@ final class EndpointDelivery {
         } withheld: { [unowned self] problem in
             let failure: TransportFailure = problem.isClock ? .clock(problem.message) : .broken(problem.message)
             answered(
-                attempt, problem.isClock ? .retry(.transport(failure), after: nil) : .authStop(status: 401),
+                attempt,
+                problem.isClock || problem.mayPass
+                    ? .retry(.transport(failure), after: nil) : .authStop(status: 401),
                 UplinkOutcome(.failed(failure)), batch, at: loop.now)
         }
     }
@@ -307,11 +309,16 @@ final class EndpointDelivery {
     private func refreshCredentials(at now: EventTime) {
         let attempt = schedule.refreshStarted(at: now)
         let route = batches.first.map(route(of:)) ?? routes[schedule.route]
-        route.credentials.refresh(at: now) { [unowned self] isNew in
+        route.credentials.refresh(at: now) { [unowned self] renewal in
             guard receives(attempt) else { return }
             let stateBefore = schedule.state
-            schedule.credentialsRefreshed(attempt, isNew: isNew, jitter: jitter(), at: loop.now)
-            stateMayHaveChanged(from: stateBefore, at: loop.now)
+            schedule.credentialsRefreshed(attempt, renewal, jitter: jitter(), at: loop.now)
+            let isNews = stateMayHaveChanged(from: stateBefore, at: loop.now)
+            if renewal != .new {
+                let status = batches.first.flatMap { histories[$0.id]?.answer.status }.map { "status \($0), " } ?? ""
+                let why = renewal == .later ? "and no other credential can be had now" : "the credential is refused"
+                complain(status + why, isNews: isNews, at: loop.now)
+            }
             step(at: loop.now)
         }
     }

@@ -37,6 +37,8 @@ struct TokenReply: Hashable {
     /// Why there is no token, in words that hold nothing of it.
     struct Problem: Error, Hashable {
         var message: String
+        /// Whoever gives tokens out could not be asked.
+        var mayPass = false
     }
 
     /// JSON, or one line that is the token.

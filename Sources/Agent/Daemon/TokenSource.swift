@@ -69,10 +69,14 @@ final class TokenSource {
     }
 
     /// The token was refused.
-    /// - Parameter done: whether there is another one now.
-    func renew(at now: EventTime, _ secrets: [String: String], _ done: @escaping (Bool) -> Void) {
+    func renew(at now: EventTime, _ secrets: [String: String], _ done: @escaping (CredentialRenewal) -> Void) {
         let refused = token
-        fetch(at: now, secrets) { [unowned self] _ in done(token != nil && token != refused) }
+        // The last one was asked for a moment ago.
+        let isTooSoon = waiters.isEmpty && !lifetime.mayFetch(at: now)
+        fetch(at: now, secrets) { [unowned self] _ in
+            if token != nil, token != refused { return done(.new) }
+            done(problem?.mayPass ?? isTooSoon ? .later : .none)
+        }
     }
 
     /// One fetch at a time, and none within the pause of the last.
@@ -103,7 +107,7 @@ final class TokenSource {
             lifetime.fetched(lifetime: reply.lifetime, at: loop.now)
             if let rotated = reply.refreshToken, rotated != refreshToken { keep(rotated) }
         case .failure(let failure):
-            problem = CredentialProblem(message: "no token: \(name) \(failure.message)")
+            problem = CredentialProblem(message: "no token: \(name) \(failure.message)", mayPass: failure.mayPass)
         }
         tellWaiters()
     }
@@ -163,16 +167,19 @@ final class TokenSource {
 
     private static func reply(_ outcome: UplinkOutcome) -> Result<TokenReply, TokenReply.Problem> {
         switch outcome.result {
-        case .failed(let failure): return .failure(.init(message: "cannot be asked: \(failure.message)"))
+        case .failed(let failure):
+            return .failure(.init(message: "cannot be asked: \(failure.message)", mayPass: true))
         case .reply(let reply):
+            let mayPass = reply.status >= 500 || [408, 425, 429].contains(reply.status)
             do throws(TokenReply.Problem) {
                 let document = try TokenReply(json: reply.body)
                 guard (200...299).contains(reply.status) else {
-                    return .failure(.init(message: "answered with status \(reply.status)"))
+                    return .failure(.init(message: "answered with status \(reply.status)", mayPass: mayPass))
                 }
                 return .success(document)
             } catch {
-                return .failure(.init(message: "answered with status \(reply.status) and \(error.message)"))
+                return .failure(
+                    .init(message: "answered with status \(reply.status) and \(error.message)", mayPass: mayPass))
             }
         }
     }

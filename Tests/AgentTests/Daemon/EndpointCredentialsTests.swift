@@ -39,14 +39,14 @@ import Testing
             return [try requests.headers().first, secret]
         }
         #expect(try values() == ["Authorization: Bearer old", "old"])
-        #expect(try !requests.refresh())
+        #expect(try requests.refresh() == .none)
         try directory.write("key", "new")
         #expect(try values() == ["Authorization: Bearer old", "old"])
-        #expect(try requests.refresh())
+        #expect(try requests.refresh() == .new)
         #expect(try values() == ["Authorization: Bearer new", "new"])
         // For the moment it is not there, as while somebody replaces it.
         unlink("\(directory.path)/key")
-        #expect(try !requests.refresh())
+        #expect(try requests.refresh() == .none)
         #expect(try values() == ["Authorization: Bearer new", "new"])
     }
 
@@ -55,8 +55,8 @@ import Testing
         let requests = try requests(
             #"auth = { kind = "bearer", token = "credential:fleet" }"#, ["CREDENTIALS_DIRECTORY": directory.path])
         try directory.write("fleet", "new", mode: 0o440)
-        #expect(try !requests.refresh())
-        #expect(try !requests.refresh())
+        #expect(try requests.refresh() == .none)
+        #expect(try requests.refresh() == .none)
         #expect(try requests.headers() == ["Authorization: Bearer old"])
         #expect(requests.lines.text.count == 1)
         #expect(requests.lines.text[0].contains("credential:fleet was read when waypost started"))
@@ -139,7 +139,7 @@ import Testing
                 == "grant_type=client_credentials&client_id=c%201&client_secret=s%26cret&scope=a%20b")
         #expect(asked.headers.first == .init("Content-Type", "application/x-www-form-urlencoded"))
         requests.uplink.answer = answer(200, #"{"access_token":"t-2","expires_in":3600}"#)
-        #expect(try requests.refresh(later: .seconds(61)))
+        #expect(try requests.refresh(later: .seconds(61)) == .new)
         #expect(try requests.headers(later: .seconds(62)) == ["Authorization: Bearer t-2"])
     }
 
@@ -159,7 +159,28 @@ import Testing
             #"auth = { kind = "oauth2", token_url = "https://login.example/t", client_id = "c", client_secret = "file:DIR/cs" }"#
         )
         requests.uplink.answer = answer(status, body)
-        #expect(throws: CredentialProblem(message: "no token: login.example \(words)")) { try requests.headers() }
+        #expect(throws: CredentialProblem(message: "no token: login.example \(words)", mayPass: status >= 500)) {
+            try requests.headers()
+        }
+    }
+
+    /// A token that cannot be had for a moment is no reason to look for whoever looks after the credential.
+    @Test func anIssuerThatCannotBeAskedIsAskedAgain() throws {
+        try directory.write("cs", "s")
+        let requests = try requests(
+            #"auth = { kind = "oauth2", token_url = "https://login.example/t", client_id = "c", client_secret = "file:DIR/cs" }"#
+        )
+        requests.uplink.answer = answer(200, #"{"access_token":"t-1","expires_in":3600}"#)
+        #expect(try requests.headers() == ["Authorization: Bearer t-1"])
+        // It was refused at once: the issuer is not asked twice in a minute.
+        #expect(try requests.refresh(later: .seconds(5)) == .later)
+        requests.uplink.answer = answer(503, "")
+        #expect(try requests.refresh(later: .seconds(61)) == .later)
+        requests.uplink.answer = answer(401, #"{"error":"invalid_client"}"#)
+        #expect(try requests.refresh(later: .seconds(130)) == .none)
+        requests.uplink.answer = answer(200, #"{"access_token":"t-2","expires_in":3600}"#)
+        #expect(try requests.refresh(later: .seconds(131)) == .none)
+        #expect(try requests.refresh(later: .seconds(200)) == .new)
     }
 
     @Test func keepsARefreshTokenThatTheIssuerChangedOverARestart() throws {

@@ -119,6 +119,17 @@ extension EndpointDeliveryTests {
         }
     }
 
+    @Test(.bug(id: 11)) func aPauseForTheCredentialIsSpokenOf() throws {
+        let lines = LogLines()
+        try bench(lines: lines) { loop, delivery, uplink in
+            sending(loop, delivery)
+            uplink.answer(401)
+            let words = "status 401, the credential is refused; paused (auth), tried again every 15 min"
+            #expect(delivery.schedule.state == .paused(reason: "auth") && delivery.lastProblem == words)
+            #expect(lines.text.contains { $0.hasPrefix("upload to main: \(words)") })
+        }
+    }
+
     @Test func whoWaitsForABindHearsWithin30Seconds() throws {
         try bench(asset()) { loop, delivery, uplink in
             sending(loop, delivery)

@@ -29,13 +29,13 @@ import Testing
 
     /// A delivery beside a recorder whose commits the test answers itself.
     func bench(
-        _ settings: EndpointSettings? = nil, spares: [EndpointSettings] = [],
+        _ settings: EndpointSettings? = nil, spares: [EndpointSettings] = [], lines: LogLines = LogLines(),
         _ body: (EventLoop, EndpointDelivery, ScriptedUplink) throws -> Void
     ) throws {
         let routes = [settings ?? self.settings] + spares
         let directory = try makeTemporaryDirectory()
         let loop = try EventLoop()
-        let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
+        let log = AgentLog(logger: Logger(label: "") { _ in lines }, positions: false)
         let outbox = try Outbox(
             OutboxSettings(path: directory + "/outbox.db"), endpoints: [routes[0]], bootID: nil,
             newUUID: [UInt8](repeating: 7, count: 16))

@@ -94,7 +94,7 @@ final class Requests {
         try request(later: later).headers.map { "\($0.name): \($0.value)" }
     }
 
-    func refresh(later: Duration = .zero) throws -> Bool {
+    func refresh(later: Duration = .zero) throws -> CredentialRenewal {
         try wait { done in credentials.refresh(at: loop.now + later, done) }
     }
 

@@ -129,10 +129,10 @@ import Testing
         #expect(try token(799).hasSuffix("/t1"))
         #expect(try token(802).hasSuffix("/t2"))
         // Refused at once: the command ran a moment ago.
-        #expect(try !requests.refresh(later: .seconds(803)))
-        #expect(try requests.refresh(later: .seconds(870)))
+        #expect(try requests.refresh(later: .seconds(803)) == .later)
+        #expect(try requests.refresh(later: .seconds(870)) == .new)
         #expect(try token(871).hasSuffix("/t3"))
-        #expect(try !requests.refresh(later: .seconds(872)))
+        #expect(try requests.refresh(later: .seconds(872)) == .later)
         #expect(try directory.read("runs") == "x\nx\nx\n")
     }
 
