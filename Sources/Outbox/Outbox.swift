@@ -134,6 +134,11 @@ public final class Outbox {
         return reply
     }
 
+    /// Endpoints that are no longer configured and have a cursor here, with the rows that wait for them.
+    public var removedEndpoints: [(name: String, rows: Int)] {
+        ledger.endpoints.filter { $0.removedAt != nil }.map { ($0.settings.name, $0.unsent) }
+    }
+
     /// Batches that were formed and not settled, to be sent first: the same rows under the same id, oldest first for each
     /// endpoint whose cursor they are of.
     ///

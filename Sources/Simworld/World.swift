@@ -543,7 +543,7 @@ private final class CurrentConfiguration: Sendable {
 }
 
 /// Hands each line on.
-private struct WorldLog: LogHandler {
+struct WorldLog: LogHandler {
     final class Sink: @unchecked Sendable {
         let write: (Logger.Level, String) -> Void
         init(_ write: @escaping (Logger.Level, String) -> Void) { self.write = write }

@@ -139,11 +139,6 @@ extension Outbox {
         _ = try commit(Commit(orders: [.forget(endpoint: name)]))
     }
 
-    /// Removed endpoints that still have a cursor here, with the rows that wait for them.
-    var removedEndpoints: [(name: String, rows: Int)] {
-        ledger.endpoints.filter { $0.removedAt != nil }.map { ($0.settings.name, $0.unsent) }
-    }
-
     static func open(
         _ scratch: Scratch, _ endpoints: [EndpointSettings] = [.test()], maxRecords: Int? = nil,
         bootID: String? = testBoot, random: [UInt8] = testUUID, worksWithoutDisk: Bool = false

@@ -39,6 +39,18 @@ extension SimulatedDiskTests {
             #expect(bench.lines.contains { $0.hasPrefix("beta: ") })
         }
 
+        @Test(.bug(id: 11)) func rowsOfAnEndpointThatIsNoLongerConfiguredAreSpokenOf() throws {
+            let bench = Bench()
+            bench.network.behaves("alpha", .refused)
+            try bench.live(for: 600, device: "van-7")
+            let rows = try #require(bench.waiting.first)
+            for _ in 0..<2 {
+                try bench.live(for: 120, device: "van-7", endpoints: ["beta"])
+                let line = "endpoint alpha is no longer configured: \(rows) locations"
+                #expect(bench.lines.contains { $0.hasPrefix(line) }, "\(bench.lines)")
+            }
+        }
+
         /// The daemon began without knowing that rows of another device wait.
         @Test(.bug(id: 11), arguments: [false, true]) func whatADiskTellsLateIsHeld(isDamaged: Bool) throws {
             let bench = Bench()
@@ -93,12 +105,12 @@ extension SimulatedDiskTests {
         ///   - orders: what an operator asks, and when; `replies` has the answers.
         ///   - later: what happens to the world a minute after the start.
         func live(
-            for seconds: Double, device: String, _ orders: [(at: Double, line: String)] = [],
-            later: @escaping () -> Void = {}
+            for seconds: Double, device: String, endpoints: [String] = ["alpha", "beta"],
+            _ orders: [(at: Double, line: String)] = [], later: @escaping () -> Void = {}
         ) throws {
             (replies, kept.lines) = ([], [])
             let config = try AgentConfig.parse(
-                [("waypost.toml", Array(Self.text(device).utf8))],
+                [("waypost.toml", Array(Self.text(device, endpoints).utf8))],
                 environment: ConfigurationEnvironment(
                     variables: [:], hostname: { "sim" }, machineID: { "0123456789abcdef" })
             ).config
@@ -109,8 +121,10 @@ extension SimulatedDiskTests {
                 host: host, medium: SimulatedMedium { host.bootTime.nanoseconds }, bootID: nil,
                 makeWriter: { SimulatedWriter($0, world: world) }, uplink: network,
                 source: SimulatedReceiver(asset: asset, host: host), isDaemon: false)
+            let kept = kept
+            let sink = WorldLog.Sink { _, text in kept.lines.append(text) }
             let agent = try Agent(
-                config: config, environment: [:], logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() },
+                config: config, environment: [:], logger: Logger(label: "") { _ in WorldLog(sink: sink) },
                 options: Agent.Options(), edges: edges)
             try agent.eventLoop.watch(SimulatedHost.worldDescriptor) { _, _ in host.runActions() }
             func after(_ seconds: Double, _ action: @escaping () -> Void) {
@@ -151,7 +165,7 @@ extension SimulatedDiskTests {
             try #require(queue.run("PRAGMA application_id = 5; PRAGMA wal_checkpoint(TRUNCATE)"))
         }
 
-        private static func text(_ device: String) -> String {
+        private static func text(_ device: String, _ endpoints: [String]) -> String {
             """
             [device]
             id = "\(device)"
@@ -168,15 +182,15 @@ extension SimulatedDiskTests {
             [profile.bound.bind]
             url = "${base_url}/bind"
             body = { device = "$device" }
-            [[endpoint]]
-            name = "alpha"
-            base_url = "https://alpha.example"
-            profile = "bound"
-            [[endpoint]]
-            name = "beta"
-            base_url = "https://beta.example"
-            profile = "bound"
-            batch_window = "1s"
+            \(endpoints.map { name in
+                """
+                [[endpoint]]
+                name = "\(name)"
+                base_url = "https://\(name).example"
+                profile = "bound"
+                batch_window = "\(name == "beta" ? 1 : 60)s"
+                """
+            }.joined(separator: "\n"))
             """
         }
     }

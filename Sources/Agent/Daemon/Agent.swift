@@ -119,6 +119,7 @@ public final class Agent {
         } catch { throw StartupError(error) }
         let current = outbox.current
         if current.recovery.corruptRecovered > 0 { log.queueSetAside(current.recovery) }
+        for (name, rows) in outbox.removedEndpoints where rows > 0 { log.keptForRemoved(endpoint: name, rows) }
         // A file that is read again is news to a tracker that has seen its end.
         let restored =
             options.fromStart && config.source.isFile

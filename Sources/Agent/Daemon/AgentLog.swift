@@ -216,6 +216,14 @@ public struct AgentLog {
             ["copy": copy, "state": "degraded"])
     }
 
+    func keptForRemoved(endpoint: String, _ rows: Int) {
+        say(
+            .warning, .queue,
+            "endpoint \(endpoint) is no longer configured: \(rows) locations, and all that are recorded after them, are kept "
+                + "for it until `waypost queue forget \(endpoint)` gives them up",
+            ["endpoint": endpoint, "waiting": String(rows)])
+    }
+
     func queueSalvaged(_ recovery: Recovery) {
         say(
             .notice, .queue, "queue: \(recovery.salvaged) locations were brought back from the damaged copy",
