@@ -52,7 +52,10 @@ final class RequestOracle {
         if account.requests.count > Self.requestsMax {
             books.fail(.politeness, "\(account.requests.count) requests in an hour for \(name), which takes nothing")
         }
-        if let failed = account.failed[endpoint.name], books.host.time.duration(since: failed) < Self.backoffMin {
+        // When another begins to stand in for it, what an operator wants sent again is tried by the way that has just failed.
+        if !account.hasSpare, let failed = account.failed[endpoint.name],
+            books.host.time.duration(since: failed) < Self.backoffMin
+        {
             books.fail(
                 .politeness,
                 "\(name) was asked \(books.host.time.seconds(since: failed)) s after \(endpoint.name) failed")
