@@ -259,8 +259,9 @@ final class Oracle {
     /// After the faults stopped: so many rows wait for an endpoint that nothing holds back.
     func waits(_ count: Int, for name: String) {
         guard let account = books.accounts[name] else { return }
-        // What an operator wants sent again is in the quarantine, which memory has not, until the disk takes it out.
-        let canBeHad = count > 0 && !(isRefusing && account.isQuarantineUnsure)
+        // What an operator wants sent again is in the quarantine, which memory has not, until the disk takes it out. Rows on
+        // damaged pages are brought back once it does.
+        let canBeHad = count > 0 && !(isRefusing && (account.isQuarantineUnsure || !books.isDiskTrusted))
         account.waitsSince = canBeHad ? account.waitsSince ?? books.host.time : nil
         guard let since = account.waitsSince else { return }
         let quiet = books.host.time.seconds(
