@@ -88,7 +88,7 @@ final class Oracle {
         if isBack || refusesFromStart == nil { refusesFromStart = reply.refusal != nil }
         // What the queue tells of at last, or lets go, begins its back-off again.
         if reply.wasFoundLate || !reply.released.isEmpty {
-            for account in books.accounts.values { account.failed = [:] }
+            for account in books.accounts.values { account.startedOver = books.host.time }
         }
         // Rows on disk could not be read for ten minutes: newer ones no longer wait for them.
         if reply.passedUnreadable { for account in books.accounts.values { account.unseenBefore = books.rows.count } }

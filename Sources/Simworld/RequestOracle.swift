@@ -54,7 +54,8 @@ final class RequestOracle {
         }
         // When another begins to stand in for it, what an operator wants sent again is tried by the way that has just failed.
         if !account.hasSpare, let failed = account.failed[endpoint.name],
-            books.host.time.duration(since: failed) < Self.backoffMin
+            books.host.time.duration(since: failed) < Self.backoffMin,
+            account.startedOver.map({ books.host.time.duration(since: $0) > Self.backoffMin }) ?? true
         {
             books.fail(
                 .politeness,
