@@ -91,8 +91,7 @@ final class EndpointCredentials {
         }
     }
 
-    /// After a 401 or its kin: reads files anew, runs the token command.
-    ///
+    /// After a 401 or its kin: reads files anew, runs the token command or asks the issuer.
     func refresh(at now: EventTime, _ done: @escaping (CredentialRenewal) -> Void) {
         let isNew = reread()
         if !isNew { sayWhatIsFixed() }

@@ -316,7 +316,7 @@ final class EndpointDelivery {
             let isNews = stateMayHaveChanged(from: stateBefore, at: loop.now)
             if renewal != .new {
                 let status = batches.first.flatMap { histories[$0.id]?.answer.status }.map { "status \($0), " } ?? ""
-                let why = renewal == .later ? "and no other credential can be had now" : "the credential is refused"
+                let why = renewal == .later ? "no other credential can be had now" : "the credential is refused"
                 complain(status + why, isNews: isNews, at: loop.now)
             }
             step(at: loop.now)
