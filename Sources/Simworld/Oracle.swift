@@ -86,7 +86,7 @@ final class Oracle {
         isRefusing = reply.refusal != nil
         let isBack = refusesFromStart == true && reply.refusal == nil
         if isBack || refusesFromStart == nil { refusesFromStart = reply.refusal != nil }
-        // What the queue tells of at last, or lets go, begins its back-off again.
+        // A breach that is known: an endpoint that the queue tells of at last, or lets go, forgets its back-off.
         if reply.wasFoundLate || !reply.released.isEmpty {
             for account in books.accounts.values { account.startedOver = books.host.time }
         }
