@@ -239,7 +239,7 @@ extension DeliverySchedule {
     public mutating func previewFinished(_ attempt: Attempt, _ verdict: Verdict?, jitter: Double, at now: EventTime) {
         guard receives(attempt) else { return }
         phase = .idle
-        note(asked: verdict?.asked, at: now)
+        note(asked: verdict?.asked, of: routeOfNext, at: now)
         if case .retry(_, let after) = verdict { backOff(asked: after, jitter: jitter, at: now) }
     }
 }

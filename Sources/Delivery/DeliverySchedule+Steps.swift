@@ -19,7 +19,7 @@ extension DeliverySchedule {
         case .following: return later(notFormingBefore, at: now) ?? .form(limit: 1)
         case .probeFollowing: return later(max(notFormingBefore, nextSend), at: now) ?? .form(limit: 1)
         case .part(let place):
-            if let wait = later(nextSend, at: now) { return wait }
+            if let wait = later(max(nextAttempt, routes.rests(of: parts[place].batch.route)), at: now) { return wait }
             return wantsPreview(at: now) ? .preview : .send(batch: parts[place].batch.id)
         }
     }

@@ -10,10 +10,13 @@ public struct DeliverySchedule: Sendable {
     public struct InFlight: Hashable, Sendable {
         public var id: String
         public var rows: Int
+        /// The way that it was formed for: 0 = the endpoint itself.
+        public var route: Int
 
-        public init(id: String, rows: Int) {
+        public init(id: String, rows: Int, route: Int = 0) {
             self.id = id
             self.rows = rows
+            self.route = route
         }
     }
 
@@ -62,16 +65,15 @@ public struct DeliverySchedule: Sendable {
     ///   - inFlight: batches of an earlier run, which go first, in their order.
     ///   - unlisted: rows of further batches, which the queue has not listed.
     ///   - routes: ways to send: the endpoint itself and those that stand in for it.
-    ///   - route: the way that the batches in flight were formed for.
     ///   - acceptedBefore: this endpoint has accepted something since the configuration changed.
     public init(
         settings: EndpointSettings, state: EndpointState = .active, waiting: Int = 0, inFlight: [InFlight] = [],
-        unlisted: Int = 0, routes: Int = 1, route: Int = 0, acceptedBefore: Bool = false, at now: EventTime
+        unlisted: Int = 0, routes: Int = 1, acceptedBefore: Bool = false, at now: EventTime
     ) {
         self.settings = settings
         self.state = state
         self.acceptedBefore = acceptedBefore
-        self.routes = RouteChoice(count: routes, route: route, at: now)
+        self.routes = RouteChoice(count: routes, route: inFlight.first?.route ?? 0, at: now)
         limit = max(1, settings.batchSize)
         gzip = settings.gzip
         queue = WaitingRows(depth: settings.batchSize)
@@ -92,7 +94,7 @@ public struct DeliverySchedule: Sendable {
     public internal(set) var bisects = 0
     /// Answers to attempts that were given up, or that had been answered before.
     public internal(set) var strayAnswers = 0
-    /// Which way the next batches are formed for: 0 = the endpoint itself.
+    /// Which way was taken last, and the next batches are formed for: 0 = the endpoint itself.
     public var route: Int { routes.current }
 
     var queue: WaitingRows
@@ -176,8 +178,8 @@ extension DeliverySchedule {
         case .stopped, .taken, .rebind: return nil
         }
     }
-    /// The server of the present way wants no request before this; in the past when it has no such wish.
-    public var restsUntil: EventTime { routes.restsUntil }
+    /// The server that comes next wants no request before this; in the past when it has no such wish.
+    public var restsUntil: EventTime { routes.rests(of: routeOfNext) }
     /// The number of the commit that was asked for to list what is in flight; nil = none is waited for.
     public var formNumber: Int? { if case .forming(let number) = phase { number } else { nil } }
     /// A commit that lists what is in flight was asked for and has not been answered.
@@ -185,8 +187,10 @@ extension DeliverySchedule {
     /// What is under way with the server; nil = nothing.
     public var attempt: Attempt? { if case .attempting(let attempt) = phase { attempt } else { nil } }
 
+    var routeOfNext: Int { parts.first?.batch.route ?? routes.current }
+
     /// Whatever is due, nothing goes out before the server wants it.
-    var nextSend: EventTime { max(nextAttempt, routes.restsUntil) }
+    var nextSend: EventTime { max(nextAttempt, restsUntil) }
     /// After `shutdownRequested`.
     public var isShuttingDown: Bool { shutdown != nil }
 
@@ -300,6 +304,8 @@ extension DeliverySchedule {
     /// The batch of a `.send` step is on its way.
     public mutating func attemptStarted(_ batch: String, at now: EventTime) -> Attempt {
         shutdown?.attempted = true
+        // Batches of another way may have been found in a queue that could not be read before.
+        if let part = parts.first(where: { $0.batch.id == batch }) { routes.take(part.batch.route, at: now) }
         return started(.batch(batch))
     }
 
@@ -373,13 +379,13 @@ extension DeliverySchedule {
         }
     }
 
-    /// An operator bound it to its present address, or dropped what waited: what the queue says from now on counts.
+    /// What the queue says counts from now on: an operator bound it to its present address, dropped what waited, or the queue
+    /// can be read at last. A back-off goes on.
     ///
     /// - Parameter acceptedBefore: something was accepted under this binding.
-    public mutating func stateChanged(to state: EndpointState, acceptedBefore: Bool, at now: EventTime) {
+    public mutating func stateChanged(to state: EndpointState, acceptedBefore: Bool) {
         self.state = state
         self.acceptedBefore = acceptedBefore
-        if state == .active { resumed(at: now) }
     }
 
     /// The program ends: one more attempt at most, and no longer than this.

@@ -28,8 +28,6 @@ struct RouteChoice: Sendable {
     /// Each way was tried, and none leads anywhere: it is not the server that is away.
     var allMissed: Bool { leftWays >= count }
 
-    var restsUntil: EventTime { rests[current] }
-
     func rests(of route: Int) -> EventTime { rests[route] }
 
     /// Before when no batch is wanted while nothing is in flight: the endpoint itself may take over before that.
@@ -40,6 +38,15 @@ struct RouteChoice: Sendable {
     /// The server of a way, nil = the present one, wants no request before this.
     mutating func rest(until instant: EventTime, of route: Int? = nil) {
         rests[route ?? current] = max(rests[route ?? current], instant)
+    }
+
+    /// A batch that was formed for this way goes out.
+    mutating func take(_ route: Int, at now: EventTime) {
+        guard route != current, rests.indices.contains(route) else { return }
+        current = route
+        misses = 0
+        triesFirst = false
+        tryFirstAt = now + DeliverySchedule.probeInterval
     }
 
     mutating func reached() {

@@ -115,6 +115,10 @@ public struct FormRequest: Hashable, Sendable {
         self.sentMs = sentMs
         self.number = number
     }
+
+    /// Records of the quarantine are the endpoint's own: while the disk refuses they cannot go back there, and wait until
+    /// the endpoint itself can be reached. What is behind them goes on.
+    func wants(_ batch: BatchRow) -> Bool { route == nil || route == endpoint || batch.origin == .queue }
 }
 
 /// Everything that reaches the disk together: all of it or nothing. Carried out in the order of the members.

@@ -24,7 +24,7 @@ extension Transaction {
     mutating func form(_ request: FormRequest, ages: RowAges?) throws(OutboxError) {
         guard let forming = forming(request, ages) else { return }
         try reroute(forming)
-        guard ledger.endpoints[forming.index].batches.isEmpty || request.isProbe else { return }
+        guard !ledger.endpoints[forming.index].batches.contains(where: request.wants) || request.isProbe else { return }
         try formWaiting(forming)
         let endpoint = ledger.endpoints[forming.index]
         if endpoint.batches.isEmpty, endpoint.waiting == 0, forming.route == nil { try formRetries(forming) }

@@ -118,8 +118,9 @@ struct Transaction {
     private func formed(for requests: [FormRequest]) throws(OutboxError) -> [Batch] {
         var formed: [Batch] = []
         for endpoint in ledger.endpoints where endpoint.removedAt == nil && endpoint.state != .rebind {
-            let isAsked = requests.contains { $0.endpoint == endpoint.settings.name }
-            for batch in endpoint.batches where isAsked || made.contains(id(of: batch, endpoint)) {
+            let request = requests.last { $0.endpoint == endpoint.settings.name }
+            for batch in endpoint.batches
+            where request.map({ $0.wants(batch) }) ?? made.contains(id(of: batch, endpoint)) {
                 if let known = known[id(of: batch, endpoint)] {
                     formed.append(known)
                     continue

@@ -41,9 +41,8 @@ final class Account {
     var waitsSince: EventTime?
     /// What each of its servers asked for.
     var notBefore: [String: EventTime] = [:]
-    /// When each of its servers last failed, and when its back-off began again.
+    /// When each of its servers last failed.
     var failed: [String: EventTime] = [:]
-    var startedOver: EventTime?
     /// Settled without being sent, by reason, in this process and in those before.
     var unsent: [String: Int] = [:]
     var unsentBefore = 0

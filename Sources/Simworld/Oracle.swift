@@ -86,10 +86,6 @@ final class Oracle {
         isRefusing = reply.refusal != nil
         let isBack = refusesFromStart == true && reply.refusal == nil
         if isBack || refusesFromStart == nil { refusesFromStart = reply.refusal != nil }
-        // A breach that is known: an endpoint that the queue tells of at last, or lets go, forgets its back-off.
-        if reply.wasFoundLate || !reply.released.isEmpty {
-            for account in books.accounts.values { account.startedOver = books.host.time }
-        }
         // Rows on disk could not be read for ten minutes: newer ones no longer wait for them.
         if reply.passedUnreadable { for account in books.accounts.values { account.unseenBefore = books.rows.count } }
         judge(reply.dropped, reply, commit)

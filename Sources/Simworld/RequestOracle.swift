@@ -52,12 +52,7 @@ final class RequestOracle {
         if account.requests.count > Self.requestsMax {
             books.fail(.politeness, "\(account.requests.count) requests in an hour for \(name), which takes nothing")
         }
-        // A breach that is known: where endpoints stand in for each other, a change of the way may send a batch at once by the
-        // one that has just failed.
-        if !account.hasSpare, let failed = account.failed[endpoint.name],
-            books.host.time.duration(since: failed) < Self.backoffMin,
-            account.startedOver.map({ books.host.time.duration(since: $0) > Self.backoffMin }) ?? true
-        {
+        if let failed = account.failed[endpoint.name], books.host.time.duration(since: failed) < Self.backoffMin {
             books.fail(
                 .politeness,
                 "\(name) was asked \(books.host.time.seconds(since: failed)) s after \(endpoint.name) failed")

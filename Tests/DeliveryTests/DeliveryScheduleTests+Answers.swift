@@ -65,7 +65,7 @@ extension DeliveryScheduleTests {
     /// Rows of a split are in flight for the one that sent the whole.
     @Test(.bug(id: 11)) func aListOfHalvesIsNoTimeForTheEndpointItself() {
         var schedule = DeliverySchedule(
-            settings: Self.settings(), inFlight: [.init(id: "a", rows: 4)], routes: 2, route: 1, at: Self.at(0))
+            settings: Self.settings(), inFlight: [.init(id: "a", rows: 4, route: 1)], routes: 2, at: Self.at(0))
         let late = Self.at(2000)
         schedule.sends("a", at: late)
         let asked = Verdict.tooLarge(status: 413, after: .seconds(3000))
@@ -74,7 +74,7 @@ extension DeliveryScheduleTests {
         #expect(schedule.attemptFinished(asked, jitter: 0, at: late) == [.init(batch: "a", how: .split)])
         #expect(schedule.next(at: late) == .form(limit: 0))
         schedule.formRequested(at: late)
-        schedule.batchesFormed([.init(id: "a1", rows: 2), .init(id: "a2", rows: 2)], at: late)
+        schedule.batchesFormed([.init(id: "a1", rows: 2, route: 1), .init(id: "a2", rows: 2, route: 1)], at: late)
         #expect(schedule.route == 1)
         #expect(schedule.next(at: late) == .wait(until: late + .seconds(3000)))
     }
@@ -82,7 +82,7 @@ extension DeliveryScheduleTests {
     /// A bind goes to the endpoint itself, whoever stands in for it.
     @Test(.bug(id: 11)) func aBindHoldsForTheServerThatBinds() {
         var schedule = DeliverySchedule(
-            settings: Self.settings(), inFlight: [.init(id: "a", rows: 4)], routes: 2, route: 1, at: Self.at(0))
+            settings: Self.settings(), inFlight: [.init(id: "a", rows: 4, route: 1)], routes: 2, at: Self.at(0))
         schedule.bindRequested()
         #expect(schedule.next(at: Self.at(0)) == .bind)
         _ = schedule.bindStarted(at: Self.at(0))
@@ -394,7 +394,7 @@ extension DeliveryScheduleTests {
         #expect(schedule.next(at: Self.at(5)) == .reform(limit: 100))
         schedule.formRequested(at: Self.at(5))
         #expect(schedule.waiting == 4)
-        schedule.batchesFormed([.init(id: "s", rows: 4)], at: Self.at(5))
+        schedule.batchesFormed([.init(id: "s", rows: 4, route: 1)], at: Self.at(5))
         schedule.sends("s", at: Self.at(5))
         _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(6))
         // A quarter of an hour later the endpoint itself gets the next batch, and loses it at the first failure.
@@ -408,7 +408,7 @@ extension DeliveryScheduleTests {
         #expect(schedule.next(at: Self.at(907)) == .reform(limit: 100))
         // Next time it is well again and stays.
         schedule.formRequested(at: Self.at(907))
-        schedule.batchesFormed([.init(id: "t", rows: 100)], at: Self.at(907))
+        schedule.batchesFormed([.init(id: "t", rows: 100, route: 1)], at: Self.at(907))
         schedule.sends("t", at: Self.at(907))
         _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(1807))
         schedule.formRequested(at: Self.at(1807))
@@ -417,5 +417,51 @@ extension DeliveryScheduleTests {
         schedule.sends("c", at: Self.at(1807))
         _ = schedule.attemptFinished(.retry(.status(503), after: nil), jitter: 0.5, at: Self.at(1808))
         #expect(schedule.route == 0)
+    }
+
+    /// What the queue tells at last makes no server well.
+    @Test(.bug(id: 11)) func aQueueThatIsReadMeanwhileKeepsTheBackOff() {
+        var schedule = DeliverySchedule(settings: Self.settings(), inFlight: [.init(id: "a", rows: 4)], at: Self.at(0))
+        schedule.sends("a", at: Self.at(0))
+        _ = schedule.attemptFinished(.retry(.status(503), after: nil), jitter: 0, at: Self.at(0))
+        let next = Self.at(0) + Self.settings().backoff.base
+        schedule.emptied()
+        schedule.stateChanged(to: .active, acceptedBefore: true)
+        #expect(schedule.next(at: Self.at(0)) == .form(limit: 0))
+        schedule.formRequested(at: Self.at(0))
+        schedule.batchesFormed([.init(id: "b", rows: 4)], at: Self.at(0))
+        #expect(schedule.next(at: Self.at(0)) == .wait(until: next))
+        schedule.flushRequested(at: Self.at(0))
+        schedule.linkChanged(at: Self.at(0))
+        #expect(schedule.next(at: Self.at(0)) == .wait(until: next))
+    }
+
+    /// A queue that is read late may hold batches of a way that was left: they are tried by it, and it is the one that fails.
+    @Test(.bug(id: 11)) func aBatchCountsForTheWayThatItGoes() {
+        var schedule = DeliverySchedule(
+            settings: Self.settings(), inFlight: [.init(id: "a", rows: 4)], routes: 2, at: Self.at(0))
+        schedule.emptied()
+        schedule.formRequested(at: Self.at(0))
+        schedule.batchesFormed([.init(id: "s", rows: 4, route: 1), .init(id: "b", rows: 4)], at: Self.at(0))
+        #expect(schedule.route == 0)
+        for failure in 1...5 {
+            schedule.sends("s", at: Self.at(Double(failure)))
+            #expect(schedule.route == 1)
+            _ = schedule.attemptFinished(
+                .retry(.transport(.connect("")), after: nil), jitter: 0, at: Self.at(Double(failure)))
+        }
+        #expect(schedule.route == 0 && schedule.next(at: Self.at(5)) == .reform(limit: 100))
+    }
+
+    /// One server's wish is not held against the batch that goes to another.
+    @Test(.bug(id: 11)) func aBatchWaitsForTheServerThatItGoesTo() {
+        var schedule = DeliverySchedule(
+            settings: Self.settings(), inFlight: [.init(id: "a", rows: 4), .init(id: "s", rows: 4, route: 1)], routes: 2,
+            at: Self.at(0))
+        schedule.sends("a", at: Self.at(0))
+        _ = schedule.attemptFinished(.retry(.status(503), after: .seconds(600)), jitter: 0, at: Self.at(0))
+        #expect(schedule.next(at: Self.at(1)) == .wait(until: Self.at(600)) && schedule.restsUntil == Self.at(600))
+        schedule.batchesDissolved(["a"])
+        #expect(schedule.restsUntil < Self.at(0))
     }
 }

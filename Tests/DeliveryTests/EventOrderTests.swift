@@ -45,7 +45,8 @@ import Testing
             world.abandon()
             world.schedule.credentialsReplaced()
             world.backsOffUntil = max(world.backsOffUntil, .zero)
-        case 38 where world.chance(1, of: 4): world.commits.append(.order(dropping: world.chance(1, of: 3)))
+        case 38 where world.chance(1, of: 4):
+            world.commits.append(world.chance(1, of: 4) ? .found : .order(dropping: world.chance(1, of: 3)))
         case 39 where world.chance(1, of: 6): world.restart()
         case 39 where world.chance(1, of: 4): world.dissolve()
         default: break

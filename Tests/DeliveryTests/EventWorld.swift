@@ -15,6 +15,8 @@ struct EventWorld {
         case form(number: Int, limit: Int, route: Int)
         /// An operator, or the rule for a collision: the rows stay under other ids, or are given up.
         case order(dropping: Bool)
+        /// The queue is read at last, and holds what it held.
+        case found
     }
 
     /// A request that the server has, or will never have.
@@ -263,7 +265,7 @@ extension EventWorld {
             let rows = Array(waiting.prefix(limit))
             waiting.removeFirst(rows.count)
             if !rows.isEmpty { batches.append(batch(rows, route: route)) }
-            let listed = batches.map { DeliverySchedule.InFlight(id: $0.id, rows: $0.rows.count) }
+            let listed = batches.map { DeliverySchedule.InFlight(id: $0.id, rows: $0.rows.count, route: $0.route) }
             if !schedule.batchesFormed(listed, of: number, at: now) { breach("the list \(number) was not waited for") }
         case .order(let dropping):
             abandon()
@@ -271,12 +273,20 @@ extension EventWorld {
             if dropping { dropped.formUnion(waiting + batches.flatMap(\.rows)) }
             if dropping { (waiting, batches) = ([], []) }
             batches = batches.map { batch($0.rows, route: $0.route) }
-            schedule.emptied()
-            schedule.waitingCorrected(to: waiting.count + batches.reduce(0) { $0 + $1.rows.count })
-            schedule.stateChanged(to: .active, acceptedBefore: false, at: now)
+            startOver()
+            schedule.resumed(at: now)
             backsOffUntil = now
+        case .found:
+            abandon()
+            startOver()
         }
         if !schedule.isForming, case .form = commit { schedule.waitingCorrected(to: waiting.count) }
+    }
+
+    private mutating func startOver() {
+        schedule.emptied()
+        schedule.waitingCorrected(to: waiting.count + batches.reduce(0) { $0 + $1.rows.count })
+        schedule.stateChanged(to: .active, acceptedBefore: false)
     }
 
     mutating func writeSettlements() {
@@ -328,8 +338,7 @@ extension EventWorld {
         if case .rebind = state { state = .active }
         schedule = DeliverySchedule(
             settings: settings, state: state, waiting: waiting.count,
-            inFlight: batches.map { .init(id: $0.id, rows: $0.rows.count) }, routes: routes,
-            route: batches.first?.route ?? 0, at: now)
+            inFlight: batches.map { .init(id: $0.id, rows: $0.rows.count, route: $0.route) }, routes: routes, at: now)
         rests = [EventTime](repeating: EventTime(nanoseconds: .min), count: routes)
         backsOffUntil = now
     }

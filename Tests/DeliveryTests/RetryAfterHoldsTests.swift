@@ -113,7 +113,7 @@ import Testing
         }
         #expect(schedule.route == 1 && schedule.next(at: at(54)) == .reform(limit: 100))
         schedule.formRequested(at: at(54))
-        schedule.batchesFormed([.init(id: "s", rows: 4)], at: at(54))
+        schedule.batchesFormed([.init(id: "s", rows: 4, route: 1)], at: at(54))
         // The one that stands in wants to be left alone for an hour; the endpoint itself does not.
         schedule.sends("s", at: at(54))
         let some = Verdict.partlyAccepted(.init(refused: [1: "bad"], after: .seconds(3600)))

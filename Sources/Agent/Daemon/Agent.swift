@@ -242,7 +242,7 @@ public final class Agent {
                 if reply.wasFoundLate || reply.released.contains(name),
                     let depth = reply.depths.first(where: { $0.endpoint == name })
                 {
-                    delivery.rebound(depth)
+                    delivery.found(depth)
                 }
             }
             // What was driven before this start counts as well.

@@ -27,14 +27,13 @@ extension EndpointDelivery {
     ) {
         let stateBefore = schedule.state
         let failuresBefore = schedule.failures
-        let routeBefore = schedule.route
         guard let settled = schedule.attemptFinished(attempt, verdict, jitter: jitter(), at: now) else { return }
         for settlement in settled { settle(settlement, at: now) }
         switch verdict {
         case .accepted, .partlyAccepted: succeeded(sent, failures: failuresBefore, at: now)
         default: counters.failed[verdict.word, default: 0] += 1
         }
-        if schedule.route != routeBefore { routeChanged() }
+        noteRoute()
         let isNews = stateMayHaveChanged(from: stateBefore, at: now)
         if verdict != .accepted { complain(verdict, outcome, isNews: isNews, at: now) }
         if verdict == .collision { collided(at: now) }
@@ -111,10 +110,6 @@ extension EndpointDelivery {
         if problem.ended(at: now.nanoseconds) != nil {
             log.uploadRecovered(endpoint: settings.name, failures: failures)
         }
-    }
-
-    func routeChanged() {
-        log.routeChanged(endpoint: settings.name, to: routes[schedule.route].settings.name)
     }
 
     /// - Returns: whether it did.

@@ -162,10 +162,20 @@ extension EndpointDelivery {
         let now = loop.now
         startOver(from: depth, because: "its rows have another binding meanwhile")
         collisionHandledAt = nil
-        schedule.stateChanged(to: depth.state, acceptedBefore: depth.acceptedBefore, at: now)
+        schedule.stateChanged(to: depth.state, acceptedBefore: depth.acceptedBefore)
+        if depth.state == .active { schedule.resumed(at: now) }
         lastProblem = nil
         changed()
         step(at: now)
+    }
+
+    /// The queue tells at last what it holds, or lets go of what was held while damaged pages were read. The server is none the
+    /// better for that: a back-off goes on.
+    func found(_ depth: EndpointDepth) {
+        startOver(from: depth, because: "its queue was read meanwhile")
+        schedule.stateChanged(to: depth.state, acceptedBefore: depth.acceptedBefore)
+        changed()
+        step(at: loop.now)
     }
 
     /// What was in flight is no more, or is another's.

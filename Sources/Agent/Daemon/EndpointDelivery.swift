@@ -26,6 +26,8 @@ final class EndpointDelivery {
     var histories: [String: BatchHistory] = [:]
     var problem = RepeatGate()
     var schedule: DeliverySchedule
+    /// Which of the routes the journal has as the present one.
+    private var route: Int
     var link: EndpointLink
     var counters = Counters()
     var lastSuccess: EventTime?
@@ -64,10 +66,10 @@ final class EndpointDelivery {
         self.jitter = jitter
         schedule = DeliverySchedule(
             settings: settings, state: depth?.state ?? .active, waiting: depth?.waiting ?? 0,
-            inFlight: own.map { .init(id: $0.id, rows: $0.rows.count) },
+            inFlight: own.map { .init($0, among: names) },
             unlisted: max(0, (depth?.inFlight ?? 0) - own.reduce(0) { $0 + $1.rows.count }), routes: routes.count,
-            route: own.first.flatMap { names.firstIndex(of: $0.endpoint) } ?? 0,
             acceptedBefore: depth?.acceptedBefore ?? false, at: loop.now)
+        route = schedule.route
         for batch in own { histories[batch.id] = BatchHistory(mayBeStored: true) }
         link = EndpointLink(settings, host: loop.host)
         alarm = loop.alarm { [unowned self] now in step(at: now) }
@@ -170,14 +172,19 @@ final class EndpointDelivery {
     }
 
     private func form(_ limit: Int, at now: EventTime) {
-        let routeBefore = schedule.route
         let number = schedule.formRequested(at: now)
-        if schedule.route != routeBefore { routeChanged() }
+        noteRoute()
         if limit > 0 { willForm(now) }
         recorder.form(
             FormRequest(
                 endpoint: settings.name, route: schedule.route > 0 ? routes[schedule.route].settings.name : nil,
                 limit: limit, isProbe: !batches.isEmpty, sentMs: loop.host.wallClockMs, number: number), at: now)
+    }
+
+    func noteRoute() {
+        guard schedule.route != route else { return }
+        route = schedule.route
+        log.routeChanged(endpoint: settings.name, to: routes[route].settings.name)
     }
 
     /// A commit succeeded: take over the batches in flight, and the truth about what waits.
@@ -193,7 +200,7 @@ final class EndpointDelivery {
         for request in forms where request.endpoint == settings.name {
             let listed = reply.formed.filter { names.contains($0.endpoint) }
             let isAwaited = schedule.batchesFormed(
-                listed.map { .init(id: $0.id, rows: $0.rows.count) }, of: request.number,
+                listed.map { .init($0, among: names) }, of: request.number,
                 left: depth.map { $0.waiting + uncommitted },
                 unlisted: max(0, (depth?.inFlight ?? 0) - listed.reduce(0) { $0 + $1.rows.count }), at: now)
             guard isAwaited else { continue }
@@ -227,6 +234,7 @@ final class EndpointDelivery {
 
     private func send(_ batch: Batch, at now: EventTime) {
         let attempt = schedule.attemptStarted(batch.id, at: now)
+        noteRoute()
         transmit(batch, attempt) { [unowned self] in
             guard let history = histories[batch.id] else { return }
             if history.attempts > 0 { counters.retries += 1 }
@@ -321,5 +329,12 @@ final class EndpointDelivery {
             }
             step(at: loop.now)
         }
+    }
+}
+
+extension DeliverySchedule.InFlight {
+    /// - Parameter names: of the endpoint itself and of those that stand in for it.
+    fileprivate init(_ batch: Batch, among names: [String]) {
+        self.init(id: batch.id, rows: batch.rows.count, route: names.firstIndex(of: batch.endpoint) ?? 0)
     }
 }
