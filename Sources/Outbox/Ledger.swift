@@ -40,12 +40,18 @@ struct Ledger {
 
     /// Everything up to here has left for all who keep it; nil while no endpoint is configured.
     ///
-    /// - Parameter isShort: room is needed. Then only required endpoints keep rows, and all do where none is required.
+    /// - Parameter isShort: room is needed. Then only required endpoints that are configured keep rows, and all that are do
+    ///   where none is required.
     func removableThrough(isShort: Bool = false) -> Int64? {
         let configured = endpoints.filter { $0.removedAt == nil && !$0.isSpare }
         guard !configured.isEmpty else { return nil }
-        var keeping = endpoints.filter { $0.settings.required && !$0.isSpare && ($0.removedAt == nil || $0.holdsRows) }
-        if !isShort || keeping.isEmpty { keeping += configured.filter { !$0.settings.required } }
+        var keeping = configured
+        if isShort {
+            let required = configured.filter(\.settings.required)
+            if !required.isEmpty { keeping = required }
+        } else {
+            keeping += endpoints.filter { $0.removedAt != nil && $0.settings.required && !$0.isSpare && $0.holdsRows }
+        }
         return keeping.map(floor).min()
     }
 

@@ -15,16 +15,13 @@ extension Transaction {
         }
     }
 
-    /// Removes the oldest rows that only optional endpoints wait for, their batches in flight included, because room is
+    /// Removes the oldest rows that only optional endpoints and those that are no longer configured wait for, because room is
     /// needed.
     mutating func removeOptional(_ count: Int) throws(OutboxError) {
         guard count > 0 else { return }
         try findOldest()
         guard let removable = ledger.removableThrough(isShort: true), removable >= ledger.firstSeq else { return }
         let last = try lastToRemove(through: removable, limit: count)
-        for index in ledger.endpoints.indices where !ledger.endpoints[index].settings.required {
-            try dissolve(through: last, of: index)
-        }
         _ = try remove(through: last)
         needsCounts = true
     }
@@ -34,12 +31,16 @@ extension Transaction {
         for batch in ledger.endpoints[index].batches where batch.origin == .queue && batch.first <= last {
             dissolved.append(id(of: batch, ledger.endpoints[index]))
             try remove(batch, from: index)
+            ledger.droppableFrom = 0
             ledger.endpoints[index].count(unsent: Ledger.Endpoint.evicted, batch.rows)
         }
     }
 
+    /// Removes them with the batches in flight of those who do not keep them.
+    ///
     /// - Returns: how many rows were removed.
     private mutating func remove(through last: Int64) throws(OutboxError) -> Int {
+        for index in ledger.endpoints.indices { try dissolve(through: last, of: index) }
         try skip(through: last)
         try database.deleteThrough.run(last)
         let removed = database.connection.changes

@@ -24,8 +24,6 @@ final class Oracle {
     private var isRefusing = false
     /// The disk has refused since the process started: what it holds is counted when it is back. nil = not known yet.
     private var refusesFromStart: Bool?
-    /// An endpoint is no longer configured: its rows may stand in the way of others until it is forgotten.
-    private var hasRemoved = false
 
     init(_ books: Books, settings: OutboxConfigFacts) {
         self.books = books
@@ -53,8 +51,6 @@ final class Oracle {
         let names = Set(primaries.map(\.name))
         for name in books.accounts.keys where !names.contains(name) {
             books.accounts[name] = nil
-            // One that stands in for another now has given its rows up.
-            if !endpoints.contains(where: { $0.name == name }) { hasRemoved = true }
         }
     }
 
@@ -193,7 +189,7 @@ final class Oracle {
             }
         }
         let removed = counts.oldest + counts.newest + counts.thinned
-        guard removed > 0, let most = settings.maxRecords, books.isDiskTrusted, !hasRemoved else { return }
+        guard removed > 0, let most = settings.maxRecords, books.isDiskTrusted else { return }
         let required = books.accounts.values.filter { $0.endpoint.required }
         let lost = required.map { account in
             (reply.depths.first { $0.endpoint == account.endpoint.name }?.settledUnsent["evicted"] ?? 0)

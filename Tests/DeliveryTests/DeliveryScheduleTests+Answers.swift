@@ -456,7 +456,8 @@ extension DeliveryScheduleTests {
     /// One server's wish is not held against the batch that goes to another.
     @Test(.bug(id: 11)) func aBatchWaitsForTheServerThatItGoesTo() {
         var schedule = DeliverySchedule(
-            settings: Self.settings(), inFlight: [.init(id: "a", rows: 4), .init(id: "s", rows: 4, route: 1)], routes: 2,
+            settings: Self.settings(), inFlight: [.init(id: "a", rows: 4), .init(id: "s", rows: 4, route: 1)],
+            routes: 2,
             at: Self.at(0))
         schedule.sends("a", at: Self.at(0))
         _ = schedule.attemptFinished(.retry(.status(503), after: .seconds(600)), jitter: 0, at: Self.at(0))

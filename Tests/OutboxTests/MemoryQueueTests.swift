@@ -306,6 +306,27 @@ import Testing
         #expect(try OutboxReader(path: scratch.path).quarantined(limit: 9).isEmpty)
     }
 
+    /// They are the endpoint's own, and cannot go back to where they were.
+    @Test(.bug(id: 11)) func recordsOfTheQuarantineHoldNothingUpThatGoesAnotherWay() throws {
+        var spare = EndpointSettings.test("spare")
+        spare.backupFor = "main"
+        let outbox = try open([.test(), spare])
+        try outbox.append(0..<2)
+        let refused = try #require(try outbox.form(2))
+        try outbox.settle(refused, .refused(Refusal(reason: "bad")))
+        _ = try outbox.commit(Commit(orders: [.retryQuarantined(endpoint: nil, ids: [])]))
+        let retried = try #require(try outbox.form(2))
+        _ = try outbox.beginInMemory(Self.error)
+        let request = FormRequest(endpoint: "main", route: "spare", limit: 9, sentMs: nil)
+        #expect(try keep(Commit(rows: rows(2..<4), forms: [request]), outbox).formed.map(\.rows.count) == [2])
+        #expect(try form(outbox, 0).contains(retried))
+        // With the disk there is a quarantine again.
+        _ = try outbox.commit(Commit())
+        let reply = try outbox.commit(Commit(forms: [request]))
+        #expect(reply.formed.map(\.endpoint) == ["spare"])
+        #expect(reply.depths[0].quarantined == 2 && reply.depths[0].inFlight == 2)
+    }
+
     /// The records are on disk, where they are split later; nothing new waits for that.
     @Test(.bug(id: 11)) func aSplitOfTheQuarantineHoldsNothingBack() throws {
         let outbox = try open()

@@ -265,16 +265,21 @@ struct QueueModel {
 
     mutating func removeDelivered() {
         while let through = deliveredThrough(isShort: false), rows.contains(where: { $0.seq <= through }) {
-            rows.removeAll { $0.seq <= through }
+            remove(through: through)
         }
     }
 
-    /// Removes about this many rows that only optional endpoints wait for, with their batches in flight.
+    /// Removes about this many rows that only optional endpoints and those that are no longer configured wait for.
     mutating func removeOptional(_ count: Int) {
         guard count > 0, let through = deliveredThrough(isShort: true) else { return }
         let going = rows.filter { $0.seq <= through }.prefix(count)
         guard let last = going.last?.seq else { return }
-        for index in endpoints.indices where !endpoints[index].settings.required {
+        remove(through: last)
+    }
+
+    /// With the batches in flight of those who do not keep them.
+    private mutating func remove(through last: Int64) {
+        for index in endpoints.indices {
             endpoints[index].batches.removeAll { !$0.isRetry && $0.rows[0] <= last }
         }
         rows.removeAll { $0.seq <= last }
@@ -283,11 +288,12 @@ struct QueueModel {
     private func deliveredThrough(isShort: Bool) -> Int64? {
         let configured = endpoints.filter { $0.removedAt == nil && !$0.isSpare }
         if configured.isEmpty { return nil }
-        var keeping = endpoints.filter {
-            $0.settings.required && !$0.isSpare && ($0.removedAt == nil || !unsent($0).isEmpty)
+        let required = configured.filter(\.settings.required)
+        if isShort { return (required.isEmpty ? configured : required).map(delivered).min() }
+        let removed = endpoints.filter {
+            $0.removedAt != nil && $0.settings.required && !$0.isSpare && !unsent($0).isEmpty
         }
-        if !isShort || keeping.isEmpty { keeping += configured.filter { !$0.settings.required } }
-        return keeping.map(delivered).min()
+        return (configured + removed).map(delivered).min()
     }
 
     func isInFlight(_ row: Row) -> Bool {

@@ -30,6 +30,23 @@ import Testing
         row.location.event == .gap && row.location.reason == "overflow"
     }
 
+    /// It holds none of the others back, whatever is done when the queue is full; its batch goes with its rows.
+    @Test(.bug(id: 11), arguments: OutboxSettings.OnFull.allCases)
+    func whatIsKeptForARemovedEndpointMakesRoom(onFull: OutboxSettings.OnFull) throws {
+        let first = try Outbox.open(scratch, [.test("old")])
+        try first.append(0..<90)
+        _ = try first.form(10, endpoint: "old")
+        first.close()
+        let outbox = try Outbox(
+            OutboxSettings(path: scratch.path, maxRecords: 100, onFull: onFull), endpoints: [.test()], bootID: nil,
+            newUUID: testUUID)
+        let depth = try #require(try outbox.append(90..<140).depths.first)
+        #expect(depth.waiting == 50 && depth.settledUnsent["evicted"] == nil)
+        #expect(outbox.current.rows <= 100 && outbox.removedEndpoints.map(\.rows) == [outbox.current.rows - 50])
+        // Where nothing waits for it any more, what is kept for the other goes by the rule for a full queue.
+        #expect(try outbox.append(140..<300).depths[0].waiting <= 100)
+    }
+
     /// One commit after the other pushes rows out: the gap moves along instead of leaving one behind each time.
     @Test func leavesOneGapForAStretchThatGrows() throws {
         let outbox = try open(maxRecords: 100)

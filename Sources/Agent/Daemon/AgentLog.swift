@@ -220,7 +220,7 @@ public struct AgentLog {
         say(
             .warning, .queue,
             "endpoint \(endpoint) is no longer configured: \(rows) locations, and all that are recorded after them, are kept "
-                + "for it until `waypost queue forget \(endpoint)` gives them up",
+                + "for it while there is room, or until `waypost queue forget \(endpoint)` gives them up",
             ["endpoint": endpoint, "waiting": String(rows)])
     }
 
