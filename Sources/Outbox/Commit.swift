@@ -266,7 +266,7 @@ public struct EndpointDepth: Hashable, Sendable {
     /// The oldest row that is not settled; nil when there is none.
     public var oldestSeq: Int64?
     public var oldestTime: UTCTime?
-    /// Rows in quarantine, those that are to be sent again included.
+    /// Rows in quarantine, without those that are to be sent again: they wait, or are in flight.
     public var quarantined: Int
     /// Rows settled without being sent since the queue was opened, by reason: `unfit`, `expired`, `superseded`, `skipped`,
     /// `refused` (by a rule of the profile), `dropped` (by order), `evicted` (by the limits of the queue), `overflow` (a

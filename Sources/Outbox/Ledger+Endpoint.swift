@@ -67,6 +67,12 @@ extension Ledger.Endpoint {
     /// Rows of the queue that it has not accepted.
     var unsent: Int { waiting + batches.reduce(0) { $0 + ($1.origin == .queue ? $1.rows : 0) } }
 
+    /// Records of the quarantine that are not to be sent again: those that are count as waiting or in flight.
+    private var setAside: Int {
+        let inFlight = batches.reduce(0) { $0 + ($1.origin == .quarantine ? $1.rows : 0) }
+        return max(0, quarantine.records - quarantine.retrying - inFlight)
+    }
+
     var firstUnsent: Int64? {
         if let firstInFlight { return firstInFlight }
         if case .row(let seq, _) = oldest { return seq }
@@ -134,7 +140,7 @@ extension Ledger.Endpoint {
     func depth(acked: Int64) -> EndpointDepth {
         var depth = EndpointDepth(
             endpoint: settings.name, state: state, waiting: waiting + quarantine.retrying, inFlight: inFlight,
-            acked: acked, oldestSeq: nil, oldestTime: nil, quarantined: quarantine.records,
+            acked: acked, oldestSeq: nil, oldestTime: nil, quarantined: setAside,
             settledUnsent: settledUnsent, acceptedBefore: acceptedBefore, boundTo: wanted == nil ? nil : fingerprint)
         if let batch = batches.first(where: { $0.origin == .queue }) {
             depth.oldestSeq = batch.first

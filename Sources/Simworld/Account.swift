@@ -63,7 +63,9 @@ final class Account {
     var held = 0
     /// Rows of batches that were accepted, or refused alone, and how many commits have ended since: the second one has settled them.
     var answered: [String: (rows: Int, commits: Int)] = [:]
-    /// Rows of the quarantine wait again, and are counted in both places, or an order to drop them may have been stored.
+    /// An operator wanted rows of the quarantine to be sent again.
+    var hasRetries = false
+    /// An order to drop rows of the quarantine may have been stored.
     var isQuarantineUnsure = false
     /// An order to give its rows up may have been stored.
     var isDropUnsure = false

@@ -118,7 +118,7 @@ final class Oracle {
                 }
             case .retryQuarantined(let endpoint, _) where count != 0:
                 for account in books.accounts.values where endpoint == nil || endpoint == account.endpoint.name {
-                    account.isQuarantineUnsure = true
+                    account.hasRetries = true
                     account.retried.formUnion(
                         (account.since..<books.rows.count).filter { !account.attempted.contains($0) })
                 }
@@ -253,14 +253,14 @@ final class Oracle {
         guard let account = books.accounts[name] else { return }
         // What an operator wants sent again is in the quarantine, which memory has not, until the disk takes it out. Rows on
         // damaged pages are brought back once it does.
-        let canBeHad = count > 0 && !(isRefusing && (account.isQuarantineUnsure || !books.isDiskTrusted))
+        let canBeHad = count > 0 && !(isRefusing && (account.hasRetries || !books.isDiskTrusted))
         account.waitsSince = canBeHad ? account.waitsSince ?? books.host.time : nil
         guard let since = account.waitsSince else { return }
         let quiet = books.host.time.seconds(
             since: max(since, account.asked ?? since, account.notBefore.values.max() ?? since))
         // Rows that cannot be read are waited for.
         // What an operator wants sent again waits for the endpoint itself, which is asked less often while another stands in.
-        let isPrompt = account.wasTaken && books.isDiskTrusted && !(account.hasSpare && account.isQuarantineUnsure)
+        let isPrompt = account.wasTaken && books.isDiskTrusted && !(account.hasSpare && account.hasRetries)
         if quiet > (isPrompt ? Self.windowMax : Self.quietMax) {
             books.fail(.liveness, "\(count) rows wait for \(name), which was not asked for \(quiet) s")
         }

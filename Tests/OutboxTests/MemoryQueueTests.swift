@@ -324,7 +324,7 @@ import Testing
         _ = try outbox.commit(Commit())
         let reply = try outbox.commit(Commit(forms: [request]))
         #expect(reply.formed.map(\.endpoint) == ["spare"])
-        #expect(reply.depths[0].quarantined == 2 && reply.depths[0].inFlight == 2)
+        #expect(reply.depths[0].waiting == 2 && reply.depths[0].inFlight == 2)
     }
 
     /// The records are on disk, where they are split later; nothing new waits for that.
