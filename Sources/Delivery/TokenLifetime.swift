@@ -34,6 +34,9 @@ public struct TokenLifetime: Hashable, Sendable {
         return now >= obtainedAt + lifetime / 5 * 4
     }
 
+    /// An operator does not wait for the pause.
+    public mutating func resumed() { startedAt = nil }
+
     public func mayFetch(at now: EventTime) -> Bool {
         startedAt.map { now >= $0 + Self.pause } ?? true
     }

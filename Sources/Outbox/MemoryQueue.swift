@@ -93,7 +93,7 @@ final class MemoryQueue {
             reading settings: OutboxSettings, endpoints: [EndpointSettings], isAlone: Bool, medium: any QueueMedium,
             life: inout Life, _ refusal: OutboxError
         ) throws(OutboxError) {
-            try QueueFiles(path: settings.path, medium: medium).forget(.unknown)
+            let isFlushed = (try? QueueFiles(path: settings.path, medium: medium).forget(.unknown)) != nil
             let disk = try Database(
                 reading: Connection(path: settings.path, access: isAlone ? .readOnlyAlone : .readOnly, medium: medium))
             guard let uuid = try disk.blob(.uuid), uuid.count == 16 else {
@@ -117,8 +117,9 @@ final class MemoryQueue {
                     var batch = found
                     let stored = try disk.connection.optionalInteger(
                         "SELECT generation FROM batch WHERE endpoint = \(endpoint.id) AND first = \(batch.first)")
-                    if stored != Int64(batch.generation) {
-                        // What is other than on disk the disk may never hear of: another start must not repeat the id.
+                    if stored != Int64(batch.generation) || !isFlushed {
+                        // What is other than on disk the disk may never hear of, and what it does not flush it may lose:
+                        // another start must not repeat the id.
                         batch.generation = max(batch.generation, generation)
                         opened.ledger.endpoints[index].batches[place] = batch
                         try database.write(batch, endpoint: endpoint.id)

@@ -80,7 +80,8 @@ struct QueueFiles {
     func forget(_ cache: PageCache) throws(OutboxError) {
         switch cache {
         case .trusted: return
-        case .unknown: _ = medium.forget(path + "-wal", isSuspect: false)
+        case .unknown:
+            if medium.forget(path + "-wal", isSuspect: false) != 0 { try forget(.suspect) }
         case .suspect:
             for file in [path, path + "-wal"] {
                 let reason = medium.forget(file, isSuspect: true)

@@ -47,7 +47,7 @@ final class RowsOnDisk {
     private func opened() throws(OutboxError) -> (database: Database, names: Record.Names) {
         if let open { return open }
         // What the kernel shows may never reach the medium.
-        try QueueFiles(path: path, medium: medium).forget(.unknown)
+        try? QueueFiles(path: path, medium: medium).forget(.unknown)
         let connection = try Connection(path: path, access: isAlone ? .readOnlyAlone : .readOnly, medium: medium)
         let database = try Database(reading: connection)
         let opened = (database, try database.names())

@@ -8,6 +8,13 @@ extension Transaction {
         if memory != nil, batch.origin == .quarantine {
             // Its records are on disk, which hears of it later.
             memory?.deferred.append(settlement)
+            let accepted =
+                switch settlement.how {
+                case .accepted: batch.rows
+                case .partly(let refused, let again): batch.rows - again.union(refused.keys).count
+                case .split, .refused: 0
+                }
+            ledger.endpoints[index].quarantine.records -= accepted
             return try remove(batch, from: index)
         }
         if let row = known[settlement.batchID]?.newest { newest[row.seq] = row }

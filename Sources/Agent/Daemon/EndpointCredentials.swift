@@ -99,6 +99,9 @@ final class EndpointCredentials {
         source.renew(at: now, values) { done(isNew ? .new : $0) }
     }
 
+    /// An operator ended a pause, and may have mended the issuer: it may be asked at once.
+    func resumed() { source?.resumed() }
+
     /// Reads the `file:` secrets anew, as on a reload.
     /// - Returns: whether one of them changed.
     @discardableResult

@@ -40,6 +40,7 @@ extension EndpointDelivery {
 
     /// An operator ended a pause or a stop.
     func resumed(at now: EventTime) {
+        for route in routes { route.credentials.resumed() }
         schedule.resumed(at: now)
         recorder.stateChanged(.init(endpoint: settings.name, state: schedule.state), at: now)
         lastProblem = nil
@@ -170,10 +171,12 @@ extension EndpointDelivery {
     }
 
     /// The queue tells at last what it holds, or lets go of what was held while damaged pages were read. The server is none the
-    /// better for that: a back-off goes on.
+    /// better for that: a back-off goes on, and so does a pause or a stop.
     func found(_ depth: EndpointDepth) {
         startOver(from: depth, because: "its queue was read meanwhile")
-        schedule.stateChanged(to: depth.state, acceptedBefore: depth.acceptedBefore)
+        let state = depth.state == .active && schedule.state != .rebind ? schedule.state : depth.state
+        schedule.stateChanged(to: state, acceptedBefore: depth.acceptedBefore)
+        stateMayHaveChanged(from: depth.state, at: loop.now)
         changed()
         step(at: loop.now)
     }

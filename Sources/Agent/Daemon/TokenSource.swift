@@ -79,6 +79,8 @@ final class TokenSource {
         }
     }
 
+    func resumed() { lifetime.resumed() }
+
     /// One fetch at a time, and none within the pause of the last.
     private func fetch(at now: EventTime, _ secrets: [String: String], _ done: @escaping (EventTime) -> Void) {
         if waiters.isEmpty, !lifetime.mayFetch(at: now) { return done(now) }
