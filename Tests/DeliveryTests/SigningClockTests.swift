@@ -28,6 +28,9 @@ import Testing
         #expect(lifetime.isDue(at: start) && !lifetime.isUsable(at: start) && lifetime.mayFetch(at: start))
         lifetime.fetchStarted(at: start)
         #expect(!lifetime.mayFetch(at: start + .seconds(59)) && lifetime.mayFetch(at: start + .seconds(60)))
+        // An operator ends the pause.
+        lifetime.resumed()
+        #expect(lifetime.mayFetch(at: start + .seconds(1)))
         lifetime.fetched(lifetime: .seconds(1000), at: start)
         #expect(!lifetime.isDue(at: start + .seconds(799)) && lifetime.isDue(at: start + .seconds(800)))
         #expect(lifetime.isUsable(at: start + .seconds(999)) && !lifetime.isUsable(at: start + .seconds(1000)))

@@ -301,7 +301,8 @@ import Testing
         let retried = try #require(try outbox.form(2))
         _ = try outbox.beginInMemory(Self.error)
         #expect(try form(outbox, 9) == [retried])
-        #expect(try settle(outbox, retried).depths[0].inFlight == 0)
+        let depth = try settle(outbox, retried).depths[0]
+        #expect(depth.inFlight == 0 && depth.quarantined == 0)
         #expect(try outbox.append(2..<3).depths[0].quarantined == 0)
         #expect(try OutboxReader(path: scratch.path).quarantined(limit: 9).isEmpty)
     }

@@ -73,6 +73,20 @@ extension EndpointDeliveryTests {
         }
     }
 
+    /// What this process has learnt of the server is newer than what the queue says.
+    @Test(.bug(id: 11)) func aQueueThatIsReadLateEndsNoPause() throws {
+        try bench(asset()) { loop, delivery, uplink in
+            sending(loop, delivery)
+            uplink.answer(405)
+            let state = delivery.schedule.state
+            #expect(state == .paused(reason: "configuration (status 405)"))
+            delivery.found(depth(waiting: 0, inFlight: 10))
+            #expect(delivery.schedule.state == state && delivery.waiting == 10 && uplink.requests.count == 1)
+            delivery.found(depth(state: .taken, waiting: 0, inFlight: 10))
+            #expect(delivery.schedule.state == .taken)
+        }
+    }
+
     @Test func aBindThatFailsLetsTheEndpointGoOn() throws {
         try bench(asset()) { loop, delivery, uplink in
             sending(loop, delivery)

@@ -63,9 +63,9 @@ import Testing
         FormRequest(endpoint: "main", limit: 5, sentMs: nil, number: delivery.schedule.formNumber ?? 0)
     }
 
-    func depth(waiting: Int, inFlight: Int) -> EndpointDepth {
+    func depth(state: EndpointState = .active, waiting: Int, inFlight: Int) -> EndpointDepth {
         EndpointDepth(
-            endpoint: "main", state: .active, waiting: waiting, inFlight: inFlight, acked: 0, oldestSeq: 1,
+            endpoint: "main", state: state, waiting: waiting, inFlight: inFlight, acked: 0, oldestSeq: 1,
             oldestTime: nil)
     }
 
