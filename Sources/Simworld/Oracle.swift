@@ -188,22 +188,32 @@ final class Oracle {
                 books.fail(.honestAge, "\(counts.expired) rows expired, but \(old) were ever as old as \(age)")
             }
         }
+        guard let most = settings.maxRecords, books.isDiskTrusted else { return }
         let removed = counts.oldest + counts.newest + counts.thinned
-        guard removed > 0, let most = settings.maxRecords, books.isDiskTrusted else { return }
-        let required = books.accounts.values.filter { $0.endpoint.required }
-        let lost = required.map { account in
-            (reply.depths.first { $0.endpoint == account.endpoint.name }?.settledUnsent["evicted"] ?? 0)
-                - (account.unsent["evicted"] ?? 0)
+        // An endpoint loses rows only where the queue is full of what those who may keep it so have not had.
+        for (isRequired, name) in [(true, "required endpoints"), (false, "endpoints")] {
+            let accounts = books.accounts.values.filter { $0.endpoint.required || !isRequired }
+            let lost = (accounts.map { evicted($0, reply) }.max() ?? 0) - counts.expired
+            guard lost > 0, removed > 0 || !isRequired else { continue }
+            let needed = accounts.map(needed).max() ?? most
+            if needed + commit.rows.count + max(removed, lost) < most * 8 / 10 {
+                books.fail(
+                    .isolation,
+                    "\(max(removed, lost)) rows went for want of space, of \(most), while \(name) keep \(needed)")
+            }
         }
-        // Rows leave from the oldest on: what a required endpoint has not had keeps those behind it. What it was given while
-        // the commit was under way, the commit does not know.
-        let needed =
-            required.map { max(books.rows.count - firstMissing($0, $0.seen.floor, $0.seen.had), $0.held) }.max() ?? most
-        if (lost.max() ?? 0) > 0, needed + commit.rows.count + removed < most * 8 / 10 {
-            books.fail(
-                .isolation,
-                "\(removed) rows went for want of space, of \(most), while required endpoints keep \(needed)")
-        }
+    }
+
+    /// So many rows went in this commit that the endpoint has not had.
+    private func evicted(_ account: Account, _ reply: CommitReply) -> Int {
+        (reply.depths.first { $0.endpoint == account.endpoint.name }?.settledUnsent["evicted"] ?? 0)
+            - (account.unsent["evicted"] ?? 0)
+    }
+
+    /// Rows leave from the oldest on: what an endpoint has not had keeps those behind it. What it was given while a commit was
+    /// under way, the commit does not know.
+    private func needed(_ account: Account) -> Int {
+        max(books.rows.count - firstMissing(account, account.seen.floor, account.seen.had), account.held)
     }
 
     /// The oldest row that an endpoint is to have and has not had.
