@@ -431,6 +431,10 @@ public final class World {
             if reply.count > Self.replyMax { books.fail(.bounded, "a reply of \(reply.count) bytes to \(line)") }
             let reply = String(decoding: reply, as: UTF8.self)
             trace("asked \(line): \(reply.prefix(300))")
+            // Rows that have another binding, or none, go at once.
+            if reply.hasPrefix(#"{"ok":true"#), line.contains(#"{"do":"endpoint""#) {
+                requests.operatorSpoke(endsBackoff: true)
+            }
             answered(reply)
         }
     }
