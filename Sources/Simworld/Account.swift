@@ -5,6 +5,8 @@ final class Account {
     var endpoint: WorldEndpoint
     /// The first row that it is to have.
     let since: Int
+    /// Rows that are not published are for it from here on, where it is fed by the engine.
+    var unpublishedFrom: Int
     /// Rows that a server has, and how often each was stored again.
     var stored: Set<Int> = []
     /// Rows before this one were accepted, or were not for it.
@@ -73,6 +75,7 @@ final class Account {
     init(_ endpoint: WorldEndpoint, since: Int) {
         self.endpoint = endpoint
         self.since = since
+        unpublishedFrom = since
         floor = since
         onDisk = (since, [])
         seen = (since, [])

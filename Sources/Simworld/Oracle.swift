@@ -41,6 +41,8 @@ final class Oracle {
         let primaries = endpoints.filter { $0.backupFor == nil }
         for endpoint in primaries {
             if let known = books.accounts[endpoint.name], known.endpoint.identity == endpoint.identity {
+                // What it has passed by is not sent because its feed is another now.
+                if endpoint.isEngine, !known.endpoint.isEngine { known.unpublishedFrom = books.rows.count }
                 known.endpoint = endpoint
                 continue
             }
@@ -283,7 +285,8 @@ final class Oracle {
         where (account.endpoint.required || !hasRequired) && !account.isDropUnsure {
             let missing = books.rows.indices.filter { index in
                 index >= account.since && books.rows[index].isCommitted && !account.stored.contains(index)
-                    && (books.rows[index].published || account.endpoint.isEngine)
+                    && (books.rows[index].published
+                        || account.endpoint.isEngine && index >= account.unpublishedFrom)
                     // A gap and the fix that became one of the same time cannot be told apart.
                     && !(books.byTime[books.rows[index].key.ms] ?? []).contains { other in
                         account.stored.contains(other) && books.rows[other].trackable == books.rows[index].trackable
