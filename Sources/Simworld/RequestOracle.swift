@@ -153,7 +153,8 @@ final class RequestOracle {
         let index =
             rowNamed[record.identity].flatMap { indexes.contains($0) && isFree($0) ? $0 : nil }
             ?? fresh.first { !books.rows[$0].isGone && isFree($0) } ?? fresh.first { !books.rows[$0].isGone }
-            ?? fresh.first ?? indexes.last ?? 0
+            // A spare that is one no more may be sent what was recorded before.
+            ?? fresh.first ?? indexes.first { !account.attempted.contains($0) && isFree($0) } ?? indexes.last ?? 0
         account.named[index] = record.identity
         rowNamed[record.identity] = index
         guard !isPreview else { return index }
