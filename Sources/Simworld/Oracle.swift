@@ -192,11 +192,12 @@ final class Oracle {
         }
         guard let most = settings.maxRecords, books.isDiskTrusted else { return }
         let removed = counts.oldest + counts.newest + counts.thinned
-        // An endpoint loses rows only where the queue is full of what those who may keep it so have not had.
+        // An endpoint loses rows only where the queue is full of what those who may keep it so have not had. Of optional ones
+        // rows go uncounted; where others were counted too, it is not known which.
         for (isRequired, name) in [(true, "required endpoints"), (false, "endpoints")] {
             let accounts = books.accounts.values.filter { $0.endpoint.required || !isRequired }
-            let lost = (accounts.map { evicted($0, reply) }.max() ?? 0) - counts.expired
-            guard lost > 0, removed > 0 || !isRequired else { continue }
+            let lost = accounts.map { evicted($0, reply) }.max() ?? 0
+            guard lost > 0, isRequired ? removed > 0 : counts == DropCounts() else { continue }
             let needed = accounts.map(needed).max() ?? most
             if needed + commit.rows.count + max(removed, lost) < most * 8 / 10 {
                 books.fail(
