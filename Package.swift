@@ -7,10 +7,10 @@ let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
-/// A Swift target of the daemon. Arrows point one way: see "One way through the house" in docs/architecture.md.
+/// A Swift target of the daemon. Arrows point one way: see "Targets" in docs/architecture.md.
 ///
 /// - Parameter embedded: files that become part of the binary.
-func room(_ name: String, _ dependencies: [Target.Dependency] = [], embedded: [String] = []) -> Target {
+func module(_ name: String, _ dependencies: [Target.Dependency] = [], embedded: [String] = []) -> Target {
     .target(
         name: name, dependencies: dependencies, resources: embedded.map { .embedInCode($0) }, swiftSettings: strict)
 }
@@ -39,26 +39,38 @@ let package = Package(
     ],
     targets: [
         // The pure core: no I/O, no clock, no randomness, no async, no logger.
-        room("Positioning"),
-        room("NMEA", ["Positioning"]),
-        room("Tracking", ["Positioning"]),
-        room("Delivery", ["Positioning"]),
+        module("Positioning"),
+        module("NMEA", ["Positioning"]),
+        module("Tracking", ["Positioning"]),
+        module("Delivery", ["Positioning"]),
 
         // The edges.
-        room("Sensors", ["Positioning", "NMEA", "CLinux", "CGPS", "CUdev"]),
-        room("Outbox", ["Positioning", "Delivery", "CSQLite", "CLinux"]),
-        room("Uplink", ["Delivery", "Positioning", "CCurl", "CCrypto", "CZlib"]),
-        room("Systemd", ["Positioning", logging]),
+        module("Sensors", ["Positioning", "NMEA", "CLinux", "CGPS", "CUdev"]),
+        module("Outbox", ["Positioning", "Delivery", "CSQLite", "CLinux"]),
+        module("Uplink", ["Delivery", "Positioning", "CCurl", "CCrypto", "CZlib"]),
+        module("Systemd", ["Positioning", logging]),
+        module("EventLoop", ["Positioning", "Uplink", "CLinux"]),
+
+        module(
+            "Configuration",
+            ["Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "CTOML", logging],
+            embedded: ["Profiles"]),
+        module("ControlProtocol", ["Positioning", "Delivery", "EventLoop", "Configuration"]),
+        module("Replay", ["Positioning", "NMEA", "Tracking", "Delivery", "EventLoop", "Configuration"]),
 
         // Composition.
-        room(
+        module(
             "Agent",
             [
-                "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "Systemd", "CTOML",
-                "CLinux", logging,
-            ],
-            embedded: ["Profiles"]),
-        room("WaypostCLI", ["Agent", "Positioning", argumentParser]),
+                "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "Systemd", "EventLoop",
+                "Configuration", "ControlProtocol", "Replay", "CLinux", logging,
+            ]),
+        module(
+            "WaypostCLI",
+            [
+                "Agent", "Positioning", "Delivery", "Outbox", "Uplink", "EventLoop", "Configuration",
+                "ControlProtocol", "Replay", "NMEA", argumentParser,
+            ]),
         .executableTarget(name: "waypost", dependencies: ["WaypostCLI"], swiftSettings: strict),
 
         // System libraries: shims and module maps, no logic.
@@ -77,12 +89,12 @@ let package = Package(
             name: "waypost-collector",
             dependencies: [argumentParser, "CZlib", .product(name: "FlyingFox", package: "FlyingFox")],
             path: "Sources/Collector", swiftSettings: strict),
-        room("DriveSimulation", ["Positioning"]),
+        module("DriveSimulation", ["Positioning"]),
         .executableTarget(
             name: "waypost-simulate", dependencies: ["DriveSimulation", "Positioning", argumentParser],
             path: "Sources/Simulator", swiftSettings: strict),
         // How good decisions are, against the truth of simulated drives and in points and metres on recorded ones.
-        room("Scoring", ["DriveSimulation", "NMEA", "Positioning", "Tracking", "Agent"]),
+        module("Scoring", ["DriveSimulation", "NMEA", "Positioning", "Tracking"]),
         .executableTarget(
             name: "waypost-score",
             dependencies: ["Scoring", "DriveSimulation", "Positioning", "Tracking", argumentParser],
@@ -90,11 +102,11 @@ let package = Package(
 
         // The whole daemon in a world that is made up: docs/architecture.md.
         .target(name: "CSimDisk", linkerSettings: [.linkedLibrary("sqlite3")]),
-        room(
+        module(
             "Simworld",
             [
-                "Agent", "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "CSimDisk",
-                "CSQLite", "DriveSimulation", logging,
+                "Agent", "Configuration", "EventLoop", "Positioning", "NMEA", "Tracking", "Delivery", "Sensors",
+                "Outbox", "Uplink", "CSimDisk", "CSQLite", "DriveSimulation", logging,
             ]),
         .executableTarget(
             name: "waypost-simworld", dependencies: ["Simworld", "CSimDisk", argumentParser],
@@ -102,7 +114,8 @@ let package = Package(
             swiftSettings: strict),
 
         .target(
-            name: "TestSupport", dependencies: ["DriveSimulation", "Positioning"], path: "Tests/Support",
+            name: "TestSupport", dependencies: ["Configuration", "DriveSimulation", "Positioning"],
+            path: "Tests/Support",
             swiftSettings: strict),
         tests("PositioningTests", ["Positioning"]),
         tests("NMEATests", ["NMEA", "Positioning"]),
@@ -112,21 +125,28 @@ let package = Package(
         tests("SensorsTests", ["Sensors", "NMEA", "Positioning", "CLinux", "CUdev"]),
         tests("UplinkTests", ["Uplink", "Delivery", "CLinux"]),
         tests("SystemdTests", ["Systemd", logging]),
+        tests("EventLoopTests", ["EventLoop", "Positioning", "CLinux"]),
+        tests(
+            "ConfigurationTests",
+            ["Configuration", "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox"]),
+        tests("ReplayTests", ["Replay", "Configuration", "EventLoop", "NMEA", "Positioning", "Sensors", "Tracking"]),
         tests(
             "AgentTests",
             [
-                "Agent", "WaypostCLI", "Delivery", "NMEA", "Outbox", "Positioning", "Sensors", "Tracking", "Uplink",
-                logging,
+                "Agent", "Configuration", "ControlProtocol", "Delivery", "EventLoop", "NMEA", "Outbox", "Positioning",
+                "Sensors", "Tracking", "Uplink", "WaypostCLI", logging,
             ]),
+        tests("WaypostCLITests", ["WaypostCLI", "Configuration", "Delivery", "Positioning", "Uplink"]),
         tests("SystemTests", ["Positioning", "CSQLite"]),
         tests("SimulationTests", ["DriveSimulation", "Positioning"]),
         tests(
             "SimworldTests",
-            ["Simworld", "Agent", "CSimDisk", "CSQLite", "Delivery", "Outbox", "Positioning", logging]),
+            ["Simworld", "Agent", "Configuration", "CSimDisk", "CSQLite", "Delivery", "Outbox", "Positioning", logging]),
         tests("ScoringTests", ["Scoring", "DriveSimulation", "NMEA", "Positioning", "Tracking"]),
         // Needs ../shared/corpus and ../shared/vectors; `.ci/run` and `make corpus` run it, `make test` does not.
         tests(
-            "CorpusTests", ["NMEA", "Positioning", "Tracking", "Agent", "Scoring", "DriveSimulation"],
+            "CorpusTests",
+            ["NMEA", "Positioning", "Tracking", "Configuration", "Replay", "Scoring", "DriveSimulation"],
             tables: ["Halts.tsv"]),
     ],
     swiftLanguageModes: [.v6],

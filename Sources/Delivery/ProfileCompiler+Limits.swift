@@ -1,3 +1,5 @@
+import Positioning
+
 extension ProfileCompiler {
     /// `limits.<name>`: constants are judged at once, rows when they are planned.
     mutating func limits(_ tree: ProfileNode) -> [CompiledProfile.Limit] {

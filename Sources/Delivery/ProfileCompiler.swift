@@ -1,3 +1,5 @@
+import Positioning
+
 /// Reads a profile and gathers everything that is wrong with it.
 struct ProfileCompiler {
     let constants: ProfileConstants

@@ -1,3 +1,5 @@
+import Positioning
+
 /// All mistakes of a profile, in the order in which they stand in it.
 public struct ProfileProblems: Error, Hashable, Sendable {
     public var list: [ProfileProblem]

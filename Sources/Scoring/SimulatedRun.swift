@@ -1,4 +1,3 @@
-import Agent
 import DriveSimulation
 import NMEA
 import Positioning

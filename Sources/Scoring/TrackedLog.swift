@@ -1,4 +1,3 @@
-import Agent
 import NMEA
 import Positioning
 import Tracking

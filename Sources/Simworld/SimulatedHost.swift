@@ -1,4 +1,5 @@
 import Agent
+import EventLoop
 import Positioning
 
 /// Time, and what happens when: a heap of events instead of epoll and a timer.

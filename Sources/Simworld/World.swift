@@ -1,5 +1,7 @@
 import Agent
 import CSimDisk
+import Configuration
+import EventLoop
 import Logging
 import Outbox
 import Positioning

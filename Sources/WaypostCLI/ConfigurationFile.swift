@@ -1,5 +1,7 @@
 import Agent
 import ArgumentParser
+import Configuration
+import EventLoop
 
 /// Reads the configuration for a command, and says what is wrong with it.
 enum ConfigurationFile {

@@ -1,5 +1,7 @@
 import Agent
 import ArgumentParser
+import ControlProtocol
+import EventLoop
 
 /// Which running daemon a command speaks to.
 struct DaemonOptions: ParsableArguments {

@@ -1,5 +1,6 @@
 import Agent
 import ArgumentParser
+import ControlProtocol
 
 struct Engine: ParsableCommand {
     static let configuration = CommandConfiguration(

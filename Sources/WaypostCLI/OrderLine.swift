@@ -1,5 +1,7 @@
 import Agent
 import ArgumentParser
+import ControlProtocol
+import EventLoop
 import Glibc
 
 /// A request for the control socket.

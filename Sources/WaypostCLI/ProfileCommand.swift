@@ -1,5 +1,6 @@
 import Agent
 import ArgumentParser
+import Configuration
 import Glibc
 
 struct Profile: ParsableCommand {

@@ -1,5 +1,6 @@
 import Agent
 import ArgumentParser
+import EventLoop
 import Glibc
 
 /// Whose a queue is.

@@ -1,5 +1,8 @@
 import Agent
 import ArgumentParser
+import Configuration
+import ControlProtocol
+import EventLoop
 
 struct Reload: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,5 +1,7 @@
 import Agent
 import ArgumentParser
+import EventLoop
+import Replay
 
 struct Replay: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,5 +1,6 @@
 import Agent
 import ArgumentParser
+import ControlProtocol
 import FoundationEssentials
 
 /// A resolution on the command line.

@@ -1,5 +1,7 @@
 import Agent
 import ArgumentParser
+import Configuration
+import EventLoop
 import Glibc
 
 struct Run: ParsableCommand {

@@ -1,5 +1,6 @@
 import Agent
 import ArgumentParser
+import Configuration
 
 /// The one binary: the daemon and the tools that explain it.
 public struct Waypost: ParsableCommand {

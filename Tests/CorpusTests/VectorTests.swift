@@ -1,4 +1,4 @@
-import Agent
+import Configuration
 import Positioning
 import Testing
 import Tracking

@@ -1,5 +1,6 @@
 import Agent
 import CSimDisk
+import Configuration
 import Delivery
 import Logging
 import Outbox

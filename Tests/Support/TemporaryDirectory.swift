@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 
 /// A new empty directory; the test removes what it puts there.
 public func makeTemporaryDirectory(in parent: String = "/tmp") throws -> String {
@@ -10,4 +10,35 @@ public func makeTemporaryDirectory(in parent: String = "/tmp") throws -> String 
 /// No temporary directory could be made.
 public struct TemporaryDirectoryError: Error {
     public let code: Int32
+
+    public init(code: Int32) { self.code = code }
+}
+
+/// A directory of its own for one test, removed afterwards.
+public final class TemporaryDirectory: Sendable {
+    public let path: String
+
+    public init() throws {
+        path = try makeTemporaryDirectory()
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    public func read(_ name: String) throws -> String {
+        try String(contentsOfFile: "\(path)/\(name)", encoding: .utf8)
+    }
+
+    public func write(_ name: String, _ text: String, mode: mode_t = 0o600) throws {
+        let descriptor = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        guard descriptor >= 0 else { throw TemporaryDirectoryError(code: errno) }
+        defer { close(descriptor) }
+        let bytes = Array(text.utf8)
+        guard Glibc.write(descriptor, bytes, bytes.count) == bytes.count, fchmod(descriptor, mode) == 0 else {
+            throw TemporaryDirectoryError(code: errno)
+        }
+    }
+
+    public func makeDirectory(_ name: String) throws {
+        guard mkdir("\(path)/\(name)", 0o700) == 0 else { throw TemporaryDirectoryError(code: errno) }
+    }
 }

@@ -1,8 +1,7 @@
+import Configuration
 import Delivery
 import Positioning
 import Uplink
-
-@testable import Agent
 
 /// libFuzzer entry: whatever a server answers to a batch of any built-in profile, a row that the body names as refused
 /// is not settled as accepted, and half a body settles nothing where the profile reads bodies.
@@ -20,7 +19,7 @@ public func fuzzAnswers(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
 
     let batch = Batch(
         endpoint: settings.name, id: "7f3a91c2-main-1-\(rows)", rows: (1...Int64(rows)).map(row), sentMs: nil,
-        outbox: ProfileSample.outbox)
+        outbox: [UInt8](repeating: 7, count: 16))
     let reply = UplinkReply(status: status, body: body, bodyIncomplete: isCut)
     let verdict = settings.verdict(
         for: UplinkOutcome(.reply(reply)), of: batch, in: RenderContext(identify: RecordID.make))

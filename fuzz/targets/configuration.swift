@@ -1,6 +1,6 @@
 import Positioning
 
-@testable import Agent
+@testable import Configuration
 
 /// libFuzzer entry: any text is a configuration or has problems, each at a line and column that the text has.
 @_cdecl("LLVMFuzzerTestOneInput")

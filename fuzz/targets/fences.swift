@@ -1,6 +1,6 @@
 import Positioning
 
-@testable import Agent
+@testable import Configuration
 @testable import Tracking
 
 /// libFuzzer entry: any text is a list of geofences or has mistakes, told in few words; a fence that is taken is one that the

@@ -1,5 +1,7 @@
 import CLinux
+import ControlProtocol
 import Delivery
+import EventLoop
 import Glibc
 import Positioning
 

@@ -1,3 +1,4 @@
+import ControlProtocol
 import Delivery
 
 /// One request on the control socket: who asks, and the way to answer later than at once.

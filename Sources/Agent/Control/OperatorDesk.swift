@@ -1,4 +1,6 @@
+import ControlProtocol
 import Delivery
+import EventLoop
 import Glibc
 import Outbox
 import Positioning

@@ -1,18 +1,19 @@
+import ControlProtocol
 import Delivery
 import Outbox
 import Positioning
 
 /// What an operator wants done with an endpoint or with the rows of the quarantine: judged by the same rules whether a
 /// daemon holds the queue or nobody does.
-struct OperatorOrders: Hashable {
+package struct OperatorOrders: Hashable {
     /// In the order in which they are carried out, all in one commit.
-    var queue: [QueueOrder] = []
+    package var queue: [QueueOrder] = []
     /// The endpoint whose pause or stop ends.
-    var resumes: String?
+    package var resumes: String?
     /// The endpoint whose rows get another binding, or none.
-    var rebinds: String?
+    package var rebinds: String?
     /// The receiver is to be asked first to bind the asset to this device, where its profile knows how.
-    var asksReceiver = false
+    package var asksReceiver = false
     /// Rows may be lost to somebody: for root and for the owner of the daemon alone.
     var needsOwner = false
 
@@ -20,7 +21,7 @@ struct OperatorOrders: Hashable {
     ///   - endpoints: the configured ones.
     ///   - depths: what the queue says of them.
     /// - Throws: `ControlError` that says what to do instead.
-    init(
+    package init(
         _ request: ControlRequest, endpoints: [EndpointSettings], depths: [EndpointDepth]
     ) throws(ControlError) {
         switch (request.do, request.action) {
@@ -183,7 +184,7 @@ extension OperatorOrders {
     }
 
     /// What became of `queue`; the last order is the one that was asked for.
-    static func write(_ results: [OrderResult], to writer: inout JSONWriter) throws(ControlError) {
+    package static func write(_ results: [OrderResult], to writer: inout JSONWriter) throws(ControlError) {
         for result in results {
             if case .refused(let reason) = result { throw ControlError("refused", reason) }
         }

@@ -1,3 +1,5 @@
+import Configuration
+import EventLoop
 import Positioning
 import Sensors
 

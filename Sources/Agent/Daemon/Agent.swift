@@ -1,5 +1,8 @@
 import CLinux
+import Configuration
+import ControlProtocol
 import Delivery
+import EventLoop
 import Glibc
 import Logging
 import NMEA

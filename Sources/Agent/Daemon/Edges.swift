@@ -1,5 +1,7 @@
 import CLinux
+import Configuration
 import Delivery
+import EventLoop
 import Outbox
 import Positioning
 import Sensors

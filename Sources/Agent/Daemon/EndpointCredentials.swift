@@ -1,4 +1,6 @@
+import Configuration
 import Delivery
+import EventLoop
 import Positioning
 import Uplink
 
@@ -220,12 +222,5 @@ extension EndpointCredentials {
         let date = UTCTime(milliseconds: end * 1000).iso8601
         log.warning(
             "endpoint \(config.settings.name): the client certificate \(left < 0 ? "ended" : "ends") on \(date)")
-    }
-}
-
-extension HeaderTemplate {
-    fileprivate init(_ name: String, parts: [Part]) {
-        self.name = name
-        self.parts = parts
     }
 }

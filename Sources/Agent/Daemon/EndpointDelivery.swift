@@ -1,4 +1,5 @@
 import Delivery
+import EventLoop
 import Outbox
 import Positioning
 import Systemd

@@ -1,4 +1,6 @@
+import Configuration
 import Delivery
+import EventLoop
 import Positioning
 
 /// By which way an endpoint is reached, and whether anything may be sent to it over that way now.

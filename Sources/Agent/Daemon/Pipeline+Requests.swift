@@ -1,3 +1,4 @@
+import ControlProtocol
 import Delivery
 import Positioning
 import Tracking

@@ -1,4 +1,6 @@
+import ControlProtocol
 import Delivery
+import EventLoop
 import Outbox
 import Positioning
 import Sensors

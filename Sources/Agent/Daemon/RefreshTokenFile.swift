@@ -1,3 +1,5 @@
+import Configuration
+import EventLoop
 import Glibc
 import Uplink
 

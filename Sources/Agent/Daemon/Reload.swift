@@ -1,3 +1,5 @@
+import Configuration
+import ControlProtocol
 import Delivery
 import Positioning
 import Tracking

@@ -1,3 +1,4 @@
+import EventLoop
 import Outbox
 
 /// Why the daemon cannot start, with the exit status that says so (sysexits.h).

@@ -1,7 +1,9 @@
+import Configuration
 import Delivery
 import NMEA
 import Outbox
 import Positioning
+import Replay
 import Sensors
 import Tracking
 

@@ -1,4 +1,6 @@
 import CLinux
+import Configuration
+import EventLoop
 import Glibc
 import Positioning
 

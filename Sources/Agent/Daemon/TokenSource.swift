@@ -1,4 +1,6 @@
+import Configuration
 import Delivery
+import EventLoop
 import Positioning
 import Uplink
 

@@ -1,11 +1,13 @@
 import CLinux
 import Delivery
+import EventLoop
 import Glibc
 import Positioning
 import TestSupport
 import Testing
 
 @testable import Agent
+@testable import ControlProtocol
 
 /// A server and its clients in one thread: nothing happens but by `pass()`, so each run is the same.
 @Suite struct ControlLoadTests {

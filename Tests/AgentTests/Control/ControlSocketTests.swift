@@ -1,5 +1,6 @@
 import CLinux
 import Delivery
+import EventLoop
 import FoundationEssentials
 import Glibc
 import Positioning
@@ -7,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import Agent
+@testable import ControlProtocol
 
 @Suite struct ControlSocketTests {
     /// Serves one loop on a thread of its own until the test is over.

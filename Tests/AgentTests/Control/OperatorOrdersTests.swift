@@ -4,6 +4,7 @@ import Positioning
 import Testing
 
 @testable import Agent
+@testable import ControlProtocol
 
 @Suite struct OperatorOrdersTests {
     private func settings(

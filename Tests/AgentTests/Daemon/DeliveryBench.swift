@@ -1,9 +1,11 @@
 import Delivery
+import EventLoop
 import Logging
 import Outbox
 import Positioning
 
 @testable import Agent
+@testable import Configuration
 
 /// The delivery to one endpoint, from a queue that the test chooses, on a loop that the test turns.
 class DeliveryBench {

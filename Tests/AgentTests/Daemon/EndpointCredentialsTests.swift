@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Agent
+@testable import Configuration
 
 @Suite struct EndpointCredentialsTests {
     private let directory: TemporaryDirectory

@@ -1,9 +1,12 @@
 import Delivery
+import EventLoop
 import Outbox
 import Positioning
+import TestSupport
 import Testing
 
 @testable import Agent
+@testable import Configuration
 
 // One attempt at a time, and every answer to its own.
 extension EndpointDeliveryTests {

@@ -1,4 +1,5 @@
 import Delivery
+import EventLoop
 import Glibc
 import Logging
 import Outbox
@@ -7,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import Agent
+@testable import Configuration
 
 @Suite struct EndpointDeliveryTests {
     let settings = EndpointSettings(

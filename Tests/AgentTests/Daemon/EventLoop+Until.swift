@@ -1,3 +1,4 @@
+import EventLoop
 import Positioning
 
 @testable import Agent

@@ -1,9 +1,11 @@
+import EventLoop
 import Logging
 import Positioning
 import TestSupport
 import Testing
 
 @testable import Agent
+@testable import Configuration
 
 /// The watch on its loop, on folders that answer when the test wants it.
 @Suite struct PowerWatchTests {

@@ -1,4 +1,5 @@
 import Delivery
+import EventLoop
 import Glibc
 import Logging
 import Outbox

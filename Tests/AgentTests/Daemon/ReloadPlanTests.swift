@@ -5,6 +5,7 @@ import Testing
 import Tracking
 
 @testable import Agent
+@testable import Configuration
 
 @Suite struct ReloadPlanTests {
     private let base = """

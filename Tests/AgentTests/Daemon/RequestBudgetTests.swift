@@ -6,6 +6,7 @@ import Testing
 import Tracking
 
 @testable import Agent
+@testable import ControlProtocol
 
 @Suite struct TokenBucketTests {
     @Test func aBurstAndThenOneInEachSpan() {

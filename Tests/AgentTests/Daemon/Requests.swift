@@ -1,8 +1,11 @@
 import Delivery
+import EventLoop
 import Logging
 import Positioning
+import WaypostCLI
 
 @testable import Agent
+@testable import Configuration
 
 /// What an endpoint's credentials make of a request, on a loop that turns only as long as they need it.
 final class Requests {

@@ -1,8 +1,11 @@
+import EventLoop
 import Glibc
 import Positioning
+import TestSupport
 import Testing
 
 @testable import Agent
+@testable import Configuration
 
 @Suite struct TokenCommandTests {
     private let directory: TemporaryDirectory

@@ -1,0 +1,49 @@
+import Delivery
+import Logging
+import Outbox
+import Tracking
+
+/// The whole configuration as the composition root hands it out: each part gets its own settings, nobody gets this.
+public struct AgentConfig: Sendable {
+    /// The name under which endpoints know this device, unless one names its own.
+    public var device: String
+    public var source: SourceConfig
+    public var tracking: Tracker.Settings
+    /// When to track; without hours always.
+    public var timetable: Timetable
+    public var battery: BatteryConfig
+    public var outbox: OutboxConfig
+    /// In the order of the file; none = record, and upload nothing.
+    public var endpoints: [EndpointConfig]
+    /// Those of the file, and with them those of waypost.
+    package var profiles = ProfileShelf()
+    public var control: ControlConfig
+    public var log: LogConfig
+
+    /// Where and for whom the control socket is.
+    public struct ControlConfig: Hashable, Sendable {
+        /// The default is `control.sock` in `RUNTIME_DIRECTORY`, or in `/run/waypost`.
+        public var socket: String
+        /// Members of this group may give commands; nil = the group of the process.
+        public var group: String?
+    }
+
+    /// What goes to the journal.
+    public struct LogConfig: Hashable, Sendable {
+        /// The default is `info`.
+        public var level: Logger.Level = .info
+        /// Let coordinates through, at `debug` and below only. The default is false.
+        public var positions = false
+    }
+}
+
+/// A configuration that may be used, and what there is to say about it.
+public struct LoadedConfiguration: Sendable {
+    public var config: AgentConfig
+    /// Doubtful, but no reason not to start.
+    public var warnings: [ConfigurationProblem]
+    /// Every key with its effective value and where that comes from; secrets masked.
+    public var effective: EffectiveConfiguration
+    /// The file and its drop-ins, in the order in which they were merged.
+    public var files: [String]
+}

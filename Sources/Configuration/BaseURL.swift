@@ -1,0 +1,86 @@
+import Delivery
+import Positioning
+
+/// Where an endpoint is: `http` or `https`, a host, perhaps a port and a path.
+package struct BaseURL: Equatable {
+    var isEncrypted: Bool
+    /// Without the brackets of an IPv6 address.
+    package var host: String
+    /// Without a trailing slash.
+    var text: String
+
+    static let expectation = "a URL such as \"https://fleet.example\""
+
+    package static func parse(_ text: String) -> Result<BaseURL, Mistake> {
+        guard let separator = text.range(of: "://") else {
+            let hostLike = text.contains(".") || text.hasPrefix("localhost")
+            return .failure(Mistake(suggestion: hostLike ? "\"https://\(text)\"" : nil))
+        }
+        let scheme = text[..<separator.lowerBound].lowercased()
+        guard scheme == "http" || scheme == "https" else {
+            let rest = text[separator.upperBound...]
+            let meant = nearest(scheme, in: ["https", "http"]).map { "\"\($0)://\(rest)\"" }
+            return .failure(Mistake(suggestion: rest.contains("@") ? nil : meant))
+        }
+        var rest = text[separator.upperBound...]
+        // First of all, because a message must not repeat a password.
+        if rest.prefix(while: { $0 != "/" }).contains("@") {
+            return .failure(
+                Mistake(found: "a user name in the URL", expected: "a URL without one (see auth and secrets)"))
+        }
+        for (mark, name) in [("?", "a query"), ("#", "a fragment")] where rest.contains(mark) {
+            return .failure(Mistake(found: "\(name) in the URL", expected: "a URL that ends with its path"))
+        }
+        guard rest.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"\"<>\\^`{|}".utf8.contains($0) }) else {
+            return .failure(Mistake())
+        }
+        while rest.last == "/" { rest = rest.dropLast() }
+        let authority = rest.prefix { $0 != "/" }
+        guard let host = host(of: authority) else { return .failure(Mistake()) }
+        return .success(BaseURL(isEncrypted: scheme == "https", host: host, text: "\(scheme)://\(rest)"))
+    }
+
+    private static func host(of authority: Substring) -> String? {
+        var host = authority
+        var port: Substring?
+        if authority.first == "[" {
+            guard let end = authority.firstIndex(of: "]") else { return nil }
+            host = authority[authority.index(after: authority.startIndex)..<end]
+            let after = authority[authority.index(after: end)...]
+            guard after.isEmpty || after.first == ":" else { return nil }
+            if !after.isEmpty { port = after.dropFirst() }
+            guard host.contains(":"), host.allSatisfy({ $0.isHexDigit || ":.%".contains($0) }) else { return nil }
+        } else {
+            if let colon = authority.firstIndex(of: ":") {
+                host = authority[..<colon]
+                port = authority[authority.index(after: colon)...]
+            }
+            guard !host.isEmpty, host.allSatisfy({ $0.isLetter || $0.isNumber || ".-_".contains($0) }) else {
+                return nil
+            }
+        }
+        if let port { guard let number = Int(port), (1...65535).contains(number) else { return nil } }
+        return String(host)
+    }
+
+    /// Requests to it do not leave the machine.
+    var isLoopback: Bool {
+        let name = host.lowercased()
+        if name == "localhost" || name.hasSuffix(".localhost") || name == "::1" { return true }
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    }
+}
+
+extension StringProtocol {
+    fileprivate func range(of separator: String) -> Range<Index>? {
+        var start = startIndex
+        while start < endIndex {
+            if self[start...].hasPrefix(separator) {
+                return start..<index(start, offsetBy: separator.count)
+            }
+            start = index(after: start)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,109 @@
+import Delivery
+import Positioning
+
+/// Walks the tables of a configuration, collects every problem, and remembers which keys exist and what they became.
+///
+/// Every table is visited whether or not the file has it: so the reader learns all keys, and can tell where one belongs
+/// that stands in the wrong table.
+final class ConfigurationReader {
+    let environment: ConfigurationEnvironment
+    /// In the order in which they were merged; the order of the report.
+    let files: [String]
+    private(set) var effective = EffectiveConfiguration()
+    private var problems: [ConfigurationProblem] = []
+    private var warnings: [ConfigurationProblem] = []
+    /// The keys of each table, in the order in which they were asked for.
+    private var vocabulary: [(table: String, keys: [String])] = []
+    private var visited: [TableReader] = []
+
+    init(files: [String], environment: ConfigurationEnvironment) {
+        self.files = files
+        self.environment = environment
+    }
+
+    /// The outermost table.
+    func root(_ table: TOMLTable) -> TableReader {
+        let start = SourcePosition(file: files.first ?? "", line: 1, column: 1)
+        return visit(TableReader(reader: self, path: "", title: "", table: table, position: start, isWritten: true))
+    }
+
+    func visit(_ table: TableReader) -> TableReader {
+        visited.append(table)
+        return table
+    }
+
+    func learn(_ key: String, of title: String) {
+        if let index = vocabulary.firstIndex(where: { $0.table == title }) {
+            if !vocabulary[index].keys.contains(key) { vocabulary[index].keys.append(key) }
+        } else {
+            vocabulary.append((title, [key]))
+        }
+    }
+
+    func show(_ entry: EffectiveConfiguration.Entry) { effective.entries.append(entry) }
+
+    func report(_ problem: ConfigurationProblem) {
+        if !problems.contains(problem) { problems.append(problem) }
+    }
+
+    /// - Parameter path: dotted, of a table.
+    func hasProblems(under path: String) -> Bool {
+        problems.contains { $0.key.map { $0 == path || $0.hasPrefix("\(path).") } ?? false }
+    }
+
+    func warn(_ warning: ConfigurationProblem) { warnings.append(warning) }
+
+    /// Reports the keys that nobody asked for. Call it once, after all tables were visited.
+    func finish() {
+        for table in visited {
+            for entry in table.unread { reportUnknown(entry, in: table) }
+        }
+    }
+
+    /// In the order of the files, then of lines and columns.
+    var sortedProblems: [ConfigurationProblem] { sorted(problems) }
+    var sortedWarnings: [ConfigurationProblem] { sorted(warnings) }
+
+    private func sorted(_ list: [ConfigurationProblem]) -> [ConfigurationProblem] {
+        func order(_ problem: ConfigurationProblem) -> (Int, Int, Int) {
+            guard let position = problem.position else { return (-1, 0, 0) }
+            return (files.firstIndex(of: position.file) ?? -1, position.line, position.column)
+        }
+        // Swift's sort is stable, so that problems at one place keep the order in which they were found.
+        return list.sorted { order($0) < order($1) }
+    }
+
+    private func reportUnknown(_ entry: TOMLEntry, in table: TableReader) {
+        let own = vocabulary.first { $0.table == table.title }?.keys ?? []
+        let near = nearest(entry.key, in: own)
+        let homes = vocabulary.filter { $0.table != table.title && $0.keys.contains(entry.key) }.map(\.table)
+        var hint = ""
+        if let near, homes.isEmpty || editDistance(near, entry.key) == 1 {
+            hint = " (did you mean \(near)?)"
+        } else if homes.contains("") {
+            hint = " (it is a table: [\(entry.key)])"
+        } else if !homes.isEmpty {
+            hint = " (it belongs in \(homes.prefix(2).joined(separator: " or ")))"
+        } else if let far = nearestElsewhere(entry.key, except: table.title) {
+            hint = " (did you mean \(far.key) in \(far.table)?)"
+        }
+        let isTable =
+            switch entry.node.value {
+            case .table, .array: true
+            default: false
+            }
+        let found = table.path.isEmpty && isTable ? "an unknown table" : "an unknown key"
+        let expected = table.title.isEmpty ? "one of the tables of waypost" : "a key of \(table.title)"
+        report(
+            ConfigurationProblem(
+                "found \(found), expected \(expected)\(hint)", at: entry.keyPosition, key: table.keyPath(entry.key)))
+    }
+
+    private func nearestElsewhere(_ key: String, except title: String) -> (key: String, table: String)? {
+        let others = vocabulary.filter { $0.table != title && !$0.table.isEmpty }
+        guard let match = nearest(key, in: others.flatMap(\.keys)), editDistance(match, key) == 1,
+            let home = others.first(where: { $0.keys.contains(match) })
+        else { return nil }
+        return (match, home.table)
+    }
+}

@@ -1,0 +1,50 @@
+/// Every key with the value that is in force.
+public struct EffectiveConfiguration: Sendable, CustomStringConvertible {
+    /// One key.
+    public struct Entry: Hashable, Sendable {
+        /// With brackets: `[tracking]`, `[[endpoint]]`.
+        public var table: String
+        public var key: String
+        /// As TOML; nil = unset. A secret is its reference, never its value.
+        public var value: String?
+        /// nil = the built-in default.
+        public var origin: SourcePosition?
+        /// Where the default comes from when it is not built in, such as `preset "active"`.
+        public var note: String?
+    }
+
+    public var entries: [Entry] = []
+
+    package init() {}
+
+    /// Whether a key stands in a file; false for a default.
+    /// - Parameter table: with brackets: `[source]`.
+    public func isWritten(_ key: String, in table: String) -> Bool {
+        entries.contains { $0.table == table && $0.key == key && $0.origin != nil }
+    }
+
+    /// The file that would give the same configuration: `key = value  # from file:line`, or `# default`.
+    public var description: String {
+        var text = ""
+        var table: String?
+        var keys: Set<String> = []
+        for (index, entry) in entries.enumerated() {
+            // The same key again is that of the next table of an array.
+            if entry.table != table || keys.contains(entry.key) {
+                // A table without any value would be one that is written and lacks its keys.
+                let isEmpty = entries[index...].prefix { $0.table == entry.table }.allSatisfy { $0.value == nil }
+                text += (table == nil ? "" : "\n") + (isEmpty ? "# " : "") + entry.table + "\n"
+                table = entry.table
+                keys = []
+            }
+            keys.insert(entry.key)
+            let origin = entry.origin.map { "from \($0.file):\($0.line)" } ?? entry.note ?? "default"
+            if let value = entry.value {
+                text += "\(entry.key) = \(value)  # \(origin)\n"
+            } else {
+                text += "# \(entry.key) is not set  # \(origin)\n"
+            }
+        }
+        return text
+    }
+}

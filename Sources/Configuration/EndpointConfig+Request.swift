@@ -1,0 +1,143 @@
+import Delivery
+import Positioning
+
+extension EndpointConfig {
+    /// A secret that the file names, looked up.
+    struct NamedSecret {
+        /// In `[endpoint.secrets]`, or the reference itself.
+        var name: String
+        var reference: Secret.Reference
+        /// nil where it cannot be known outside of the unit.
+        var value: String?
+    }
+
+    /// What the requests carry: `secrets`, `auth`, `sign`, `tls`.
+    ///
+    /// - Parameters:
+    ///   - allowsPlaintext: secrets may go over plain http to another machine.
+    ///   - vars: `[endpoint.vars]`, which what a profile suggests for `auth` and `sign` may name.
+    mutating func readRequest(_ table: TableReader, allowsPlaintext: Bool, vars: [String: String] = [:]) {
+        let named = Self.secrets(table.table("secrets"))
+        for secret in named.values { secrets[secret.name] = secret.reference }
+        let context = CredentialContext(named: named, vars: vars, allowsPlaintext: allowsPlaintext)
+        if let auth = suggestion("auth", table, context) { readAuth(auth, context) }
+        if let sign = suggestion("sign", table, context) { readSign(sign, context) }
+        readTLS(table.table("tls"))
+        if sign != nil {
+            if settings.gzip, table.has("compress") {
+                table.report("compress", "found it together with sign, expected \"none\": the plain body is signed")
+            }
+            settings.gzip = false
+        }
+        carriesSecret = !secrets.isEmpty || auth != nil
+    }
+
+    private static func secrets(_ table: TableReader) -> [String: NamedSecret] {
+        var secrets: [String: NamedSecret] = [:]
+        for entry in table.takeAll() {
+            guard var secret = table.evaluate(entry, .secret([:])) else { continue }
+            if case .environment = secret.reference {
+                table.warn(
+                    entry.key,
+                    "found an environment variable, expected credential: or file:, which no other process "
+                        + "of the user can read")
+            }
+            secret.name = entry.key
+            secrets[entry.key] = secret
+            table.show(entry.key, secret.reference.asTOML, entry.keyPosition)
+        }
+        return secrets
+    }
+
+    /// The endpoint's own table, else the profile's; nil where the profile's cannot be used.
+    private func suggestion(_ key: String, _ table: TableReader, _ context: CredentialContext) -> TableReader? {
+        guard case .table(let members) = profileTree.value, let node = members.first(where: { $0.name == key })?.node,
+            case .table(let suggested) = node.value, !table.has(key)
+        else { return table.table(key) }
+        let words = ["token", "password", "key", "secret", "access_key", "secret_key", "client_secret"]
+        let missing = suggested.compactMap { member -> String? in
+            guard words.contains(member.name), case .string(let name) = member.node.value,
+                context.named[name] == nil, Secret.reference(name) == nil
+            else { return nil }
+            return name
+        }
+        for name in missing {
+            table.report(
+                "secrets",
+                "found none named \(name), expected it for what the profile suggests as \(key) "
+                    + "(or \(key) = { \(key == "auth" ? "kind" : "scheme") = \"none\" })")
+        }
+        return missing.isEmpty ? table.table(key, orElse: node.asTable(table.position)) : nil
+    }
+}
+
+/// What `auth` and `sign` may refer to.
+struct CredentialContext {
+    var named: [String: EndpointConfig.NamedSecret]
+    var vars: [String: String]
+    var allowsPlaintext: Bool
+
+    /// A text that may name `${vars.x}`.
+    func text(_ expected: String, _ judge: @escaping (String) -> Mistake? = { _ in nil }) -> ValueForm<String> {
+        let form = ValueForm<String>.header { [vars] reference in
+            guard reference.hasPrefix("vars.") else { return nil }
+            if let value = vars[String(reference.dropFirst(5))] { return .success(value) }
+            return .failure(Mistake(found: "${\(reference)}".shortened, expected: "a name of [endpoint.vars]"))
+        }
+        return ValueForm(
+            expected: expected,
+            read: { node, environment in
+                let reading = form.read(node, environment)
+                guard case .value(let text) = reading else { return reading }
+                if text.isEmpty { return .mistake(Mistake(found: "an empty text")) }
+                return judge(text).map { .mistake($0) } ?? reading
+            },
+            render: \.asTOML)
+    }
+}
+
+extension ProfileNode {
+    fileprivate func asTable(_ place: SourcePosition) -> TOMLTable? {
+        if case .table(let table) = asTOML(place).value { table } else { nil }
+    }
+
+    private func asTOML(_ outer: SourcePosition) -> TOMLNode {
+        let place = position.map { SourcePosition(file: $0.file, line: $0.line, column: $0.column) } ?? outer
+        let value: TOMLValue =
+            switch self.value {
+            case .string(let text): .string(text)
+            case .integer(let number): .integer(number)
+            case .float(let number): .float(number)
+            case .boolean(let flag): .boolean(flag)
+            case .array(let nodes): .array(nodes.map { $0.asTOML(place) })
+            case .table(let members):
+                .table(
+                    TOMLTable(
+                        entries: members.map {
+                            TOMLEntry(key: $0.name, keyPosition: place, node: $0.node.asTOML(place))
+                        }))
+            }
+        return TOMLNode(value: value, position: place)
+    }
+}
+
+extension ValueForm where Value == EndpointConfig.NamedSecret {
+    /// A reference to a secret, or the name of one that the endpoint has.
+    static func secret(_ named: [String: Value]) -> ValueForm {
+        ValueForm(
+            expected: named.isEmpty ? Secret.expectation : "a name of [endpoint.secrets], or \(Secret.expectation)",
+            read: { node, environment in
+                guard case .string(let text) = node.value else { return .mistake(Mistake()) }
+                if let secret = named[text] { return .value(secret) }
+                guard let reference = Secret.reference(text) else {
+                    // What looks like a slip of the pen in a name is shown as the right name alone.
+                    return .mistake(Mistake(suggestion: nearest(text, in: named.keys.sorted())?.asTOML))
+                }
+                switch Secret.value(of: reference, environment) {
+                case .success(let value): return .value(Value(name: text, reference: reference, value: value))
+                case .failure(let mistake): return .mistake(mistake)
+                }
+            },
+            render: { $0.reference.asTOML }, isSecret: true)
+    }
+}

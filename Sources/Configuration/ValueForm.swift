@@ -1,0 +1,273 @@
+import Delivery
+import Positioning
+
+/// How a key is written: what is accepted, how it is described when something else is found, how it is shown.
+struct ValueForm<Value> {
+    /// With article, for "expected …".
+    var expected: String
+    var read: (TOMLNode, ConfigurationEnvironment) -> Reading
+    /// As TOML.
+    var render: (Value) -> String
+    /// What is found is never repeated in a message.
+    var isSecret = false
+
+    enum Reading {
+        case value(Value)
+        case mistake(Mistake)
+    }
+}
+
+/// What is wrong with a value.
+package struct Mistake: Error {
+    /// Instead of the value as it stands there.
+    var found: String?
+    /// Instead of what the form expects.
+    var expected: String?
+    /// For "did you mean …?".
+    var suggestion: String?
+    /// Inside the value, where that is a table or an array.
+    var position: SourcePosition?
+    /// Key inside the value.
+    var subkey: String?
+}
+
+extension ValueForm {
+    func map<Other>(to: @escaping (Value) -> Other, from: @escaping (Other) -> Value) -> ValueForm<Other> {
+        ValueForm<Other>(
+            expected: expected,
+            read: { node, environment in
+                switch read(node, environment) {
+                case .value(let value): .value(to(value))
+                case .mistake(let mistake): .mistake(mistake)
+                }
+            },
+            render: { render(from($0)) }, isSecret: isSecret)
+    }
+
+    /// The same, where a word stands for "none".
+    func orNone(_ word: String) -> ValueForm<Value?> {
+        ValueForm<Value?>(
+            expected: "\(expected), or \"\(word)\"",
+            read: { node, environment in
+                if case .string(word) = node.value { return .value(nil) }
+                switch read(node, environment) {
+                case .value(let value): return .value(value)
+                case .mistake(var mistake):
+                    mistake.expected = mistake.expected.map { "\($0), or \"\(word)\"" }
+                    return .mistake(mistake)
+                }
+            },
+            render: { $0.map(render) ?? "\"\(word)\"" }, isSecret: isSecret)
+    }
+}
+
+extension ValueForm where Value == String {
+    /// Any text but an empty one; `${…}` is replaced.
+    static func text(_ expected: String = "a text in quotes") -> ValueForm {
+        ValueForm(
+            expected: expected,
+            read: { node, environment in
+                guard case .string(let raw) = node.value else { return .mistake(Mistake()) }
+                switch substituted(raw, environment) {
+                case .failure(let mistake): return .mistake(mistake)
+                case .success(let text):
+                    if text.isEmpty { return .mistake(Mistake(found: "an empty text")) }
+                    if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+                        return .mistake(Mistake(found: "a text with control characters"))
+                    }
+                    return .value(text)
+                }
+            },
+            // Each "$" twice, so that what stands there is not taken for something to replace.
+            render: { $0.split(separator: "$", omittingEmptySubsequences: false).joined(separator: "$$").asTOML })
+    }
+
+    /// A text that a test accepts; the test says what is wrong with it.
+    static func text(_ expected: String, _ judge: @escaping (String) -> Mistake?) -> ValueForm {
+        let form = text(expected)
+        return ValueForm(
+            expected: expected,
+            read: { node, environment in
+                let reading = form.read(node, environment)
+                if case .value(let text) = reading, let mistake = judge(text) { return .mistake(mistake) }
+                return reading
+            },
+            render: form.render)
+    }
+}
+
+extension ValueForm where Value == Bool {
+    static var flag: ValueForm {
+        ValueForm(
+            expected: "true or false",
+            read: { node, _ in
+                guard case .boolean(let flag) = node.value else { return .mistake(Mistake()) }
+                return .value(flag)
+            },
+            render: { $0 ? "true" : "false" })
+    }
+}
+
+extension ValueForm where Value == Int {
+    static func integer(_ limits: Limits<Int>) -> ValueForm { integer("a whole number", limits) }
+
+    static func integer(_ what: String, _ limits: Limits<Int>) -> ValueForm {
+        ValueForm(
+            expected: limits.describe(what) { String($0) },
+            read: { node, _ in
+                guard case .integer(let wide) = node.value, let value = Int(exactly: wide), limits.contains(value)
+                else { return .mistake(Mistake()) }
+                return .value(value)
+            },
+            render: { String($0) })
+    }
+}
+
+extension ValueForm where Value == Double {
+    static func number(_ what: String, _ limits: Limits<Double>) -> ValueForm {
+        ValueForm(
+            expected: limits.describe(what) { $0.plain },
+            read: { node, _ in
+                guard let value = node.finiteNumber, limits.contains(value) else { return .mistake(Mistake()) }
+                return .value(value)
+            },
+            render: { $0.plain })
+    }
+
+    static func quantity(_ scale: UnitScale, _ limits: Limits<Double>) -> ValueForm {
+        ValueForm(
+            expected: scale.expectation,
+            read: { node, environment in
+                let value: Double
+                if case .string(let raw) = node.value {
+                    let text: String
+                    switch substituted(raw, environment) {
+                    case .success(let done): text = done
+                    case .failure(let mistake): return .mistake(mistake)
+                    }
+                    switch scale.read(text) {
+                    case .value(let read): value = read
+                    case .notANumber: return .mistake(Mistake())
+                    case .unitMissing:
+                        return .mistake(Mistake(found: "\(text.asTOML) without a unit"))
+                    case .unitUnknown(let suggestion):
+                        return .mistake(Mistake(suggestion: suggestion?.asTOML))
+                    }
+                } else if let bare = node.finiteNumber {
+                    value = bare
+                } else {
+                    return .mistake(Mistake())
+                }
+                if limits.contains(value) { return .value(value) }
+                return .mistake(Mistake(expected: limits.describe(scale.name, found: value, scale.render)))
+            },
+            render: { scale.render($0).asTOML })
+    }
+
+    static func distance(_ limits: Limits<Double> = .atLeast(0)) -> ValueForm {
+        quantity(.distance, limits.capped(at: 1e8))
+    }
+    static func speed(_ limits: Limits<Double> = .atLeast(0)) -> ValueForm { quantity(.speed, limits.capped(at: 1e6)) }
+    static func angle(_ limits: Limits<Double> = .between(0, 180)) -> ValueForm { quantity(.angle, limits) }
+    static var percent: ValueForm { number("a percentage", .between(0, 100)) }
+}
+
+extension ValueForm where Value == Duration {
+    /// To the millisecond and up to a hundred years, so that no sum of times overflows.
+    static func duration(_ limits: Limits<Double> = .atLeast(0)) -> ValueForm {
+        .seconds(.quantity(.duration, limits.capped(at: 100 * 365.25 * 86_400)))
+    }
+
+    /// The bare number of a vendor, in the vendor's unit.
+    static func bare(_ unit: String, seconds factor: Double, _ limits: Limits<Double> = .atLeast(0)) -> ValueForm {
+        .seconds(
+            ValueForm<Double>.number("a number of \(unit)", limits.capped(at: 1e9))
+                .map(to: { $0 * factor }, from: { $0 / factor }))
+    }
+
+    private static func seconds(_ form: ValueForm<Double>) -> ValueForm {
+        form.map(
+            to: { .milliseconds(Int64(($0 * 1000).rounded())) }, from: { Double($0.milliseconds) / 1000 })
+    }
+}
+
+extension ValueForm where Value == Int64 {
+    /// Bytes.
+    static func size(_ limits: Limits<Double> = .atLeast(0)) -> ValueForm {
+        ValueForm<Double>.quantity(.size, limits.capped(at: 1e15))
+            .map(to: { Int64($0.rounded()) }, from: { Double($0) })
+    }
+}
+
+extension ValueForm {
+    /// One of some words.
+    static func word(_ words: [(String, Value)]) -> ValueForm where Value: Equatable {
+        let quoted = words.map { $0.0.asTOML }
+        let list =
+            quoted.count < 2 ? quoted.joined() : quoted.dropLast().joined(separator: ", ") + " or " + quoted.last!
+        return ValueForm(
+            expected: list,
+            read: { node, environment in
+                guard case .string(let raw) = node.value else { return .mistake(Mistake()) }
+                switch substituted(raw, environment) {
+                case .failure(let mistake): return .mistake(mistake)
+                case .success(let text):
+                    if let match = words.first(where: { $0.0 == text }) { return .value(match.1) }
+                    return .mistake(Mistake(suggestion: nearest(text, in: words.map(\.0))?.asTOML))
+                }
+            },
+            render: { value in words.first { $0.1 == value }?.0.asTOML ?? "" })
+    }
+}
+
+extension TOMLNode {
+    var finiteNumber: Double? {
+        switch value {
+        case .integer(let value): Double(value)
+        case .float(let value) where value.isFinite: value
+        default: nil
+        }
+    }
+
+    /// What stands there, for "found …".
+    var description: String {
+        switch value {
+        case .string(let text): text.asTOML.shortened
+        case .integer(let value): String(value)
+        case .float(let value): value.plain
+        case .boolean(let value): value ? "true" : "false"
+        case .datetime: "a date or time"
+        case .array: "an array"
+        case .table: "a table"
+        }
+    }
+
+    /// What stands there without giving it away.
+    var kind: String {
+        if case .string = value { "a literal" } else { description }
+    }
+}
+
+extension String {
+    /// In quotes, as a basic string of TOML.
+    var asTOML: String {
+        var text = "\""
+        for scalar in unicodeScalars {
+            switch scalar {
+            case "\"": text += "\\\""
+            case "\\": text += "\\\\"
+            case "\n": text += "\\n"
+            case "\t": text += "\\t"
+            case "\r": text += "\\r"
+            case _ where scalar.value < 0x20 || scalar.value == 0x7F:
+                let hex = String(scalar.value, radix: 16, uppercase: true)
+                text += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text + "\""
+    }
+
+    /// Long texts do not drown the message.
+    var shortened: String { utf8.count <= 60 ? self : cut(toBytes: 59) + "\"" }
+}

@@ -1,0 +1,106 @@
+import Delivery
+import EventLoop
+import Glibc
+import NMEA
+import Positioning
+
+/// Turns a log into fixes, for people, for programs, or only to count them.
+public struct DecodeLog {
+    /// What is printed.
+    public enum Format: String, Sendable, CaseIterable {
+        /// A line per epoch, and the counts.
+        case text
+        /// An object per epoch.
+        case jsonl
+        /// The counts alone.
+        case none
+    }
+
+    private let settings: NMEADecoder.Settings
+
+    public init(settings: NMEADecoder.Settings = .init()) { self.settings = settings }
+
+    /// - Throws: `SystemError` when the log cannot be read or the output cannot be written.
+    public func run(log: String, format: Format, to descriptor: Int32 = STDOUT_FILENO) throws(SystemError) {
+        var decoder = NMEADecoder(settings: settings)
+        var json = TraceJSON()
+        var text = ""
+        let output = OutputBuffer(descriptor: descriptor)
+        var failure: SystemError?
+
+        func take(_ epoch: Epoch) {
+            switch format {
+            case .none: break
+            case .jsonl: json.epoch(epoch)
+            case .text: text += Self.line(epoch)
+            }
+        }
+        func passOn() -> Bool {
+            do throws(SystemError) {
+                try output.write(json.writer.bytes)
+                try output.write(Array(text.utf8))
+            } catch {
+                failure = error
+            }
+            json.writer.removeAll()
+            text = ""
+            return failure == nil
+        }
+
+        try LogFile.read(log) { bytes in
+            switch format {
+            case .none: decoder.decode(bytes, at: .zero) { _, _ in }
+            case .jsonl, .text: decoder.decode(bytes, at: .zero) { epoch, _ in take(epoch) }
+            }
+            return passOn()
+        }
+        decoder.endOfInput { epoch, _ in take(epoch) }
+        if format != .jsonl { text += Self.counts(decoder.counters) }
+        _ = passOn()
+        if let failure { throw failure }
+    }
+
+    private static func line(_ epoch: Epoch) -> String {
+        switch epoch {
+        case .fix(let fix):
+            var line = stamp(fix.time, fix.timeOfDay)
+            line += "  \(fix.mode == .threeD ? "3D" : "2D")"
+            line += "  \(degrees(fix.coordinate.latitudeE7)) \(degrees(fix.coordinate.longitudeE7))"
+            if let altitude = fix.altitudeMSL { line += "  \(tenths(altitude)) m" }
+            if let speed = fix.speed { line += "  \(tenths(speed * 3.6)) km/h" }
+            if let course = fix.course { line += "  \(Int(course.rounded()))°" }
+            if let accuracy = fix.horizontalAccuracy {
+                line += "  ±\(accuracy < 1 ? ReplayStory.metres(accuracy) : tenths(accuracy)) m"
+            }
+            return line + "\n"
+        case .void(let void):
+            guard let timeOfDay = void.timeOfDay else { return "" }
+            return "\(stamp(void.time, timeOfDay))  no fix (\(void.reason == .void ? "void" : "no position"))\n"
+        }
+    }
+
+    /// As wide without a date as with one.
+    private static func stamp(_ time: UTCTime?, _ timeOfDay: Int) -> String {
+        time.map(ReplayStory.stamp) ?? "no date    \(UTCTime.clock(timeOfDay).prefix(8))"
+    }
+
+    private static func degrees(_ e7: Int32) -> String {
+        let magnitude = e7.magnitude
+        let fraction = String(magnitude % 10_000_000)
+        return (e7 < 0 ? "-" : "") + "\(magnitude / 10_000_000)."
+            + String(repeating: "0", count: 7 - fraction.utf8.count) + fraction
+    }
+
+    private static func tenths(_ value: Double) -> String {
+        let scaled = Int64((value * 10).rounded())
+        return (scaled < 0 ? "-" : "") + "\(scaled.magnitude / 10).\(scaled.magnitude % 10)"
+    }
+
+    private static func counts(_ counters: NMEACounters) -> String {
+        var text = "\(counters.bytes) bytes, \(counters.sentences) sentences, \(counters.fixes) fixes, "
+        text += "\(counters.voidEpochs) epochs without a fix\n"
+        let defects = ReplayStory.defects(counters)
+        if !defects.isEmpty { text += "defects: \(defects.joined(separator: ", "))\n" }
+        return text
+    }
+}

@@ -1,0 +1,41 @@
+import EventLoop
+import Glibc
+
+/// Reads a log, or standard input (`-`), in chunks.
+public enum LogFile {
+    private static let chunkBytes = 1 << 18
+
+    /// Calls `body` with each chunk, in order, until the end or until it returns false.
+    /// - Throws: `SystemError` when the file cannot be opened or read; a directory is EISDIR.
+    public static func read(_ path: String, _ body: (Span<UInt8>) -> Bool) throws(SystemError) {
+        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw SystemError(path) }
+        defer { if descriptor != STDIN_FILENO { close(descriptor) } }
+        posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
+        var buffer = [UInt8](repeating: 0, count: chunkBytes)
+        while true {
+            let count = buffer.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw SystemError(path) }
+            guard count > 0, body(buffer.span.extracting(first: count)) else { return }
+        }
+    }
+}
+
+/// Writes whole buffers to a descriptor.
+public struct OutputBuffer: Sendable {
+    private let descriptor: Int32
+
+    public init(descriptor: Int32 = STDOUT_FILENO) { self.descriptor = descriptor }
+
+    /// - Throws: `SystemError`; EPIPE when the reader went away.
+    public func write(_ bytes: [UInt8]) throws(SystemError) {
+        var written = 0
+        while written < bytes.count {
+            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress! + written, $0.count - written) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw SystemError("write") }
+            written += count
+        }
+    }
+}

@@ -1,0 +1,291 @@
+import NMEA
+import Positioning
+import Tracking
+
+/// Tells a replay to people, on a page: trips, stops, gaps and what was not believed, with times and reasons, and at
+/// the end what became of the fixes.
+///
+/// A stop is known minutes after the standstill, so lines wait until a motion change sorts them.
+public struct ReplayStory {
+    private struct Trip {
+        var number: Int
+        var start: UTCTime?
+        var startOdometer: Double
+        var locations = 0
+    }
+
+    private struct Line {
+        var time: UTCTime?
+        var word: String
+        var words: String
+    }
+
+    /// Fixes that were refused one after the other for one reason.
+    private struct Refused {
+        var reason: FixFilter.Rejection
+        var count: Int
+        var first: UTCTime
+        var last: UTCTime
+    }
+
+    /// A log of a flapping receiver must not grow the memory: so many lines wait at most.
+    private static let waitingMax = 1000
+    /// Refused fixes in a row that are worth a line of their own; the others are in the last lines.
+    private static let refusedMin = 10
+    /// Milliseconds without one after which a row of refused fixes has ended.
+    private static let refusedPause: Int64 = 60_000
+
+    /// Lines ended by a line feed, to be taken by the caller.
+    public var text = ""
+    private var waiting: [Line] = []
+    private var trip: Trip?
+    private var trips = 0
+    private var moving = false
+    private var parkedSince: UTCTime?
+    /// The receiver slept since the last motion change: each further time would fill the page.
+    private var sleptHere = false
+    private var odometer = 0.0
+    private var refused: Refused?
+    private var keptBy: [String: Int] = [:]
+    /// What was told last of each trackable, moving and not: a motion change alone is no news.
+    private var told: [String: Resolution] = [:]
+
+    public init() {}
+
+    public mutating func effect(_ effect: Effect, decided: UTCTime?) {
+        switch effect {
+        case .announceMotion(let change): motion(change)
+        case .record(let location): record(location)
+        case .count(.jump): line(decided, "jump", "three far positions agreed: the asset is there now")
+        case .count(.clockStep): line(decided, "clock", "the receiver's clock was set back; following it")
+        case .count(.rejected(let reason)): refuse(reason, decided)
+        case .announceResolution(let trackable, let resolution): follow(trackable, resolution, decided)
+        case .sleepReceiver where !sleptHere:
+            sleptHere = true
+            line(decided, "sleeps", "the receiver, but for short looks")
+        case .announceLowBattery, .setReceiver, .sleepReceiver, .wakeReceiver, .count: break
+        }
+    }
+
+    private mutating func motion(_ change: MotionChange) {
+        endRefused()
+        let why = "(\(change.reason.rawValue): \(Self.numbers(change.evidence)))"
+        moving = change.moving
+        sleptHere = false
+        if change.moving {
+            trips += 1
+            var words = "trip \(trips) begins"
+            if let parkedSince, let since = change.since {
+                words += " after \(Self.span(since.milliseconds(since: parkedSince))) parked"
+            }
+            if let since = change.since, let decided = change.decided, decided.milliseconds(since: since) >= 1000 {
+                words += ", noticed \(Self.span(decided.milliseconds(since: since))) later"
+            }
+            line(change.since ?? change.decided, "departs", "\(words) \(why)")
+            trip = Trip(number: trips, start: change.since ?? change.decided, startOdometer: odometer)
+        } else if let trip {
+            var words = "trip \(trip.number) ends"
+            if let summary = change.trip {
+                words += ": \(Self.distance(summary.distance))"
+                if let start = trip.start { words += " in \(Self.span(summary.end.milliseconds(since: start)))" }
+                if summary.idle >= 1 { words += ", \(Self.span(Int64(summary.idle * 1000))) of it standing" }
+                if let speed = summary.maxSpeed { words += ", at most \(Int((speed * 3.6).rounded())) km/h" }
+            }
+            words += ", \(trip.locations) locations \(why)"
+            line(change.since ?? change.decided, "stops", words)
+            self.trip = nil
+        } else {
+            line(change.since ?? change.decided, "parked", "here when first seen \(why)")
+        }
+        parkedSince = change.moving ? nil : change.since ?? change.decided
+        tell()
+    }
+
+    private mutating func record(_ location: Location) {
+        odometer = location.odometer
+        trip?.locations += 1
+        if location.published {
+            keptBy[location.event == .none ? location.reason ?? "other" : location.event.rawValue, default: 0] += 1
+        }
+        switch location.event {
+        case .gap: line(location.time, "gap", "the last fix for a while (\(Self.gap(location.reason)))")
+        case .power: line(location.time, "power", location.reason ?? "changed")
+        case .geofence:
+            guard let crossing = location.geofence else { return }
+            var words = "\(crossing.action.rawValue) \(crossing.name ?? crossing.id)"
+            let plain: [GeofenceMonitor.Reason] = [.crossing, .dwell]
+            if let reason = location.reason, !plain.contains(where: { $0.rawValue == reason }) {
+                words += " (\(reason))"
+            }
+            line(location.time, "geofence", words)
+        case .none:
+            if location.reason == "gap" { line(location.time, "gap", "ends here") }
+        case .motionchange, .heartbeat, .trip, .panic: break
+        }
+    }
+
+    private mutating func refuse(_ reason: FixFilter.Rejection, _ decided: UTCTime?) {
+        guard let decided else { return }
+        if var row = refused, row.reason == reason, decided.milliseconds(since: row.last) < Self.refusedPause {
+            row.count += 1
+            row.last = decided
+            refused = row
+        } else {
+            endRefused()
+            refused = Refused(reason: reason, count: 1, first: decided, last: decided)
+        }
+    }
+
+    private mutating func endRefused() {
+        guard let row = refused else { return }
+        refused = nil
+        guard row.count >= Self.refusedMin else { return }
+        line(
+            row.first, "rejects",
+            "\(row.count) fixes within \(Self.span(row.last.milliseconds(since: row.first))) "
+                + "(\(row.reason.rawValue): \(row.reason.words))")
+    }
+
+    private mutating func follow(_ trackable: String, _ resolution: Resolution, _ decided: UTCTime?) {
+        let key = (moving ? "moving " : "parked ") + trackable
+        defer { told[key] = resolution }
+        guard let before = told[key], before != resolution else { return }
+        line(decided, "follows", "\(trackable) with \(Self.words(resolution))")
+    }
+
+    /// The last lines.
+    public mutating func end(_ decoded: NMEACounters, _ tracked: TrackerCounters, published: Int) {
+        endRefused()
+        tell()
+        if let trip {
+            text += "\ntrip \(trip.number) had not ended when the log did: "
+            text += "\(Self.distance(odometer - trip.startOdometer)) so far, \(trip.locations) locations.\n"
+        }
+        if tracked.admitted > 0, tracked.records == 0 {
+            text += "no place was certain before the log ended, or the log lies outside of [schedule]: "
+            text += "a start takes 30 fixes, or 60 s.\n"
+        }
+        text += "\n"
+        row("sentences", "\(decoded.sentences) with a good checksum, \(decoded.bytes) bytes")
+        let defects = Self.defects(decoded)
+        if !defects.isEmpty { row("defects", defects.joined(separator: ", ")) }
+        row("fixes", "\(decoded.fixes), epochs without a fix: \(decoded.voidEpochs)")
+        var admitted = "\(tracked.admitted)"
+        let rejections = FixFilter.Rejection.allCases.filter { tracked.rejected($0) > 0 }
+        if !rejections.isEmpty {
+            admitted += ", rejected "
+            admitted += rejections.map { "\(tracked.rejected($0)) by \($0.rawValue)" }.joined(separator: ", ")
+        }
+        row("admitted", admitted)
+        row("trips", "\(tracked.trips), ended by a stop: \(tracked.stops)")
+        row("on the way", "halts: \(tracked.halts), gaps: \(tracked.gaps)")
+        let beside = tracked.records - published
+        row("locations", "\(published) kept" + (beside > 0 ? ", and \(beside) for feed = \"engine\" alone" : ""))
+        if !keptBy.isEmpty {
+            let most = keptBy.sorted { $0.value == $1.value ? $0.key < $1.key : $0.value > $1.value }
+            row("kept by", most.map { "\($0.key) \($0.value)" }.joined(separator: ", "))
+        }
+        row("odometer", Self.distance(odometer))
+    }
+
+    private mutating func line(_ time: UTCTime?, _ word: String, _ words: String) {
+        waiting.append(Line(time: time, word: word, words: words))
+        if waiting.count >= Self.waitingMax { tell() }
+    }
+
+    /// Writes the lines that wait in the order of their times; those without a time stay where they came.
+    private mutating func tell() {
+        var reached = UTCTime(milliseconds: .min)
+        let stamped = waiting.enumerated().map { index, line in
+            reached = line.time ?? reached
+            return (line: line, time: reached, index: index)
+        }
+        for (line, _, _) in stamped.sorted(by: { ($0.time, $0.index) < ($1.time, $1.index) }) {
+            let stamp = line.time.map(Self.stamp) ?? "                   "
+            text += "\(stamp)  \(line.word.padded(to: 9))\(line.words)\n"
+        }
+        waiting.removeAll()
+    }
+
+    private mutating func row(_ name: String, _ words: String) { text += "\(name.padded(to: 11))\(words)\n" }
+
+    /// Why there is no fix, as the record says it, and for people.
+    private static func gap(_ reason: String?) -> String {
+        switch reason {
+        case "no-sky": "no-sky: the receiver tells no position"
+        case "receiver-lost": "receiver-lost: the receiver fell silent"
+        case "power": "power: the receiver fell silent, and external power is off"
+        case let reason: reason ?? "unknown"
+        }
+    }
+
+    static func defects(_ counters: NMEACounters) -> [String] {
+        [
+            (counters.checksumErrors, "bad checksum"), (counters.missingChecksums, "no checksum"),
+            (counters.tooLong, "too long"), (counters.badBytes, "cut off"), (counters.badFields, "bad field"),
+            (counters.late, "late"), (counters.dateless, "no date yet"),
+        ].filter { $0.0 > 0 }.map { "\($0.1): \($0.0)" }
+    }
+
+    private static func numbers(_ evidence: MotionEvidence) -> String {
+        var words = "evidence \(Int(evidence.evidence.rounded())) m, distance \(Int(evidence.distance.rounded())) m"
+        if let speed = evidence.speed { words += ", speed \(Int((speed * 3.6).rounded())) km/h" }
+        if let accuracy = evidence.accuracy { words += ", accuracy \(metres(accuracy)) m" }
+        return words
+    }
+
+    /// `high, every 1 s or 2 m`
+    static func words(_ resolution: Resolution) -> String {
+        let interval =
+            resolution.intervalMs % 1000 == 0 ? span(resolution.intervalMs) : "\(resolution.intervalMs) ms"
+        return "\(resolution.priority.word), every \(interval) or \(distance(resolution.displacement))"
+    }
+
+    /// `12`, and below a metre `0.03`: an accuracy is never 0.
+    static func metres(_ accuracy: Double) -> String {
+        guard accuracy < 1 else { return String(Int(accuracy.rounded())) }
+        let hundredths = max(1, Int((accuracy * 100).rounded()))
+        return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100)"
+    }
+
+    /// `2020-02-07 02:16:18`
+    static func stamp(_ time: UTCTime) -> String {
+        let iso = time.iso8601
+        return iso.prefix(10) + " " + iso.dropFirst(11).prefix(8)
+    }
+
+    /// `1 h 02 min`, `2 min 10 s`, `8 s`
+    package static func span(_ milliseconds: Int64) -> String {
+        let seconds = Int(milliseconds / 1000)
+        if seconds >= 3600 { return "\(seconds / 3600) h \(seconds / 60 % 60) min" }
+        if seconds >= 60 { return "\(seconds / 60) min \(seconds % 60) s" }
+        return "\(seconds) s"
+    }
+
+    /// `850 m`, `12.3 km`
+    static func distance(_ metres: Double) -> String {
+        guard metres >= 1000 else { return "\(Int(metres.rounded())) m" }
+        let tenths = Int((metres / 100).rounded())
+        return "\(tenths / 10).\(tenths % 10) km"
+    }
+}
+
+extension FixFilter.Rejection {
+    /// What it means, for people.
+    var words: String {
+        switch self {
+        case .position: "no position, or 0°/0°"
+        case .simulated: "simulated or entered by hand"
+        case .dateless: "the receiver told no date yet"
+        case .duplicate: "told before"
+        case .age: "not later than the last one"
+        case .accuracy: "not accurate enough"
+        case .impliedSpeed: "too far from the last one for the time between"
+        }
+    }
+}
+
+extension String {
+    /// Filled up with blanks at the end.
+    func padded(to width: Int) -> String { self + String(repeating: " ", count: max(1, width - utf8.count)) }
+}

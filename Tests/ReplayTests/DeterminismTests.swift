@@ -1,0 +1,106 @@
+import Configuration
+import EventLoop
+import Glibc
+import NMEA
+import Positioning
+import Sensors
+import TestSupport
+import Testing
+import Tracking
+
+@testable import Replay
+
+/// The same bytes give the same decisions: whole or in pieces, now or later, in replay or through the source of the daemon.
+@Suite struct DeterminismTests {
+    /// Everything that can happen on the road, some of it twice.
+    private static let tracking: Tracker.Settings = {
+        var settings = Tracker.Settings(trackables: [
+            Trackable(id: "car"),
+            Trackable(
+                id: "load",
+                constraints: .default(
+                    DefaultResolutionConstraints(
+                        resolutions: .init(
+                            farWithoutSubscriber: Resolution(priority: .low, intervalMs: 20_000, displacement: 200))))),
+        ])
+        settings.motion.stopTimeout = .seconds(60)
+        settings.motion.heartbeat = .seconds(120)
+        settings.receiver.sleep = true
+        settings.receiver.settle = .seconds(60)
+        settings.tripSummary = true
+        settings.keepEngineFixes = true
+        return settings
+    }()
+
+    private static let cases: [(log: String, pieces: [Int])] = Golden.logs.map { name in
+        let isLong = ["demo-city-drive", "simulated-parked-drift", "two-second-epochs-over-midnight"].contains(name)
+        return (name, isLong ? [61, 4096, 65_536] : [1, 61, 4096])
+    }
+
+    @Test(arguments: cases)
+    func piecesOfAnyLengthGiveTheSameDecisions(log: String, pieces: [Int]) throws {
+        let path = Golden(name: log, form: .replay).log
+        let whole = try replayed(path)
+        #expect(try replayed(path) == whole)
+        for piece in pieces { #expect(try played(path, inPiecesOf: piece) == whole, "pieces of \(piece)") }
+    }
+
+    private func replayed(_ path: String) throws -> String {
+        try printed {
+            try ReplayLog(decoding: NMEADecoder.Settings(), tracking: Self.tracking)
+                .run(logs: [path], format: .jsonl, to: $0)
+        }
+    }
+
+    /// The log through a file source that gets so many bytes at a time, and through the tracker as the daemon drives it.
+    private func played(_ path: String, inPiecesOf length: Int) throws -> String {
+        var bytes: [UInt8] = []
+        try LogFile.read(path) { chunk in
+            for index in chunk.indices { bytes.append(chunk[index]) }
+            return true
+        }
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        // A program that another test starts must not keep them open.
+        for end in ends { _ = (fcntl(end, F_SETFL, O_NONBLOCK), fcntl(end, F_SETFD, FD_CLOEXEC)) }
+        defer { for end in ends where end >= 0 { close(end) } }
+        let source = FileSource(settings: FileSettings(path: "-"), standardInput: ends[0])
+        return try printed { descriptor in
+            let printer = ReplayPrinter(format: .jsonl, namesTrackables: true, descriptor: descriptor)
+            var run = TrackerRun(tracker: Tracker(settings: Self.tracking, restored: nil))
+            var isEnded = false
+            // The times of the loop that reads mean nothing to a log.
+            var now = EventTime(nanoseconds: 77_000_000_000)
+            func take(_ event: SourceEvent) {
+                switch event {
+                case .epoch(let epoch, .log(let at), _):
+                    printer.decoded(epoch)
+                    guard at > .zero else { return }
+                    run.epochReceived(epoch, at: at) { printer.effect($0, decided: $1) }
+                case .stateChanged(.ended): isEnded = true
+                case .epoch, .stateChanged, .caughtUp, .notice: break
+                }
+            }
+            func turn() {
+                now = now + .milliseconds(13)
+                var wait = pollfd(fd: source.descriptor ?? -1, events: Int16(POLLIN), revents: 0)
+                if poll(&wait, 1, 0) == 1 { source.descriptorReady(at: now, take) }
+                while let due = source.nextDeadline, due <= now { source.deadlineReached(at: now, take) }
+            }
+            source.start(at: now, take)
+            var position = 0
+            while position < bytes.count {
+                let count = min(length, bytes.count - position)
+                let written = bytes[position...].withUnsafeBytes { write(ends[1], $0.baseAddress, count) }
+                try #require(written > 0 || errno == EAGAIN)
+                position += max(0, written)
+                turn()
+            }
+            close(ends[1])
+            ends[1] = -1
+            for _ in 0..<1000 where !isEnded { turn() }
+            #expect(isEnded)
+            printer.end(source.counters, run.tracker)
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import Configuration
+import EventLoop
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Replay
+
+/// The JSON Lines of `decode` and `replay` as programs read them: every line of every log is an object with known keys
+/// of known types, and what is unknown is absent.
+@Suite struct TraceFormatTests {
+    private enum Kind {
+        case word, integer, number, flag, object
+    }
+
+    private static let decodeKeys: [String: Kind] = [
+        "time": .word, "time_of_day": .word, "time_ms": .integer, "mode": .integer, "latitude": .number,
+        "longitude": .number, "altitude": .number, "speed": .number, "course": .number, "accuracy": .number,
+        "hdop": .number, "satellites": .integer, "quality": .integer,
+    ]
+
+    /// By type of line: required keys, then those that are absent when unknown.
+    private static let replayKeys: [String: (required: [String: Kind], optional: [String: Kind])] = [
+        "location": (
+            [
+                "type": .word, "time_ms": .integer, "at_ms": .integer, "latitude": .number, "longitude": .number,
+                "moving": .flag, "event": .word, "odometer": .number, "published": .flag,
+            ],
+            [
+                "altitude": .number, "accuracy": .number, "speed": .number, "bearing": .number, "geofence_id": .word,
+                "geofence_name": .word, "geofence_action": .word, "reason": .word,
+            ]
+        ),
+        "motionchange": (
+            [
+                "type": .word, "time_ms": .integer, "at_ms": .integer, "moving": .flag, "reason": .word,
+                "evidence": .number, "distance": .number,
+            ], ["departed_ms": .integer, "stopped_ms": .integer, "speed": .number, "accuracy": .number]
+        ),
+        "resolution": (["type": .word, "engine": .object, "network": .object], ["at_ms": .integer]),
+        "summary": (
+            [
+                "type": .word, "sentences": .integer, "bytes": .integer, "fixes": .integer, "void_epochs": .integer,
+                "dateless": .integer, "checksum_errors": .integer, "too_long": .integer, "bad_fields": .integer,
+                "late": .integer, "admitted": .integer, "rejected": .object, "trips": .integer, "stops": .integer,
+                "halts": .integer, "gaps": .integer, "locations": .integer, "published": .integer, "odometer": .number,
+            ], ["first_ms": .integer, "last_ms": .integer]
+        ),
+    ]
+
+    @Test(arguments: Golden.logs)
+    func eachLineOfDecodeIsAnObjectOfKnownKeys(_ name: String) throws {
+        let log = Golden(name: name, form: .decode).log
+        for (line, object) in try objects(decoded(log, .jsonl)) {
+            check(object, against: Self.decodeKeys, line)
+            let keys = Set(object.keys)
+            let dated = keys.contains("time")
+            #expect(dated == keys.contains("time_ms") && dated != keys.contains("time_of_day"), "\(line)")
+            let mode = try #require(object["mode"] as? Int)
+            #expect((mode == 1 || mode == 2 || mode == 3) && keys.contains("quality"), "\(line)")
+            #expect(keys.isSuperset(of: ["latitude", "longitude"]) == (mode > 1), "\(line)")
+            if dated { #expect(try milliseconds(object["time"]) == object["time_ms"] as? Int, "\(line)") }
+            inRange(object, "course", line)
+        }
+    }
+
+    @Test(arguments: Golden.logs)
+    func eachLineOfReplayIsAnObjectOfKnownKeysInEventTimeOrder(_ name: String) throws {
+        let lines = try objects(replayed([Golden(name: name, form: .replay).log], .jsonl))
+        var reached = Int.min
+        for (line, object) in lines {
+            let keys = try #require(Self.replayKeys[object["type"] as? String ?? ""], "\(line)")
+            check(object, against: keys.required.merging(keys.optional) { $1 }, line)
+            #expect(Set(keys.required.keys).isSubset(of: object.keys), "\(line)")
+            inRange(object, "bearing", line)
+            // A receiver whose clock is set back takes the log's time back with it.
+            if let at = object["at_ms"] as? Int, name != "clock-set-back-an-hour" {
+                #expect(at >= reached, "\(line)")
+                reached = at
+            }
+            if object["type"] as? String == "motionchange" {
+                let since = object["moving"] as? Bool == true ? "departed_ms" : "stopped_ms"
+                #expect(try #require(object[since] as? Int) <= #require(object["at_ms"] as? Int), "\(line)")
+            }
+            for resolution in resolutions(object) {
+                #expect(Set(resolution.keys) == ["priority", "interval_ms", "displacement"], "\(line)")
+            }
+        }
+        #expect(lines.filter { $0.object["type"] as? String == "summary" }.count == 1)
+        #expect(lines.last?.object["type"] as? String == "summary")
+    }
+
+    @Test(arguments: Golden.logs)
+    func theSummaryCountsTheLinesAboveIt(_ name: String) throws {
+        let lines = try objects(replayed([Golden(name: name, form: .replay).log], .jsonl)).map(\.object)
+        let summary = try #require(lines.last)
+        let locations = lines.filter { $0["type"] as? String == "location" }
+        let changes = lines.filter { $0["type"] as? String == "motionchange" }
+        #expect(summary["locations"] as? Int == locations.count)
+        #expect(summary["published"] as? Int == locations.filter { $0["published"] as? Bool == true }.count)
+        #expect(summary["trips"] as? Int == changes.filter { $0["moving"] as? Bool == true }.count)
+        let stops = changes.filter { $0["moving"] as? Bool == false && $0["reason"] as? String != "start" }
+        #expect(summary["stops"] as? Int == stops.count)
+        let rejected = (summary["rejected"] as? [String: Int])?.values.reduce(0, +)
+        let admitted = try #require(summary["admitted"] as? Int)
+        #expect(admitted + (rejected ?? 0) <= summary["fixes"] as? Int ?? -1)
+    }
+
+    private func objects(_ text: String) throws -> [(line: String, object: [String: Any])] {
+        #expect(text.isEmpty || text.hasSuffix("\n"))
+        return try text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map { line in
+            let object = try JSONSerialization.jsonObject(with: Data(line.utf8))
+            return (String(line), try #require(object as? [String: Any], "\(line)"))
+        }
+    }
+
+    private func check(_ object: [String: Any], against keys: [String: Kind], _ line: String) {
+        for (key, value) in object {
+            let fits =
+                switch keys[key] {
+                case .word: value is String
+                case .integer: value is Int && isWhole(key, line)
+                case .number: value is Double
+                case .flag: value is Bool
+                case .object: value is [String: Any]
+                case nil: false
+                }
+            #expect(fits, "\(key) in \(line)")
+        }
+    }
+
+    /// Written without a fraction.
+    private func isWhole(_ key: String, _ line: String) -> Bool {
+        guard let start = line.range(of: "\"\(key)\":")?.upperBound else { return false }
+        return !line[start...].prefix { $0 != "," && $0 != "}" }.contains(".")
+    }
+
+    private func inRange(_ object: [String: Any], _ key: String, _ line: String) {
+        if let course = object[key] as? Double { #expect((0..<360).contains(course), "\(line)") }
+        if let accuracy = object["accuracy"] as? Double { #expect(accuracy > 0, "\(line)") }
+    }
+
+    private func resolutions(_ object: [String: Any]) -> [[String: Any]] {
+        guard object["type"] as? String == "resolution" else { return [] }
+        let network = (object["network"] as? [String: [String: Any]])?.values.map { $0 } ?? []
+        return network + [object["engine"] as? [String: Any] ?? [:]]
+    }
+
+    private func milliseconds(_ time: Any?) throws -> Int {
+        let formatter = ISO8601DateFormatter()
+        formatter.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
+        let date = try #require(formatter.date(from: time as? String ?? ""))
+        return Int((date.timeIntervalSince1970 * 1000).rounded())
+    }
+}

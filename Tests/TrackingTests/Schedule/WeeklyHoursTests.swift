@@ -1,0 +1,81 @@
+import Testing
+
+@testable import Tracking
+
+@Suite struct WeeklyHoursTests {
+    /// Minutes of the week, Monday first, in which the hours are open, as ranges.
+    private func open(_ texts: [String]) throws -> [ClosedRange<Int64>] {
+        let hours = try WeeklyHours(parsing: texts)
+        var ranges: [ClosedRange<Int64>] = []
+        for minute in 0..<WeeklyHours.minutesPerWeek {
+            // 1970-01-05 was a Monday.
+            guard hours.isOpen(atLocal: 4 * 86_400 + minute * 60 + 59) else { continue }
+            if let last = ranges.last, last.upperBound == minute - 1 {
+                ranges[ranges.count - 1] = last.lowerBound...minute
+            } else {
+                ranges.append(minute...minute)
+            }
+        }
+        return ranges
+    }
+
+    private static let day: Int64 = 1440
+
+    @Test(
+        arguments: [
+            ("mon 08:00-18:00", [480...1079]),
+            ("MON 8:00 - 18:00", [480...1079]),
+            ("mon,wed 08:00-09:00", [480...539, 2 * day + 480...2 * day + 539]),
+            ("sat-sun", [5 * day...7 * day - 1]),
+            ("tue 08:00-10:00,11:00-12:00", [day + 480...day + 599, day + 660...day + 719]),
+            ("tue 22:00-06:00", [day + 1320...day + 1799]),
+            // Over midnight at the end of the week.
+            ("sun 22:00-06:00", [0...359, 7 * day - 120...7 * day - 1]),
+            ("fri-mon 00:00-24:00", [0...day - 1, 4 * day...7 * day - 1]),
+            ("sun-mon", [0...day - 1, 6 * day...7 * day - 1]),
+            ("mon 18:00-00:00", [1080...1439]),
+            ("mon 00:00-00:01", [0...0]),
+            ("mon,mon 08:00-09:00,08:30-10:00", [480...599]),
+            ("mon-sun", [0...7 * day - 1]),
+            ("mon,tue 00:00-24:00", [0...2 * day - 1]),
+        ] as [(String, [ClosedRange<Int64>])])
+    func readsDaysAndTimes(text: String, expected: [ClosedRange<Int64>]) throws {
+        #expect(try open([text]) == expected)
+    }
+
+    @Test func timesAloneAreOfEachDay() throws {
+        let ranges = try open(["12:00-13:00"])
+        #expect(ranges == (0..<7).map { $0 * Self.day + 720...$0 * Self.day + 779 })
+    }
+
+    @Test func severalTextsAreOpenWhenOneOfThemIs() throws {
+        #expect(
+            try open(["mon 08:00-12:00", "mon 11:00-13:00", "tue 08:00-09:00"])
+                == [480...779, Self.day + 480...Self.day + 539])
+    }
+
+    @Test(
+        arguments: [
+            ("", 0, "", "days, times"), ("   ", 3, "", "days, times"),
+            ("mon-fry 08:00-18:00", 4, "fry", "a day"), ("mon- 08:00-18:00", 5, "08:00", "a day"),
+            ("mon 08:00", 9, "", "\"-\" and the time"), ("mon 08:00-", 10, "", "a time"),
+            ("mon 08:00-25:00", 10, "25:00", "a time"), ("mon 08:00-24:01", 10, "24:01", "a time"),
+            ("mon 08:60-09:00", 4, "08:60", "a time"), ("mon 8-18", 4, "8", "a time"),
+            ("mon 24:00-08:00", 4, "24:00", "a time before 24:00"), ("mon 08:00-08:00", 10, "08:00", "another time"),
+            ("mon 08:00-09:00 tue", 16, "tue", "\",\" or the end"), ("mon 08:00-09:00,", 16, "", "a time"),
+            ("mon, 08:00-09:00", 5, "08:00", "a day"), ("08:00-09:00 mon", 12, "mon", "\",\" or the end"),
+            ("-", 0, "-", "a day"), ("mon\u{00A0}08:00-09:00", 3, "\u{00A0}08:00", "a time"),
+            ("mon 08:00-٠٩:00", 10, "٠٩:00", "a time"),
+        ] as [(String, Int, String, String)])
+    func namesWhatItCannotReadAndWhere(text: String, offset: Int, found: String, expected: String) throws {
+        let mistake = try #require(throws: WeeklyHours.Mistake.self) { try WeeklyHours(parsing: text) }
+        #expect(mistake.offset == offset && mistake.found == found)
+        #expect(mistake.expected.hasPrefix(expected), "\(mistake.expected)")
+    }
+
+    @Test(arguments: [("monday 08:00-09:00", "mon"), ("frx", "fri"), ("xyz", nil)])
+    func suggestsADay(text: String, day: String?) throws {
+        let mistake = try #require(throws: WeeklyHours.Mistake.self) { try WeeklyHours(parsing: text) }
+        #expect(mistake.suggestion == day)
+    }
+}

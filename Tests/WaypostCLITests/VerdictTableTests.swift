@@ -1,0 +1,152 @@
+import Configuration
+import Delivery
+import Foundation
+import TestSupport
+import Testing
+
+@testable import WaypostCLI
+
+/// What every status means to every profile of waypost, against the reviewed table in `fixtures/verdicts.tsv`.
+/// `make expected` writes it anew; the commit says why.
+@Suite struct VerdictTableTests {
+    private static let file = BuiltProducts.repository.appendingPathComponent("fixtures/verdicts.tsv")
+    /// Nothing, and what each of the profiles that read bodies would take.
+    private static let bodies = [
+        ("an empty reply", ""),
+        ("a reply in order", #"{"status":"Ok","result":"ok","Errors":[],"offsets":[\#(offsets)]}"#),
+    ]
+
+    private static var offsets: String {
+        ProfileSample.batch.rows.map { _ in #"{"error_code":null}"# }.joined(separator: ",")
+    }
+
+    private func word(_ verdict: Verdict) -> String {
+        switch verdict {
+        case .accepted: "accepted"
+        case .partlyAccepted: "partly accepted"
+        case .retry(.redirected, _): "retry, redirected"
+        case .retry(.conflict, _): "retry, conflict"
+        case .retry(.notConfirmed, _): "not confirmed"
+        case .retry(.unclear, _): "unclear"
+        case .retry(.transport, _): "retry, broken"
+        case .retry: "retry"
+        case .authStop: "auth_stop"
+        case .goneStop(410, _): "gone_stop, for good"
+        case .goneStop: "gone_stop"
+        case .misconfigured: "misconfigured"
+        case .encodingRefused: "misconfigured, without gzip"
+        case .split: "split"
+        case .tooLarge: "split, too large"
+        case .collision: "collision"
+        }
+    }
+
+    private func words(_ settings: EndpointSettings, _ body: String) -> [String] {
+        let batch = Batch(
+            endpoint: settings.name, id: "b", rows: ProfileSample.batch.rows, sentMs: nil, outbox: ProfileSample.outbox)
+        return (100...599).map { status in
+            let reply = UplinkReply(status: status, body: Array(body.utf8))
+            return word(settings.verdict(for: UplinkOutcome(.reply(reply)), of: batch))
+        }
+    }
+
+    private func table() throws -> String {
+        var lines: [String] = []
+        for (name, body) in Self.bodies {
+            var groups: [(profiles: [String], words: [String])] = []
+            for profile in ProfileFixture.all {
+                let words = words(try profile.settings(), body)
+                if let place = groups.firstIndex(where: { $0.words == words }) {
+                    groups[place].profiles.append(profile.name)
+                } else {
+                    groups.append(([profile.name], words))
+                }
+            }
+            lines.append("\(name)\t" + groups.map { $0.profiles.joined(separator: ", ") }.joined(separator: "\t"))
+            var start = 0
+            for index in 1...500 {
+                let row = groups.map { $0.words[start] }
+                if index < 500, groups.map({ $0.words[index] }) == row { continue }
+                let range = index - start == 1 ? "\(100 + start)" : "\(100 + start)-\(99 + index)"
+                lines.append("\(range)\t" + row.joined(separator: "\t"))
+                start = index
+            }
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    @Test func eachStatusMeansWhatWasReviewed() throws {
+        let table = try table()
+        if ProcessInfo.processInfo.environment["WAYPOST_EXPECTED"] == "write" {
+            return try table.write(to: Self.file, atomically: true, encoding: .utf8)
+        }
+        #expect(try String(contentsOf: Self.file, encoding: .utf8) == table, "if it is meant: make expected")
+    }
+
+    /// What `waypost check --print` shows is what is done: each status stands in one row, with the verdict that it gets.
+    @Test(arguments: ProfileFixture.all)
+    func theShownTableIsTheOneInForce(_ profile: ProfileFixture) throws {
+        let settings = try profile.settings()
+        let rows = settings.profile.response.table
+        let names = [
+            "retry, redirected": "redirected", "retry, conflict": "conflict", "gone_stop, for good": "gone",
+            "misconfigured, without gzip": "without gzip", "split, too large": "too large",
+        ]
+        let taken = rows.filter { $0.verdict == "collision" }.flatMap { $0.statuses.joined() }
+        for (status, word) in zip(100...599, words(settings, Self.bodies[1].1)) where status >= 200 {
+            let shown = rows.filter { row in
+                row.verdict != "collision" && row.statuses.contains { $0.contains(status) }
+            }.map(\.verdict)
+            #expect(shown.count == 1, "\(status)")
+            #expect(word == "collision" ? taken.contains(status) : shown == [names[word] ?? word], "\(status)")
+        }
+    }
+
+    @Test func theTableIsShownAsComments() throws {
+        func shown(_ name: String) throws -> String { try "\(AnswerReport(ProfileFixture(name: name).config()))" }
+        let shownForNextBillion = try shown("nextbillion")
+        #expect(
+            shownForNextBillion == """
+
+                # What an answer means to endpoint nextbillion, profile nextbillion:
+                #   collision      409: another device reports this asset: nothing is sent
+                #   collision      if message or msg has "not bound", whatever the status; another device reports this asset: nothing is sent
+                #   accepted       200-299: if status is "Ok", or not there
+                #   not confirmed  another value there: sent again; after five times the batch is taken apart
+                #   unclear        a success whose body is cut short or of another form: the same batch again
+                #   retry          408, 421, 423-425, 429, 500, 502-504, 506-510, 512-599: sent again
+                #   redirected     300-399, 511: never followed; sent again, after five times the endpoint pauses
+                #   conflict       409: sent again; after five times the endpoint pauses
+                #   split          400, 422: taken apart to find the row to blame
+                #   too large      413-414: sent in halves
+                #   auth_stop      401-403, 407: the credential is read again, then the endpoint pauses
+                #   gone_stop      404: the endpoint pauses; after an acceptance only the fifth time
+                #   gone           410: the endpoint stops
+                #   misconfigured  405-406, 411-412, 416-420, 426-428, 430-499, 501, 505: the endpoint pauses
+                #   without gzip   415: sent without compression, then the endpoint pauses
+                #   no answer      also half a head, or 1xx alone: sent again
+
+                """)
+        let aws = try shown("aws-location")
+        #expect(
+            aws.contains(#"200-299: without the rows that Errors refuses (sent again: "ThrottlingError", "#), "\(aws)")
+        #expect(try shown("traccar").contains("#   gone_stop      400, 404: "))
+        #expect(try shown("csv").contains("#   accepted       200-299\n"))
+    }
+
+    /// Whatever a profile says, these hold.
+    @Test(arguments: ProfileFixture.all)
+    func noProfileLosesRowsByAStatus(_ profile: ProfileFixture) throws {
+        let settings = try profile.settings()
+        for (_, body) in Self.bodies {
+            for (status, word) in zip(100...599, words(settings, body)) {
+                #expect(word != "accepted" || (200...299).contains(status), "\(status) \(word)")
+                // Only these say something about a record.
+                #expect(!word.hasPrefix("split") || [400, 413, 414, 422].contains(status), "\(status) \(word)")
+                #expect(status < 500 || word.hasPrefix("retry") || [501, 505].contains(status), "\(status) \(word)")
+                #expect([401, 402, 403, 407].contains(status) == (word == "auth_stop"), "\(status) \(word)")
+                #expect(!(300...399).contains(status) || word == "retry, redirected", "\(status) \(word)")
+            }
+        }
+    }
+}
