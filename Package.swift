@@ -129,7 +129,9 @@ let package = Package(
         tests(
             "ConfigurationTests",
             ["Configuration", "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox"]),
-        tests("ReplayTests", ["Replay", "Configuration", "EventLoop", "NMEA", "Positioning", "Sensors", "Tracking"]),
+        tests(
+            "ReplayTests",
+            ["Replay", "CLinux", "Configuration", "EventLoop", "NMEA", "Positioning", "Sensors", "Tracking"]),
         tests(
             "AgentTests",
             [
