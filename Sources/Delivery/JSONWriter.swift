@@ -76,14 +76,9 @@ public struct JSONWriter: Sendable {
 
     /// The key of the next value. It is written as it stands, so it must need no escapes.
     public mutating func key(_ name: StaticString) {
-        let comma = needsComma
-        bytes.append(addingCapacity: name.utf8CodeUnitCount + 4) { out in
-            if comma { out.append(UInt8(ascii: ",")) }
-            out.append(UInt8(ascii: "\""))
-            name.withUTF8Buffer { for byte in $0 { out.append(byte) } }
-            out.append(UInt8(ascii: "\""))
-            out.append(UInt8(ascii: ":"))
-        }
+        separate()
+        appendQuoted(name)
+        bytes.append(UInt8(ascii: ":"))
         needsComma = false
     }
 
@@ -161,11 +156,7 @@ public struct JSONWriter: Sendable {
     /// A word that needs no escapes.
     public mutating func field(_ name: StaticString, word: StaticString) {
         key(name)
-        bytes.append(addingCapacity: word.utf8CodeUnitCount + 2) { out in
-            out.append(UInt8(ascii: "\""))
-            word.withUTF8Buffer { for byte in $0 { out.append(byte) } }
-            out.append(UInt8(ascii: "\""))
-        }
+        appendQuoted(word)
         needsComma = true
     }
 
@@ -210,9 +201,9 @@ public struct JSONWriter: Sendable {
     }
 
     private mutating func appendInteger(_ value: Int64) {
-        bytes.append(addingCapacity: 20) { out in
-            if value < 0 { out.append(UInt8(ascii: "-")) }
-            out.appendDigits(value.magnitude, atLeast: 1)
+        appendFromTheEnd { text in
+            text.prependDigits(of: value.magnitude, atLeast: 1)
+            if value < 0 { text.prepend(UInt8(ascii: "-")) }
         }
     }
 
@@ -225,12 +216,28 @@ public struct JSONWriter: Sendable {
             fraction /= 10
             width -= 1
         }
-        bytes.append(addingCapacity: 40) { out in
-            if scaled < 0 { out.append(UInt8(ascii: "-")) }
-            out.appendDigits(whole, atLeast: 1)
-            out.append(UInt8(ascii: "."))
-            out.appendDigits(fraction, atLeast: width)
+        appendFromTheEnd { text in
+            text.prependDigits(of: fraction, atLeast: width)
+            text.prepend(UInt8(ascii: "."))
+            text.prependDigits(of: whole, atLeast: 1)
+            if scaled < 0 { text.prepend(UInt8(ascii: "-")) }
         }
+    }
+
+    /// Appends a number that is written from its last digit to its first.
+    @inline(__always)
+    private mutating func appendFromTheEnd(_ write: (inout NumberText) -> Void) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 40) { buffer in
+            var text = NumberText(buffer: buffer, start: buffer.count)
+            write(&text)
+            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: buffer[text.start...]))
+        }
+    }
+
+    private mutating func appendQuoted(_ text: StaticString) {
+        bytes.append(UInt8(ascii: "\""))
+        text.withUTF8Buffer { bytes.append(contentsOf: $0) }
+        bytes.append(UInt8(ascii: "\""))
     }
 
     private mutating func appendQuoted(_ text: String) {
@@ -281,18 +288,28 @@ public struct JSONWriter: Sendable {
     }
 }
 
-extension OutputSpan<UInt8> {
+/// The text of a number in the last bytes of a buffer; no number has more than 40.
+private struct NumberText {
+    let buffer: UnsafeMutableBufferPointer<UInt8>
+    /// Where the text begins.
+    var start: Int
+
+    @inline(__always)
+    mutating func prepend(_ byte: UInt8) {
+        start -= 1
+        buffer[start] = byte
+    }
+
     /// - Parameter width: digits at least, with leading zeros.
-    fileprivate mutating func appendDigits(_ value: UInt64, atLeast width: Int) {
-        var digits = InlineArray<20, UInt8>(repeating: UInt8(ascii: "0"))
+    @inline(__always)
+    mutating func prependDigits(of value: UInt64, atLeast width: Int) {
+        let end = start
         var rest = value
-        var start = 20
         repeat {
-            start -= 1
             let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
-            digits[start] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: digit)
+            prepend(UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: digit))
             rest = quotient
         } while rest > 0
-        for index in min(start, 20 - width)..<20 { append(digits[index]) }
+        while end - start < width { prepend(UInt8(ascii: "0")) }
     }
 }

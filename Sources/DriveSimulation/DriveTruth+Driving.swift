@@ -136,7 +136,8 @@ private struct Driver {
     /// Takes the sample that is due and lets time pass.
     private mutating func advance(to later: Int) {
         if now >= nextSample {
-            let velocity = PlanePoint(east: sin(heading), north: cos(heading)) * (speed * direction)
+            let forward = PlanePoint(east: sin(heading), north: cos(heading))
+            let velocity = forward * (speed * direction)
             truth.samples.append(
                 DriveTruth.Sample(
                     elapsed: now, place: place, velocity: velocity, distance: distance, sky: sky,

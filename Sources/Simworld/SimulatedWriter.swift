@@ -18,10 +18,18 @@ final class SimulatedWriter: CommitWriter {
 
     private let outbox: Outbox
     private let world: World
-    private var jobs: [(commit: Commit, completion: OutboxWriter.Completion)] = []
-    private var done: [(OutboxWriter.Completion, Result<CommitReply, OutboxError>)] = []
-    /// The job that the thread is busy with, and what it came to, where the disk has it by now.
-    private var underWay: (Commit, OutboxWriter.Completion, Result<CommitReply, OutboxError>?)?
+    private struct Job {
+        let commit: Commit
+        let completion: OutboxWriter.Completion
+        /// nil = the disk does not have it yet.
+        var result: Result<CommitReply, OutboxError>?
+    }
+
+    private var jobs: [Job] = []
+    /// They have a result.
+    private var done: [Job] = []
+    /// The job that the thread is busy with.
+    private var underWay: Job?
     private var isClosed = false
 
     init(_ outbox: sending Outbox, world: World) {
@@ -38,7 +46,7 @@ final class SimulatedWriter: CommitWriter {
     var isIdle: Bool { underWay == nil && jobs.isEmpty && done.isEmpty }
 
     func submit(_ commit: Commit, completion: @escaping OutboxWriter.Completion) {
-        jobs.append((commit, completion))
+        jobs.append(Job(commit: commit, completion: completion))
         begin()
     }
 
@@ -50,15 +58,16 @@ final class SimulatedWriter: CommitWriter {
     func drain() {
         let done = done
         self.done = []
-        for (completion, result) in done { completion(result) }
+        for job in done { if let result = job.result { job.completion(result) } }
     }
 
     @discardableResult
     func close(patience: Duration) -> Bool {
         isClosed = true
-        if let (commit, completion, early) = underWay { done.append((completion, early ?? carryOut(commit))) }
-        for (commit, completion) in jobs { done.append((completion, carryOut(commit))) }
-        (underWay, jobs) = (nil, [])
+        if let underWay { done.append(finished(underWay)) }
+        for job in jobs { done.append(finished(job)) }
+        underWay = nil
+        jobs = []
         drain()
         outbox.close()
         return true
@@ -66,24 +75,27 @@ final class SimulatedWriter: CommitWriter {
 
     private func begin() {
         guard underWay == nil, !jobs.isEmpty, !isClosed else { return }
-        let (commit, completion) = jobs.removeFirst()
-        let early = world.dice.chance(0.5) ? carryOut(commit) : nil
-        underWay = (commit, completion, early)
+        let job = jobs.removeFirst()
+        underWay = world.dice.chance(0.5) ? finished(job) : job
         if simdisk_stopped() { return world.died() }
         world.host.writerReady(after: world.duration()) { [weak self] in
-            guard let self, let (commit, completion, early) = underWay else { return }
-            let result = early ?? carryOut(commit)
+            guard let self, let underWay else { return }
+            let ended = finished(underWay)
             if simdisk_stopped() { return world.died() }
-            done.append((completion, result))
-            underWay = nil
+            done.append(ended)
+            self.underWay = nil
             begin()
         }
     }
 
-    private func carryOut(_ commit: Commit) -> Result<CommitReply, OutboxError> {
+    /// The job with its result: it is carried out unless it has been.
+    private func finished(_ job: Job) -> Job {
+        guard job.result == nil else { return job }
         let result: Result<CommitReply, OutboxError>
-        do throws(OutboxError) { result = .success(try outbox.commit(commit)) } catch { result = .failure(error) }
-        world.committed(commit, result)
-        return result
+        do throws(OutboxError) { result = .success(try outbox.commit(job.commit)) } catch { result = .failure(error) }
+        world.committed(job.commit, result)
+        var finished = job
+        finished.result = result
+        return finished
     }
 }
