@@ -36,7 +36,8 @@ extension Transfer {
             let end = status < 200 ? "with the interim status \(status)" : "within its head (status \(status))"
             return .broken("\(peer): the answer ended \(end)")
         }
-        if bytesReceived > 0 { return .broken("\(peer): the answer is not HTTP") }
+        // Half a status line is nothing, though a newer libcurl counts its bytes.
+        if bytesReceived > 0, code != CURLE_GOT_NOTHING { return .broken("\(peer): the answer is not HTTP") }
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST:
             return .resolve("\(peer): the name \(peer.host) cannot be resolved")
