@@ -1,7 +1,8 @@
-import Configuration
 import Delivery
 import Positioning
 import Uplink
+
+@testable import Configuration
 
 /// libFuzzer entry: whatever a server answers to a batch of any built-in profile, a row that the body names as refused
 /// is not settled as accepted, and half a body settles nothing where the profile reads bodies.

@@ -1,11 +1,11 @@
 import CLinux
-import ControlProtocol
 import Delivery
-import EventLoop
 import Glibc
 import Positioning
 
 @testable import Agent
+@testable import ControlProtocol
+@testable import EventLoop
 
 /// libFuzzer entry: whatever clients send, in whatever pieces, and however they end, the server answers each line of theirs
 /// once and in its order, one in a turn of the loop, and keeps a frame in each direction at most.
