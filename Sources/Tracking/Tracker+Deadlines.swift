@@ -20,7 +20,7 @@ extension Tracker {
     }
 
     var heartbeatDue: EventTime? {
-        guard windowOpen, motion.state == .stationary, heartbeatEvery.count > 0, let base = lastRecordAt
+        guard windowOpen, motion.isParked, heartbeatEvery.count > 0, let base = lastRecordAt
         else { return nil }
         let due = base + heartbeatEvery
         return motion.isRestless ? due + Self.restlessDelay : due
@@ -83,11 +83,7 @@ extension Tracker {
 
     /// While parked one in a heartbeat: a flapping plug must not write.
     private func mayRecordGap(_ time: UTCTime?) -> Bool {
-        switch motion.state {
-        case .waiting, .settling: return false
-        case .moving, .stopping: return true
-        case .stationary: break
-        }
+        guard motion.isParked else { return motion.isMoving }
         let heartbeat = profiles.stationary.heartbeat
         let pause = heartbeat > .zero ? heartbeat : .seconds(600)
         if let recordedAt = gap.recordedAt { return now.duration(since: recordedAt) >= pause }

@@ -49,9 +49,9 @@ extension Tracker {
             stopOutsideHours(&effects)
             return
         }
-        let transition = motion.observe(
-            fix, time: time, at: now, plane: plane, interval: interval.seconds, silence: silence)
-        if let transition {
+        let sighting = Sighting(
+            fix: fix, time: time, at: now, plane: plane, interval: interval.seconds, silence: silence)
+        if let transition = motion.observe(sighting) {
             perform(transition, &effects)
         } else {
             take(fix, time: time, &effects)
@@ -120,71 +120,61 @@ extension Tracker {
 
     mutating func perform(_ transition: MotionDetector.Transition, _ effects: inout [Effect]) {
         switch transition {
-        case .settled(let reason):
+        case .settled(let reason, let place):
             since = lastFix?.time
-            announceStop(reason, standstill: since, &effects)
-        case .departed(let reason):
-            departed(reason, &effects)
-        case .departedAtOnce(let reason):
+            announceStop(reason, at: place, standstill: since, &effects)
+        case .departed(let reason, let place):
+            departed(reason, from: place, &effects)
+        case .departedAtOnce(let reason, let place):
             ring.keepNewest()
-            departed(reason, at: utc(at: now), &effects)
-        case .halted:
-            if case .stopping(let moment) = motion.state { halt = moment }
+            departed(reason, from: place, at: utc(at: now), &effects)
+        case .halted(let moment, let noise):
+            halt = moment
             haltWasUnseen = false
-            odometer.takeBack(motion.window.travelledBeforeNewest(below: MotionDetector.noiseSpeedMax))
+            odometer.takeBack(noise)
             if let fix = lastFix, let time = fix.time { take(fix, time: time, &effects) }
-        case .crept(let from):
-            if case .stopping(let moment) = motion.state {
-                if let halt { trip?.idle += max(0, moment.at.seconds(since: halt.at)) }
-                halt = moment
-            }
-            if let anchor = motion.anchor { odometer.add(from.coordinate.distance(to: anchor.coordinate)) }
+        case .crept(let moment, let metres):
+            if let halt { trip?.idle += max(0, moment.at.seconds(since: halt.at)) }
+            halt = moment
+            odometer.add(metres)
             if let fix = lastFix, let time = fix.time, now == lastFixAt { take(fix, time: time, &effects) }
-        case .resumed(let from):
-            resumed(from: from, &effects)
-        case .stoodOn:
-            if case .stopping(let moment) = motion.state { halt = moment }
+        case .resumed(let moment, let place):
+            resumed(from: place, since: moment, &effects)
+        case .stoodOn(let moment):
+            halt = moment
             trip?.idle -= lastIdle
             lastIdle = 0
             if let fix = lastFix, let time = fix.time { take(fix, time: time, &effects) }
-        case .stopped(let reason, let standstill):
-            announceStop(reason, standstill: present(standstill), &effects)
-        case .stoppedAndDeparted(let standstill):
-            announceStop(.gap, standstill: standstill, &effects)
-            if let anchor = motion.anchor, let fix = lastFix {
-                odometer.addGap(anchor.coordinate.distance(to: fix.coordinate))
-            }
-            departed(.gap, &effects)
+        case .stopped(let reason, let place, let standstill):
+            announceStop(reason, at: place, standstill: present(standstill), &effects)
+        case .stoppedAndDeparted(let place, let standstill):
+            announceStop(.gap, at: place, standstill: standstill, &effects)
+            if let fix = lastFix { odometer.addGap(place.coordinate.distance(to: fix.coordinate)) }
+            departed(.gap, from: place, &effects)
         }
     }
 
     /// An ordinary fix in the present state.
     mutating func take(_ fix: Fix, time: UTCTime, _ effects: inout [Effect]) {
-        switch motion.state {
+        switch motion.phase {
         case .waiting, .settling:
             break
         case .stationary:
             reported(at: heldAnchor?.coordinate ?? fix.coordinate, &effects)
-            if geofences.needsPlace { placed(&effects) }
+            if geofences.needsPlace, let place = motion.place { placed(at: place, &effects) }
             if let due = heartbeatDue, due <= now { heartbeat(&effects) }
             if boostUntil != nil { sample(fix, time: time, held: heldAnchor, late: false, &effects) }
         case .moving:
             advance(fix, time: time, at: now, &effects)
-        case .stopping(let since):
-            guard settings.motion.staticNavigation, now.seconds(since: since.at) > MotionDetector.holdAfter,
-                let anchor = motion.anchor
-            else {
-                report(fix, time: time, at: now, held: nil, &effects)
-                return
-            }
-            report(fix, time: time, at: now, held: anchor, &effects)
+        case .stopping:
+            report(fix, time: time, at: now, held: heldAnchor, &effects)
         }
     }
 
     private mutating func advance(_ fix: Fix, time: UTCTime, at: EventTime, _ effects: inout [Effect]) {
         odometer.advance(
-            to: fix, time: time, at: at, speedMax: settings.admission.speedMax, noise: motion.noise.speed)
-        if let speed = motion.window.vectorSpeed, motion.window.hasDoppler, speed > trip?.maxSpeed ?? 0,
+            to: fix, time: time, at: at, speedMax: settings.admission.speedMax, noise: motion.noiseSpeed)
+        if let speed = motion.dopplerSpeed, speed > trip?.maxSpeed ?? 0,
             speed <= settings.admission.speedMax
         {
             trip?.maxSpeed = speed
@@ -192,22 +182,26 @@ extension Tracker {
         report(fix, time: time, at: at, held: nil, &effects)
     }
 
-    /// - Parameter told: the departure where it was told and not found.
-    private mutating func departed(_ reason: MotionReason, at told: UTCTime? = nil, _ effects: inout [Effect]) {
+    /// - Parameters:
+    ///   - anchor: the place that it left; nil = none was known.
+    ///   - told: the departure where it was told and not found.
+    private mutating func departed(
+        _ reason: MotionReason, from anchor: StoredState.Anchor?, at told: UTCTime? = nil, _ effects: inout [Effect]
+    ) {
         guard let fix = lastFix, let fixTime = fix.time else { return }
         let index = ring.departure(
-            notBefore: nil, plane: plane, interval: interval.seconds, noise: motion.noise.speed)
+            notBefore: nil, plane: plane, interval: interval.seconds, noise: motion.noiseSpeed)
         let departure = index.map { ring[$0] }
         let from = departure?.fix ?? fix
         var time = told ?? from.time ?? fixTime
         // A heartbeat may have been recorded since: time does not run back within a trackable.
         if let recorded = lastRecordedTime, recorded >= time { time = recorded + .milliseconds(1) }
-        let parked = motion.anchor.flatMap { anchor in
+        let parked = anchor.flatMap { anchor in
             let distance = anchor.coordinate.distance(to: from.coordinate)
             let radius = settings.motion.stationaryRadius
             // A fix far off in the midst of others that lie here is a reflection: the asset was seen to leave from here.
             let left = index.map { ring.lay(within: radius, of: anchor.coordinate, before: $0) } ?? false
-            return left || distance <= radius + MotionDetector.gapMargin ? anchor : nil
+            return left || distance <= radius + Tuning.gapMargin ? anchor : nil
         }
         let coordinate = parked?.coordinate ?? from.coordinate
         counters.trips += 1
@@ -216,12 +210,11 @@ extension Tracker {
         departedAt = told == nil ? departure?.at ?? now : now
         trip = StoredState.Trip(
             start: time, startCoordinate: coordinate, startOdometer: odometer.metres, idle: 0, maxSpeed: nil,
-            withoutPower: motion.anchor != nil && power.externalPower == false)
+            withoutPower: anchor != nil && power.externalPower == false)
         // Nobody saw how it got there; after a gap that has been counted.
-        if parked == nil, reason != .gap, let anchor = motion.anchor {
+        if parked == nil, reason != .gap, let anchor {
             odometer.addGap(anchor.coordinate.distance(to: coordinate))
         }
-        motion.anchor = nil
         effects.append(
             .announceMotion(
                 MotionChange(
@@ -236,25 +229,23 @@ extension Tracker {
         replay(after: index, &effects)
     }
 
-    private mutating func resumed(from halt: MotionDetector.Moment, _ effects: inout [Effect]) {
+    private mutating func resumed(
+        from anchor: StoredState.Anchor, since halt: MotionDetector.Moment, _ effects: inout [Effect]
+    ) {
         counters.halts += 1
         self.halt = nil
-        let anchor = motion.anchor
-        motion.anchor = nil
         guard
             let index = ring.departure(
-                notBefore: halt.at, plane: plane, interval: interval.seconds, noise: motion.noise.speed)
+                notBefore: halt.at, plane: plane, interval: interval.seconds, noise: motion.noiseSpeed)
         else { return }
         let from = ring[index]
         lastIdle = max(0, from.at.seconds(since: halt.at))
         trip?.idle += lastIdle
-        if let anchor {
-            let moved = anchor.coordinate.distance(to: from.coordinate)
-            if haltWasUnseen {
-                odometer.addGap(moved)
-            } else if moved > from.horizontalAccuracy ?? FixFilter.unknownAccuracy {
-                odometer.add(moved)
-            }
+        let moved = anchor.coordinate.distance(to: from.coordinate)
+        if haltWasUnseen {
+            odometer.addGap(moved)
+        } else if moved > from.horizontalAccuracy ?? FixFilter.unknownAccuracy {
+            odometer.add(moved)
         }
         odometer.start(at: from.fix, time: from.time, at: from.at)
         takeBackHeld(from, anchor, &effects)
@@ -270,14 +261,15 @@ extension Tracker {
             let fix = entry.fix
             odometer.advance(
                 to: fix, time: entry.time, at: entry.at, speedMax: settings.admission.speedMax,
-                noise: motion.noise.speed)
+                noise: motion.noiseSpeed)
             report(fix, time: entry.time, at: entry.at, held: nil, late: true, &effects)
         }
     }
 
-    mutating func announceStop(_ reason: MotionReason, standstill: UTCTime?, _ effects: inout [Effect]) {
-        guard let decided = utc(at: now), let fix = lastFix else { return }
-        let anchor = motion.anchor ?? StoredState.Anchor(coordinate: fix.coordinate, accuracy: fix.horizontalAccuracy)
+    mutating func announceStop(
+        _ reason: MotionReason, at anchor: StoredState.Anchor, standstill: UTCTime?, _ effects: inout [Effect]
+    ) {
+        guard let decided = utc(at: now) else { return }
         let ended = trip.map { trip in
             TripSummary(
                 start: trip.start, startCoordinate: trip.startCoordinate, end: standstill ?? decided,
@@ -311,7 +303,7 @@ extension Tracker {
         let released = settings.motion.stopOnStationary && ended != nil && reason != .pace
         departedAt = nil
         perform(cycle.parked(released: released, at: now), &effects)
-        placed(&effects)
+        placed(at: anchor, &effects)
         pastMoving = nil
     }
 }

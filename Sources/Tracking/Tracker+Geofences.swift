@@ -80,13 +80,13 @@ extension Tracker {
         } else {
             for crossing in crossings { record(crossing, &effects) }
         }
-        if windowOpen, motion.state == .stationary { placed(&effects) }
+        if windowOpen, motion.isParked, let place = motion.place { placed(at: place, &effects) }
         recompute(&effects)
     }
 
     /// Where the asset is parked decides at once about fences that were not looked at yet.
-    mutating func placed(_ effects: inout [Effect]) {
-        guard !geofences.isEmpty, let anchor = motion.anchor, let fix = lastFix, let time = utc(at: now) else { return }
+    mutating func placed(at anchor: StoredState.Anchor, _ effects: inout [Effect]) {
+        guard !geofences.isEmpty, let fix = lastFix, let time = utc(at: now) else { return }
         let sighting = GeofenceMonitor.Sighting(
             fix: fix, time: time, at: now, held: anchor, odometer: odometer.metres)
         let crossings = geofences.placed(sighting)

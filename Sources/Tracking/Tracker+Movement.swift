@@ -15,7 +15,7 @@ extension Tracker {
 
     /// Less evidence is asked for a while, and the receiver looks.
     mutating func prime(_ reason: MotionReason, _ effects: inout [Effect]) {
-        motion.primed = MotionDetector.Primed(until: now + Self.primed, reason: reason)
+        motion.expectDeparture(reason, until: now + Self.primed)
         perform(cycle.roused(for: Self.primed, at: now), &effects)
     }
 
@@ -30,14 +30,12 @@ extension Tracker {
     mutating func receiverDeadlineReached(_ effects: inout [Effect]) {
         // What was restless minutes ago says nothing now.
         let isFresh = lastFixAt.map { now.seconds(since: $0) <= max(10, 3 * interval.seconds) } ?? false
-        // A halt is watched to its end: it may be a stop.
-        let isRestless = motion.isMoving ? motion.state != .moving : motion.isRestless
-        perform(cycle.deadlineReached(at: now, isRestless: isFresh && isRestless), &effects)
+        perform(cycle.deadlineReached(at: now, isRestless: isFresh && motion.isRestless), &effects)
     }
 
     /// The asset was parked when the process ended: its receiver goes on sleeping, or settles anew.
     mutating func resumeReceiver(_ effects: inout [Effect]) {
-        guard motion.state == .stationary else {
+        guard motion.isParked else {
             if motion.isMoving { perform(cycle.departed(at: now), &effects) }
             return
         }
@@ -46,7 +44,7 @@ extension Tracker {
     }
 
     mutating func reloadReceiver(_ effects: inout [Effect]) {
-        perform(cycle.reload(settings.receiver, isParked: motion.state == .stationary, at: now), &effects)
+        perform(cycle.reload(settings.receiver, isParked: motion.isParked, at: now), &effects)
         if cycle.isReleased, !settings.motion.stopOnStationary { awaken(&effects) }
     }
 

@@ -65,11 +65,7 @@ extension Tracker {
     /// it is.
     var heldAnchor: StoredState.Anchor? {
         guard settings.motion.staticNavigation, windowOpen else { return nil }
-        switch motion.state {
-        case .waiting, .settling, .moving: return nil
-        case .stationary: return motion.anchor
-        case .stopping(let since): return now.seconds(since: since.at) > MotionDetector.holdAfter ? motion.anchor : nil
-        }
+        return motion.heldPlace(at: now)
     }
 }
 

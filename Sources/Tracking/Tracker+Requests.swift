@@ -13,29 +13,20 @@ extension Tracker {
             if pace == .moving { awaken(&effects) }
             return
         }
-        let here = MotionDetector.Moment(at: at, time: time)
-        switch (pace, motion.state) {
-        case (.moving, .waiting), (.moving, .settling), (.moving, .stationary):
-            departAtOnce(.pace, &effects)
-        case (.moving, .stopping(let since)):
-            motion.forgetEvidence()
-            perform(motion.resumeAtOnce(since), &effects)
-        case (.stationary, .waiting), (.stationary, .settling), (.stationary, .moving), (.stationary, .stopping):
-            motion.anchor =
-                ring.recentPlace(accuracyMax: settings.motion.anchorAccuracy)
-                ?? StoredState.Anchor(coordinate: fix.coordinate, accuracy: fix.horizontalAccuracy)
-            motion.forgetEvidence()
-            ring.keepNewest()
-            let standstill = halt ?? here
-            perform(motion.stop(.pace, standstill: standstill.time), &effects)
-        case (.moving, .moving), (.stationary, .stationary), (.auto, _):
-            break
-        }
+        if pace == .moving { return moveAtOnce(.pace, &effects) }
+        guard !motion.isParked else { return }
+        let place =
+            ring.recentPlace(accuracyMax: settings.motion.anchorAccuracy)
+            ?? StoredState.Anchor(coordinate: fix.coordinate, accuracy: fix.horizontalAccuracy)
+        motion.forgetEvidence()
+        ring.keepNewest()
+        let standstill = halt ?? MotionDetector.Moment(at: at, time: time)
+        perform(motion.park(.pace, at: place, standstill: standstill.time), &effects)
     }
 
-    private mutating func departAtOnce(_ reason: MotionReason, _ effects: inout [Effect]) {
-        let told = utc(at: now).map { MotionDetector.Moment(at: now, time: $0) }
-        perform(motion.departAtOnce(reason, told: told), &effects)
+    private mutating func moveAtOnce(_ reason: MotionReason, _ effects: inout [Effect]) {
+        let here = utc(at: now).map { MotionDetector.Moment(at: now, time: $0) }
+        if let transition = motion.moveAtOnce(reason, now: here) { perform(transition, &effects) }
     }
 
     mutating func panicRequested(_ effects: inout [Effect]) {
@@ -100,18 +91,16 @@ extension Tracker {
             recordAll(location, &effects)
         }
         if value {
-            motion.powerOff = nil
+            motion.externalPowerCame()
             trip?.withoutPower = false
             guard !motion.isMoving else { return }
             if settings.motion.powerStartsTrip, lastFix != nil {
-                departAtOnce(.power, &effects)
+                moveAtOnce(.power, &effects)
             } else {
                 prime(.power, &effects)
             }
         } else {
-            if motion.primed?.reason == .power { motion.primed = nil }
-            // Lost in full motion it is a fuse, a plug or a tow, not a stop.
-            if motion.window.evidence < settings.motion.resumeEvidence { motion.powerOff = now }
+            motion.externalPowerWentOff(at: now)
         }
     }
 }

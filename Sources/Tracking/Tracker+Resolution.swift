@@ -15,7 +15,7 @@ extension Tracker {
     /// The asset reports a place: is a trackable near its destination, and does a rule look at how it moves?
     mutating func reported(at place: Coordinate, _ effects: inout [Effect]) {
         let speed = averageSpeed.value(at: now)
-        board.motionChanged(.init(motion.state), speed: speed)
+        board.motionChanged(motion.phase, speed: speed)
         board.placeReported(place, speed: speed)
         if board.isStale { recompute(&effects) }
     }

@@ -15,7 +15,7 @@ extension Tracker {
             if lastFixAt != nil { openedAt = now }
             // Where it was parked then is no news: the first heartbeat comes when it is due from here.
             lastRecordAt = lastRecordAt.map { _ in now }
-            motion.beginAnew()
+            motion.beginAgain()
             geofences.beganAnew(at: now)
             // Also one that was released: it followed the asset until the hours ended, and is wanted again.
             awaken(&effects)
@@ -29,15 +29,6 @@ extension Tracker {
     /// Where it stood, or was last seen, when the hours ended. After a restart that is where the run before saw it.
     mutating func stopOutsideHours(_ effects: inout [Effect]) {
         guard motion.isMoving, let time = lastFix?.time else { return }
-        var place = motion.lastCoordinate.map { StoredState.Anchor(coordinate: $0, accuracy: nil) }
-        var standstill = motion.restoredStandstill ?? time
-        if let seen = motion.lastFix {
-            standstill = halt?.time ?? seen.time
-            place?.accuracy = motion.evidence.accuracy
-        }
-        if halt != nil || motion.lastFix == nil { place = motion.anchor ?? place }
-        motion.anchor = place
-        motion.evidence = MotionEvidence(accuracy: place?.accuracy)
-        perform(motion.stop(.schedule, standstill: standstill), &effects)
+        if let transition = motion.parkOutsideHours(since: halt?.time, lastFix: time) { perform(transition, &effects) }
     }
 }

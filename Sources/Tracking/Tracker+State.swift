@@ -12,8 +12,8 @@ extension Tracker {
         var state = StoredState()
         state.moving = motion.isMoving
         state.announced = motion.hasPlace
-        state.anchor = motion.anchor
-        state.fenceCentre = motion.state == .stationary ? motion.fenceCentre : nil
+        state.anchor = motion.place
+        state.fenceCentre = motion.fenceCentre
         state.since = since
         state.stopping = halt?.time
         state.lastFix =
@@ -46,7 +46,7 @@ extension Tracker {
     /// What `waypost status` shows.
     public var snapshot: TrackerSnapshot {
         TrackerSnapshot(
-            motion: .init(motion.state), since: halt?.time ?? since, lastFixTime: lastFix?.time ?? restoredFix?.time,
+            motion: motion.phase, since: halt?.time ?? since, lastFixTime: lastFix?.time ?? restoredFix?.time,
             lastCoordinate: lastFix?.coordinate ?? restoredFix?.coordinate,
             lastAccuracy: lastFix == nil ? restoredFix?.accuracy : lastFix?.horizontalAccuracy,
             reportedCoordinate: heldAnchor?.coordinate ?? lastFix?.coordinate ?? restoredFix?.coordinate,

@@ -168,7 +168,6 @@ public struct Tracker: Sendable {
         restoredRelease = restored.released
         power = restored.power
         gap.recordedTime = restored.lastGap
-        motion.restoredStandstill = restored.stopping ?? restored.lastFix?.time
         board.powerChanged(power)
         restoreProximity(restored)
     }
@@ -272,7 +271,7 @@ public struct Tracker: Sendable {
     mutating func recompute(_ effects: inout [Effect]) {
         chooseProfile(&effects)
         board.insideFencesChanged(Set(geofences.inside))
-        board.motionChanged(.init(motion.state), speed: averageSpeed.value(at: now))
+        board.motionChanged(motion.phase, speed: averageSpeed.value(at: now))
         board.recompute(cap: publishedCap, into: &effects)
         guard settings.receiver.sleepMoving, let engine = board.engine else { return }
         let interval = Duration.milliseconds(engine.intervalMs)
@@ -285,7 +284,7 @@ public struct Tracker: Sendable {
         let before = tracks
         self.settings = settings
         filter.settings = settings.admission
-        motion.settings = settings.motion
+        motion.reload(settings.motion)
         reloadReceiver(&effects)
         ring.span = settings.motion.ring.inSeconds
         board.reload(settings: settings.resolution, trackables: settings.trackables)

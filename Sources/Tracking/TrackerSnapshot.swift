@@ -72,16 +72,3 @@ public struct TrackerSnapshot: Hashable, Sendable {
     /// Ids of the geofences that the asset is inside of, in order.
     public var inside: [String]
 }
-
-extension TrackerSnapshot.Motion {
-    init(_ state: MotionDetector.State) {
-        self =
-            switch state {
-            case .waiting: .waiting
-            case .settling: .settling
-            case .stationary: .stationary
-            case .moving: .moving
-            case .stopping: .stopping
-            }
-    }
-}

@@ -202,7 +202,7 @@ import Testing
                 check(.deadlineReached, at: due)
                 if let next = tracker.nextDeadline, next <= due {
                     complaints.append(
-                        "deadline \(due.nanoseconds) is followed by \(next.nanoseconds) while \(tracker.motion.state), "
+                        "deadline \(due.nanoseconds) is followed by \(next.nanoseconds) while \(tracker.motion.phase), "
                             + "gap \(tracker.gapDue as Any), heartbeat \(tracker.heartbeatDue as Any), "
                             + "tow \(tracker.towDue as Any), receiver \(tracker.cycle)")
                     return
@@ -310,9 +310,6 @@ import Testing
             if tracker.ring.count > 1000 { complaints.append("ring of \(tracker.ring.count)") }
             if tracker.state.bytes.count > 400 { complaints.append("state of \(tracker.state.bytes.count) bytes") }
             if tracker.board.entries.contains(where: { $0.subscribers.count > 3 }) { complaints.append("subscribers") }
-            if tracker.motion.place.count > 64 || tracker.motion.outsidePlace.count > 128 {
-                complaints.append("places without end")
-            }
         }
     }
 

@@ -4,21 +4,22 @@ import Positioning
 ///
 /// Deadlines run on event time: a receiver that falls silent while the asset stands does not delay the stop.
 public struct MotionDetector: Sendable {
-    public enum State: Hashable, Sendable {
+    /// What the asset does, with all that has a meaning in that state only.
+    enum State: Sendable {
         /// No fix yet. Leaves to settling with the first one.
         case waiting
-        /// The first place is being found; a cold start is 30–130 m off. Leaves to stationary when half a minute of
-        /// accurate fixes is seen, to moving on evidence.
-        case settling
-        /// Parked; the reported anchor does not move. Leaves to moving when the fixes leave the fence with evidence, when
+        /// The first place is being found. Leaves to stationary when half a minute of accurate fixes is seen, to moving on
+        /// evidence.
+        case settling(Search)
+        /// Parked; the reported place does not move. Leaves to moving when the fixes leave the fence with evidence, when
         /// they are beyond the backup radius, or by `pace` or power.
-        case stationary
+        case stationary(Parked)
         /// On a trip. Leaves to stopping when the vector speed over 5 s is still, to stationary by `pace` or when no fix
         /// was believed for a long time.
-        case moving
-        /// A halt within a trip, announced to nobody. Leaves to moving on evidence counted from its beginning, to
+        case moving(Trip)
+        /// A halt within a trip, which is not announced. Leaves to moving on evidence counted from its beginning, to
         /// stationary when it has lasted for the stop timeout.
-        case stopping(since: Moment)
+        case stopping(Halt)
     }
 
     /// An instant on both clocks.
@@ -27,123 +28,65 @@ public struct MotionDetector: Sendable {
         public var time: UTCTime
     }
 
-    struct Primed: Sendable {
-        var until: EventTime
-        var reason: MotionReason
-    }
-
-    /// A halt that was thought to have ended.
-    struct Former: Sendable {
-        var since: Moment
-        var anchor: StoredState.Anchor
-        var creep: CreepLog
-        var resumed: EventTime
-    }
-
     /// What an observation came to.
     enum Transition: Sendable {
         /// The first place was found.
-        case settled(MotionReason)
-        case departed(MotionReason)
+        case settled(MotionReason, at: StoredState.Anchor)
+        /// - Parameter from: nil = no place was known.
+        case departed(MotionReason, from: StoredState.Anchor?)
         /// On a trip because someone says so: nothing before this instant belongs to it.
-        case departedAtOnce(MotionReason)
+        case departedAtOnce(MotionReason, from: StoredState.Anchor?)
         /// moving → stopping.
-        case halted
+        /// - Parameter noise: metres of path just before it that were none.
+        case halted(since: Moment, noise: Double)
         /// Still stopping, but elsewhere: a jam crept on, and the halt counts from its last creep.
-        case crept(from: StoredState.Anchor)
+        case crept(since: Moment, metres: Double)
         /// stopping → moving.
-        case resumed(from: Moment)
+        case resumed(since: Moment, from: StoredState.Anchor)
         /// Still stopping, and since before the last resumption, which was noise.
-        case stoodOn
+        case stoodOn(since: Moment)
         /// Parked since the standstill.
-        case stopped(MotionReason, standstill: UTCTime)
-        /// Parked and left again while nobody looked: both changes at once.
-        case stoppedAndDeparted(standstill: UTCTime)
+        case stopped(MotionReason, at: StoredState.Anchor, standstill: UTCTime)
+        /// Parked and left again in a silence: both changes at once.
+        case stoppedAndDeparted(from: StoredState.Anchor, standstill: UTCTime)
     }
 
-    var settings: Settings {
-        didSet { noFixTimeout = Nanoseconds(settings.noFixTimeout) }
-    }
-    var noFixTimeout: Nanoseconds
-    internal(set) public var state: State
-    /// The parking place as recorded; while stopping the place of the halt.
-    var anchor: StoredState.Anchor?
-    /// Follows the slow component of the receiver's error, so that the fence stays around the fixes.
-    var fenceCentre: Coordinate?
-    var window = EvidenceWindow()
-    var noise = SpeedNoise()
-    /// The numbers of the last decision.
-    var evidence = MotionEvidence()
-    /// A fix of the last look was beyond the fence by more than its accuracy, or the window shows movement.
-    var isRestless = false
-    /// External power went off then, and nothing has moved since.
-    var powerOff: EventTime?
-    /// Another source told movement while parked: until then a little evidence suffices.
-    var primed: Primed?
-    /// The last departure that was told and not seen: silence before it is none of the trip's.
-    var toldDeparture: Moment?
-
-    var lastFix: Moment?
-    var lastCoordinate: Coordinate?
-    var warmUntil = EventTime(nanoseconds: .min)
-    private var firstSettling: EventTime?
-    var place = PlaceEstimate(countMax: 64)
-    /// The creeps within the halt, and where the asset has stood since the last one.
-    var creep = CreepLog()
-    var placeAfterCreep = PlaceEstimate(countMax: 64)
-    var former: Former?
-    var chain = HaltChain()
-    /// Halts in a row that lie a few metres apart.
-    var queueing = 0
-    /// Metres; the longest path in the window lately, whatever the positions say: since an instant, and for as long before.
-    var path = (before: 0.0, now: 0.0, since: EventTime.zero)
-    var outsidePlace = PlaceEstimate(countMax: 128)
-    var surging = Persistence()
-    var beyondFence = Persistence()
-    var outsideFence = Persistence()
-    var beyondBackup = Persistence()
-    var outsideOnly = Persistence()
-    var outsideWithHint = Persistence()
-    private var settlingFixes = 0
-    var lastDrift: EventTime?
-    private var lastNoise: EventTime?
-    var drift = PlanePoint.zero
+    private var signals: MotionSignals
+    private var state: State
+    /// Another source reported movement while the asset was not on a trip: until then a little evidence suffices.
+    private var hint: (reason: MotionReason, until: EventTime)?
     /// Beginning of the halt, or else the last fix, before a restart.
-    var restoredStandstill: UTCTime?
-
-    /// Seconds without a fix after which a receiver starts anew and is first off the place.
-    static let coldAfter = 60.0
-    /// Seconds for which it is.
-    private static let warmUp = 30.0
-    /// m/s of a single fix with which a halt begins: a speed that is filtered over a second has not come to rest with the
-    /// wheels.
-    private static let quietSpeed = 0.9
-    /// m/s of a single fix below which the metres before a halt was seen were noise; above, it was coming to rest.
-    static let noiseSpeedMax = 0.6
-    /// Seconds into a halt from which records carry its place.
-    static let holdAfter = 2.0
-    /// Metres of agreed movement that a parked receiver seldom shows.
-    static let restlessEvidence = 3.0
-    /// Metres beyond the radius that a first fix after a gap may be off.
-    static let gapMargin = 20.0
+    private let restoredStandstill: UTCTime?
 
     init(settings: Settings, restored: StoredState?) {
-        self.settings = settings
-        noFixTimeout = Nanoseconds(settings.noFixTimeout)
-        state = .waiting
-        guard let restored, restored.announced, let last = restored.lastFix else { return }
-        state = restored.moving ? .moving : .stationary
-        anchor = restored.anchor
-        fenceCentre = restored.fenceCentre ?? restored.anchor?.coordinate
-        lastCoordinate = last.coordinate
-        if state == .stationary, anchor == nil {
-            anchor = StoredState.Anchor(coordinate: last.coordinate, accuracy: last.accuracy)
-            fenceCentre = last.coordinate
+        let last = restored.flatMap { $0.announced ? $0.lastFix : nil }
+        signals = MotionSignals(settings: settings, lastCoordinate: last?.coordinate)
+        restoredStandstill = restored?.stopping ?? restored?.lastFix?.time
+        guard let restored, let last else {
+            state = .waiting
+            return
+        }
+        if restored.moving {
+            state = .moving(Trip(restoredPlace: restored.anchor))
+        } else if let place = restored.anchor {
+            state = .stationary(Parked(at: place, fenceCentre: restored.fenceCentre))
+        } else {
+            state = .stationary(
+                Parked(at: StoredState.Anchor(coordinate: last.coordinate, accuracy: last.accuracy)))
         }
     }
 
+    mutating func reload(_ settings: Settings) { signals.settings = settings }
+
+    // MARK: What it knows
+
     /// The first motion change was announced.
-    var hasPlace: Bool { state != .waiting && state != .settling }
+    var hasPlace: Bool {
+        switch state {
+        case .waiting, .settling: false
+        case .stationary, .moving, .stopping: true
+        }
+    }
 
     var isMoving: Bool {
         switch state {
@@ -152,136 +95,321 @@ public struct MotionDetector: Sendable {
         }
     }
 
-    /// - Parameter silence: seconds since the last believed fix, across a restart too; nil for the first one ever.
-    mutating func observe(
-        _ fix: Fix, time: UTCTime, at: EventTime, plane: LocalPlane, interval: Double, silence: Double?
-    ) -> Transition? {
-        let previous = lastFix
-        let previousCoordinate = lastCoordinate
-        let unseen = toldDeparture.flatMap { told in silence.map { min($0, at.seconds(since: told.at)) } } ?? silence
-        if silence ?? .infinity >= Self.coldAfter { warmUntil = at + .seconds(Self.warmUp) }
-        window.append(fix, time: time, at: at, plane: plane, interval: interval)
-        lastFix = Moment(at: at, time: time)
-        lastCoordinate = fix.coordinate
-        chain.note(fix.coordinate, at: at)
-        evidence = MotionEvidence(
-            evidence: window.evidence, distance: 0, speed: window.vectorSpeed, accuracy: fix.horizontalAccuracy)
+    var isParked: Bool { if case .stationary = state { true } else { false } }
 
-        if isMoving, let silence = unseen, let previousCoordinate, silence >= Self.coldAfter,
-            silence >= settings.stopTimeout.inSeconds, !settings.disableStopDetection,
-            let transition = judgeGap(
-                fix, time: time, silence: silence, from: previousCoordinate, previous: previous, plane: plane)
-        {
-            return transition
-        }
+    /// The fixes of now may be the beginning of a trip, or of a stop.
+    var isRestless: Bool {
         switch state {
-        case .waiting, .settling:
-            return settle(fix, at: at, silence: silence ?? 0, interval: interval)
-        case .stationary:
-            return watchFence(fix, at: at, plane: plane)
-        case .moving:
-            return watchSpeed(fix, at: at)
-        case .stopping(let since):
-            return watchHalt(since, fix, time: time, at: at, silence: silence ?? 0, plane: plane)
+        case .waiting, .settling, .moving: false
+        case .stationary(let parked): parked.isRestless
+        case .stopping: true
+        }
+    }
+
+    /// The parking place, or the place of the halt; on a trip only that of a halt in which the process ended.
+    var place: StoredState.Anchor? {
+        switch state {
+        case .waiting, .settling: nil
+        case .stationary(let parked): parked.place
+        case .moving(let trip): trip.restoredPlace
+        case .stopping(let halt): halt.place
+        }
+    }
+
+    /// The place that a standing asset reports; nil while it moves, and in the first moments of a halt.
+    func heldPlace(at: EventTime) -> StoredState.Anchor? {
+        switch state {
+        case .waiting, .settling, .moving: nil
+        case .stationary(let parked): parked.place
+        case .stopping(let halt): at.seconds(since: halt.since.at) > Tuning.holdAfter ? halt.place : nil
+        }
+    }
+
+    /// nil unless parked.
+    var fenceCentre: Coordinate? { if case .stationary(let parked) = state { parked.fenceCentre } else { nil } }
+
+    /// What `waypost status` shows.
+    var phase: TrackerSnapshot.Motion {
+        switch state {
+        case .waiting: .waiting
+        case .settling: .settling
+        case .stationary: .stationary
+        case .moving: .moving
+        case .stopping: .stopping
+        }
+    }
+
+    /// The numbers of the last decision.
+    var evidence: MotionEvidence { signals.decision }
+
+    /// m/s, root mean square: the speed that this receiver reports while the asset stands.
+    var noiseSpeed: Double { signals.noise.speed }
+
+    /// m/s over 5 s by the receiver's own speed; nil where it reports none.
+    var dopplerSpeed: Double? { signals.window.hasDoppler ? signals.window.vectorSpeed : nil }
+
+    /// The last fix of this run that was observed.
+    var lastFix: Moment? { signals.lastFix }
+
+    /// Of the last fix, across a restart too.
+    var lastCoordinate: Coordinate? { signals.lastCoordinate }
+
+    // MARK: Fixes
+
+    mutating func observe(_ sighting: Sighting) -> Transition? {
+        let previous = (moment: signals.lastFix, coordinate: signals.lastCoordinate)
+        signals.append(sighting)
+        if let transition = judgeGap(sighting, previous.moment, previous.coordinate) { return transition }
+        switch takeState() {
+        case .waiting:
+            return observe(sighting, Search(since: sighting.at))
+        case .settling(let search):
+            return observe(sighting, search)
+        case .stationary(var parked):
+            let hint = hint.flatMap { sighting.at <= $0.until ? $0.reason : nil }
+            let reason = parked.observe(sighting, &signals, hint: hint)
+            state = .stationary(parked)
+            return reason.map { depart($0) }
+        case .moving(var trip):
+            guard let halt = trip.observe(sighting, &signals) else {
+                state = .moving(trip)
+                return nil
+            }
+            state = .stopping(halt)
+            return .halted(
+                since: halt.since, noise: signals.window.travelledBeforeNewest(below: Tuning.noiseSpeedMax))
+        case .stopping(var halt):
+            let outcome = halt.observe(sighting, &signals)
+            state = .stopping(halt)
+            return outcome.map { perform($0, halt) }
         }
     }
 
     /// Evidence from before does not count any more: the asset is elsewhere, or the clock is.
     mutating func forgetEvidence() {
-        window.clear()
-        resetPersistence()
-    }
-
-    /// The first place is sought again; one that was found stays.
-    mutating func beginAnew() {
-        if state == .settling { state = .waiting }
-        firstSettling = nil
-    }
-
-    private mutating func settle(_ fix: Fix, at: EventTime, silence: Double, interval: Double) -> Transition? {
-        state = .settling
-        // After a gap the receiver starts anew, and so does the search for the place.
-        let start = silence <= max(Self.coldAfter, 3 * interval) ? firstSettling ?? at : at
-        if start == at {
-            place.reset()
-            settlingFixes = 0
+        signals.clearWindow()
+        switch takeState() {
+        case .settling(var search):
+            search.forgetEvidence()
+            state = .settling(search)
+        case .stationary(var parked):
+            parked.forgetEvidence()
+            state = .stationary(parked)
+        case .stopping(var halt):
+            halt.forgetEvidence()
+            state = .stopping(halt)
+        case let other:
+            state = other
         }
-        firstSettling = start
-        beyondFence.observe(window.evidence >= settings.startEvidence, at: at)
-        if beyondFence.holds(settings.consecutiveFixes, for: settings.motionTriggerDelay) { return depart(.speed) }
-
-        let waited = at.seconds(since: start)
-        let accuracy = fix.horizontalAccuracy ?? 0
-        place.add(fix.coordinate, accuracy: fix.horizontalAccuracy, at: at)
-        settlingFixes += 1
-        // A receiver that never gets accurate has a place too, in the end.
-        let accurate = accuracy <= min(50, settings.anchorAccuracy) || waited >= 300
-        let calm = settlingFixes >= 30 && waited >= 24 && window.evidence < Self.restlessEvidence
-        guard accurate, calm || (settlingFixes >= 3 && waited >= 60) else { return nil }
-        anchor = place.median()
-        return settled(.start)
     }
 
-    mutating func settled(_ reason: MotionReason) -> Transition {
-        park()
-        return .settled(reason)
+    /// The first place is sought from the beginning; one that was found stays.
+    mutating func beginAgain() { if case .settling = state { state = .waiting } }
+
+    // MARK: Deadlines
+
+    /// When silence alone changes the state; nil = never.
+    var nextDeadline: EventTime? {
+        guard let lastFix = signals.lastFix else { return nil }
+        let settings = signals.settings
+        switch state {
+        case .waiting, .settling, .stationary:
+            return nil
+        case .moving(let trip):
+            return max(lastFix.at, trip.reported?.at ?? lastFix.at) + settings.noFixTimeout
+        case .stopping(let halt):
+            let silent = lastFix.at + settings.noFixTimeout
+            if settings.disableStopDetection || !wasSeen(halt, until: lastFix) { return silent }
+            return min(silent, halt.stopDue(signals))
+        }
     }
 
-    /// - Parameter told: now.
-    mutating func departAtOnce(_ reason: MotionReason, told: Moment?) -> Transition {
-        _ = depart(reason)
-        toldDeparture = told
-        window.clear()
-        return .departedAtOnce(reason)
-    }
-
-    mutating func depart(_ reason: MotionReason) -> Transition {
-        state = .moving
-        powerOff = nil
-        primed = nil
-        toldDeparture = nil
-        isRestless = false
-        former = nil
-        chain.clear()
-        resetPersistence()
-        return .departed(reason)
-    }
-
-    private mutating func watchSpeed(_ fix: Fix, at: EventTime) -> Transition? {
-        // What was lost in a halt and then driven without is no sign at the next one.
-        if window.evidence >= settings.resumeEvidence { powerOff = nil }
-        guard !settings.disableStopDetection, let speed = window.vectorSpeed, speed < settings.stillSpeed else {
+    mutating func deadlineReached(at: EventTime, plane: LocalPlane) -> Transition? {
+        guard let nextDeadline, nextDeadline <= at, let lastFix = signals.lastFix else { return nil }
+        signals.decision.evidence = 0
+        signals.decision.speed = nil
+        switch takeState() {
+        case .moving(let trip):
+            guard let place = signals.lastPlace else {
+                state = .moving(trip)
+                return nil
+            }
+            let last = trip.reported.map { $0.at > lastFix.at ? $0 : lastFix } ?? lastFix
+            return park(.noFix, at: place, standstill: last.time)
+        case .stopping(var halt):
+            let isSilent = lastFix.at + signals.settings.noFixTimeout <= at && halt.stopDue(signals) > at
+            if isSilent || !wasSeen(halt, until: lastFix) {
+                return park(.noFix, at: halt.place, standstill: halt.since.time)
+            }
+            let outcome = halt.end(signals, plane)
+            state = .stopping(halt)
+            return perform(outcome, halt)
+        case let other:
+            state = other
             return nil
         }
-        let run = window.quietRun(below: Self.quietSpeed, back: 6)
-        guard let first = run.first else { return nil }
-        state = .stopping(since: Moment(at: first.at, time: first.time))
-        outsidePlace.reset()
-        path = (before: 0, now: 0, since: at)
-        placeAfterCreep.reset()
-        place.reset()
-        for entry in run where isAnchorable(entry.accuracy, at: entry.at) {
-            place.add(entry.coordinate, accuracy: entry.accuracy, at: entry.at)
+    }
+
+    /// Enough of the halt was seen for silence to count as standing.
+    private func wasSeen(_ halt: Halt, until lastFix: Moment) -> Bool {
+        lastFix.at.seconds(since: halt.since.at) >= Tuning.seenBeforeSilence
+    }
+
+    // MARK: The word of others
+
+    /// Parked, whatever the fixes say.
+    mutating func park(_ reason: MotionReason, at place: StoredState.Anchor, standstill: UTCTime) -> Transition {
+        state = .stationary(Parked(at: place))
+        return .stopped(reason, at: place, standstill: standstill)
+    }
+
+    /// Parked where it was last seen, or where it halts, because its hours have ended.
+    /// - Parameters:
+    ///   - halt: its beginning; nil = it moves.
+    ///   - lastFix: the time of a fix that was not observed.
+    mutating func parkOutsideHours(since halt: UTCTime?, lastFix time: UTCTime) -> Transition? {
+        guard let seen = signals.lastPlace else { return nil }
+        var place = seen
+        var standstill = restoredStandstill ?? time
+        if let lastFix = signals.lastFix {
+            standstill = halt ?? lastFix.time
+        } else {
+            place.accuracy = nil
         }
-        anchor =
-            place.median() ?? StoredState.Anchor(coordinate: first.coordinate, accuracy: first.accuracy)
-        creep.begin(at: anchor?.coordinate ?? first.coordinate)
-        noteQueue(since: first.at)
-        chain.halted(since: Moment(at: first.at, time: first.time), timeout: settings.stopTimeout.inSeconds)
-        window.forget(before: first.at)
-        resetPersistence()
-        return .halted
+        if halt != nil || signals.lastFix == nil { place = self.place ?? place }
+        // No fixes decided this.
+        signals.decision = MotionEvidence(accuracy: place.accuracy)
+        return park(.schedule, at: place, standstill: standstill)
     }
 
-    /// The asset stands: what the receiver says of its speed is noise.
-    mutating func noteNoise(at: EventTime) {
-        let elapsed = lastNoise.map { at.seconds(since: $0) } ?? 0
-        lastNoise = at
-        guard at >= warmUntil, let velocity = window.newestVelocity else { return }
-        noise.observe(velocity.length, elapsed: elapsed)
+    /// The user, or external power, says that the asset moves; nil = it is on a trip and does.
+    /// - Parameter now: nil = the time is not known.
+    mutating func moveAtOnce(_ reason: MotionReason, now: Moment?) -> Transition? {
+        switch state {
+        case .waiting, .settling, .stationary:
+            let from = place
+            _ = depart(reason, reported: now)
+            signals.clearWindow()
+            return .departedAtOnce(reason, from: from)
+        case .moving:
+            return nil
+        case .stopping(let halt):
+            signals.clearWindow()
+            guard let lastFix = signals.lastFix else { return nil }
+            var trip = halt.resumed(at: lastFix.at)
+            // What follows is another halt.
+            trip.forgetHalts()
+            state = .moving(trip)
+            return .resumed(since: halt.since, from: halt.place)
+        }
     }
 
-    func isAnchorable(_ accuracy: Double?, at: EventTime) -> Bool {
-        (accuracy ?? 0) <= min(50, settings.anchorAccuracy) && at >= warmUntil
+    /// Another source reported movement: while the asset is not on a trip a little evidence suffices.
+    mutating func expectDeparture(_ reason: MotionReason, until: EventTime) { hint = (reason, until) }
+
+    mutating func externalPowerCame() {
+        switch takeState() {
+        case .moving(var trip):
+            trip.powerCame()
+            state = .moving(trip)
+        case .stopping(var halt):
+            halt.powerCame()
+            state = .stopping(halt)
+        case let other:
+            state = other
+        }
+    }
+
+    mutating func externalPowerWentOff(at: EventTime) {
+        if hint?.reason == .power { hint = nil }
+        // Lost in full motion it is a fuse, a plug or a tow, not a stop.
+        guard signals.window.evidence < signals.settings.resumeEvidence else { return }
+        switch takeState() {
+        case .moving(var trip):
+            trip.powerWentOff(at: at)
+            state = .moving(trip)
+        case .stopping(var halt):
+            halt.powerWentOff(at: at)
+            state = .stopping(halt)
+        case let other:
+            state = other
+        }
+    }
+
+    // MARK: Changes
+
+    /// The state, moved out so that what it holds changes in place. The caller puts one back.
+    private mutating func takeState() -> State {
+        var taken = State.waiting
+        swap(&taken, &state)
+        return taken
+    }
+
+    private mutating func observe(_ sighting: Sighting, _ search: Search) -> Transition? {
+        var search = search
+        let finding = search.observe(sighting, signals)
+        state = .settling(search)
+        switch finding {
+        case nil: return nil
+        case .departed: return depart(.speed)
+        case .place(let place):
+            state = .stationary(Parked(at: place))
+            return .settled(.start, at: place)
+        }
+    }
+
+    private mutating func depart(_ reason: MotionReason, reported: Moment? = nil) -> Transition {
+        let from = place
+        state = .moving(Trip(reported: reported))
+        hint = nil
+        return .departed(reason, from: from)
+    }
+
+    /// - Parameter halt: as it is after the outcome.
+    private mutating func perform(_ outcome: Halt.Outcome, _ halt: Halt) -> Transition {
+        switch outcome {
+        case .stoodOn:
+            return .stoodOn(since: halt.since)
+        case .crept(let from):
+            return .crept(since: halt.since, metres: from.coordinate.distance(to: halt.place.coordinate))
+        case .resumed:
+            state = .moving(halt.resumed(at: signals.lastFix?.at ?? halt.since.at))
+            return .resumed(since: halt.since, from: halt.place)
+        case .stopped(let reason, let standstill):
+            return park(reason, at: halt.place, standstill: standstill)
+        }
+    }
+
+    /// A long silence that ends near where it began was a stop that was not seen.
+    /// - Parameters:
+    ///   - previous: the fix before the silence; nil = it was before a restart.
+    ///   - before: where that was.
+    private mutating func judgeGap(_ sighting: Sighting, _ previous: Moment?, _ before: Coordinate?) -> Transition? {
+        let settings = signals.settings
+        guard let silence = sighting.silence, silence >= Tuning.coldAfter, let before, !settings.disableStopDetection
+        else { return nil }
+        var standstill = previous?.time ?? restoredStandstill ?? sighting.time
+        var stood = StoredState.Anchor(coordinate: before, accuracy: nil)
+        let reported: Moment?
+        switch state {
+        case .waiting, .settling, .stationary:
+            return nil
+        case .moving(let trip):
+            reported = trip.reported
+        case .stopping(let halt):
+            reported = halt.trip.reported
+            standstill = halt.since.time
+            stood = halt.place
+        }
+        let unseen = reported.map { min(silence, sighting.at.seconds(since: $0.at)) } ?? silence
+        guard unseen >= max(Tuning.coldAfter, settings.stopTimeout.inSeconds) else { return nil }
+        let distance = (sighting.plane.point(sighting.fix.coordinate) - sighting.plane.point(stood.coordinate)).length
+        guard distance / unseen < settings.stillSpeed else { return nil }
+        signals.decision.distance = distance
+        guard distance > settings.stationaryRadius + Tuning.gapMargin else {
+            return park(.gap, at: stood, standstill: standstill)
+        }
+        state = .moving(Trip())
+        return .stoppedAndDeparted(from: stood, standstill: standstill)
     }
 }

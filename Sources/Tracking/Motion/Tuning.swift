@@ -1,0 +1,106 @@
+/// The numbers of motion detection that are not settings. `make score` measures what a change of one costs: starts, stops and
+/// odometer on simulated drives under an open sky, in a street, between towers and in a jam.
+enum Tuning {
+    // MARK: Receiver
+
+    /// Seconds without a fix after which a receiver starts cold and is first off the place.
+    static let coldAfter = 60.0
+    /// Seconds for which it is.
+    static let warmUp = 30.0
+    /// Metres that a position is off where the receiver does not say, at most, when it is compared with the fence.
+    static let fenceAccuracyMax = 20.0
+
+    // MARK: Search for the first place
+
+    /// Seconds and fixes of little movement after which the place is found.
+    static let calmSeconds = 24.0
+    static let calmFixes = 30
+    /// Seconds and fixes after which it is found in any case.
+    static let searchSeconds = 60.0
+    static let searchFixes = 3
+    /// Seconds after which a receiver that is not accurate has a place too.
+    static let searchMax = 300.0
+
+    // MARK: Parked
+
+    /// Metres of agreed movement that a parked receiver seldom shows.
+    static let restlessEvidence = 3.0
+    /// m/s over 3 s that no receiver invents, if its positions agree: the fence need not be left first.
+    static let surgeSpeed = 3.5
+    /// The same as a multiple of the speed that this receiver reports while parked.
+    static let surgeNoise = 6.0
+    /// Evidence as a multiple of what noise alone makes of it: to leave the radius, and to be outside of it.
+    static let startNoise = 3.0
+    static let outsideNoise = 2.4
+    /// Fixes beyond the backup radius that are a departure.
+    static let backupFixes = 3
+    /// Seconds in which the fence follows the slow component of the receiver's error.
+    static let driftTimeConstant = 1000.0
+    /// Metres of drift below which the fence is not moved: the resolution of a coordinate.
+    static let driftStep = 0.1
+    /// Fixes outside without evidence after which the fence is moved to them.
+    static let strayFixes = 90
+
+    // MARK: Beginning of a halt
+
+    /// m/s of a single fix with which a halt begins: a speed that is filtered over a second has not come to rest with the
+    /// wheels.
+    static let quietSpeed = 0.9
+    /// Seconds that a halt may have begun before it is seen.
+    static let quietSeconds = 6.0
+    /// m/s of a single fix below which the metres before a halt was seen were noise; above, it was coming to rest.
+    static let noiseSpeedMax = 0.6
+    /// Seconds into a halt from which records carry its place.
+    static let holdAfter = 2.0
+    /// Seconds of fixes from which the place of a halt is made. A later median would follow a jam that creeps.
+    static let placeSpan = 30.0
+
+    // MARK: End of a halt
+
+    /// Metres of agreed movement that may be a creep, and metres of creeping that are one for certain.
+    static let creepEvidence = 4.0
+    static let creepDistance = 8.0
+    /// Evidence as a multiple of what noise alone makes of it: to resume, and to resume where the position is outside.
+    static let resumeNoise = 1.4
+    static let hintNoise = 1.4
+    /// Fixes outside the radius after which a halt has ended: with some evidence, and without any.
+    static let hintFixes = 3
+    static let outsideFixes = 30
+    /// Path above which a place that moved may be movement rather than multipath: metres, a multiple of the noise, and a share
+    /// of the distance between the positions.
+    static let jumpPath = 6.0
+    static let jumpNoise = 1.6
+    static let jumpShare = 0.5
+    /// Seconds within which a movement shows in the positions.
+    static let pathMemory = 30.0
+    /// Path beyond the radius that is movement when the stop is due: metres, and a multiple of the noise.
+    static let onItsWayPath = 10.0
+    static let onItsWayNoise = 1.8
+    /// Seconds of a halt that must have been seen before silence may count as standing: a car crawls into a tunnel.
+    static let seenBeforeSilence = 10.0
+    /// Metres beyond the radius that a first fix after a gap may be off.
+    static let gapMargin = 20.0
+    /// m/s of a single fix at which an asset that stood may be pulling away.
+    static let rollingSpeed = 0.7
+    /// Then a stop that is due waits for the evidence: a halt that ends just before the timeout is a halt.
+    static let rollingDelay = Duration.seconds(10)
+
+    // MARK: Halts that follow each other
+
+    /// Seconds that a movement may last and be noise.
+    static let noiseMax = 30.0
+    /// Seconds of the new halt after which its place is good enough to be compared.
+    static let comparedAfter = 10.0
+    /// Time over the stop timeout after which halts that were interrupted count as one, and seconds of the present halt.
+    static let chainDelay = Duration.seconds(20)
+    static let chainRest = 15.0
+    /// m/s of noise above which a receiver invents movements, and does not see every creep of a few metres.
+    static let noisySpeed = 0.3
+    /// In a queue such a receiver gets this much longer: a stop that is late there costs less than a trip cut in two.
+    static let queueDelay = Duration.seconds(120)
+    /// Halts that make a queue; seconds of a halt in one; seconds and metres between two of them.
+    static let queueHalts = 2
+    static let queueHalt = 200.0
+    static let queueSeconds = 90.0
+    static let queueMetres = 40.0
+}
