@@ -46,12 +46,14 @@ class Arrivals:
     def __init__(self):
         self.counts = collections.Counter()
         self.of_seq = {}  # (outbox, seq) → number of the fix
-        self.confirmed_in = {}  # (outbox, seq) → life in which a whole 2xx was sent; absent when the reply broke
+        # (outbox, seq) → life in which a whole 2xx was sent, and the batch that it was for; absent when the reply broke
+        self.confirmed_in = {}
         self.highest = {}  # outbox → (seq, number of the fix)
         self.newest_fix = {}  # outbox → number
         self.fixes = set()
         self.batches = {}  # id → digest of its body
-        self.repeated = collections.defaultdict(set)  # life → ids confirmed to an earlier one
+        # Life → batches that were confirmed to an earlier one and came again. One that is then taken apart counts once.
+        self.repeated = collections.defaultdict(set)
         self.not_before = None  # (monotonic, life)
         self.refusals = []
         self.last_refused = None  # the refusal to which the last answered request belonged
@@ -231,13 +233,13 @@ class Ledger:
                     if arrivals.of_seq[key] != number:
                         counts["keys of another record"] += 1
                         self.found(f"{name}: {batch_id}: seq {seq} was fix {arrivals.of_seq[key]}, is fix {number}")
-                    confirmed = arrivals.confirmed_in.get(key)
+                    confirmed, as_batch = arrivals.confirmed_in.get(key, (None, None))
                     if confirmed is None:
                         explained += 1
                     elif confirmed < life:
                         # While the disk refuses, what was acknowledged is known in memory alone.
                         if self.lives[confirmed].bad_disk_since is None:
-                            arrivals.repeated[life].add(batch_id)
+                            arrivals.repeated[life].add(as_batch)
                         explained += 1
                     else:
                         self.found(f"{name}: {batch_id}: seq {seq} again in life {life}, which had been told 2xx")
@@ -270,7 +272,7 @@ class Ledger:
                 arrivals.counts["never fed"] += 1
                 self.found(f"{name}: {batch_id}: seq {seq} has time {time_ms}, which was never fed")
             before = "sent ahead" if arrivals.previewed_in.get(key) == life else \
-                "confirmed" if arrivals.confirmed_in.get(key) == life else None
+                "confirmed" if arrivals.confirmed_in.get(key, (None,))[0] == life else None
             if before:
                 arrivals.counts["previewed twice or late"] += 1
                 self.found(f"{name}: {batch_id}: seq {seq} was {before} before, in life {life}")
@@ -284,7 +286,7 @@ class Ledger:
                 return
             self.belongs(arrivals, life, batch_id, outbox, rows)
             for seq, _ in rows:
-                arrivals.confirmed_in.setdefault((outbox, seq), life)
+                arrivals.confirmed_in.setdefault((outbox, seq), (life, batch_id))
 
     def was_fed(self, number):
         return any(life.fed and life.fed[0][0] <= number <= life.fed[-1][0] for life in reversed(self.lives))

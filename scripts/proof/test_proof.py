@@ -176,6 +176,14 @@ class LedgerTests(unittest.TestCase):
         self.store(*((n + 1, n) for n in range(8)))
         self.assertEqual(self.counts()["lost beyond the window"], 0)
 
+    def test_a_repeated_batch_that_is_taken_apart_counts_once(self):
+        self.store((1, 0), (2, 1), batch="whole")
+        self.ledger.killed(9.4)
+        self.live(range(10, 20))
+        self.store((1, 0), batch="first-half")
+        self.store((2, 1), batch="second-half")
+        self.assertEqual(self.counts()["batches repeated after a kill, at most"], 1)
+
     def test_a_bad_disk_explains_more_than_one_repeated_batch(self):
         for batch, number in (("b1", 0), ("b2", 1)):
             self.store((number + 1, number), batch=batch)
