@@ -40,10 +40,9 @@ import Testing
 
     /// A field that no line has would stay a bare `@NAME@` before the reader's eyes.
     @Test func theFieldsThatAnEntryShowsAreLogged() throws {
-        let source = BuiltProducts.repository.appendingPathComponent("Sources/Agent/Daemon")
-        let code = try FileManager.default.contentsOfDirectory(atPath: source.path).map {
-            try String(contentsOf: source.appendingPathComponent($0), encoding: .utf8)
-        }.joined()
+        let source = BuiltProducts.repository.appendingPathComponent("Sources/Agent")
+        let code = try FileManager.default.subpathsOfDirectory(atPath: source.path).filter { $0.hasSuffix(".swift") }
+            .map { try String(contentsOf: source.appendingPathComponent($0), encoding: .utf8) }.joined()
         for (id, entry) in try entries() {
             for match in entry.matches(of: /@WAYPOST_([A-Z_]+)@/) {
                 #expect(code.contains("\"\(match.1.lowercased())\":"), "\(id) shows \(match.0), which nothing logs")
