@@ -58,7 +58,7 @@ units:
 docs:
 	scripts/check-docs
 
-expected: setup ## write what the commands make of fixtures/nmea anew
+expected: setup ## rewrite the reviewed output in fixtures
 	scripts/expected
 
 fixtures: setup ## make the simulated logs of fixtures/nmea anew

@@ -15,7 +15,6 @@ struct ProfileFixture: CustomTestStringConvertible, Sendable {
 
     var testDescription: String { name }
 
-    /// `scripts/expected` has the same list.
     var samples: [ProfileSample] {
         let common: [ProfileSample] = [.full, .bare, .eventEnter, .batch]
         switch name {
