@@ -33,13 +33,13 @@ public struct EndpointSettings: Hashable, Sendable {
     public var name: String
     /// `http` or `https`, without query, fragment, user info and trailing slash.
     public var baseURL: String
-    /// The name by which the receiver knows this device.
+    /// The name by which the server knows this device.
     public var device: String
-    /// Most rows of one request, 1 or more. The default is 100.
+    /// Maximum rows of one request, 1 or more. The default is 100.
     public var batchSize: Int
     /// The longest time that the oldest unsent row waits for others. The default is 60 s.
     public var batchWindow: Duration
-    /// Fewer rows than this do not go out by the window alone. The default is 1.
+    /// The window alone does not send fewer rows than this. The default is 1.
     public var minBatch: Int
     /// The whole request, from connect to the last byte of the reply. The default is 60 s.
     public var timeout: Duration
@@ -61,7 +61,7 @@ public struct EndpointSettings: Hashable, Sendable {
     public var freshHead: Bool
     /// Name of the endpoint that this one stands in for; nil = it has a cursor of its own.
     public var backupFor: String?
-    /// The asset as the receiver names it (`vars.asset_id`); nil where the receiver knows none.
+    /// The asset as the server names it (`vars.asset_id`); nil where the server knows none.
     public var assetID: String?
     /// The default is `keep`.
     public var onCollision: OnCollision
@@ -101,6 +101,18 @@ public struct EndpointSettings: Hashable, Sendable {
         self.metered = metered
     }
 
-    /// What decides whose rows these are and where they go. When it changes while rows wait, the endpoint is held.
+    /// What decides whose rows these are and where they go. If it changes while rows wait, the endpoint is held.
     public var fingerprint: String { "\(baseURL)\n\(device)" + (assetID.map { "\n\($0)" } ?? "") }
+
+    /// Copies what decides only when and how much is sent: it may change while batches are in flight, since neither a batch
+    /// on disk nor its id nor which rows are kept depends on it.
+    public mutating func copyPace(from other: EndpointSettings) {
+        batchSize = other.batchSize
+        batchWindow = other.batchWindow
+        minBatch = other.minBatch
+        timeout = other.timeout
+        backoff = other.backoff
+        freshHead = other.freshHead
+        onCollision = other.onCollision
+    }
 }

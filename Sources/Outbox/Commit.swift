@@ -140,7 +140,7 @@ public struct Commit: Sendable {
     public var asksDisk = true
     /// Newer rows do not wait any longer for those on disk that cannot be read.
     public var passesUnreadable = false
-    /// Settings of endpoints that a reload may have changed: `EndpointSettings.takePace` says which. They hold from this commit on,
+    /// Settings of endpoints that a reload may have changed: `EndpointSettings.copyPace` says which. They hold from this commit on,
     /// whatever becomes of it.
     public var reloaded: [EndpointSettings] = []
 

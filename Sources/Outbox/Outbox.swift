@@ -177,9 +177,9 @@ public final class Outbox {
     private func carryOut(_ commit: Commit) throws(OutboxError) -> CommitReply {
         for settings in commit.reloaded {
             for index in endpoints.indices where endpoints[index].name == settings.name {
-                endpoints[index].takePace(of: settings)
+                endpoints[index].copyPace(from: settings)
             }
-            if let index = ledger.index(of: settings.name) { ledger.endpoints[index].settings.takePace(of: settings) }
+            if let index = ledger.index(of: settings.name) { ledger.endpoints[index].settings.copyPace(from: settings) }
         }
         if let memory {
             // Here first: what is answered in it may be about batches that another queue on disk does not know.

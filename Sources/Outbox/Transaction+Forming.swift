@@ -18,7 +18,7 @@ extension Transaction {
         /// nil = nothing expires.
         var ages: RowAges?
 
-        var depth: Int { max(1, min(BatchRow.longest, sender.planningDepth(limit: limit))) }
+        var depth: Int { max(1, min(BatchRow.longest, BatchPlanner(sender).depth(limit: limit))) }
     }
 
     mutating func form(_ request: FormRequest, ages: RowAges?) throws(OutboxError) {
@@ -75,7 +75,7 @@ extension Transaction {
             let isEnd = rows.count <= forming.depth
             if !isEnd { rows.removeLast() }
             budget -= rows.count
-            let plan = forming.sender.plan(rows, limit: forming.limit, isEnd: isEnd, ages: forming.ages)
+            let plan = BatchPlanner(forming.sender).plan(rows, limit: forming.limit, isEnd: isEnd, ages: forming.ages)
             let consumed = min(rows.count, plan.consumed)
             guard consumed > 0 else { return }
             try settle(plan, rows, of: index)
@@ -144,9 +144,8 @@ extension Transaction {
             let isLast = number == others.count - 1 && ledger.endpoints[index].waiting == 0
             while !rows.isEmpty {
                 let part = Array(rows.prefix(forming.depth))
-                let plan = forming.sender.plan(
-                    part, limit: forming.limit, isEnd: isLast && part.count == rows.count,
-                    ages: forming.ages)
+                let plan = BatchPlanner(forming.sender).plan(
+                    part, limit: forming.limit, isEnd: isLast && part.count == rows.count, ages: forming.ages)
                 let consumed = max(1, min(part.count, plan.consumed))
                 try settle(plan, part, of: index)
                 let mayHaveGaps = batch.picked != nil || batch.feed != ledger.endpoints[index].settings.feed
@@ -183,7 +182,7 @@ extension Transaction {
         guard endpoint.quarantine.retrying > 0, memory == nil else { return }
         let (rows, generation) = try database.retries(of: endpoint.id, limit: forming.depth, names: ledger.names)
         // Nothing is too old or superseded for an operator who asks for it, so these wait behind nothing.
-        let plan = forming.sender.plan(rows, limit: forming.limit, isEnd: true, ages: nil)
+        let plan = BatchPlanner(forming.sender).plan(rows, limit: forming.limit, isEnd: true, ages: nil)
         for (place, why) in plan.settled where rows.indices.contains(place) {
             try database.setRetry(.none, seq: rows[place].seq, of: endpoint.id)
             if case .refused(let rule) = why {

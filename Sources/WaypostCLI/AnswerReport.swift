@@ -11,12 +11,12 @@ public struct AnswerReport: CustomStringConvertible {
     public var description: String {
         endpoints.map { endpoint in
             let profile = endpoint.profile
-            let lines = Self.lines(profile.response.table).map { "#   \($0)\n" }
+            let lines = Self.lines(AnswerTable(profile.response).rows).map { "#   \($0)\n" }
             return "\n# What an answer means to endpoint \(endpoint.name), profile \(profile.name):\n\(lines.joined())"
         }.joined()
     }
 
-    private static func lines(_ table: [ResponseRules.TableRow]) -> [String] {
+    private static func lines(_ table: [AnswerTable.Row]) -> [String] {
         let rows =
             table.map { row in
                 let ranges = row.statuses.map {

@@ -35,7 +35,7 @@ public enum OfflineOrders {
                     decoded, endpoints: endpoints, depths: outbox.current.depths)
                 if orders.asksReceiver,
                     let endpoint = config.endpoints.first(where: { $0.settings.name == orders.rebinds }),
-                    endpoint.settings.bindRequest() != nil
+                    endpoint.settings.profile.canBind
                 {
                     throw ControlError(
                         "daemon-needed",

@@ -152,7 +152,7 @@ extension ProfileReport {
         do throws(OutboxError) {
             let found = try OutboxReader(path: path).waiting(
                 for: settings.backupFor ?? settings.name, feed: settings.feed,
-                limit: settings.planningDepth(limit: settings.batchSize))
+                limit: BatchPlanner(settings).depth(limit: settings.batchSize))
             return Waiting(rows: found.rows, outbox: found.outbox, sentMs: nil, isWhole: false)
         } catch {
             let failure = QueueReport.Failure(error)
@@ -165,7 +165,7 @@ extension ProfileReport {
         var rest = waiting.rows[...]
         var count = 0
         repeat {
-            let plan = subject.settings.plan(
+            let plan = BatchPlanner(subject.settings).plan(
                 Array(rest), limit: subject.settings.batchSize, isEnd: waiting.isWhole, ages: nil)
             for settled in plan.settled {
                 let seq = rest[rest.startIndex + settled.index].seq
@@ -190,7 +190,8 @@ extension ProfileReport {
             endpoint: subject.settings.name, id: "", rows: rows, sentMs: waiting.sentMs, outbox: waiting.outbox)
         batch.id = "\(batch.outboxName)-\(subject.settings.name)-\(first.seq)-\(last.seq)"
         return text(
-            of: subject.settings.request(for: batch, in: RenderContext(identify: RecordID.make, isMasked: true)),
+            of: RequestRenderer(subject.settings, in: RenderContext(identify: RecordID.make, isMasked: true)).request(
+                for: batch),
             subject)
     }
 

@@ -244,8 +244,10 @@ import Testing
         default:
             let status = Int.random(in: 100...599, using: &generator)
             let outcome = UplinkOutcome(.reply(UplinkReply(status: status)))
-            let verdict = EndpointSettings(
-                baseURL: "http://x", device: "d", profile: Profile(response: .waypost)
+            let verdict = AnswerJudge(
+                EndpointSettings(
+                    baseURL: "http://x", device: "d", profile: Profile(response: .waypost)
+                )
             ).verdict(for: outcome, of: VerdictTests.batch)
             return verdict == .accepted ? .storedThenLost : .verdict(verdict)
         }

@@ -139,12 +139,14 @@ import Testing
             #"{"seq":\#($0),"code":"busy","reason":"the store takes no more at the moment, try it again later"}"#
         }
         let body = Array(#"{"rejected":[\#(entries.joined(separator: ","))]}"#.utf8)
-        #expect((65_537...settings.request(for: batch).replyLimit).contains(body.count), "\(body.count)")
-        let verdict = settings.verdict(for: UplinkOutcome(.reply(UplinkReply(status: 200, body: body))), of: batch)
+        #expect(
+            (65_537...RequestRenderer(settings).request(for: batch).replyLimit).contains(body.count), "\(body.count)")
+        let verdict = AnswerJudge(settings).verdict(
+            for: UplinkOutcome(.reply(UplinkReply(status: 200, body: body))), of: batch)
         #expect(verdict == .partlyAccepted(.init(again: Set(2...693))))
         // Where only the status counts there is nothing to read.
         let plain = EndpointSettings(baseURL: "http://x", device: "d", profile: Profile(response: ResponseRules()))
-        #expect(plain.request(for: batch).replyLimit == 65_536)
+        #expect(RequestRenderer(plain).request(for: batch).replyLimit == 65_536)
     }
 
     /// Each of many entries names all rows: no list of errors, but the work of one that never ends.

@@ -22,8 +22,8 @@ import Testing
     ) -> Verdict {
         let reply = UplinkReply(status: status, headers: headers, body: Array(body.utf8), bodyIncomplete: cut)
         let settings = EndpointSettings(baseURL: "http://x", device: "d", profile: Profile(response: rules))
-        return settings.verdict(
-            for: UplinkOutcome(.reply(reply)), of: batch, in: RenderContext(identify: { _, seq in "id-\(seq)" }))
+        return AnswerJudge(settings, in: RenderContext(identify: { _, seq in "id-\(seq)" })).verdict(
+            for: UplinkOutcome(.reply(reply)), of: batch)
     }
 
     private func verdict(_ status: Int, body: String = "", retryAfter: String) -> Verdict {
@@ -81,7 +81,7 @@ import Testing
         TransportFailure.resolve("x"), .connect("x"), .tls("x"), .timeout("x"), .closedWithoutReply("x"), .broken("x"),
     ])
     func retriesWhatDidNotReachTheServer(failure: TransportFailure) {
-        let verdict = EndpointSettings(baseURL: "http://x", device: "d").verdict(
+        let verdict = AnswerJudge(EndpointSettings(baseURL: "http://x", device: "d")).verdict(
             for: UplinkOutcome(.failed(failure)), of: Self.batch)
         #expect(verdict == .retry(.transport(failure), after: nil))
     }
@@ -192,9 +192,11 @@ import Testing
     }
 
     @Test func countsWhatWasReallyStored() {
-        let rules = ResponseRules(storedPath: ["saved"])
+        let judge = AnswerJudge(
+            EndpointSettings(
+                baseURL: "http://x", device: "d", profile: Profile(response: ResponseRules(storedPath: ["saved"]))))
         func stored(_ body: String) -> Int? {
-            rules.stored(UplinkOutcome(.reply(UplinkReply(status: 200, body: Array(body.utf8)))))
+            judge.stored(UplinkOutcome(.reply(UplinkReply(status: 200, body: Array(body.utf8)))))
         }
         #expect(stored(#"{"saved":7}"#) == 7)
         #expect(stored(#"{"saved":-1}"#) == nil)

@@ -23,22 +23,23 @@ import Uplink
             let rows = (0..<Int.random(in: 1...3, using: &random)).map { Known.row(1 + Int64($0), mask, &random) }
             let sentMs: Int64? = Bool.random(using: &random) ? 1_700_000_020_500 : nil
             let newest = Bool.random(using: &random) ? Known.row(9, mask, &random) : nil
-            let plan = settings.plan(rows, limit: settings.batchSize, isEnd: true, ages: nil)
+            let plan = BatchPlanner(settings).plan(rows, limit: settings.batchSize, isEnd: true, ages: nil)
             #expect(plan.consumed == rows.count)
             for indices in plan.batches {
                 let rows = indices.map { rows[$0] }
                 let batch = Batch(
                     endpoint: settings.name, id: "7f3a91c2-main-1-2", rows: rows, sentMs: sentMs,
                     outbox: ProfileSample.outbox, newest: settings.profile.usesNewest ? newest : nil)
-                let request = settings.request(
-                    for: batch, in: RenderContext(identify: RecordID.make, isMasked: true))
+                let request = RequestRenderer(settings, in: RenderContext(identify: RecordID.make, isMasked: true))
+                    .request(for: batch)
                 let text = String(decoding: request.body, as: UTF8.self)
                 for flaw in Judge(profile: profile.name, rows: rows).flaws(request) {
                     Issue.record("\(profile.name): \(flaw); seed \(seed), mask \(mask)\n\(request.url)\n\(text)")
                     return
                 }
                 #expect(
-                    settings.request(for: batch, in: RenderContext(identify: RecordID.make, isMasked: true)) == request)
+                    RequestRenderer(settings, in: RenderContext(identify: RecordID.make, isMasked: true)).request(
+                        for: batch) == request)
             }
         }
     }

@@ -56,14 +56,14 @@ import Uplink
         let samples = ProfileSample.allCases.map(\.rows)
         let made = (0..<100).map { _ in (1...3).map { row(Int64($0), &random) } }
         for (index, rows) in (samples + made).enumerated() {
-            let plan = settings.plan(rows, limit: settings.batchSize, isEnd: true, ages: nil)
+            let plan = BatchPlanner(settings).plan(rows, limit: settings.batchSize, isEnd: true, ages: nil)
             for indices in plan.batches {
                 let batch = Batch(
                     endpoint: settings.name, id: "7f3a91c2-main-1-2", rows: indices.map { rows[$0] },
                     sentMs: index % 3 == 0 ? nil : 1_700_000_020_500, outbox: ProfileSample.outbox,
                     newest: settings.profile.usesNewest && index % 2 == 0 ? rows.last : nil)
                 let context = RenderContext(identify: RecordID.make, isMasked: true)
-                all += settings.request(for: batch, in: context).body + [0]
+                all += RequestRenderer(settings, in: context).request(for: batch).body + [0]
             }
         }
         return all

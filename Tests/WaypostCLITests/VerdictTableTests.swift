@@ -46,7 +46,7 @@ import Testing
             endpoint: settings.name, id: "b", rows: ProfileSample.batch.rows, sentMs: nil, outbox: ProfileSample.outbox)
         return (100...599).map { status in
             let reply = UplinkReply(status: status, body: Array(body.utf8))
-            return word(settings.verdict(for: UplinkOutcome(.reply(reply)), of: batch))
+            return word(AnswerJudge(settings).verdict(for: UplinkOutcome(.reply(reply)), of: batch))
         }
     }
 
@@ -92,7 +92,7 @@ import Testing
     @Test(arguments: ProfileFixture.all)
     func theShownTableIsTheOneInForce(_ profile: ProfileFixture) throws {
         let settings = try profile.settings()
-        let rows = settings.profile.response.table
+        let rows = AnswerTable(settings.profile.response).rows
         let names = [
             "retry, redirected": "redirected", "retry, conflict": "conflict", "gone_stop, for good": "gone",
             "misconfigured, without gzip": "without gzip", "split, too large": "too large",

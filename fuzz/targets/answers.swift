@@ -22,8 +22,8 @@ public func fuzzAnswers(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
         endpoint: settings.name, id: "7f3a91c2-main-1-\(rows)", rows: (1...Int64(rows)).map(row), sentMs: nil,
         outbox: [UInt8](repeating: 7, count: 16))
     let reply = UplinkReply(status: status, body: body, bodyIncomplete: isCut)
-    let verdict = settings.verdict(
-        for: UplinkOutcome(.reply(reply)), of: batch, in: RenderContext(identify: RecordID.make))
+    let verdict = AnswerJudge(settings, in: RenderContext(identify: RecordID.make)).verdict(
+        for: UplinkOutcome(.reply(reply)), of: batch)
 
     var accepted = Set<Int64>()
     switch verdict {

@@ -68,7 +68,7 @@ package struct OperatorOrders: Hashable {
             }
         case .active, .paused, .stopped:
             // Where the profile can ask for it, a new device is bound this way before its first upload.
-            guard settings.bindRequest() == nil else { break }
+            guard !settings.profile.canBind else { break }
             throw ControlError(
                 "nothing-to-bind", "endpoint \"\(name)\" has its binding",
                 hint: depth.state == .active ? nil : "waypost endpoint resume \(name) ends a pause or a stop")

@@ -5,18 +5,18 @@ import Uplink
 
 // What an answer means, and what is done about it.
 extension EndpointDelivery {
-    func verdict(of outcome: UplinkOutcome, _ batch: Batch) -> Verdict {
-        let sender = route(of: batch).settings
-        return sender.verdict(for: outcome, of: batch, in: RenderContext(identify: RecordID.make))
+    func judge(of batch: Batch) -> AnswerJudge {
+        AnswerJudge(route(of: batch).settings, in: RenderContext(identify: RecordID.make))
     }
 
     func finished(_ outcome: UplinkOutcome, _ attempt: Attempt, _ sent: Batch, wasCompressed: Bool) {
         link.reached(outcome.peerAddress)
-        let verdict = verdict(of: outcome, sent)
+        let judge = judge(of: sent)
+        let verdict = judge.verdict(for: outcome, of: sent)
         counters.count(outcome, verdict)
         schedule.compressionUsed(wasCompressed)
         remember(verdict, outcome, sent)
-        if verdict == .accepted, let stored = route(of: sent).settings.profile.response.stored(outcome) {
+        if verdict == .accepted, let stored = judge.stored(outcome) {
             counters.stored = (counters.stored ?? 0) + min(stored, sent.rows.count)
         }
         answered(attempt, verdict, outcome, sent, at: loop.now)

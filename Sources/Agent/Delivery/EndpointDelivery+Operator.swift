@@ -62,7 +62,7 @@ extension EndpointDelivery {
     ///
     /// - Parameter done: with what went wrong, in words for people; nil = bound, or nothing to ask.
     func bind(at now: EventTime, _ done: @escaping (String?) -> Void) {
-        guard settings.bindRequest() != nil else { return done(nil) }
+        guard settings.profile.canBind else { return done(nil) }
         if schedule.isShuttingDown { return done("waypost is stopping") }
         if binding != nil || schedule.attempt?.purpose == .bind { return done("another request to bind is under way") }
         let rests = schedule.bindRestsUntil
@@ -88,7 +88,7 @@ extension EndpointDelivery {
             guard receives(attempt) else { return }
             do throws(CredentialProblem) {
                 let context = RenderContext(identify: RecordID.make, secrets: try result.get(), gzip: false)
-                guard var request = settings.bindRequest(in: context) else { return endBinding(nil) }
+                guard var request = RequestRenderer(settings, in: context).bindRequest() else { return endBinding(nil) }
                 request.timeout = min(request.timeout, Self.bindPatience)
                 try credentials.complete(&request, batchID: "\(settings.name)-bind", at: loop.now)
                 send(request, of: attempt) { [unowned self] outcome in bindAnswered(attempt, outcome) }

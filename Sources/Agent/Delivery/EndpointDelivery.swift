@@ -264,7 +264,7 @@ final class EndpointDelivery {
         transmit(batch, attempt) { [unowned self] in
             counters.previewSent += 1
         } answered: { [unowned self] outcome, _ in
-            let verdict = verdict(of: outcome, batch)
+            let verdict = judge(of: batch).verdict(for: outcome, of: batch)
             counters.count(outcome, verdict)
             schedule.previewFinished(attempt, verdict, jitter: jitter(), at: loop.now)
             step(at: loop.now)
@@ -288,7 +288,7 @@ final class EndpointDelivery {
             do throws(CredentialProblem) {
                 let context = RenderContext(
                     identify: RecordID.make, secrets: try result.get(), gzip: schedule.gzip)
-                var request = route.settings.request(for: batch, in: context)
+                var request = RequestRenderer(route.settings, in: context).request(for: batch)
                 try route.credentials.complete(&request, batchID: batch.id, at: loop.now)
                 sent()
                 send(request, of: attempt) { answered($0, request) }

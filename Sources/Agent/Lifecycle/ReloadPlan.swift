@@ -56,7 +56,7 @@ struct ReloadPlan {
     private mutating func takeEndpoints(of wanted: AgentConfig) -> [Bool] {
         zip(config.endpoints.indices, wanted.endpoints).map { index, new in
             let old = config.endpoints[index]
-            config.endpoints[index].settings.takePace(of: new.settings)
+            config.endpoints[index].settings.copyPace(from: new.settings)
             guard old.isSameButForPaceAndCredentials(as: new) else { return false }
             guard old.credentials != new.credentials else { return true }
             // systemd hands credentials over at a start.
@@ -134,7 +134,7 @@ extension EndpointConfig {
 
     fileprivate func isSameButForPaceAndCredentials(as other: EndpointConfig) -> Bool {
         var settings = settings
-        settings.takePace(of: other.settings)
+        settings.copyPace(from: other.settings)
         return settings == other.settings
     }
 }

@@ -1,4 +1,4 @@
-/// What the replies of a receiver mean, as far as they differ from the rules of HTTP.
+/// What the replies of a server mean, as far as they differ from the rules of HTTP.
 ///
 /// The default is the whole of HTTP and nothing else: the body is never a reason to fail.
 public struct ResponseRules: Hashable, Sendable {
@@ -102,11 +102,53 @@ public struct ResponseRules: Hashable, Sendable {
         self.storedPath = storedPath
     }
 
-    /// Success stands in the body as well.
+    /// Whether a body decides about success.
     public var readsBodies: Bool { okJSON != nil || itemErrors != nil }
 
     /// Maximum bytes of the body of a reply to a number of rows: space for a few words about each.
     public func replyLimit(rows: Int) -> Int {
         UplinkRequest.replyLimitLeast + (readsBodies ? 512 * rows : 0)
+    }
+}
+
+extension ResponseRules {
+    /// The answers of a server that the profile `waypost` is for.
+    public static let waypost = ResponseRules(
+        itemErrors: ItemErrors(
+            path: ["rejected"], match: .fields(["seq": "seq"]), code: ["code"], reason: ["reason"],
+            retryCodes: ["busy"]),
+        collision: [CollisionSign(status: [409], paths: [["error"]], equals: "asset_taken")])
+
+    enum Meaning: Hashable {
+        case success
+        /// 2xx that `ok_status` leaves out.
+        case notConfirmed
+        case of(Class)
+    }
+
+    /// What the profile says about a status goes before what HTTP says; 3xx is never a success.
+    func meaning(of status: Int) -> Meaning {
+        for group in Class.allCases where classes[group]?.contains(status) ?? false { return .of(group) }
+        let isMoved = (300...399).contains(status)
+        if !isMoved, okStatus?.contains(status) ?? false { return .success }
+        if (200...299).contains(status) { return okStatus == nil ? .success : .notConfirmed }
+        let usual = Class(usualFor: status)
+        if classes[usual] == nil || isMoved { return .of(usual) }
+        // Its class was taken away and no other given.
+        return (400...499).contains(status) && classes[.misconfigured] == nil ? .of(.misconfigured) : .of(.retry)
+    }
+}
+
+extension ResponseRules.Class {
+    /// The rule of HTTP for a status that is no success.
+    fileprivate init(usualFor status: Int) {
+        switch status {
+        case 401, 402, 403, 407: self = .authStop
+        case 404, 410: self = .goneStop
+        case 400, 413, 414, 422: self = .split
+        case 408, 409, 421, 423, 424, 425, 429: self = .retry
+        case 100...199, 400...499, 501, 505: self = .misconfigured
+        default: self = .retry
+        }
     }
 }

@@ -3,8 +3,7 @@ import Positioning
 /// The names by which a reply may speak of the rows of a batch: any reference of a record.
 struct RowNames {
     let batch: Batch
-    let settings: EndpointSettings
-    let context: RenderContext
+    let renderer: RequestRenderer
 
     /// What one reference gives for each row, to be looked up by what an entry gives for it.
     struct Column {
@@ -70,7 +69,7 @@ struct RowNames {
 
     /// - Parameter reference: `seq` or `$seq`, with or without casts.
     func column(_ reference: String) -> Column {
-        Column(settings.texts(of: reference, for: batch, in: context))
+        Column(renderer.texts(of: reference, for: batch))
     }
 
     /// The rows of which all columns have the value that an entry gives; none when there is no column.

@@ -1,14 +1,14 @@
 import Positioning
 
-/// What becomes of the oldest unsent rows: which go out together, and which never do.
+/// What happens to the oldest unsent rows.
 public struct BatchPlan: Sendable {
-    /// Why a row is settled without being sent to this endpoint.
+    /// Why a row is not sent to this endpoint.
     public enum Settled: Hashable, Sendable {
-        /// A name that the receiver needs is unknown (`require`).
+        /// A value that the server needs is unknown (`require`).
         case unfit(String)
         /// Older than `max_age`.
         case expired
-        /// A newer location stands for it (`delivery = "latest"`).
+        /// A newer location replaces it (`delivery = "latest"`).
         case superseded
         /// The profile leaves events of this kind out.
         case skipped
@@ -19,7 +19,7 @@ public struct BatchPlan: Sendable {
     /// Indices into the rows, rising within a batch; each becomes a batch of its own, in this order.
     public var batches: [[Int]]
     public var settled: [(index: Int, why: Settled)]
-    /// So many of the oldest rows are dealt with; the others wait.
+    /// Number of the oldest rows that this plan covers; the others wait.
     public var consumed: Int
 
     public init(batches: [[Int]] = [], settled: [(index: Int, why: Settled)] = [], consumed: Int = 0) {

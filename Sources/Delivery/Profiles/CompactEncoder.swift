@@ -60,25 +60,25 @@ struct CompactColumn: Hashable, Sendable {
 struct CompactEncoder {
     let columns: [CompactColumn]
 
-    func write(_ scene: RenderScene, to writer: inout JSONWriter) {
+    func write(_ context: BatchContext, to writer: inout JSONWriter) {
         writer.beginObject()
         writer.field("v", 1)
-        writer.field("device", scene.settings.device)
-        writer.field("outbox", scene.batch.outboxName)
-        writer.field("sent_ms", scene.batch.sentMs)
-        writer.field("n", scene.batch.rows.count)
+        writer.field("device", context.settings.device)
+        writer.field("outbox", context.batch.outboxName)
+        writer.field("sent_ms", context.batch.sentMs)
+        writer.field("n", context.batch.rows.count)
         for column in columns {
             switch column.kind {
-            case .number(let decimals): writeNumbers(column, decimals, scene, &writer)
-            case .flag: writeFlags(column, scene, &writer)
-            case .text: writeTexts(column, scene, &writer)
+            case .number(let decimals): writeNumbers(column, decimals, context, &writer)
+            case .flag: writeFlags(column, context, &writer)
+            case .text: writeTexts(column, context, &writer)
             }
         }
         writer.endObject()
     }
 
     private func writeNumbers(
-        _ column: CompactColumn, _ decimals: Int, _ scene: RenderScene, _ writer: inout JSONWriter
+        _ column: CompactColumn, _ decimals: Int, _ context: BatchContext, _ writer: inout JSONWriter
     ) {
         let divisor = Scaled.power(max(0, (column.name.type == .float ? column.name.places : 0) - decimals))
         func cell(_ row: QueuedLocation) -> Int64? {
@@ -86,7 +86,7 @@ struct CompactEncoder {
             let rounded = divisor == 1 ? scaled : scaled.dividedHalfAway(by: divisor)
             return column.name == .bearing && rounded == 360 ? 0 : rounded
         }
-        let rows = scene.batch.rows
+        let rows = context.batch.rows
         guard column.isMandatory || rows.contains(where: { cell($0) != nil }) else { return }
         writer.key(column.title)
         writer.beginArray()
@@ -103,8 +103,8 @@ struct CompactEncoder {
         writer.endArray()
     }
 
-    private func writeFlags(_ column: CompactColumn, _ scene: RenderScene, _ writer: inout JSONWriter) {
-        let rows = scene.batch.rows
+    private func writeFlags(_ column: CompactColumn, _ context: BatchContext, _ writer: inout JSONWriter) {
+        let rows = context.batch.rows
         guard let first = rows.first else { return }
         let common = first.flag(column.name)
         if rows.allSatisfy({ $0.flag(column.name) == common }) {
@@ -120,13 +120,13 @@ struct CompactEncoder {
         writer.endArray()
     }
 
-    private func writeTexts(_ column: CompactColumn, _ scene: RenderScene, _ writer: inout JSONWriter) {
-        let rows = scene.batch.rows
+    private func writeTexts(_ column: CompactColumn, _ context: BatchContext, _ writer: inout JSONWriter) {
+        let rows = context.batch.rows
         guard let first = rows.first else { return }
         let common = first.word(column.name)
         if rows.allSatisfy({ $0.word(column.name) == common }) {
             // Without this column a row is the device's own, so nil has to be said.
-            let isAssumed = column.name == .trackable ? common == scene.settings.device : common == nil
+            let isAssumed = column.name == .trackable ? common == context.settings.device : common == nil
             guard !isAssumed else { return }
             writer.key(column.title)
             if let common { writer.value(common) } else { writer.null() }

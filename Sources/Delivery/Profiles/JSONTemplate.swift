@@ -43,7 +43,7 @@ struct JSONTemplate: Sendable {
     ///   - row: what record names mean.
     ///   - record: how each row of the batch is written where `$records` stands.
     func write(
-        _ row: QueuedLocation, in scene: RenderScene, record: JSONTemplate? = nil, to writer: inout JSONWriter
+        _ row: QueuedLocation, in context: BatchContext, record: JSONTemplate? = nil, to writer: inout JSONWriter
     ) {
         pieces.withUnsafeBufferPointer { pieces in
             func key(_ piece: Piece) -> UnsafeBufferPointer<UInt8> {
@@ -61,7 +61,7 @@ struct JSONTemplate: Sendable {
                     writer.key(rendered: key(piece))
                     writer.value(flag)
                 case .word(let piece, let name):
-                    guard let word = scene.word(name, of: row) else { continue }
+                    guard let word = context.word(name, of: row) else { continue }
                     writer.key(rendered: key(piece))
                     writer.value(word)
                 case .literal(let piece, let value):
@@ -84,49 +84,49 @@ struct JSONTemplate: Sendable {
                     guard let start = open.popLast() else { continue }
                     if writer.bytes.count == start.empty { writer.goBack(to: start.before) } else { writer.endArray() }
                 case .value(let piece, let index):
-                    guard let value = expressions[index].value(of: row, in: scene) else { continue }
+                    guard let value = expressions[index].value(of: row, in: context) else { continue }
                     writer.key(rendered: key(piece))
                     writer.value(value)
                 case .text(let piece, let index):
                     let before = writer.mark
                     writer.key(rendered: key(piece))
-                    if !texts[index].write(row, in: scene, to: &writer) { writer.goBack(to: before) }
+                    if !texts[index].write(row, in: context, to: &writer) { writer.goBack(to: before) }
                 case .object(let piece, let object):
                     let before = writer.mark
                     writer.key(rendered: key(piece))
-                    if !write(object, row, scene, record, &writer) { writer.goBack(to: before) }
+                    if !write(object, row, context, record, &writer) { writer.goBack(to: before) }
                 }
             }
         }
     }
 
     private func write(
-        _ object: Object, _ row: QueuedLocation, _ scene: RenderScene, _ record: JSONTemplate?,
+        _ object: Object, _ row: QueuedLocation, _ context: BatchContext, _ record: JSONTemplate?,
         _ writer: inout JSONWriter
     ) -> Bool {
         switch object {
         case .location:
             guard let location else { return false }
-            location.template.write(row, in: scene, to: &writer)
+            location.template.write(row, in: context, to: &writer)
         case .record:
-            guard let record, let first = scene.batch.rows.first else { return false }
-            record.writeWhole(first, in: scene, to: &writer)
+            guard let record, let first = context.batch.rows.first else { return false }
+            record.writeWhole(first, in: context, to: &writer)
         case .newest:
-            guard let record, let newest = scene.batch.newest else { return false }
-            record.writeWhole(newest, in: scene, to: &writer)
+            guard let record, let newest = context.batch.newest else { return false }
+            record.writeWhole(newest, in: context, to: &writer)
         case .records:
             guard let record else { return false }
             writer.beginArray()
-            for row in scene.batch.rows { record.writeWhole(row, in: scene, to: &writer) }
+            for row in context.batch.rows { record.writeWhole(row, in: context, to: &writer) }
             writer.endArray()
         }
         return true
     }
 
     /// As `write`, with `{}` for a record of which nothing is known: each row has its place.
-    func writeWhole(_ row: QueuedLocation, in scene: RenderScene, to writer: inout JSONWriter) {
+    func writeWhole(_ row: QueuedLocation, in context: BatchContext, to writer: inout JSONWriter) {
         let before = writer.bytes.count
-        write(row, in: scene, to: &writer)
+        write(row, in: context, to: &writer)
         guard writer.bytes.count == before else { return }
         writer.beginObject()
         writer.endObject()

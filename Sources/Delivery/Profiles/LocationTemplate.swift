@@ -49,7 +49,7 @@ extension JSONWriter {
     /// - Parameter outbox: uuid (16 bytes) of the queue that numbered the row.
     public mutating func record(_ row: QueuedLocation, outbox: [UInt8], in context: RenderContext = RenderContext()) {
         let batch = Batch(endpoint: "", id: "", rows: [row], sentMs: nil, outbox: outbox)
-        let scene = RenderScene(EndpointSettings(baseURL: "", device: ""), context, batch)
-        LocationTemplate.shared.template.writeWhole(row, in: scene, to: &self)
+        let context = BatchContext(EndpointSettings(baseURL: "", device: ""), context, batch)
+        LocationTemplate.shared.template.writeWhole(row, in: context, to: &self)
     }
 }

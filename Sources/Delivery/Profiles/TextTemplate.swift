@@ -23,28 +23,28 @@ struct TextTemplate: Hashable, Sendable {
 
     /// Appends the text; false when a reference outside of `[? ]` is nil, and then nothing is appended.
     func write(
-        _ row: QueuedLocation, in scene: RenderScene, escaping escape: Escape, to bytes: inout [UInt8]
+        _ row: QueuedLocation, in context: BatchContext, escaping escape: Escape, to bytes: inout [UInt8]
     ) -> Bool {
         let start = bytes.count
-        let isWritten = Self.write(parts, row, scene, escape, &bytes)
+        let isWritten = Self.write(parts, row, context, escape, &bytes)
         if !isWritten { bytes.removeLast(bytes.count - start) }
         return isWritten
     }
 
     private static func write(
-        _ parts: [Part], _ row: QueuedLocation, _ scene: RenderScene, _ escape: Escape, _ bytes: inout [UInt8]
+        _ parts: [Part], _ row: QueuedLocation, _ context: BatchContext, _ escape: Escape, _ bytes: inout [UInt8]
     ) -> Bool {
         for part in parts {
             switch part {
             case .literal(let text): append(text, escape == .percentAll ? .percentAll : .none, &bytes)
             case .reference(let expression):
-                guard let value = expression.value(of: row, in: scene), value != .null else { return false }
+                guard let value = expression.value(of: row, in: context), value != .null else { return false }
                 let standsAsIs =
                     value == .masked || (escape == .percent && expression.source == .endpoint(.baseURL))
                 append(value.plain, standsAsIs ? .none : escape, &bytes)
             case .optional(let inner):
                 let start = bytes.count
-                if !write(inner, row, scene, escape, &bytes) { bytes.removeLast(bytes.count - start) }
+                if !write(inner, row, context, escape, &bytes) { bytes.removeLast(bytes.count - start) }
             }
         }
         return true
@@ -70,14 +70,14 @@ struct TextTemplate: Hashable, Sendable {
     private static let hexDigits = Array("0123456789ABCDEF".utf8)
 
     /// As a JSON string; false = nil, nothing is written.
-    func write(_ row: QueuedLocation, in scene: RenderScene, to writer: inout JSONWriter) -> Bool {
+    func write(_ row: QueuedLocation, in context: BatchContext, to writer: inout JSONWriter) -> Bool {
         let mark = writer.mark
         writer.beginText()
         for part in parts {
             switch part {
             case .literal(let text): writer.append(text: text)
             case .reference(let expression):
-                guard let value = expression.value(of: row, in: scene), value != .null else {
+                guard let value = expression.value(of: row, in: context), value != .null else {
                     writer.goBack(to: mark)
                     return false
                 }

@@ -344,7 +344,17 @@ extension DeliverySchedule {
         nextAttempt = min(nextAttempt, max(now, earliestAttempt))
     }
 
-    /// An operator resumed it, or its settings were read anew.
+    /// The configuration was read again. What was learnt about the server (a smaller body, none that is compressed, the own
+    /// back-off) no longer counts. What is under way is not touched, and what the server asked for holds.
+    public mutating func reloaded(_ new: EndpointSettings, at now: EventTime) {
+        limit = max(1, new.batchSize)
+        gzip = settings.gzip
+        settings.copyPace(from: new)
+        queue.limited(to: limit)
+        linkChanged(at: now)
+    }
+
+    /// An operator resumed it, or its settings were read again.
     public mutating func resumed(at now: EventTime) {
         guard state != .rebind else { return }
         state = .active

@@ -88,7 +88,7 @@ final class Requests {
     private func ownHeaders(_ secrets: RequestSecrets) -> [UplinkRequest.Header] {
         let batch = Batch(
             endpoint: "main", id: "b", rows: ProfileSample.full.rows, sentMs: nil, outbox: ProfileSample.outbox)
-        return settings.request(for: batch, in: RenderContext(secrets: secrets)).headers.filter {
+        return RequestRenderer(settings, in: RenderContext(secrets: secrets)).request(for: batch).headers.filter {
             $0.name != "Content-Type" && $0.name != "Idempotency-Key"
         }
     }

@@ -21,8 +21,8 @@ import Testing
     ) throws -> BatchPlan {
         var settings = try Sample.settings(tree)
         change(&settings)
-        let plan = settings.plan(rows, limit: limit, isEnd: isEnd, ages: ages)
-        #expect(plan == settings.plan(rows, limit: limit, isEnd: isEnd, ages: ages))
+        let plan = BatchPlanner(settings).plan(rows, limit: limit, isEnd: isEnd, ages: ages)
+        #expect(plan == BatchPlanner(settings).plan(rows, limit: limit, isEnd: isEnd, ages: ages))
         return plan
     }
 
@@ -44,7 +44,7 @@ import Testing
         #expect(waiting.consumed == 5)
         let limited: Tree = ["record": ["s": "$seq"], "max_records": 3]
         #expect(try plan(limited, rows).batches == [[0, 1, 2], [3, 4, 5], [6]])
-        #expect(try Sample.settings(limited).planningDepth(limit: 100) == 3)
+        #expect(try BatchPlanner(Sample.settings(limited)).depth(limit: 100) == 3)
         #expect(try plan(Self.plain, []) == BatchPlan())
     }
 
@@ -151,7 +151,7 @@ import Testing
         let limited = try self.plan(tree, rows, limit: 4)
         #expect(limited.batches == [[0, 1, 3, 4], [2]])
         #expect(limited.consumed == 5)
-        #expect(try Sample.settings(tree).planningDepth(limit: 4) == 16)
+        #expect(try BatchPlanner(Sample.settings(tree)).depth(limit: 4) == 16)
         let inBody: Tree = ["record": ["s": "$seq"], "body": ["of": "$trackable", "l": "$records"]]
         #expect(try Sample.settings(inBody).profile.gathersTrackables)
         let inRecord: Tree = ["record": ["t": "$trackable"], "body": ["t": "$batch_trackable", "l": "$records"]]
@@ -181,7 +181,7 @@ import Testing
             var settings = try Sample.settings(trees.randomElement(using: &random) ?? Self.plain)
             settings.delivery = Bool.random(using: &random) ? .latest : .all
             settings.maxAge = Bool.random(using: &random) ? .milliseconds(20) : nil
-            let plan = settings.plan(rows, limit: limit, isEnd: isEnd, ages: Self.ages(1_700_000_000_040))
+            let plan = BatchPlanner(settings).plan(rows, limit: limit, isEnd: isEnd, ages: Self.ages(1_700_000_000_040))
             let all = (plan.batches.flatMap { $0 } + plan.settled.map(\.index)).sorted()
             #expect(all == Array(0..<plan.consumed), "seed \(seed)")
             #expect(plan.consumed <= rows.count)
@@ -191,7 +191,7 @@ import Testing
             for batch in plan.batches {
                 #expect(!batch.isEmpty && batch.count <= min(limit, settings.profile.maxRecords ?? limit))
                 #expect(batch == batch.sorted())
-                let body = settings.request(for: Sample.batch(batch.map { rows[$0] })).body
+                let body = RequestRenderer(settings).request(for: Sample.batch(batch.map { rows[$0] })).body
                 #expect(body.count <= settings.profile.maxBytes)
                 if settings.profile.gathersTrackables {
                     #expect(Set(batch.map { rows[$0].location.trackable }).count == 1)
@@ -205,7 +205,7 @@ import Testing
         for limit in [Int.min, -1, 0] { #expect(try plan(Self.plain, rows, limit: limit).batches == [[0], [1]]) }
         #expect(try plan(Self.plain, rows, limit: .max).batches == [[0, 1]])
         let tree: Tree = ["url": "${base_url}/${trackable}", "record": ["s": "$seq"]]
-        #expect(try Sample.settings(tree).planningDepth(limit: .max) > 0)
+        #expect(try BatchPlanner(Sample.settings(tree)).depth(limit: .max) > 0)
     }
 }
 

@@ -33,7 +33,8 @@ import Testing
                 "time":[1700000000123,4000,6000],"lat":[52520007,9,4],"lon":[13404954,-724,-1085],\
                 "accuracy":[45,3,null],"speed":[123,-2,null],"bearing":[271,0,null],"altitude":[34,1,null],"moving":1}
                 """)
-        let request = try Sample.settings(Self.tree()).request(for: Sample.batch(rows), in: Sample.context)
+        let request = try RequestRenderer(Sample.settings(Self.tree()), in: Sample.context).request(
+            for: Sample.batch(rows))
         #expect(
             request.headers == [
                 .init("Content-Type", "application/vnd.waypost.compact+json"),

@@ -30,11 +30,13 @@ import Testing
     private func body(_ rows: [QueuedLocation], sentMs: Int64? = 1_700_000_020_500) throws -> String {
         let batch = Sample.batch(rows, sentMs: sentMs)
         return String(
-            decoding: try Sample.settings(Self.native).request(for: batch, in: Sample.context).body, as: UTF8.self)
+            decoding: try RequestRenderer(Sample.settings(Self.native), in: Sample.context).request(for: batch).body,
+            as: UTF8.self)
     }
 
     @Test func rendersThePublishedExampleByteForByte() throws {
-        let request = try Sample.settings(Self.native).request(for: Sample.batch([Sample.row]), in: Sample.context)
+        let request = try RequestRenderer(Sample.settings(Self.native), in: Sample.context).request(
+            for: Sample.batch([Sample.row]))
         #expect(request.method == "POST")
         #expect(request.url == "https://fleet.example/api/locations")
         #expect(
@@ -134,19 +136,23 @@ import Testing
                 """)
         #expect(
             String(
-                decoding: Sample.settings(Profile()).request(for: Sample.batch([Sample.row]), in: Sample.context).body,
+                decoding: RequestRenderer(Sample.settings(Profile()), in: Sample.context).request(
+                    for: Sample.batch([Sample.row])
+                ).body,
                 as: UTF8.self) == "[" + (try Sample.record("$location")) + "]")
     }
 
     @Test func compressesLargeBodiesOnly() throws {
         var settings = try Sample.settings(Self.native)
-        #expect(!settings.request(for: Sample.batch([Sample.row])).gzip)
+        #expect(!RequestRenderer(settings).request(for: Sample.batch([Sample.row])).gzip)
         let large = Sample.batch(Array(repeating: Sample.row, count: 10))
         let refused = RenderContext(gzip: false)
-        #expect(settings.request(for: large).gzip)
-        #expect(!settings.request(for: large, in: refused).gzip)
-        #expect(settings.request(for: large).body == settings.request(for: large, in: refused).body)
+        #expect(RequestRenderer(settings).request(for: large).gzip)
+        #expect(!RequestRenderer(settings, in: refused).request(for: large).gzip)
+        #expect(
+            RequestRenderer(settings).request(for: large).body
+                == RequestRenderer(settings, in: refused).request(for: large).body)
         settings.gzip = false
-        #expect(!settings.request(for: large).gzip)
+        #expect(!RequestRenderer(settings).request(for: large).gzip)
     }
 }

@@ -93,10 +93,10 @@ enum Sample {
     }
 
     static func body(_ tree: Tree, _ rows: [QueuedLocation] = [Sample.row]) throws(ProfileProblems) -> String {
-        String(decoding: try settings(tree).request(for: batch(rows), in: context).body, as: UTF8.self)
+        String(decoding: try RequestRenderer(settings(tree), in: context).request(for: batch(rows)).body, as: UTF8.self)
     }
 
     static func url(_ tree: Tree, _ row: QueuedLocation = Sample.row) throws(ProfileProblems) -> String {
-        try settings(tree).request(for: batch([row]), in: context).url
+        try RequestRenderer(settings(tree), in: context).request(for: batch([row])).url
     }
 }

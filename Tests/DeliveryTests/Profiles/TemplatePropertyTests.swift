@@ -132,9 +132,9 @@ import Testing
             good += 1
             let settings = Sample.settings(profile)
             let rows = (0..<3).map { maker.row($0) }
-            _ = settings.plan(rows, limit: 2, isEnd: maker.chance(2), ages: ages)
-            _ = settings.request(for: Sample.batch(rows), in: Sample.context)
-            _ = settings.bindRequest(in: Sample.context)
+            _ = BatchPlanner(settings).plan(rows, limit: 2, isEnd: maker.chance(2), ages: ages)
+            _ = RequestRenderer(settings, in: Sample.context).request(for: Sample.batch(rows))
+            _ = RequestRenderer(settings, in: Sample.context).bindRequest()
         }
         #expect(good > 10, "seed \(seed)")
     }
@@ -159,7 +159,7 @@ import Testing
             good += 1
             var batch = Sample.batch((0..<2).map { maker.row($0) }, sentMs: maker.pick([nil, .min, .max]))
             batch.newest = maker.chance(2) ? maker.row(9) : nil
-            let body = Sample.settings(profile).request(for: batch, in: Sample.context).body
+            let body = RequestRenderer(Sample.settings(profile), in: Sample.context).request(for: batch).body
             let mayHaveNull = String(describing: tree).contains("|null")
             var reader = StrictJSON(body, allowsNull: mayHaveNull)
             let isGood = reader.isGood

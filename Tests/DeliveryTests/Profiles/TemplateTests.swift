@@ -91,8 +91,10 @@ import Testing
         #expect(
             try Sample.url(tree, Sample.crossing)
                 == "https://fleet.example/api/device?event=ENTER&fenceId=Depot%20North")
-        let headers = try Sample.settings(tree).request(for: Sample.batch([Sample.crossing]), in: Sample.context)
-            .headers
+        let headers = try RequestRenderer(Sample.settings(tree), in: Sample.context).request(
+            for: Sample.batch([Sample.crossing])
+        )
+        .headers
         #expect(headers.map(\.name) == ["Content-Type", "Idempotency-Key", "X-Fence", "X-Secret"])
         #expect(headers.map(\.value).suffix(2) == ["Depot North", "s3 cret"])
     }
@@ -107,11 +109,11 @@ import Testing
         var context = Sample.context
         let settings = try Sample.settings(tree, constants: constants)
         #expect(settings.profile.usesSecrets)
-        let open = settings.request(for: Sample.batch([Sample.row]), in: context)
+        let open = RequestRenderer(settings, in: context).request(for: Sample.batch([Sample.row]))
         #expect(open.url.hasSuffix("?key=s3%20cret"))
         #expect(open.headers.last?.value == "Bearer t0k")
         context.isMasked = true
-        let masked = settings.request(for: Sample.batch([Sample.row]), in: context)
+        let masked = RequestRenderer(settings, in: context).request(for: Sample.batch([Sample.row]))
         #expect(masked.url.hasSuffix("?key=***"))
         #expect(masked.headers.last?.value == "Bearer ***")
         #expect(String(decoding: masked.body, as: UTF8.self) == #"{"k":"***","u":"***"}"#)
@@ -124,17 +126,20 @@ import Testing
             "max_records": 1, "record": "$lat", "headers": ["X-Fence": "[?${geofence_name}]"],
         ])
         #expect(
-            settings.plan([row], limit: 1, isEnd: true, ages: nil).settled.map(\.why) == [
+            BatchPlanner(settings).plan([row], limit: 1, isEnd: true, ages: nil).settled.map(\.why) == [
                 .refused(rule: "headers")
             ])
-        let value = settings.request(for: Sample.batch([row]), in: Sample.context).headers.last?.value
+        let value = RequestRenderer(settings, in: Sample.context).request(for: Sample.batch([row])).headers.last?.value
         #expect(value == "a  X-Evil: 1")
     }
 
     @Test func namesTheIdempotencyKeyUnlessTheProfileDoes() throws {
         func names(_ headers: Tree, _ encoding: Tree = "json") throws -> [String] {
-            try Sample.settings(["encoding": encoding, "record": ["a": "$lat"], "headers": headers, "line": "x"])
-                .request(for: Sample.batch([Sample.row]), in: Sample.context).headers.map(\.name)
+            let settings = try Sample.settings([
+                "encoding": encoding, "record": ["a": "$lat"], "headers": headers, "line": "x",
+            ])
+            return RequestRenderer(settings, in: Sample.context).request(for: Sample.batch([Sample.row])).headers
+                .map(\.name)
         }
         #expect(try names([:]) == ["Content-Type", "Idempotency-Key"])
         #expect(try names(["idempotency-key": "${batch_id}"]) == ["Content-Type", "idempotency-key"])
@@ -220,10 +225,10 @@ import Testing
             "on": ["geofence": ["url": "${base_url}/event", "record": ["f": "$geofence_id"]], "heartbeat": "skip"],
         ]
         let settings = try Sample.settings(tree)
-        let event = settings.request(for: Sample.batch([Sample.crossing]), in: Sample.context)
+        let event = RequestRenderer(settings, in: Sample.context).request(for: Sample.batch([Sample.crossing]))
         #expect(event.url == "https://fleet.example/api/event")
         #expect(String(decoding: event.body, as: UTF8.self) == #"{"r":{"f":"f-1"}}"#)
-        let plain = settings.request(for: Sample.batch([Sample.row]), in: Sample.context)
+        let plain = RequestRenderer(settings, in: Sample.context).request(for: Sample.batch([Sample.row]))
         #expect(plain.url == "https://fleet.example/api")
         #expect(String(decoding: plain.body, as: UTF8.self) == #"{"r":{"a":52.5200066}}"#)
     }
@@ -243,7 +248,9 @@ import Testing
         ])
         #expect(settings.profile.usesNewest)
         var batch = Sample.batch([Sample.bare(seq: 1), Sample.bare(seq: 2)])
-        func body() -> String { String(decoding: settings.request(for: batch, in: Sample.context).body, as: UTF8.self) }
+        func body() -> String {
+            String(decoding: RequestRenderer(settings, in: Sample.context).request(for: batch).body, as: UTF8.self)
+        }
         #expect(body() == #"{"l":[{"a":1},{"a":2}]}"#)
         batch.newest = Sample.row
         #expect(body() == #"{"l":[{"a":1},{"a":2}],"current":{"a":1041}}"#)
@@ -257,19 +264,19 @@ import Testing
                 "headers": ["X-A": "b"],
             ],
         ])
-        let request = try #require(settings.bindRequest(in: Sample.context))
+        let request = try #require(RequestRenderer(settings, in: Sample.context).bindRequest())
         #expect(request.method == "POST")
         #expect(request.url == "https://fleet.example/api/asset/a-1/bind?key=s3%20cret")
         #expect(request.headers == [.init("Content-Type", "application/json"), .init("X-A", "b")])
         #expect(String(decoding: request.body, as: UTF8.self) == #"{"device_id":"van-7"}"#)
-        #expect(try Sample.settings(["record": "$lat"]).bindRequest(in: Sample.context) == nil)
+        #expect(try RequestRenderer(Sample.settings(["record": "$lat"]), in: Sample.context).bindRequest() == nil)
     }
 
     @Test func tellsTheValueThatAnItemErrorNames() throws {
         let settings = try Sample.settings(["record": "$lat"])
         let batch = Batch(endpoint: "main", id: "b-1", rows: [Sample.row], sentMs: nil, outbox: Sample.outbox)
         func text(_ reference: String) -> String? {
-            settings.texts(of: reference, for: batch, in: Sample.context)[0]
+            RequestRenderer(settings, in: Sample.context).texts(of: reference, for: batch)[0]
         }
         #expect(text("id") == "id-1041")
         #expect(text("seq") == "1041")

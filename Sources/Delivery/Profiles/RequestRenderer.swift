@@ -1,95 +1,102 @@
 import Positioning
 
-extension EndpointSettings {
-    /// Small bodies do not gain from compression.
+/// Makes the requests of one endpoint out of its profile and what it is sent with.
+public struct RequestRenderer {
+    private let settings: EndpointSettings
+    private let render: RenderContext
+
+    /// Smaller bodies do not gain from compression.
     public static let gzipFrom = 1024
 
+    public init(_ settings: EndpointSettings, in context: RenderContext = RenderContext()) {
+        self.settings = settings
+        render = context
+    }
+
     /// The request for a batch: the same batch gives the same body at every attempt.
-    public func request(for batch: Batch, in context: RenderContext = RenderContext()) -> UplinkRequest {
-        let compiled = profile.compiled
-        let scene = scene(for: batch, in: context)
-        let first = scene.batch.rows.first ?? .placeholder
-        let variant = compiled.variant(for: first)
-        var url: [UInt8] = []
-        if variant?.url.write(first, in: scene, escaping: .percent, to: &url) != true { url = Array(baseURL.utf8) }
+    public func request(for batch: Batch) -> UplinkRequest {
+        let parts = settings.profile.compiled.parts
+        let context = context(of: batch)
+        let first = context.batch.rows.first ?? .placeholder
+        let variant = settings.profile.compiled.variant(for: first)
+        var url = context.url(variant?.url, first)
         var body: [UInt8] = []
-        if compiled.parts.encoding == .query {
+        if parts.encoding == .query {
             url.append(UInt8(ascii: url.contains(UInt8(ascii: "?")) ? "&" : "?"))
-            scene.writeFields(variant?.fields ?? [], of: first, to: &url)
+            context.writeFields(variant?.fields ?? [], of: first, to: &url)
         } else {
-            body = scene.body(variant, compiled.parts)
+            body = context.body(variant, parts)
         }
         return UplinkRequest(
-            method: compiled.parts.method, url: String(decoding: url, as: UTF8.self),
-            headers: headers(compiled.parts, first, scene), body: body,
-            gzip: context.gzip && gzip && body.count > Self.gzipFrom, timeout: timeout,
-            replyLimit: profile.response.replyLimit(rows: batch.rows.count))
+            method: parts.method, url: String(decoding: url, as: UTF8.self),
+            headers: context.headers(parts.headers, first, contentType: parts.contentType), body: body,
+            gzip: render.gzip && settings.gzip && body.count > Self.gzipFrom, timeout: settings.timeout,
+            replyLimit: settings.profile.response.replyLimit(rows: batch.rows.count))
     }
 
     /// The request that binds the asset to this device (`bind`); nil when the profile has none.
-    public func bindRequest(in context: RenderContext = RenderContext()) -> UplinkRequest? {
-        guard let bind = profile.compiled.parts.bind else { return nil }
-        let scene = RenderScene(self, context, Batch(endpoint: name, id: "", rows: [], sentMs: nil))
-        var url: [UInt8] = []
-        if !bind.url.write(.placeholder, in: scene, escaping: .percent, to: &url) { url = Array(baseURL.utf8) }
-        var writer = JSONWriter(isASCII: profile.compiled.parts.isASCII)
-        bind.body?.write(.placeholder, in: scene, to: &writer)
-        var headers = scene.headers(bind.headers, .placeholder)
-        if !writer.bytes.isEmpty, !headers.contains(where: { $0.name.lowercased() == "content-type" }) {
-            headers.insert(.init("Content-Type", "application/json"), at: 0)
-        }
+    public func bindRequest() -> UplinkRequest? {
+        let parts = settings.profile.compiled.parts
+        guard let bind = parts.bind else { return nil }
+        let context = BatchContext(settings, render, Batch(endpoint: settings.name, id: "", rows: [], sentMs: nil))
+        var writer = JSONWriter(isASCII: parts.isASCII)
+        bind.body?.write(.placeholder, in: context, to: &writer)
+        let contentType = writer.bytes.isEmpty ? nil : CompiledProfile.Encoding.json.contentType
         return UplinkRequest(
-            method: bind.method, url: String(decoding: url, as: UTF8.self), headers: headers, body: writer.bytes,
-            timeout: timeout)
+            method: bind.method, url: String(decoding: context.url(bind.url, .placeholder), as: UTF8.self),
+            headers: context.headers(bind.headers, .placeholder, contentType: contentType), body: writer.bytes,
+            timeout: settings.timeout)
     }
 
     /// The value of a reference (`seq`, `$accuracy:int`) for each row, as text on the wire; nil where it is nil or unknown.
-    public func texts(
-        of reference: String, for batch: Batch, in context: RenderContext = RenderContext()
-    ) -> [String?] {
+    public func texts(of reference: String, for batch: Batch) -> [String?] {
         var compiler = ProfileCompiler(
             constants: ProfileConstants(
-                endpoint: name, baseURL: baseURL, device: device, vars: profile.compiled.parts.vars))
+                endpoint: settings.name, baseURL: settings.baseURL, device: settings.device,
+                vars: settings.profile.compiled.parts.vars))
         let bare = reference.hasPrefix("$") ? reference : "$" + reference
         guard
             case .success(.reference(let syntax)) = TemplateParser.parse(bare, allowsSegments: false),
             let expression = compiler.expression(syntax, .record, "", at: nil)
         else { return batch.rows.map { _ in nil } }
-        let scene = scene(for: batch, in: context)
-        return scene.batch.rows.map { expression.value(of: $0, in: scene)?.plain }
+        let context = context(of: batch)
+        return context.batch.rows.map { expression.value(of: $0, in: context)?.plain }
     }
 
-    /// - Returns: the scene of a batch, its rows as this receiver is told of them.
-    func scene(for batch: Batch, in context: RenderContext) -> RenderScene {
-        guard profile.compiled.parts.geofenceActions != nil else { return RenderScene(self, context, batch) }
+    /// The batch with its rows as this server sees them.
+    private func context(of batch: Batch) -> BatchContext {
         var presented = batch
-        presented.rows = batch.rows.map(profile.compiled.presented)
-        presented.newest = batch.newest.map(profile.compiled.presented)
-        return RenderScene(self, context, presented)
-    }
-
-    private func headers(
-        _ parts: CompiledProfile.Parts, _ row: QueuedLocation, _ scene: RenderScene
-    ) -> [UplinkRequest.Header] {
-        let own = scene.headers(parts.headers, row)
-        guard let type = parts.contentType, !own.contains(where: { $0.name.lowercased() == "content-type" }) else {
-            return own
+        if settings.profile.compiled.parts.geofenceActions != nil {
+            presented.rows = batch.rows.map(settings.profile.compiled.presented)
+            presented.newest = batch.newest.map(settings.profile.compiled.presented)
         }
-        return [.init("Content-Type", type)] + own
+        return BatchContext(settings, render, presented)
     }
 }
 
-extension RenderScene {
+extension BatchContext {
+    /// The base URL where the template gives none.
+    fileprivate func url(_ template: TextTemplate?, _ row: QueuedLocation) -> [UInt8] {
+        var url: [UInt8] = []
+        return template?.write(row, in: self, escaping: .percent, to: &url) == true ? url : Array(settings.baseURL.utf8)
+    }
+
     /// Without those that are nil or empty.
-    fileprivate func headers(_ headers: [CompiledProfile.Header], _ row: QueuedLocation) -> [UplinkRequest.Header] {
-        headers.compactMap { header in
+    fileprivate func headers(
+        _ templates: [CompiledProfile.Header], _ row: QueuedLocation, contentType: String?
+    ) -> [UplinkRequest.Header] {
+        var headers: [UplinkRequest.Header] = templates.compactMap { header in
             var value: [UInt8] = []
             guard header.value.write(row, in: self, escaping: .oneLine, to: &value), !value.isEmpty else { return nil }
             return .init(header.name, String(decoding: value, as: UTF8.self))
         }
+        if let contentType, !headers.contains(where: { $0.name.lowercased() == "content-type" }) {
+            headers.insert(.init("Content-Type", contentType), at: 0)
+        }
+        return headers
     }
 
-    func body(_ variant: CompiledProfile.Variant?, _ parts: CompiledProfile.Parts) -> [UInt8] {
+    fileprivate func body(_ variant: CompiledProfile.Variant?, _ parts: CompiledProfile.Parts) -> [UInt8] {
         switch parts.encoding {
         case .json:
             var writer = JSONWriter(reserving: 256 + batch.rows.count * 320, isASCII: parts.isASCII)

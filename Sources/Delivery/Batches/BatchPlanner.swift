@@ -1,42 +1,48 @@
 import Positioning
 
-extension EndpointSettings {
-    /// How many rows at most a plan looks at for so many rows in a batch: rows of several trackables may alternate, and of
-    /// superseded ones many go at once.
-    public func planningDepth(limit: Int) -> Int {
+/// Decides about the oldest unsent rows of one endpoint: which go out together, and which never do.
+public struct BatchPlanner {
+    private let settings: EndpointSettings
+
+    public init(_ settings: EndpointSettings) { self.settings = settings }
+
+    /// Maximum number of rows that a plan looks at for batches of at most `limit`: rows of several trackables may
+    /// alternate, and many superseded ones go at once.
+    public func depth(limit: Int) -> Int {
         let depth = rowsPerRequest(limit)
-        if delivery == .latest { return max(depth, 256) }
-        return profile.gathersTrackables ? depth.multipliedReportingOverflow(by: 4).partialValue : depth
+        if settings.delivery == .latest { return max(depth, 256) }
+        return settings.profile.gathersTrackables ? depth.multipliedReportingOverflow(by: 4).partialValue : depth
     }
 
-    /// Decides about the oldest unsent rows. The same rows always give the same plan.
+    /// The same rows always give the same plan.
     ///
     /// - Parameters:
-    ///   - rows: oldest first, at most `planningDepth(limit:)`.
-    ///   - limit: most rows of a batch; the profile's own limits hold as well.
+    ///   - rows: oldest first, at most `depth(limit:)`.
+    ///   - limit: maximum rows of a batch; the profile's own limits hold as well.
     ///   - isEnd: no row waits behind these.
     ///   - ages: nil = nothing expires.
     public func plan(_ rows: [QueuedLocation], limit: Int, isEnd: Bool, ages: RowAges?) -> BatchPlan {
-        let compiled = profile.compiled
+        let compiled = settings.profile.compiled
         let presented = compiled.parts.geofenceActions == nil ? rows : rows.map(compiled.presented)
-        var planner = BatchPlanner(settings: self, rows: presented, limit: rowsPerRequest(limit), isEnd: isEnd)
-        return planner.plan(ages)
+        var planning = Planning(settings: settings, rows: presented, limit: rowsPerRequest(limit), isEnd: isEnd)
+        return planning.plan(ages)
     }
 
     private func rowsPerRequest(_ limit: Int) -> Int {
-        min(max(1, limit), profile.maxRecords ?? .max, 1 << 20)
+        min(max(1, limit), settings.profile.maxRecords ?? .max, 1 << 20)
     }
 }
 
-private struct BatchPlanner {
+/// One plan in the making.
+private struct Planning {
     let settings: EndpointSettings
-    /// As the receiver is told of them.
+    /// As the server sees them.
     let rows: [QueuedLocation]
     let limit: Int
     let isEnd: Bool
     private let compiled: CompiledProfile
     /// For values of single rows only.
-    private let scene: RenderScene
+    private let context: BatchContext
     private var plan = BatchPlan()
 
     init(settings: EndpointSettings, rows: [QueuedLocation], limit: Int, isEnd: Bool) {
@@ -45,7 +51,7 @@ private struct BatchPlanner {
         self.limit = limit
         self.isEnd = isEnd
         compiled = settings.profile.compiled
-        scene = RenderScene(settings, RenderContext(), Batch(endpoint: settings.name, id: "", rows: [], sentMs: nil))
+        context = BatchContext(settings, RenderContext(), Batch(endpoint: settings.name, id: "", rows: [], sentMs: nil))
     }
 
     mutating func plan(_ ages: RowAges?) -> BatchPlan {
@@ -61,7 +67,7 @@ private struct BatchPlanner {
         if settings.delivery == .latest { end = supersede(&sendable) }
         if settings.profile.gathersTrackables { end = cut(&sendable, end) }
         var batches = settings.profile.gathersTrackables ? gathered(sendable) : runs(sendable)
-        // What could still grow waits for more, unless nothing else would go.
+        // A batch that can still grow waits for more rows, unless it is the only one.
         if !isEnd, !settings.profile.gathersTrackables, batches.count > 1, let last = batches.last, !isFull(last) {
             end = min(end, last[0])
             batches.removeLast()
@@ -76,7 +82,7 @@ private struct BatchPlanner {
     private func unsendable(_ row: QueuedLocation, _ ages: RowAges?) -> BatchPlan.Settled? {
         if compiled.choice(for: row.location.event) == .skip { return .skipped }
         if let ages, let maxAge = settings.maxAge, row.isPlain, ages.isOlder(row, than: maxAge) { return .expired }
-        for name in compiled.parts.require where scene.value(name, of: row) == nil { return .unfit(name.rawValue) }
+        for name in compiled.parts.require where context.value(name, of: row) == nil { return .unfit(name.rawValue) }
         // Known to be there but for rows that no trackable selected.
         if settings.profile.gathersTrackables || compiled.parts.shared.contains(.trackable),
             row.location.trackable == nil
@@ -84,7 +90,9 @@ private struct BatchPlanner {
             return .unfit(RecordName.trackable.rawValue)
         }
         for limit in compiled.parts.limits {
-            guard let value = scene.value(limit.name, of: row), let key = limit.rule.broken(by: value) else { continue }
+            guard let value = context.value(limit.name, of: row), let key = limit.rule.broken(by: value) else {
+                continue
+            }
             return .refused(rule: "limits.\(limit.name.rawValue).\(key)")
         }
         for name in compiled.parts.shared {
@@ -96,15 +104,15 @@ private struct BatchPlanner {
 
     /// Plain fixes with a later row are superseded.
     ///
-    /// - Returns: how many rows are dealt with: while more wait behind, the newest plain fixes are not known to be newest.
+    /// - Returns: how many rows are consumed: while more wait behind, the newest plain fixes are not known to be newest.
     private mutating func supersede(_ sendable: inout [Int]) -> Int {
         var hasLater: Set<String?> = []
         var newest: Set<Int> = []
         var kept: [Int] = []
         for index in sendable.reversed() {
             let row = rows[index]
-            let thing = compiled.parts.namesTrackable ? row.location.trackable : nil
-            let isNewest = hasLater.insert(thing).inserted
+            let trackable = compiled.parts.namesTrackable ? row.location.trackable : nil
+            let isNewest = hasLater.insert(trackable).inserted
             if isNewest || !row.isPlain {
                 kept.append(index)
                 if isNewest, row.isPlain { newest.insert(index) }
@@ -114,7 +122,7 @@ private struct BatchPlanner {
         }
         kept.reverse()
         var end = rows.count
-        // What comes after a fix that waits, waits too; so a fix waits only where nothing that is decided comes after it.
+        // Rows after a fix that waits have to wait too, so a fix waits only where no decided row comes after it.
         while !isEnd, kept.count > 1, let last = kept.last, newest.contains(last) {
             end = last
             kept.removeLast()
@@ -144,7 +152,7 @@ private struct BatchPlanner {
         return batches + fitting(run)
     }
 
-    /// Takes no more than fills a batch of the trackable that has the oldest row.
+    /// Keeps no more rows than fill a batch of the trackable that has the oldest row.
     private func cut(_ sendable: inout [Int], _ end: Int) -> Int {
         guard let first = sendable.first else { return end }
         var count = 0
@@ -188,12 +196,13 @@ private struct BatchPlanner {
         return batches
     }
 
-    /// How many of the candidates fit `max_bytes`: no more than a rendering for each halving, and mostly none at all.
+    /// How many of the candidates fit `max_bytes`: at most one rendering for each halving, and usually none.
     private func fittingCount(_ candidates: [Int]) -> Int {
         guard !candidates.isEmpty else { return 0 }
-        let bound = settings.sizeBound(of: candidates.lazy.map { rows[$0] })
-        if bound <= settings.profile.maxBytes || fits(candidates, candidates.count) { return candidates.count }
-        // So many fit, and so many do not.
+        if sizeBound(of: candidates) <= settings.profile.maxBytes || fits(candidates, candidates.count) {
+            return candidates.count
+        }
+        // `good` rows fit, `bad` rows do not.
         var good = 0
         var bad = candidates.count
         while bad - good > 1 {
@@ -203,46 +212,39 @@ private struct BatchPlanner {
         return good
     }
 
+    /// Ids are taken to be as long as they can be, since they do not exist yet.
     private func fits(_ candidates: [Int], _ count: Int) -> Bool {
-        settings.measuredSize(of: candidates.prefix(count).map { rows[$0] }) <= settings.profile.maxBytes
+        let rows = candidates.prefix(count).map { self.rows[$0] }
+        let id = "00000000-\(settings.name)-\(rows.first?.seq ?? 0)-\(rows.last?.seq ?? 0)-g99"
+        let batch = Batch(
+            endpoint: settings.name, id: id, rows: rows, sentMs: 1_700_000_000_000,
+            outbox: [UInt8](repeating: 0, count: 16), newest: settings.profile.usesNewest ? rows.last : nil)
+        let context = RenderContext(identify: { _, _ in "00000000-0000-8000-8000-000000000000" })
+        return RequestRenderer(settings, in: context).request(for: batch).body.count <= settings.profile.maxBytes
+    }
+
+    /// An upper bound of the bytes of the body of these rows, without rendering it.
+    private func sizeBound(of candidates: [Int]) -> Int {
+        // Texts of endpoint and batch: a batch id consists of the endpoint's name and two numbers.
+        let own = max(settings.device.utf8.count, settings.baseURL.utf8.count, settings.name.utf8.count + 64)
+        var bound = compiled.boundOfFrame.bytes(longest: own)
+        for index in candidates {
+            let more = compiled.boundOfRow.bytes(longest: max(own, rows[index].longestText))
+            bound = bound.addingReportingOverflow(more).overflow ? .max : bound + more
+        }
+        return bound
     }
 
     private func isFull(_ batch: [Int]) -> Bool { batch.count >= limit }
 }
 
 extension QueuedLocation {
-    /// A newer one can stand for it.
+    /// A newer one can replace it.
     fileprivate var isPlain: Bool { location.event == .none || location.event == .heartbeat }
 }
 
 extension RowAges {
     fileprivate func isOlder(_ row: QueuedLocation, than age: Duration) -> Bool {
         isOlder(seq: row.seq, time: row.location.time.milliseconds, receivedMs: row.receivedMs, than: age)
-    }
-}
-
-extension EndpointSettings {
-    /// Bytes of the body that these rows make. Ids are reckoned as long as they can be, since they are not made yet.
-    fileprivate func measuredSize(of rows: [QueuedLocation]) -> Int {
-        let id = "00000000-\(name)-\(rows.first?.seq ?? 0)-\(rows.last?.seq ?? 0)-g99"
-        let batch = Batch(
-            endpoint: name, id: id, rows: rows, sentMs: 1_700_000_000_000, outbox: [UInt8](repeating: 0, count: 16),
-            newest: profile.usesNewest ? rows.last : nil)
-        let context = RenderContext(
-            identify: { _, _ in "00000000-0000-8000-8000-000000000000" })
-        return request(for: batch, in: context).body.count
-    }
-
-    /// Surely not less than the body of these rows, without rendering it.
-    fileprivate func sizeBound(of rows: some Sequence<QueuedLocation>) -> Int {
-        let compiled = profile.compiled
-        // Texts of endpoint and batch: a batch id is made of the endpoint's name and two numbers.
-        let own = max(device.utf8.count, baseURL.utf8.count, name.utf8.count + 64)
-        var bound = compiled.boundOfFrame.bytes(longest: own)
-        for row in rows {
-            let more = compiled.boundOfRow.bytes(longest: max(own, row.longestText))
-            bound = bound.addingReportingOverflow(more).overflow ? .max : bound + more
-        }
-        return bound
     }
 }

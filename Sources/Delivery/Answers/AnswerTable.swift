@@ -1,37 +1,40 @@
-extension ResponseRules {
-    /// What some answers mean, for people.
-    public struct TableRow: Hashable, Sendable {
+/// What each status of a final answer means by some rules, and what a body adds, for people.
+public struct AnswerTable {
+    public struct Row: Hashable, Sendable {
         /// The key under `response`, or a word for what has none.
         public var verdict: String
         /// Rising; empty = the words say which answers.
         public var statuses: [ClosedRange<Int>]
-        /// Further conditions, and what is done; empty = there is nothing to say.
+        /// Further conditions, and what is done; may be empty.
         public var words: String
     }
 
-    /// What each status of a final answer means by these rules, and what a body adds. A status stands in one row, beside
-    /// those of a collision, which goes first.
-    public var table: [TableRow] {
+    private let rules: ResponseRules
+
+    public init(_ rules: ResponseRules) { self.rules = rules }
+
+    /// Each status is in one row, beside those of a collision, which come first.
+    public var rows: [Row] {
         var statuses: [Action: [Int]] = [:]
         for status in 200...599 { statuses[action(for: status), default: []].append(status) }
-        var rows = collision.map {
-            TableRow(verdict: "collision", statuses: $0.status.sorted().ranges, words: $0.words)
+        var rows = rules.collision.map {
+            Row(verdict: "collision", statuses: $0.status.sorted().ranges, words: $0.words)
         }
         for action in Action.allCases {
             let words = action == .accepted ? terms : action.words
             if let some = statuses[action] {
-                rows.append(TableRow(verdict: action.rawValue, statuses: some.ranges, words: words))
+                rows.append(Row(verdict: action.rawValue, statuses: some.ranges, words: words))
             }
             guard action == .accepted else { continue }
-            if okJSON != nil {
+            if rules.okJSON != nil {
                 rows.append(
-                    TableRow(
+                    Row(
                         verdict: Action.notConfirmed.rawValue, statuses: [],
                         words: "another value there: \(Action.notConfirmed.words)"))
             }
-            if readsBodies {
+            if rules.readsBodies {
                 let words = "a success whose body is cut short or of another form: the same batch again"
-                rows.append(TableRow(verdict: "unclear", statuses: [], words: words))
+                rows.append(Row(verdict: "unclear", statuses: [], words: words))
             }
         }
         return rows
@@ -70,11 +73,11 @@ extension ResponseRules {
     }
 
     private func action(for status: Int) -> Action {
-        switch meaning(of: status) {
+        switch rules.meaning(of: status) {
         case .success: return .accepted
         case .notConfirmed: return .notConfirmed
         case .of(let group):
-            switch Self.verdict(of: group, UplinkReply(status: status), after: nil) {
+            switch Verdict(group, of: UplinkReply(status: status), after: nil) {
             case .authStop: return .authStop
             case .goneStop(410, _): return .gone
             case .goneStop: return .goneStop
@@ -92,11 +95,11 @@ extension ResponseRules {
     /// What the body of a success says.
     private var terms: String {
         var terms: [String] = []
-        if let okJSON {
+        if let okJSON = rules.okJSON {
             let values = okJSON.values.map { "\"\($0)\"" }.joined(separator: " or ")
             terms.append("if \(okJSON.paths.words) is \(values)\(okJSON.missingIsOk ? ", or not there" : "")")
         }
-        if let itemErrors {
+        if let itemErrors = rules.itemErrors {
             let again = (itemErrors.retryCodes + itemErrors.authCodes).map { "\"\($0)\"" }.joined(separator: ", ")
             let codes = again.isEmpty ? "" : " (sent again: \(again))"
             terms.append("without the rows that \([itemErrors.path].words) refuses\(codes)")

@@ -1,16 +1,21 @@
 import Positioning
 
-extension ResponseRules.ItemErrors {
+/// Reads what a reply says about single rows.
+struct ItemErrorReader {
+    let rules: ResponseRules.ItemErrors
+    let rows: RowNames
+    let after: Duration?
+
     /// Names for a row in one reply, on average: more is no list of errors, but costs time.
     private static let namesOfRowMax = 16
 
     /// What the entries say about the rows; nil when they refuse none.
-    func verdict(in body: ReplyBody, of status: Int, about rows: RowNames, after: Duration?) -> Verdict? {
+    func verdict(in body: ReplyBody, of status: Int) -> Verdict? {
         do throws(Doubt) {
-            guard let items = try items(in: body, rows, after: after) else { return nil }
-            let taken = rows.batch.rows.count - items.refused.count - items.again.count
-            if taken > 0 { return .partlyAccepted(items) }
-            // None was taken: only a request for each row can tell a bad row from a bad endpoint.
+            guard let items = try items(in: body) else { return nil }
+            let accepted = rows.batch.rows.count - items.refused.count - items.again.count
+            if accepted > 0 { return .partlyAccepted(items) }
+            // None was accepted: only a request for each row can tell a bad row from a bad endpoint.
             if items.again.isEmpty { return .split(status: status) }
             return items.needsCredential
                 ? .authStop(status: status, after: after) : .retry(.status(status), after: after)
@@ -19,40 +24,38 @@ extension ResponseRules.ItemErrors {
         }
     }
 
-    /// One entry that cannot be understood may be about any row: nothing is settled.
+    /// One entry that cannot be understood may be about any row: none is settled.
     private struct Doubt: Error {
         var why: Verdict.Unclear
     }
 
-    private func items(
-        in body: ReplyBody, _ rows: RowNames, after: Duration?
-    ) throws(Doubt) -> ItemVerdicts? {
+    private func items(in body: ReplyBody) throws(Doubt) -> ItemVerdicts? {
         guard let entries = try list(in: body) else {
-            if always { throw Doubt(why: .noList) }
+            if rules.always { throw Doubt(why: .noList) }
             return nil
         }
-        if match == .index, entries.count != rows.batch.rows.count, always || !entries.isEmpty {
+        if rules.match == .index, entries.count != rows.batch.rows.count, rules.always || !entries.isEmpty {
             throw Doubt(why: .incompleteList)
         }
         var items = ItemVerdicts(after: after)
         var names = 0
-        let columns = entries.isEmpty ? nil : columns(of: rows)
+        let columns = entries.isEmpty ? nil : columns()
         for (index, entry) in entries.enumerated() {
             guard case .object = entry else { throw Doubt(why: .otherForm) }
             let code = try code(of: entry)
             let seqs: [Int64]
-            switch match {
+            switch rules.match {
             case .index:
                 if code == nil { continue }
                 seqs = [rows.batch.rows[index].seq]
             case .fields:
                 seqs = columns.map { rows.seqs(by: $0.map { ($0.column, entry.value(at: [$0.field])) }) } ?? []
             }
-            // Whoever speaks of other rows may have mistaken these for others.
+            // A server that names other rows may have mistaken these for others.
             guard !seqs.isEmpty else { throw Doubt(why: .unknownRow) }
             names += seqs.count
             guard names <= Self.namesOfRowMax * rows.batch.rows.count else { throw Doubt(why: .otherForm) }
-            for seq in seqs { items.add(seq, code ?? "", words(entry, code), self) }
+            for seq in seqs { items.add(seq, code ?? "", words(entry, code), rules) }
         }
         for seq in items.again { items.refused[seq] = nil }
         return items.refused.isEmpty && items.again.isEmpty ? nil : items
@@ -66,7 +69,7 @@ extension ResponseRules.ItemErrors {
         case .notJSON: throw Doubt(why: .notJSON)
         case .repeatedName: throw Doubt(why: .repeatedName)
         case .json(let value):
-            switch value.find(path) {
+            switch value.find(rules.path) {
             case .found(.array(let entries)): return entries
             case .found, .otherForm: throw Doubt(why: .otherForm)
             case .absent: return nil
@@ -75,7 +78,7 @@ extension ResponseRules.ItemErrors {
     }
 
     private func code(of entry: JSONValue) throws(Doubt) -> String? {
-        switch entry.find(code) {
+        switch entry.find(rules.code) {
         case .absent: return nil
         case .found(let value):
             if let text = value.text { return text }
@@ -85,13 +88,13 @@ extension ResponseRules.ItemErrors {
     }
 
     /// The values by which an entry names a row; nil when entries go by their place.
-    private func columns(of rows: RowNames) -> [(field: String, column: RowNames.Column)]? {
-        guard case .fields(let fields) = match else { return nil }
+    private func columns() -> [(field: String, column: RowNames.Column)]? {
+        guard case .fields(let fields) = rules.match else { return nil }
         return fields.map { ($0.key, rows.column($0.value)) }
     }
 
     private func words(_ entry: JSONValue, _ code: String?) -> String {
-        let reason = reason.flatMap { entry.value(at: $0)?.text }
+        let reason = rules.reason.flatMap { entry.value(at: $0)?.text }
         return [code, reason].compactMap { $0 }.joined(separator: ": ").cut(toBytes: 200)
     }
 }
