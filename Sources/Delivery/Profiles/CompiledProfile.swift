@@ -1,6 +1,6 @@
 import Positioning
 
-/// What a profile became for one endpoint. Never changes, so that settings which bear it are cheap to copy.
+/// A profile made ready for one endpoint. Immutable, so that settings which contain it are cheap to copy.
 final class CompiledProfile: Sendable {
     enum Encoding: String, CaseIterable, Sendable {
         case json, ndjson, lines, csv, query, form, compact
@@ -31,19 +31,15 @@ final class CompiledProfile: Sendable {
         var fields: [Field] = []
     }
 
+    /// A cell, a field of a form, or a header.
     struct Field: Sendable {
         var name: String
         var value: TextTemplate
     }
 
-    struct Header: Sendable {
-        var name: String
-        var value: TextTemplate
-    }
-
-    /// What a row has to keep to; it goes to quarantine otherwise.
+    /// A row that breaks it goes to quarantine.
     struct Limit: Sendable {
-        /// `device`, or what a row tells.
+        /// `device`, or a value of a row.
         var name: RecordName
         var rule: LimitRule
     }
@@ -52,7 +48,7 @@ final class CompiledProfile: Sendable {
     struct Plain: Sendable {
         var method = "POST"
         var url = TextTemplate(parts: [])
-        var headers: [Header] = []
+        var headers: [Field] = []
         var body: JSONTemplate?
     }
 
@@ -66,11 +62,11 @@ final class CompiledProfile: Sendable {
         var isASCII = false
         var method = "POST"
         var contentType: String?
-        var headers: [Header] = []
+        var headers: [Field] = []
         /// The first is for rows without a template of their own.
         var variants: [Variant] = []
         var choices: [LocationEvent: Choice] = [:]
-        /// Other crossings are plain fixes to this receiver; nil = all are told.
+        /// Other crossings are plain fixes to this server; nil = all are sent.
         var geofenceActions: Set<GeofenceCrossing.Action>?
         var require: [RecordName] = []
         var limits: [Limit] = []
@@ -80,7 +76,7 @@ final class CompiledProfile: Sendable {
         var shared: Set<RecordName> = []
         /// Of the endpoint.
         var vars: [String: String] = [:]
-        /// Different trackables are different things to the receiver.
+        /// The server tells trackables apart.
         var namesTrackable = false
     }
 
@@ -100,9 +96,9 @@ final class CompiledProfile: Sendable {
         choosesPlain = parts.choices[.none] != nil
     }
 
-    /// What stands behind a profile that was made without templates: an array of canonical records.
+    /// A profile without templates: an array of canonical records.
     static let plain: CompiledProfile = {
-        var compiler = ProfileCompiler(constants: ProfileConstants(endpoint: "", baseURL: "", device: ""))
+        let compiler = TemplateCompiler()
         var variant = Variant()
         variant.url = TextTemplate(parts: [.reference(TemplateExpression(source: .endpoint(.baseURL)))])
         variant.record = compiler.json("$location", .record, "record")
@@ -115,7 +111,7 @@ final class CompiledProfile: Sendable {
 }
 
 extension CompiledProfile {
-    /// The row as this receiver is told of it.
+    /// The row as this server sees it.
     func presented(_ row: QueuedLocation) -> QueuedLocation {
         guard let actions = parts.geofenceActions, let crossing = row.location.geofence,
             !actions.contains(crossing.action)

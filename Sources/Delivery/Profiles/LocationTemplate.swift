@@ -1,16 +1,16 @@
-/// The canonical record, `$location`: it stands alone, so it names its id, trackable and boot itself.
+/// The canonical record, `$location`: complete without its batch, so it has id, trackable and boot of its own.
 final class LocationTemplate: Sendable {
     let template: JSONTemplate
 
     static let shared = LocationTemplate()
 
     private init() {
-        var compiler = ProfileCompiler(constants: ProfileConstants(endpoint: "", baseURL: "", device: ""))
+        let compiler = TemplateCompiler()
         template = compiler.json(Self.tree, .record, "", location: nil)
-        precondition(compiler.problems.isEmpty, "the canonical record is no good template")
+        precondition(compiler.reader.problems.isEmpty, "the canonical record is not a valid template")
     }
 
-    /// The record of the native profile, then what only its verbose form bears.
+    /// The record of the native profile, then what only its verbose form has.
     private static let tree: ProfileNode = object([
         ("location", object([("lat", "$lat"), ("lon", "$lon")])), ("timeStamp", "$time_s"), ("accuracy", "$accuracy"),
         ("speed", "$speed_mps"), ("bearing", "$bearing"), ("altitude", "$altitude"), ("time_ms", "$time_ms"),

@@ -1,228 +1,222 @@
 import Positioning
 
-/// Reads a profile and gathers everything that is wrong with it.
-struct ProfileCompiler {
+extension Profile {
+    /// Makes a resolved profile ready for one endpoint, or reports everything that is wrong with it.
+    ///
+    /// - Parameters:
+    ///   - tree: what `resolve` gave.
+    ///   - constants: what the templates may name of the endpoint.
+    public static func compile(
+        _ name: String, tree: ProfileNode, constants: ProfileConstants
+    ) -> Result<Profile, ProfileProblems> {
+        guard case .table(let members) = tree.value else {
+            return .failure(ProfileProblems([tree.misplaced("", expected: "a table")]))
+        }
+        return ProfileCompiler(tree: tree, members: members, constants: constants).profile(name)
+    }
+}
+
+private struct ProfileCompiler {
+    let tree: ProfileNode
+    let members: [ProfileNode.Member]
     let constants: ProfileConstants
-    private(set) var problems: [ProfileProblem] = []
-    /// Text in JSON is escaped down to ASCII.
-    var isASCII = false
-    /// Most rows of one request; nil = not limited by the profile.
-    var maxRecords: Int?
-    /// The body names `trackable` beside its rows.
-    var bodyNamesTrackable = false
-    /// What the templates that were compiled so far name.
-    var named = NamedReferences()
+    let reader = ProfileReader()
 
-    init(constants: ProfileConstants) {
-        self.constants = constants
+    /// Keys of a profile that the configuration reads itself.
+    private static let suggestionKeys = [
+        "extends", "auth", "sign", "compress", "batch_size", "batch_window", "min_batch", "delivery", "max_age",
+        "fresh_head", "vars", "secrets",
+    ]
+    private static let ownKeys = [
+        "method", "url", "headers", "encoding", "content_type", "ascii", "max_records", "max_bytes", "record", "body",
+        "line", "columns", "on", "geofence_actions", "require", "limits", "response", "bind",
+    ]
+
+    func profile(_ name: String) -> Result<Profile, ProfileProblems> {
+        reader.checkKeys(members, Self.ownKeys + Self.suggestionKeys)
+        let encoding =
+            tree.member("encoding").flatMap { reader.word($0.node, "encoding") } ?? CompiledProfile.Encoding.json
+        var parts = CompiledProfile.Parts()
+        parts.encoding = encoding
+        parts.isASCII = reader.flag(tree, "ascii") ?? false
+        let maxRecords = maxRecords(encoding)
+        let names = ReferenceResolver(constants, maxRecords: maxRecords, reader: reader)
+        let templates = TemplateCompiler(reader: reader, names: names, isASCII: parts.isASCII)
+        var requests = RequestCompiler(encoding, maxRecords: maxRecords, templates)
+        parts.method = requests.method(tree, "method")
+        parts.contentType = requests.contentType(tree) ?? encoding.contentType
+
+        // Only what is named here decides bytes of a body.
+        let body = names.named {
+            parts.columns = columns(encoding)
+            parts.variants = [requests.variant(tree)]
+            requests.overrides(tree, into: &parts)
+        }.named
+        let outside = names.named {
+            requests.urls(tree, into: &parts)
+            parts.headers = requests.headers(tree)
+        }.named
+        parts.geofenceActions = geofenceActions()
+        parts.require = require()
+        parts.limits = LimitCompiler(reader: reader, constants: constants).limits(tree)
+        let bind = names.named { requests.bind(tree) }
+        parts.bind = bind.value
+        parts.vars = constants.vars
+        parts.shared = outside.records
+        parts.namesTrackable = (body + outside).namesTrackable
+        let maxBytes = reader.integer(tree, "max_bytes", in: 1...64 << 20)
+        let response = ResponseCompiler(reader: reader, names: names).rules(tree)
+        guard reader.problems.isEmpty else { return .failure(ProfileProblems(reader.problems)) }
+
+        let rendering = Digest(bodyOf: members, encoding, body.constants)
+        let identity = Digest(whole: tree, constants)
+        var profile = Profile(
+            name: name, rendering: "\(name)/\(rendering.text)", response: response, maxRecords: maxRecords,
+            maxBytes: maxBytes ?? 1 << 20,
+            gathersTrackables: maxRecords != 1
+                && (outside.records.contains(.trackable) || requests.bodyNamesTrackable),
+            usesNewest: body.batch.contains(.newest),
+            usesSecrets: body.hasSecret || outside.hasSecret || bind.named.hasSecret)
+        profile.compiled = CompiledProfile(parts, identity: identity.text)
+        return .success(profile)
     }
 
-    mutating func report(_ problem: ProfileProblem) { problems.append(problem) }
-
-    mutating func report(
-        _ keyPath: String, _ message: String, suggestion: String? = nil, at position: ProfileNode.Position?
-    ) {
-        problems.append(ProfileProblem(keyPath, message, suggestion: suggestion, at: position))
-    }
-
-    mutating func report(_ node: ProfileNode, _ keyPath: String, expected: String, suggestion: String? = nil) {
-        report(keyPath, "found \(node.found), expected \(expected)", suggestion: suggestion, at: node.position)
-    }
-}
-
-/// The names that templates use, and the constants whose values decide their bytes.
-struct NamedReferences: Hashable {
-    var records: Set<RecordName> = []
-    var batch: Set<BatchName> = []
-    var constants: [String: String] = [:]
-    var hasSecret = false
-
-    static func + (a: NamedReferences, b: NamedReferences) -> NamedReferences {
-        var sum = a
-        sum.records.formUnion(b.records)
-        sum.batch.formUnion(b.batch)
-        sum.constants.merge(b.constants) { first, _ in first }
-        sum.hasSecret = a.hasSecret || b.hasSecret
-        return sum
-    }
-}
-
-/// Where a template stands, which decides what it may name.
-enum TemplateUse: Hashable {
-    case record, body, url, header, line
-    /// A cell, or a field of a form.
-    case field
-    /// A request without rows.
-    case bindURL, bindHeader, bindBody
-
-    /// A nil has to be provided for, since there is no key to leave out.
-    var needsValues: Bool {
-        switch self {
-        case .url, .header, .line, .bindURL, .bindHeader: true
-        case .record, .body, .field, .bindBody: false
+    private func maxRecords(_ encoding: CompiledProfile.Encoding) -> Int? {
+        let given = reader.integer(tree, "max_records", in: 1...100_000)
+        guard encoding.isSingle else { return given }
+        if let given, given > 1, let member = tree.member("max_records") {
+            reader.report(member.node, "max_records", expected: "1 with encoding = \"\(encoding.rawValue)\"")
         }
+        return 1
     }
 
-    var allowsRows: Bool {
-        switch self {
-        case .bindURL, .bindHeader, .bindBody: false
-        default: true
+    private func columns(_ encoding: CompiledProfile.Encoding) -> [CompactColumn] {
+        let expected = "a list of columns"
+        guard let member = tree.member("columns"), let list = reader.strings(member.node, "columns", expected: expected)
+        else {
+            return encoding == .compact ? CompactColumn.standard : []
         }
-    }
-
-    /// All rows of a batch share it.
-    var isShared: Bool { self == .body || self == .url || self == .header }
-}
-
-extension ProfileCompiler {
-    /// Looks up the name, checks the casts; nil when something was reported.
-    mutating func expression(
-        _ reference: TemplateSyntax.Reference, _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?
-    ) -> TemplateExpression? {
-        guard let (source, type) = source(reference, use, keyPath, at: position) else { return nil }
-        guard let casts = casts(reference, of: type, keyPath, at: position) else { return nil }
-        let expression = TemplateExpression(source: source, casts: casts, fallback: reference.fallback)
-        if use.needsValues, reference.fallback == .null {
-            report(
-                keyPath, "found the default null of $\(reference.name), expected text or a number here", at: position)
-            return nil
+        if encoding != .compact {
+            reader.report(
+                "columns", "found columns with encoding = \"\(encoding.rawValue)\", expected encoding = \"compact\"",
+                at: member.position ?? member.node.position)
         }
-        return expression
-    }
-
-    private mutating func casts(
-        _ reference: TemplateSyntax.Reference, of type: ValueType, _ keyPath: String, at position: ProfileNode.Position?
-    ) -> [TemplateCast]? {
-        var type = type
-        var casts: [TemplateCast] = []
-        for word in reference.casts {
-            guard let cast = TemplateCast(word: word) else {
-                let words = TemplateCast.words.map(\.0)
-                report(
-                    keyPath, "found the cast :\(word), expected one of \(words.joined(separator: ", "))",
-                    suggestion: nearest(word, in: words).map { ":\($0)" }, at: position)
-                return nil
+        var columns = CompactColumn.standard
+        let names = CompactColumn.further.map(\.name.rawValue)
+        for (index, (node, text)) in list.enumerated() {
+            if let column = CompactColumn.further.first(where: { $0.name.rawValue == text }) {
+                if !columns.contains(column) { columns.append(column) }
+            } else if !columns.contains(where: { $0.title == text }) {
+                reader.report(
+                    node, "columns[\(index)]", expected: "one of \(names.joined(separator: ", "))",
+                    suggestion: nearest(text, in: names).map { "\"\($0)\"" })
             }
-            guard let after = cast.type(of: type) else {
-                report(
-                    keyPath, "found :\(word) on $\(reference.name), which is \(type.words), expected \(cast.fits)",
-                    at: position)
-                return nil
+        }
+        return columns
+    }
+
+    private func geofenceActions() -> Set<GeofenceCrossing.Action>? {
+        guard let member = tree.member("geofence_actions") else { return nil }
+        guard case .array(let items) = member.node.value else {
+            reader.report(member.node, "geofence_actions", expected: "a list of \"enter\", \"exit\", \"dwell\"")
+            return nil
+        }
+        var actions: Set<GeofenceCrossing.Action> = []
+        for (index, item) in items.enumerated() {
+            if let action: GeofenceCrossing.Action = reader.word(item, "geofence_actions[\(index)]") {
+                actions.insert(action)
             }
-            type = after
-            casts.append(cast)
         }
-        return casts
+        return actions
     }
 
-    private mutating func source(
-        _ reference: TemplateSyntax.Reference, _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?
-    ) -> (TemplateExpression.Source, ValueType)? {
-        let name = reference.name
-        if name.hasPrefix("vars.") || name.hasPrefix("secret.") {
-            return ownConstant(reference, keyPath, at: position).map { ($0, .string) }
+    private func require() -> [RecordName] {
+        guard let member = tree.member("require"),
+            let list = reader.strings(member.node, "require", expected: "a list of names")
+        else { return [] }
+        let names = RecordName.allCases.map(\.rawValue)
+        var required: [RecordName] = []
+        for (index, (node, text)) in list.enumerated() {
+            if let name = RecordName(rawValue: text), name != .location {
+                required.append(name)
+            } else {
+                reader.report(
+                    node, "require[\(index)]", expected: "the name of a value of a record",
+                    suggestion: nearest(text, in: names).map { "\"\($0)\"" })
+            }
         }
-        guard !reference.isOptional else {
-            report(keyPath, "found $\(name)?, expected ? only behind vars.NAME and secret.NAME", at: position)
-            return nil
+        return required
+    }
+}
+
+extension NamedReferences {
+    fileprivate var namesTrackable: Bool {
+        records.contains(.trackable) || records.contains(.rowTrackable) || records.contains(.location)
+            || batch.contains(.trackable)
+    }
+}
+
+/// FNV-1a, 64 bits: tells renderings apart, and is nothing to keep a secret with.
+private struct Digest {
+    private var state: UInt64 = 0xCBF2_9CE4_8422_2325
+
+    /// What decides the bytes of a body.
+    init(bodyOf members: [ProfileNode.Member], _ encoding: CompiledProfile.Encoding, _ constants: [String: String]) {
+        let deciding = ["ascii", "record", "body", "line", "columns", "on", "geofence_actions"]
+        add(String(Profile.rendererVersion))
+        add(encoding.rawValue)
+        for member in members where deciding.contains(member.name) {
+            add(member.name)
+            add(member.node)
         }
-        if name == "auth.token" {
-            named.hasSecret = true
-            if constants.hasToken { return (.token, .string) }
-            report(
-                keyPath, "found $auth.token without auth, expected auth = { kind = \"token_command\", … }", at: position
-            )
-            return nil
-        }
-        if let endpoint = EndpointReference(rawValue: name) { return (source(endpoint), .string) }
-        if let batch = BatchName(rawValue: name) { return batchSource(batch, use, keyPath, at: position) }
-        if let record = RecordName(rawValue: name) { return recordSource(record, use, keyPath, at: position) }
-        if let module = AbsentModule.owner(of: name) {
-            report(
-                keyPath, "found $\(name) of the \(module) module, expected a name of a module that this version has",
-                at: position)
-            return nil
-        }
-        report(
-            keyPath, "found $\(name), expected the name of a value",
-            suggestion: Self.meant(by: name, in: Self.names(for: use)).map { "$\($0)" }, at: position)
-        return nil
+        add(constants)
     }
 
-    /// `latitude` is a long `lat` before it is a mistyped `altitude`, and `speed` a short `speed_mps`.
-    private static func meant(by name: String, in known: [String]) -> String? {
-        known.filter { $0.utf8.count >= 3 && name.hasPrefix($0) }.max { $0.utf8.count < $1.utf8.count }
-            ?? nearest(name, in: known)
-            ?? known.first { name.utf8.count >= 3 && $0.hasPrefix(name) }
+    /// The names of secrets are left out: those that count stand in the tree.
+    init(whole tree: ProfileNode, _ constants: ProfileConstants) {
+        add(tree)
+        for text in [constants.endpoint, constants.baseURL, constants.device, constants.agentVersion] { add(text) }
+        add(constants.vars)
+        add(constants.hasToken ? "token" : "")
     }
 
-    private static func names(for use: TemplateUse) -> [String] {
-        let rows = use.allowsRows ? RecordName.allCases.map(\.rawValue) + BatchName.allCases.map(\.rawValue) : []
-        return rows + EndpointReference.allCases.map(\.rawValue) + ["auth.token"]
+    var text: String {
+        let digits = String(state, radix: 16)
+        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
     }
 
-    private mutating func ownConstant(
-        _ reference: TemplateSyntax.Reference, _ keyPath: String, at position: ProfileNode.Position?
-    ) -> TemplateExpression.Source? {
-        let isSecret = reference.name.hasPrefix("secret.")
-        let name = String(reference.name.dropFirst(isSecret ? 7 : 5))
-        if isSecret, constants.secrets.contains(name) {
-            named.hasSecret = true
-            return .secret(name)
-        }
-        if !isSecret, let value = constants.vars[name] {
-            named.constants[reference.name] = value
-            return .constant(value)
-        }
-        if reference.isOptional { return .constant(nil) }
-        let table = isSecret ? "secrets" : "vars"
-        let present = isSecret ? constants.secrets.sorted() : constants.vars.keys.sorted()
-        report(
-            keyPath, "found $\(reference.name) without its value, expected \(table) = { \(name) = … } at the endpoint",
-            suggestion: nearest(name, in: present).map { "$\(isSecret ? "secret" : "vars").\($0)" }, at: position)
-        return nil
+    private mutating func add(_ text: String) {
+        for byte in text.utf8 { add(byte) }
+        // No byte of UTF-8: keeps "ab" + "c" apart from "a" + "bc".
+        add(0xFF)
     }
 
-    private mutating func source(_ name: EndpointReference) -> TemplateExpression.Source {
-        switch name {
-        case .baseURL: named.constants[name.rawValue] = constants.baseURL
-        case .device: named.constants[name.rawValue] = constants.device
-        case .endpoint: named.constants[name.rawValue] = constants.endpoint
-        case .agentVersion:
-            named.constants[name.rawValue] = constants.agentVersion
-            return .constant(constants.agentVersion)
+    private mutating func add(_ byte: UInt8) { state = (state ^ UInt64(byte)) &* 0x100_0000_01B3 }
+
+    private mutating func add(_ constants: [String: String]) {
+        for (name, value) in constants.sorted(by: { $0.key < $1.key }) {
+            add(name)
+            add(value)
         }
-        return .endpoint(name)
     }
 
-    private mutating func batchSource(
-        _ name: BatchName, _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?
-    ) -> (TemplateExpression.Source, ValueType)? {
-        guard use.allowsRows else {
-            report(
-                keyPath, "found $\(name.rawValue), expected only names of the endpoint where no rows are", at: position)
-            return nil
+    private mutating func add(_ node: ProfileNode) {
+        switch node.value {
+        case .table(let members):
+            add("{")
+            for member in members {
+                add(member.name)
+                add(member.node)
+            }
+            add("}")
+        case .array(let items):
+            add("[")
+            for item in items { add(item) }
+            add("]")
+        case .string(let text): add("\"\(text)")
+        case .integer(let number): add("i\(number)")
+        case .float(let number): add("f\(number)")
+        case .boolean(let flag): add("b\(flag)")
         }
-        named.batch.insert(name)
-        return (.batch(name), name.type)
-    }
-
-    private mutating func recordSource(
-        _ name: RecordName, _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?
-    ) -> (TemplateExpression.Source, ValueType)? {
-        guard use.allowsRows else {
-            report(
-                keyPath, "found $\(name.rawValue), expected only names of the endpoint where no rows are", at: position)
-            return nil
-        }
-        if use.isShared, maxRecords != 1, name != .trackable {
-            report(
-                keyPath,
-                "found $\(name.rawValue), which each record has its own of, expected a name that all records share, "
-                    + "or max_records = 1", at: position)
-            return nil
-        }
-        named.records.insert(name)
-        return (.record(name), name.type)
     }
 }

@@ -50,14 +50,14 @@ public struct RequestRenderer {
 
     /// The value of a reference (`seq`, `$accuracy:int`) for each row, as text on the wire; nil where it is nil or unknown.
     public func texts(of reference: String, for batch: Batch) -> [String?] {
-        var compiler = ProfileCompiler(
-            constants: ProfileConstants(
+        let names = ReferenceResolver(
+            ProfileConstants(
                 endpoint: settings.name, baseURL: settings.baseURL, device: settings.device,
                 vars: settings.profile.compiled.parts.vars))
         let bare = reference.hasPrefix("$") ? reference : "$" + reference
         guard
             case .success(.reference(let syntax)) = TemplateParser.parse(bare, allowsSegments: false),
-            let expression = compiler.expression(syntax, .record, "", at: nil)
+            let expression = names.expression(syntax, .record, "", at: nil)
         else { return batch.rows.map { _ in nil } }
         let context = context(of: batch)
         return context.batch.rows.map { expression.value(of: $0, in: context)?.plain }
@@ -83,7 +83,7 @@ extension BatchContext {
 
     /// Without those that are nil or empty.
     fileprivate func headers(
-        _ templates: [CompiledProfile.Header], _ row: QueuedLocation, contentType: String?
+        _ templates: [CompiledProfile.Field], _ row: QueuedLocation, contentType: String?
     ) -> [UplinkRequest.Header] {
         var headers: [UplinkRequest.Header] = templates.compactMap { header in
             var value: [UInt8] = []

@@ -1,72 +1,85 @@
 import Positioning
 
-extension ProfileCompiler {
-    /// The templates of rows; what stands in `tree` replaces what stands in `base`.
+/// Compiles what requests consist of: bodies, URLs and headers.
+struct RequestCompiler {
+    let reader: ProfileReader
+    let templates: TemplateCompiler
+    let encoding: CompiledProfile.Encoding
+    /// Maximum rows of one request; nil = not limited by the profile.
+    let maxRecords: Int?
+    /// A body names `trackable` beside its rows.
+    private(set) var bodyNamesTrackable = false
+
+    init(
+        _ encoding: CompiledProfile.Encoding, maxRecords: Int?, _ templates: TemplateCompiler
+    ) {
+        self.encoding = encoding
+        self.maxRecords = maxRecords
+        self.templates = templates
+        reader = templates.reader
+    }
+
+    /// The templates of rows; those in `tree` replace those of `base`.
     mutating func variant(
-        _ tree: ProfileNode, _ encoding: CompiledProfile.Encoding, _ path: String, over base: CompiledProfile.Variant?
+        _ tree: ProfileNode, _ path: String = "", over base: CompiledProfile.Variant? = nil
     ) -> CompiledProfile.Variant {
         var variant = base ?? CompiledProfile.Variant()
         switch encoding {
         case .compact: break
         case .lines:
             if let member = tree.member("line") {
-                variant.line = string(member.node, path + "line").flatMap {
-                    text($0, .line, path + "line", at: member.node.position)
+                variant.line = reader.string(member.node, path + "line").flatMap {
+                    templates.text($0, .line, path + "line", at: member.node.position)
                 }
             } else if base == nil {
-                report("line", "found no line, expected the text of a record", at: tree.position)
+                reader.report("line", "found no line, expected the text of a record", at: tree.position)
             }
         case .csv, .query, .form:
             if let member = tree.member("record") {
-                variant.fields = fields(member.node, encoding, path + "record")
+                variant.fields = fields(member.node, path + "record")
             } else if base == nil {
-                report("record", "found no record, expected a table of fields", at: tree.position)
+                reader.report("record", "found no record, expected a table of fields", at: tree.position)
             }
         case .json, .ndjson:
             if let member = tree.member("record") {
-                variant.record = json(member.node, .record, path + "record")
+                variant.record = templates.json(member.node, .record, path + "record")
             } else if base == nil {
-                report("record", "found no record, expected the template of a record", at: tree.position)
+                reader.report("record", "found no record, expected the template of a record", at: tree.position)
             }
             if encoding == .json { variant.body = body(tree, path, over: base) }
         }
         return variant
     }
 
-    private mutating func body(_ tree: ProfileNode, _ path: String, over base: CompiledProfile.Variant?)
-        -> JSONTemplate?
-    {
+    private mutating func body(
+        _ tree: ProfileNode, _ path: String, over base: CompiledProfile.Variant?
+    ) -> JSONTemplate? {
         let single = maxRecords == 1
         guard let member = tree.member("body") else {
             // An array of records, or the one record that there is.
-            return base?.body ?? json(single ? "$record" : "$records", .body, "body")
+            return base?.body ?? templates.json(single ? "$record" : "$records", .body, "body")
         }
-        let before = named
-        named = NamedReferences()
-        let template = json(member.node, .body, path + "body")
+        let (template, named) = templates.names.named { templates.json(member.node, .body, path + "body") }
         bodyNamesTrackable = bodyNamesTrackable || named.records.contains(.trackable)
         let bearsRows = named.batch.contains(.records) || (single && named.batch.contains(.record))
-        named = before + named
         if !bearsRows {
             let expected = single ? "$record or $records" : "$records"
-            report(
+            reader.report(
                 path + "body", "found a body without \(expected), expected the place of the rows",
                 at: member.node.position ?? member.position)
         }
         return template
     }
 
-    private mutating func fields(
-        _ node: ProfileNode, _ encoding: CompiledProfile.Encoding, _ path: String
-    ) -> [CompiledProfile.Field] {
+    private func fields(_ node: ProfileNode, _ path: String) -> [CompiledProfile.Field] {
         var fields: [CompiledProfile.Field] = []
-        for member in table(node, path, expected: "a table of fields") ?? [] {
+        for member in reader.table(node, path, expected: "a table of fields") ?? [] {
             let keyPath = "\(path).\(member.name)"
             switch member.node.value {
             case .table, .array:
-                report(member.node, keyPath, expected: "one value: encoding = \"\(encoding.rawValue)\" is flat")
+                reader.report(member.node, keyPath, expected: "one value: encoding = \"\(encoding.rawValue)\" is flat")
             case .string(let content):
-                if let value = text(content, .field, keyPath, at: member.node.position) {
+                if let value = templates.text(content, .field, keyPath, at: member.node.position) {
                     fields.append(.init(name: member.name, value: value))
                 }
             case .integer, .float, .boolean:
@@ -77,9 +90,7 @@ extension ProfileCompiler {
     }
 
     /// `on.<event>`.
-    mutating func overrides(
-        _ tree: ProfileNode, _ encoding: CompiledProfile.Encoding, into parts: inout CompiledProfile.Parts
-    ) {
+    mutating func overrides(_ tree: ProfileNode, into parts: inout CompiledProfile.Parts) {
         guard let base = parts.variants.first else { return }
         for (event, member) in events(tree) {
             let path = "on.\(event.rawValue)"
@@ -87,28 +98,28 @@ extension ProfileCompiler {
                 parts.choices[event] = .skip
                 continue
             }
-            guard let members = table(member.node, path, expected: "a table, or \"skip\"") else { continue }
-            checkKeys(members, ["url", "record", "body", "line"], in: path)
+            guard let members = reader.table(member.node, path, expected: "a table, or \"skip\"") else { continue }
+            reader.checkKeys(members, ["url", "record", "body", "line"], in: path)
             parts.choices[event] = .variant(parts.variants.count)
-            parts.variants.append(variant(member.node, encoding, path + ".", over: base))
+            parts.variants.append(variant(member.node, path + ".", over: base))
         }
     }
 
-    private mutating func events(_ tree: ProfileNode) -> [(LocationEvent, ProfileNode.Member)] {
-        guard let on = tree.member("on"), let members = table(on.node, "on") else { return [] }
+    private func events(_ tree: ProfileNode) -> [(LocationEvent, ProfileNode.Member)] {
+        guard let on = tree.member("on"), let members = reader.table(on.node, "on") else { return [] }
         let known = LocationEvent.allCases.filter { $0 != .none }
-        checkKeys(members, known.map(\.rawValue), in: "on")
+        reader.checkKeys(members, known.map(\.rawValue), in: "on")
         return members.compactMap { member in
             known.first { $0.rawValue == member.name }.map { ($0, member) }
         }
     }
 
     /// The URLs of all variants, after their bodies.
-    mutating func urls(_ tree: ProfileNode, into parts: inout CompiledProfile.Parts) {
+    func urls(_ tree: ProfileNode, into parts: inout CompiledProfile.Parts) {
         guard !parts.variants.isEmpty else { return }
         let base = url(tree.member("url")?.node, .url, "url")
         for index in parts.variants.indices { parts.variants[index].url = base }
-        // What is wrong with `on` itself was told with the bodies.
+        // What is wrong with `on` itself was reported with the bodies.
         guard let on = tree.member("on"), case .table(let members) = on.node.value else { return }
         for member in members {
             guard let event = LocationEvent(rawValue: member.name), case .variant(let index)? = parts.choices[event],
@@ -118,25 +129,28 @@ extension ProfileCompiler {
         }
     }
 
-    mutating func url(_ node: ProfileNode?, _ use: TemplateUse, _ keyPath: String) -> TextTemplate {
+    func url(_ node: ProfileNode?, _ use: TemplateUse, _ keyPath: String) -> TextTemplate {
         let base = TextTemplate.Part.reference(TemplateExpression(source: .endpoint(.baseURL)))
-        guard let node, let content = string(node, keyPath) else { return TextTemplate(parts: [base]) }
-        guard let template = text(content, use, keyPath, at: node.position) else { return TextTemplate(parts: [base]) }
+        guard let node, let content = reader.string(node, keyPath) else { return TextTemplate(parts: [base]) }
+        guard let template = templates.text(content, use, keyPath, at: node.position) else {
+            return TextTemplate(parts: [base])
+        }
         if template.parts.first != base {
-            report(node, keyPath, expected: "a URL that begins with ${base_url}")
+            reader.report(node, keyPath, expected: "a URL that begins with ${base_url}")
         } else if template.parts.contains(where: { $0.hasUnwritable }) {
-            report(node, keyPath, expected: "a URL without spaces, control characters and non-ASCII: write them as %XX")
+            reader.report(
+                node, keyPath, expected: "a URL without spaces, control characters and non-ASCII: write them as %XX")
         }
         return template
     }
 
-    mutating func headers(_ tree: ProfileNode, _ encoding: CompiledProfile.Encoding) -> [CompiledProfile.Header] {
+    func headers(_ tree: ProfileNode) -> [CompiledProfile.Field] {
         let (given, removed) = headerTable(tree.member("headers")?.node, .header, "headers")
-        var headers: [CompiledProfile.Header] = []
+        var headers: [CompiledProfile.Field] = []
         let isNamed = { (name: String) in
             removed.contains(name) || given.contains { $0.name.lowercased() == name }
         }
-        // Receivers of forms and queries work with single records and know no such header.
+        // Servers of forms and queries work with single records and know no such header.
         if !encoding.isSingle, !isNamed("idempotency-key") {
             // A structured-field string, so with quotes (draft-ietf-httpapi-idempotency-key-header-07).
             let id = TextTemplate.Part.reference(TemplateExpression(source: .batch(.id)))
@@ -147,15 +161,15 @@ extension ProfileCompiler {
     }
 
     /// - Returns: the headers, and in lower case the names of those that are `false`.
-    mutating func headerTable(
+    func headerTable(
         _ node: ProfileNode?, _ use: TemplateUse, _ path: String
-    ) -> (given: [CompiledProfile.Header], removed: Set<String>) {
-        var given: [CompiledProfile.Header] = []
+    ) -> (given: [CompiledProfile.Field], removed: Set<String>) {
+        var given: [CompiledProfile.Field] = []
         var removed: Set<String> = []
-        for member in table(node, path) ?? [] {
+        for member in reader.table(node, path) ?? [] {
             let keyPath = "\(path).\(member.name)"
             if member.name.isEmpty || !member.name.utf8.allSatisfy(\.isHeaderName) {
-                report(
+                reader.report(
                     keyPath, "found \"\(member.name)\", expected the name of a header",
                     at: member.position ?? member.node.position)
             }
@@ -163,11 +177,11 @@ extension ProfileCompiler {
                 removed.insert(member.name.lowercased())
                 continue
             }
-            guard let content = string(member.node, keyPath, expected: "a string, or false for no such header"),
-                let template = text(content, use, keyPath, at: member.node.position)
+            guard let content = reader.string(member.node, keyPath, expected: "a string, or false for no such header"),
+                let template = templates.text(content, use, keyPath, at: member.node.position)
             else { continue }
             if breaksLine(template.parts) {
-                report(
+                reader.report(
                     keyPath, "found a line break or a NUL in the value, expected neither in a header",
                     at: member.node.position)
             }
@@ -181,27 +195,42 @@ extension ProfileCompiler {
             switch part {
             case .literal(let text): text.utf8.contains(where: \.breaksHeader)
             case .reference(let expression):
-                value(of: expression.source)?.utf8.contains(where: \.breaksHeader) ?? false
+                templates.names.value(of: expression.source)?.utf8.contains(where: \.breaksHeader) ?? false
             case .optional(let inner): breaksLine(inner)
             }
         }
     }
 
+    func method(_ tree: ProfileNode, _ keyPath: String) -> String {
+        guard let member = tree.member("method") else { return "POST" }
+        return (reader.word(member.node, keyPath) as RequestMethod?)?.rawValue ?? "POST"
+    }
+
+    func contentType(_ tree: ProfileNode) -> String? {
+        guard let member = tree.member("content_type"), let text = reader.string(member.node, "content_type") else {
+            return nil
+        }
+        if text.isEmpty || text.utf8.contains(where: { $0 < 0x20 || $0 >= 0x7F }) {
+            reader.report(member.node, "content_type", expected: "a media type, as \"application/json\"")
+        }
+        return text
+    }
+
     /// The request that binds an asset.
-    mutating func bind(_ tree: ProfileNode) -> CompiledProfile.Plain? {
-        guard let member = tree.member("bind"), let members = table(member.node, "bind") else { return nil }
-        checkKeys(members, ["method", "url", "headers", "body"], in: "bind")
+    func bind(_ tree: ProfileNode) -> CompiledProfile.Plain? {
+        guard let member = tree.member("bind"), let members = reader.table(member.node, "bind") else { return nil }
+        reader.checkKeys(members, ["method", "url", "headers", "body"], in: "bind")
         var bind = CompiledProfile.Plain()
         bind.method = method(member.node, "bind.method")
         bind.url = url(member.node.member("url")?.node, .bindURL, "bind.url")
         bind.headers = headerTable(member.node.member("headers")?.node, .bindHeader, "bind.headers").given
-        bind.body = member.node.member("body").map { json($0.node, .bindBody, "bind.body") }
+        bind.body = member.node.member("body").map { templates.json($0.node, .bindBody, "bind.body") }
         return bind
     }
 }
 
 extension TextTemplate.Part {
-    /// A literal that no URL can bear.
+    /// A literal that a URL must not contain.
     fileprivate var hasUnwritable: Bool {
         switch self {
         case .literal(let text):
@@ -224,4 +253,11 @@ extension UInt8 {
     }
 
     var breaksHeader: Bool { self == 0x0D || self == 0x0A || self == 0 }
+}
+
+private enum RequestMethod: String, CaseIterable {
+    case post = "POST"
+    case put = "PUT"
+    case patch = "PATCH"
+    case get = "GET"
 }

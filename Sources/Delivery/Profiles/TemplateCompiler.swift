@@ -1,16 +1,35 @@
-extension ProfileCompiler {
+/// Compiles texts and trees of JSON with references.
+struct TemplateCompiler {
+    let reader: ProfileReader
+    let names: ReferenceResolver
+    /// Text in JSON is escaped down to ASCII.
+    let isASCII: Bool
+
+    init(reader: ProfileReader, names: ReferenceResolver, isASCII: Bool) {
+        self.reader = reader
+        self.names = names
+        self.isASCII = isASCII
+    }
+
+    /// For templates that name nothing of an endpoint.
+    init() {
+        reader = ProfileReader()
+        names = ReferenceResolver(ProfileConstants(endpoint: "", baseURL: "", device: ""), reader: reader)
+        isASCII = false
+    }
+
     /// More would be a mistake, and would cost stack.
     private static let depthMax = 32
 
     /// A URL, a header, a line or a field; nil when something was reported.
-    mutating func text(_ text: String, _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?)
+    func text(_ text: String, _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?)
         -> TextTemplate?
     {
         let syntax: TemplateSyntax
         switch TemplateParser.parse(text, allowsSegments: use.needsValues) {
         case .success(let parsed): syntax = parsed
         case .failure(let flaw):
-            report(keyPath, flaw.message, suggestion: flaw.suggestion, at: position)
+            reader.report(keyPath, flaw.message, suggestion: flaw.suggestion, at: position)
             return nil
         }
         let parts: [TemplateSyntax.Part] =
@@ -22,7 +41,7 @@ extension ProfileCompiler {
         return self.parts(parts, use, keyPath, at: position, inSegment: false).map(TextTemplate.init)
     }
 
-    private mutating func parts(
+    private func parts(
         _ parts: [TemplateSyntax.Part], _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?,
         inSegment: Bool
     ) -> [TextTemplate.Part]? {
@@ -48,48 +67,37 @@ extension ProfileCompiler {
         return isGood ? compiled : nil
     }
 
-    private mutating func textExpression(
+    private func textExpression(
         _ reference: TemplateSyntax.Reference, _ use: TemplateUse, _ keyPath: String,
         at position: ProfileNode.Position?, inSegment: Bool
     ) -> TemplateExpression? {
-        guard let expression = expression(reference, use, keyPath, at: position) else { return nil }
+        guard let expression = names.expression(reference, use, keyPath, at: position) else { return nil }
         if expression.isObject {
-            report(keyPath, "found $\(reference.name) as text, expected it as a value of its own in JSON", at: position)
+            reader.report(
+                keyPath, "found $\(reference.name) as text, expected it as a value of its own in JSON", at: position)
             return nil
         }
         if use.needsValues, !inSegment, expression.isNullable || (reference.isOptional && reference.fallback == nil) {
-            report(
+            reader.report(
                 keyPath, "found $\(reference.name), which may be nil, expected it inside [? … ] or with a default",
                 suggestion: "[?${\(reference.name)}]", at: position)
             return nil
         }
         if use == .line, expression.casts.contains(.tag), let flaw = tagFlaw(expression) {
-            report(keyPath, "found \(flaw) in the tag $\(reference.name), expected none", at: position)
+            reader.report(keyPath, "found \(flaw) in the tag $\(reference.name), expected none", at: position)
             return nil
         }
         return expression
     }
 
     private func tagFlaw(_ expression: TemplateExpression) -> String? {
-        guard let text = value(of: expression.source) else { return nil }
+        guard let text = names.value(of: expression.source) else { return nil }
         if text.utf8.contains(where: { $0 == 0x0A || $0 == 0x0D }) { return "a line break" }
         return text.hasSuffix("\\") ? "a \\ at the end" : nil
     }
 
-    /// What is known of a source before there are rows.
-    func value(of source: TemplateExpression.Source) -> String? {
-        switch source {
-        case .constant(let text): text
-        case .endpoint(.baseURL): constants.baseURL
-        case .endpoint(.device): constants.device
-        case .endpoint(.endpoint): constants.endpoint
-        case .endpoint(.agentVersion): constants.agentVersion
-        case .record, .batch, .secret, .token: nil
-        }
-    }
-
     /// A tree of JSON.
-    mutating func json(
+    func json(
         _ node: ProfileNode, _ use: TemplateUse, _ keyPath: String, location: LocationTemplate? = .shared
     )
         -> JSONTemplate
@@ -100,12 +108,12 @@ extension ProfileCompiler {
     }
 
     /// - Returns: whether it may be left out.
-    private mutating func json(
+    private func json(
         _ node: ProfileNode, key: String?, _ use: TemplateUse, _ keyPath: String, depth: Int,
         into template: inout JSONTemplate
     ) -> Bool {
         guard depth < Self.depthMax else {
-            report(node, keyPath, expected: "at most \(Self.depthMax) levels")
+            reader.report(node, keyPath, expected: "at most \(Self.depthMax) levels")
             return false
         }
         let name = template.piece(key.map { rendered(key: $0) } ?? [])
@@ -115,7 +123,7 @@ extension ProfileCompiler {
         case .boolean(let flag): template.append(.literal(name, template.piece(rendered(.bool(flag)))))
         case .float(let number):
             guard let value = RenderedValue(number: String(number)) else {
-                report(node, keyPath, expected: "a number of at most 15 digits without exponent")
+                reader.report(node, keyPath, expected: "a number of at most 15 digits without exponent")
                 return false
             }
             template.append(.literal(name, template.piece(rendered(value))))
@@ -144,7 +152,7 @@ extension ProfileCompiler {
                 let path = "\(keyPath)[\(index)]"
                 mayVanish = json(item, key: nil, use, path, depth: depth + 1, into: &template)
                 if mayVanish, index < items.count - 1 {
-                    report(
+                    reader.report(
                         item, path, expected: "a value that is never nil, or a default: nil may stand only at the end")
                 }
             }
@@ -154,19 +162,19 @@ extension ProfileCompiler {
         return false
     }
 
-    private mutating func leaf(
+    private func leaf(
         _ text: String, _ key: JSONTemplate.Piece, _ use: TemplateUse, _ keyPath: String,
         at position: ProfileNode.Position?, into template: inout JSONTemplate
     ) -> Bool {
         switch TemplateParser.parse(text, allowsSegments: false) {
         case .failure(let flaw):
-            report(keyPath, flaw.message, suggestion: flaw.suggestion, at: position)
+            reader.report(keyPath, flaw.message, suggestion: flaw.suggestion, at: position)
             return false
         case .success(.literal(let text)):
             template.append(.literal(key, template.piece(rendered(.text(text)))))
             return false
         case .success(.reference(let reference)):
-            guard let expression = expression(reference, use, keyPath, at: position) else { return false }
+            guard let expression = names.expression(reference, use, keyPath, at: position) else { return false }
             append(expression, key, reference, use, keyPath, at: position, into: &template)
             return expression.isNullable
         case .success(.text(let parts)):
@@ -177,7 +185,7 @@ extension ProfileCompiler {
     }
 
     /// The shortest step that writes it.
-    private mutating func append(
+    private func append(
         _ expression: TemplateExpression, _ key: JSONTemplate.Piece, _ reference: TemplateSyntax.Reference,
         _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?, into template: inout JSONTemplate
     ) {
@@ -199,7 +207,7 @@ extension ProfileCompiler {
         }
     }
 
-    private mutating func object(
+    private func object(
         _ expression: TemplateExpression, _ reference: TemplateSyntax.Reference, _ use: TemplateUse, _ keyPath: String,
         at position: ProfileNode.Position?
     ) -> JSONTemplate.Object? {
@@ -213,9 +221,9 @@ extension ProfileCompiler {
             default: nil
             }
         if object == nil {
-            report(keyPath, "found $\(reference.name), expected it only in body", at: position)
+            reader.report(keyPath, "found $\(reference.name), expected it only in body", at: position)
         } else if reference.fallback != nil {
-            report(keyPath, "found a default of $\(reference.name), expected none for an object", at: position)
+            reader.report(keyPath, "found a default of $\(reference.name), expected none for an object", at: position)
         }
         return object
     }

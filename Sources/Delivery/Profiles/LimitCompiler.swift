@@ -1,9 +1,12 @@
 import Positioning
 
-extension ProfileCompiler {
-    /// `limits.<name>`: constants are judged at once, rows when they are planned.
-    mutating func limits(_ tree: ProfileNode) -> [CompiledProfile.Limit] {
-        guard let member = tree.member("limits"), let members = table(member.node, "limits") else { return [] }
+/// Compiles `limits.<name>`: constants are checked at once, rows when they are planned.
+struct LimitCompiler {
+    let reader: ProfileReader
+    let constants: ProfileConstants
+
+    func limits(_ tree: ProfileNode) -> [CompiledProfile.Limit] {
+        guard let member = tree.member("limits"), let members = reader.table(member.node, "limits") else { return [] }
         var limits: [CompiledProfile.Limit] = []
         for member in members {
             // A dotted key makes a table of its own: limits.vars.name.
@@ -16,7 +19,7 @@ extension ProfileCompiler {
         return limits
     }
 
-    private mutating func judge(_ name: String, _ member: ProfileNode.Member, _ limits: inout [CompiledProfile.Limit]) {
+    private func judge(_ name: String, _ member: ProfileNode.Member, _ limits: inout [CompiledProfile.Limit]) {
         let path = "limits.\(name)"
         let constant: String?
         switch name {
@@ -30,7 +33,7 @@ extension ProfileCompiler {
         let isNumber = record.map { $0.type == .int || $0.type == .float } ?? false
         guard isText || isNumber else {
             let known = RecordName.allCases.map(\.rawValue) + ["device", "endpoint"]
-            report(
+            reader.report(
                 path, "found \(name), expected the name of a number or a text", suggestion: nearest(name, in: known),
                 at: member.position ?? member.node.position)
             return
@@ -38,7 +41,7 @@ extension ProfileCompiler {
         guard let rule = rule(member.node, path, isText: isText) else { return }
         if let constant {
             guard let broken = rule.broken(by: .text(constant)) else { return }
-            report(
+            reader.report(
                 "\(path).\(broken)", "found \(name) = \"\(constant)\", expected a value that keeps \(broken)",
                 at: member.node.member(broken)?.node.position ?? member.node.position)
         } else if let record {
@@ -46,36 +49,25 @@ extension ProfileCompiler {
         }
     }
 
-    private mutating func rule(_ node: ProfileNode, _ path: String, isText: Bool) -> LimitRule? {
+    private func rule(_ node: ProfileNode, _ path: String, isText: Bool) -> LimitRule? {
         let keys = isText ? ["min_len", "max_len", "pattern"] : ["min", "max"]
-        guard let members = table(node, path, expected: "a table of \(keys.joined(separator: ", "))") else {
+        guard let members = reader.table(node, path, expected: "a table of \(keys.joined(separator: ", "))") else {
             return nil
         }
-        checkKeys(members, keys, in: path)
+        reader.checkKeys(members, keys, in: path)
         var rule = LimitRule()
-        rule.minLength = integer(node, "min_len", in: 0...1 << 20, path: path + ".")
-        rule.maxLength = integer(node, "max_len", in: 0...1 << 20, path: path + ".")
-        rule.min = number(node.member("min")?.node, path + ".min")
-        rule.max = number(node.member("max")?.node, path + ".max")
-        if let pattern = node.member("pattern")?.node, let text = string(pattern, path + ".pattern") {
+        rule.minLength = reader.integer(node, "min_len", in: 0...1 << 20, path: path + ".")
+        rule.maxLength = reader.integer(node, "max_len", in: 0...1 << 20, path: path + ".")
+        rule.min = reader.number(node.member("min")?.node, path + ".min")
+        rule.max = reader.number(node.member("max")?.node, path + ".max")
+        if let pattern = node.member("pattern")?.node, let text = reader.string(pattern, path + ".pattern") {
             rule.pattern = TextPattern(text)
             if rule.pattern == nil {
-                report(
+                reader.report(
                     pattern, path + ".pattern",
                     expected: "characters, ., \\d, \\w, \\s, \\p{L}, \\p{N} and [classes], each with ?, *, + or {n,m}")
             }
         }
         return rule
-    }
-
-    private mutating func number(_ node: ProfileNode?, _ keyPath: String) -> Double? {
-        switch node?.value {
-        case .integer(let number)?: return Double(number)
-        case .float(let number)? where number.isFinite: return number
-        case nil: return nil
-        default:
-            if let node { report(node, keyPath, expected: "a number") }
-            return nil
-        }
     }
 }
