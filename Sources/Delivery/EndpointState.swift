@@ -1,6 +1,6 @@
-/// Whether an endpoint is served. In every state its rows are recorded and kept.
+/// Whether an endpoint is sent its rows. In every state they are recorded and kept.
 public enum EndpointState: Hashable, Sendable {
-    /// Served; between failures it may be backing off.
+    /// Sent to; between failures it may be backing off.
     case active
     /// Only a probe now and then, until one is accepted.
     case paused(reason: String)
@@ -40,4 +40,10 @@ public enum EndpointState: Hashable, Sendable {
         default: return nil
         }
     }
+
+    static let everyRecordRefused = "every record refused"
+    static let tooManyRejected = "too many rejected"
+
+    /// A pause that ends when any row is accepted, not only the oldest.
+    var isPausedOverRows: Bool { reason == Self.everyRecordRefused || reason == Self.tooManyRejected }
 }

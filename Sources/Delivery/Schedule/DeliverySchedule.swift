@@ -1,70 +1,17 @@
 import Positioning
 
-/// When one endpoint forms batches, when it sends them, and what the answers settle.
+/// When one endpoint forms batches, when it sends them, and what their answers decide.
 ///
-/// It counts rows and knows times, never the rows themselves. Its owner tells what happened, asks `next(at:)` and does
-/// what that says. Several batches may be in flight on disk, one request at a time; a batch is the same one until it is
+/// It counts rows and knows times, never the rows themselves. Its owner reports what happened, asks `next(at:)` and does
+/// what that says. Several batches may be in flight on disk, one request at a time; a batch stays the same until it is
 /// settled.
 public struct DeliverySchedule: Sendable {
-    /// A batch that stands on disk and is not settled.
-    public struct InFlight: Hashable, Sendable {
-        public var id: String
-        public var rows: Int
-        /// The way that it was formed for: 0 = the endpoint itself.
-        public var route: Int
-
-        public init(id: String, rows: Int, route: Int = 0) {
-            self.id = id
-            self.rows = rows
-            self.route = route
-        }
-    }
-
-    /// What becomes of a batch, to be written with the next commit.
-    public struct Settled: Hashable, Sendable {
-        public enum How: Hashable, Sendable {
-            case accepted
-            /// It becomes two batches, the older ⌈n/2⌉ rows and the rest.
-            case split
-            /// To quarantine.
-            case refused
-            /// By the words of the server about single rows.
-            case partly(ItemVerdicts)
-        }
-        public var batch: String
-        public var how: How
-
-        public init(batch: String, how: How) {
-            self.batch = batch
-            self.how = how
-        }
-    }
-
-    /// What to do now.
-    public enum Step: Hashable, Sendable {
-        /// Commit what is held in memory and form batches of at most this many rows, 0 = none; then `formRequested(at:)`.
-        /// The reply to that commit lists what is in flight, for `batchesFormed`.
-        case form(limit: Int)
-        /// The same for another way, which also gets what is in flight, formed anew.
-        case reform(limit: Int)
-        /// Send this batch; then `attemptStarted`.
-        case send(batch: String)
-        /// Send the newest row alone, ahead of its turn; then `previewStarted`.
-        case preview
-        /// Ask the server to bind the asset to this device; then `bindStarted(at:)`.
-        case bind
-        /// Look for a new credential; then `refreshStarted(at:)`.
-        case refreshCredentials
-        /// Nothing until this instant, or until something happens (nil).
-        case wait(until: EventTime?)
-    }
-
     /// - Parameters:
     ///   - state: as kept from an earlier run.
     ///   - waiting: rows on disk that are in no batch; they come from an earlier run, so their window is over.
     ///   - inFlight: batches of an earlier run, which go first, in their order.
     ///   - unlisted: rows of further batches, which the queue has not listed.
-    ///   - routes: ways to send: the endpoint itself and those that stand in for it.
+    ///   - routes: the endpoint itself and its backups.
     ///   - acceptedBefore: this endpoint has accepted something since the configuration changed.
     public init(
         settings: EndpointSettings, state: EndpointState = .active, waiting: Int = 0, inFlight: [InFlight] = [],
@@ -74,132 +21,170 @@ public struct DeliverySchedule: Sendable {
         self.state = state
         self.acceptedBefore = acceptedBefore
         self.routes = RouteChoice(count: routes, route: inFlight.first?.route ?? 0, at: now)
-        limit = max(1, settings.batchSize)
-        gzip = settings.gzip
+        server = ServerTolerance(settings)
         queue = WaitingRows(depth: settings.batchSize)
         if waiting > 0 { queue.recorded(waiting, at: now - settings.batchWindow) }
-        isUnlisted = unlisted > 0
-        unlistedRows = unlisted
-        parts = inFlight.map(Part.init)
-        nextAttempt = now
+        batches = InFlightBatches(inFlight, unlisted: unlisted)
+        timer = RetryTimer(at: now)
     }
 
-    public internal(set) var settings: EndpointSettings
-    public internal(set) var state: EndpointState
-    /// Failures in a row.
-    public internal(set) var failures = 0
-    /// Whether to compress: off once the server has refused it.
-    public internal(set) var gzip: Bool
-    /// Times that a refused batch was taken apart.
-    public internal(set) var bisects = 0
-    /// Answers to attempts that were given up, or that had been answered before.
-    public internal(set) var strayAnswers = 0
-    /// Which way was taken last, and the next batches are formed for: 0 = the endpoint itself.
-    public var route: Int { routes.current }
+    public private(set) var settings: EndpointSettings
+    public private(set) var state: EndpointState
 
-    var queue: WaitingRows
-    var parts: [Part]
-    var phase = Phase.idle
-    var bisect: Bisect?
-    var routes: RouteChoice
-    /// Most rows of a batch that the server is known to take, never more than the setting.
-    var limit: Int
-    var nextAttempt: EventTime
-    /// No flush and no change of the link brings the next attempt before this.
-    var earliestAttempt = EventTime.zero
-    var notFormingBefore = EventTime.min
-    var broughtForward = false
-    var acceptedBefore: Bool
-    var streak = Streak()
-    var refresh = Refresh()
-    var pacing = Pacing()
-    /// What is in flight has to be asked for before anything else.
-    var isUnlisted = false
-    /// Rows of batches that the queue has not listed, as far as that is known.
-    var unlistedRows = 0
-    /// All that is in flight is to be formed anew.
-    var dissolves = false
-    /// Whether the row behind a batch that fails alone is tried.
-    var triesSuccessor = false
-    /// The place in `parts` of what a pause tries next, if that is one row alone, else the head; and whether a row from behind
-    /// them is tried instead.
-    var probe = (place: 0, fresh: false)
-    var refusals = RecentRefusals()
-    /// When the newest row was last to be sent ahead, and the newest that was.
-    var previewed = (at: EventTime.min, seq: Int64.min)
+    private var queue: WaitingRows
+    private var batches: InFlightBatches
+    private var activity = Activity()
+    private var routes: RouteChoice
+    private var server: ServerTolerance
+    private var timer: RetryTimer
+    private var notFormingBefore = EventTime.min
+    private var acceptedBefore: Bool
+    /// Equal answers of the endpoint, whichever batch they are for.
+    private var streak = Streak()
+    private var refresh = CredentialRefresh()
+    private var pacing = Pacing()
+    private var previews = PreviewTurns()
     /// An operator wants the asset bound to this device; nothing else is started before that.
-    var wantsBind = false
-    /// Of the last form request or attempt.
-    var lastNumber = 0
-    var sentAgain417 = false
-    var wasCompressed = true
-    var shutdown: Shutdown?
+    private var wantsBind = false
+    private var shutdown: (until: EventTime, hasAttempted: Bool)?
 
-    struct Part: Sendable {
-        let batch: InFlight
-        /// It was refused while nothing shows that the endpoint accepts anything.
-        var isRefused = false
-        /// Equal failures of this batch in a row.
-        var streak = Streak()
-
-        init(_ batch: InFlight) { self.batch = batch }
-    }
-
-    /// What is under way, one thing at a time. Leaves to `idle` with the answer to what the case carries and with that alone,
-    /// or when the attempt is given up.
-    enum Phase: Hashable {
-        case idle
-        /// A commit that lists what is in flight was asked for, under this number.
-        case forming(Int)
-        case attempting(Attempt)
-    }
-
-    struct Shutdown: Sendable {
-        var until: EventTime
-        var attempted: Bool
-    }
-
+    static let streakLimit = 5
     static let probeInterval = Duration.seconds(900)
-    static let formRetry = Duration.seconds(10)
+    private static let formRetry = Duration.seconds(10)
+
+    static func probeDelay(_ jitter: Double) -> Duration {
+        let share = jitter > 0 ? min(jitter, 1) : 0
+        return .nanoseconds(Int64(Double(probeInterval.nanoseconds) * (0.9 + 0.2 * share)))
+    }
 }
 
 extension DeliverySchedule {
     /// Recorded rows that are in no batch, on disk and in memory, and those of batches that the queue has not listed.
-    public var waiting: Int { queue.count + unlistedRows }
+    public var waiting: Int { queue.count + batches.unlistedRows }
     /// Rows of batches that are not settled.
-    public var inFlight: Int { parts.reduce(0) { $0 + $1.batch.rows } }
+    public var inFlight: Int { batches.rows }
+    /// Failures in a row.
+    public var failures: Int { timer.failures }
+    /// Whether to compress: off once the server has refused it.
+    public var gzip: Bool { server.gzip }
+    /// Maximum rows of a batch that the server is known to accept, never more than the setting.
+    var limit: Int { server.maxRows }
+    /// Times that a refused batch was taken apart.
+    public var bisects: Int { batches.bisects }
+    /// Answers to attempts that were given up, or that had been answered before.
+    public var strayAnswers: Int { activity.strayAnswers }
+    /// Which route was used last, and the next batches are formed for: 0 = the endpoint itself.
+    public var route: Int { routes.current }
+    /// The number of the commit that was requested to list what is in flight; nil = none is waited for.
+    public var formNumber: Int? { activity.formNumber }
+    /// A commit that lists what is in flight was requested and has not been answered.
+    public var isForming: Bool { formNumber != nil }
+    /// What is under way with the server; nil = nothing.
+    public var attempt: Attempt? { activity.attempt }
+
     /// When the next batch is sent, or in a pause when the server is tried again; nil without anything to send, and while
     /// something is being formed or sent.
     public var nextAttemptAt: EventTime? {
-        guard phase == .idle else { return nil }
+        guard activity.isIdle else { return nil }
         switch state {
-        case .active: return parts.isEmpty ? nil : nextSend
-        case .paused: return parts.isEmpty && queue.count == 0 ? nil : nextSend
+        case .active: return batches.isEmpty ? nil : nextSend
+        case .paused: return batches.isEmpty && queue.count == 0 ? nil : nextSend
         case .stopped, .taken, .rebind: return nil
         }
     }
     /// The server that comes next wants no request before this; in the past when it has no such wish.
     public var restsUntil: EventTime { routes.rests(of: routeOfNext) }
-    /// The number of the commit that was asked for to list what is in flight; nil = none is waited for.
-    public var formNumber: Int? { if case .forming(let number) = phase { number } else { nil } }
-    /// A commit that lists what is in flight was asked for and has not been answered.
-    public var isForming: Bool { formNumber != nil }
-    /// What is under way with the server; nil = nothing.
-    public var attempt: Attempt? { if case .attempting(let attempt) = phase { attempt } else { nil } }
 
-    var routeOfNext: Int { parts.first?.batch.route ?? routes.current }
+    private var routeOfNext: Int { batches.head?.route ?? routes.current }
 
     /// Whatever is due, nothing goes out before the server wants it.
-    var nextSend: EventTime { max(nextAttempt, restsUntil) }
+    private var nextSend: EventTime { max(timer.next, restsUntil) }
+
     /// After `shutdownRequested`.
     public var isShuttingDown: Bool { shutdown != nil }
 
     /// After `shutdownRequested`: there is nothing left to do or to wait for.
     public var isShutDown: Bool {
         guard shutdown != nil else { return false }
-        return phase == .idle && shutdownStep(at: .max) == .wait(until: nil)
+        return activity.isIdle && shutdownStep(at: .max) == .wait(until: nil)
+    }
+}
+
+// What to do next.
+extension DeliverySchedule {
+    /// What to do now. Asking changes nothing.
+    public func next(at now: EventTime) -> Step {
+        if shutdown != nil { return shutdownStep(at: now) }
+        guard activity.isIdle else { return .wait(until: nil) }
+        if wantsBind { return later(bindRestsUntil, at: now) ?? .bind }
+        switch state {
+        case .stopped, .taken, .rebind: return .wait(until: nil)
+        case .active, .paused: break
+        }
+        if refresh.isWanted { return .refreshCredentials }
+        // What is formed again is listed by that.
+        if routes.isChanging { return later(max(notFormingBefore, timer.next), at: now) ?? .reform(limit: limit) }
+        if batches.isUnlisted { return later(notFormingBefore, at: now) ?? .form(limit: 0) }
+        if batches.isEmpty { return idleStep(at: now) }
+        switch batches.target(in: state, hasWaiting: queue.count > 0) {
+        case .following: return later(notFormingBefore, at: now) ?? .form(limit: 1)
+        case .probeFollowing: return later(max(notFormingBefore, nextSend), at: now) ?? .form(limit: 1)
+        case .batch(let batch):
+            if let wait = later(max(timer.next, routes.rests(of: batch.route)), at: now) { return wait }
+            return wantsPreview(at: now) ? .preview : .send(batch: batch.id)
+        }
     }
 
+    private func idleStep(at now: EventTime) -> Step {
+        let step = formingStep(at: now)
+        guard batches.unlistedRows > 0, case .wait(let until) = step else { return step }
+        let next = state == .active ? notFormingBefore : max(notFormingBefore, timer.next)
+        return later(min(next, until ?? .max), at: now) ?? .form(limit: 0)
+    }
+
+    private func formingStep(at now: EventTime) -> Step {
+        guard queue.count > 0 else { return .wait(until: nil) }
+        if let wait = later(max(notFormingBefore, routes.restsAtBoundary), at: now) { return wait }
+        if state != .active { return later(timer.next, at: now) ?? .form(limit: limit) }
+        if queue.flushing > 0 || queue.count >= limit { return later(pacing.nextBatch, at: now) ?? .form(limit: limit) }
+        guard queue.count >= settings.minBatch else { return .wait(until: nil) }
+        // Rows that were not announced were found when the count was corrected: their window is over.
+        guard let oldest = queue.oldest else { return .form(limit: limit) }
+        let window = pacing.stretched(settings.batchWindow, settings.backoff)
+        return later(oldest + window, at: now) ?? .form(limit: limit)
+    }
+
+    private func shutdownStep(at now: EventTime) -> Step {
+        guard let shutdown else { return .wait(until: nil) }
+        // An instant that has passed would be due again and again.
+        if !activity.isIdle { return .wait(until: now < shutdown.until ? shutdown.until : nil) }
+        guard !shutdown.hasAttempted, !batches.isUnlisted, !routes.isChanging, state == .active,
+            now == .max || now < shutdown.until
+        else { return .wait(until: nil) }
+        if let head = batches.firstNotRefused {
+            let earliest = max(timer.earliest, restsUntil)
+            guard earliest < shutdown.until else { return .wait(until: nil) }
+            return later(earliest, at: now) ?? .send(batch: head.id)
+        }
+        guard batches.isEmpty, queue.count > 0, max(notFormingBefore, restsUntil) < shutdown.until else {
+            return .wait(until: nil)
+        }
+        return .form(limit: limit)
+    }
+
+    private func later(_ instant: EventTime, at now: EventTime) -> Step? {
+        instant > now ? .wait(until: instant) : nil
+    }
+
+    private func wantsPreview(at now: EventTime) -> Bool {
+        settings.freshHead && !settings.profile.usesNewest && state == .active && failures == 0
+            && !batches.isBisecting && queue.count > 0 && inFlight + queue.count > limit
+            && previews.isDue(every: settings.batchWindow, at: now)
+    }
+}
+
+// Rows and batches.
+extension DeliverySchedule {
     /// Rows of this endpoint's feed were recorded, on disk or still in memory.
     public mutating func rowsRecorded(_ count: Int, at now: EventTime) {
         if count > 0 { queue.recorded(count, at: now) }
@@ -212,33 +197,28 @@ extension DeliverySchedule {
     ///   - mayBeUnlisted: there may be batches that the queue has not listed.
     public mutating func waitingCorrected(to count: Int, inFlight: Int = 0, mayBeUnlisted: Bool = false) {
         queue.corrected(to: count)
-        unlistedRows = isUnlisted || unlistedRows > 0 || mayBeUnlisted ? max(0, inFlight - self.inFlight) : 0
+        batches.corrected(inFlight: inFlight, mayBeUnlisted: mayBeUnlisted)
     }
 
     /// Something happened that should be known soon: motion change, geofence, power, panic, a command.
     public mutating func flushRequested(at now: EventTime) {
         queue.flush()
-        guard phase == .idle, !parts.isEmpty, state == .active, nextAttempt > now, !broughtForward else { return }
-        broughtForward = true
-        nextAttempt = min(nextAttempt, max(now, earliestAttempt))
+        guard activity.isIdle, !batches.isEmpty, state == .active else { return }
+        timer.bringForward(at: now)
     }
 
     /// The commit of a `.form` or `.reform` step was handed to the outbox.
     ///
-    /// - Returns: the number that its answer bears, which is `batchesFormed` or `batchNotFormed`.
+    /// - Returns: the number of the request, which its answer (`batchesFormed` or `batchNotFormed`) has too.
     @discardableResult
     public mutating func formRequested(at now: EventTime) -> Int {
-        precondition(attempt == nil, "batches are formed while \(phase)")
-        if dissolves {
-            dissolves = false
-            bisect = nil
-            queue.returned(inFlight)
-            parts = []
+        let number = activity.beginForming()
+        if routes.isChanging {
+            routes.changed()
+            queue.returned(batches.dissolveAll())
         }
-        if parts.isEmpty, !isUnlisted, unlistedRows == 0 { routes.batchBoundaryReached(at: now) }
-        lastNumber += 1
-        phase = .forming(lastNumber)
-        return lastNumber
+        if batches.isEmpty, !batches.isUnlisted, batches.unlistedRows == 0 { routes.batchBoundaryReached(at: now) }
+        return number
     }
 
     /// The commit is on disk, and these batches are in flight, in the order in which they go out.
@@ -251,104 +231,61 @@ extension DeliverySchedule {
     ///     were settled without being sent, so that others may follow at once. nil = not known.
     ///   - unlisted: rows of further batches, which the queue does not list: they were formed for another address, device or
     ///     asset, or cannot be read.
-    /// - Returns: whether that is the request that was waited for. If not, what is in flight will be asked for again.
+    /// - Returns: whether that is the request that was waited for. If not, what is in flight will be requested again.
     @discardableResult
     public mutating func batchesFormed(
-        _ batches: [InFlight], of number: Int, left: Int? = nil, unlisted: Int = 0, at now: EventTime
+        _ inFlight: [InFlight], of number: Int, left: Int? = nil, unlisted: Int = 0, at now: EventTime
     ) -> Bool {
-        guard phase == .forming(number) else {
-            isUnlisted = true
+        guard activity.endForming(number) else {
+            batches.requireList()
             return false
         }
-        phase = .idle
-        let known = Dictionary(parts.map { ($0.batch.id, $0) }, uniquingKeysWith: { first, _ in first })
-        let new = batches.filter { known[$0.id] == nil }.reduce(0) { $0 + $1.rows }
-        let rowsBefore = isUnlisted ? 0 : inFlight
-        let wasUnlisted = isUnlisted
-        let advanced = left.map { $0 < queue.count } ?? false
-        // What is listed at last was not among those that wait.
-        let taken = max(0, new - max(0, unlistedRows - unlisted))
-        isUnlisted = false
-        unlistedRows = unlisted
-        let isProbe = !parts.isEmpty && !wasUnlisted
-        parts = batches.map { known[$0.id] ?? Part($0) }
-        if unlisted > 0, parts.isEmpty { notFormingBefore = now + Self.formRetry }
-        if !wasUnlisted { queue.removeOldest(max(taken, queue.count - (left ?? queue.count))) }
-        if new == 0, !wasUnlisted {
-            probe.fresh = false
-            if parts.isEmpty || rowsBefore > 0 { queue.endFlush() }
-            if queue.count > 0, !advanced { notFormingBefore = now + Self.formRetry }
-            if isProbe { bisect?.probes += 1 }
-            return true
-        }
-        if isProbe, new > 0 {
-            probe = (parts.count - 1, false)
-            bisect?.probes += 1
-            // A row that shows whether the server is well comes no earlier than the batch that made it look unwell.
-            if !triesSuccessor { nextAttempt = max(now, earliestAttempt) }
-        } else if !isProbe, !wasUnlisted {
+        let hasSettled = left.map { $0 < queue.count } ?? false
+        let listing = batches.list(inFlight, unlisted: unlisted)
+        if unlisted > 0, batches.isEmpty { notFormingBefore = now + Self.formRetry }
+        guard !listing.wasUnlisted else { return true }
+        queue.removeOldest(max(listing.formedRows, queue.count - (left ?? queue.count)))
+        if listing.newRows == 0 {
+            if batches.isEmpty || listing.rowsBefore > 0 { queue.endFlush() }
+            if queue.count > 0, !hasSettled { notFormingBefore = now + Self.formRetry }
+        } else if !listing.hadOthers {
             // The batch that failed may have been dissolved: its back-off holds for the one behind.
-            nextAttempt = max(nextAttempt, now, pacing.nextBatch)
-            earliestAttempt = max(earliestAttempt, pacing.nextBatch)
+            timer.postpone(to: max(now, pacing.nextBatch), earliest: pacing.nextBatch)
+        } else if !batches.triesSuccessor {
+            // A row that shows whether the server is well comes no earlier than the batch that made it look unwell.
+            timer.skipBackOff(at: now)
         }
         return true
     }
 
-    /// The disk refused the commit of the request with this number; tried again after 10 s.
+    /// The disk refused the commit of the request with this number; retried after 10 s.
     public mutating func batchNotFormed(_ number: Int, at now: EventTime) {
-        guard phase == .forming(number) else { return }
-        phase = .idle
-        notFormingBefore = now + Self.formRetry
+        if activity.endForming(number) { notFormingBefore = now + Self.formRetry }
     }
 
-    /// The batch of a `.send` step is on its way.
-    public mutating func attemptStarted(_ batch: String, at now: EventTime) -> Attempt {
-        shutdown?.attempted = true
-        // Batches of another way may have been found in a queue that could not be read before.
-        if let part = parts.first(where: { $0.batch.id == batch }) { routes.take(part.batch.route, at: now) }
-        return started(.batch(batch))
-    }
+    /// What waits and what is in flight was dropped, cleared or moved: the queue reports what is left.
+    public mutating func emptied() { batches.removeAll() }
 
-    mutating func started(_ purpose: Attempt.Purpose) -> Attempt {
-        precondition(phase == .idle, "\(purpose) is begun while \(phase)")
-        lastNumber += 1
-        let attempt = Attempt(endpoint: settings.name, purpose: purpose, number: lastNumber)
-        phase = .attempting(attempt)
-        return attempt
-    }
-
-    /// Whether an answer is one to the attempt that is under way. Any other is counted, and is to change nothing.
-    public mutating func receives(_ attempt: Attempt) -> Bool {
-        if phase == .attempting(attempt) { return true }
-        strayAnswers += 1
-        return false
-    }
-
-    /// Gives up what is under way with the server, whose answer changes nothing from now on. The caller cancels its transfer.
+    /// The queue has given up these batches: an answer to one of them decides nothing.
     ///
-    /// - Returns: what was given up; nil = nothing was under way.
-    public mutating func abandonAttempt() -> Attempt? {
-        guard let attempt else { return nil }
-        phase = .idle
-        return attempt
-    }
+    /// What is left of them, which `waitingCorrected` reports, has to be requested.
+    public mutating func batchesDissolved(_ ids: [String]) { batches.dissolve(ids) }
+}
 
-    /// Whether the body of the attempt was compressed.
-    public mutating func compressionUsed(_ wasCompressed: Bool) { self.wasCompressed = wasCompressed }
-
-    /// The link came up or changed its address: the own backoff starts again, what the server asked for stays.
+// Events around the endpoint.
+extension DeliverySchedule {
+    /// The link came up or changed its address: the own back-off starts again, what the server asked for holds.
     public mutating func linkChanged(at now: EventTime) {
-        failures = 0
+        timer.forgetFailures()
         routes.linkChanged()
-        guard phase == .idle, !parts.isEmpty, state == .active else { return }
-        nextAttempt = min(nextAttempt, max(now, earliestAttempt))
+        guard activity.isIdle, !batches.isEmpty, state == .active else { return }
+        timer.cutShort(at: now)
     }
 
     /// The configuration was read again. What was learnt about the server (a smaller body, none that is compressed, the own
     /// back-off) no longer counts. What is under way is not touched, and what the server asked for holds.
     public mutating func reloaded(_ new: EndpointSettings, at now: EventTime) {
-        limit = max(1, new.batchSize)
-        gzip = settings.gzip
+        server.reset(batchSize: new.batchSize, gzip: settings.gzip)
         settings.copyPace(from: new)
         queue.limited(to: limit)
         linkChanged(at: now)
@@ -358,35 +295,11 @@ extension DeliverySchedule {
     public mutating func resumed(at now: EventTime) {
         guard state != .rebind else { return }
         state = .active
-        if unlistedRows > 0 { isUnlisted = true }
-        failures = 0
+        timer.forgetFailures()
+        timer.makeDue(at: now)
         streak = Streak()
-        refresh = Refresh()
-        refusals = RecentRefusals()
-        bisect = nil
-        for place in parts.indices { parts[place].isRefused = false }
-        nextAttempt = now
-        earliestAttempt = now
-    }
-
-    /// What waits and what is in flight was dropped, cleared or moved: the queue tells what is left.
-    public mutating func emptied() {
-        parts = []
-        bisect = nil
-        triesSuccessor = false
-        isUnlisted = true
-    }
-
-    /// The queue has given up these batches: there is nothing to settle by an answer to one of them.
-    ///
-    /// What is left of them, which `waitingCorrected` tells, has to be asked for.
-    public mutating func batchesDissolved(_ ids: [String]) {
-        unlistedRows += parts.reduce(0) { $0 + (ids.contains($1.batch.id) ? $1.batch.rows : 0) }
-        parts.removeAll { ids.contains($0.batch.id) }
-        if parts.isEmpty {
-            bisect = nil
-            triesSuccessor = false
-        }
+        refresh = CredentialRefresh()
+        batches.resumed()
     }
 
     /// What the queue says counts from now on: an operator bound it to its present address, dropped what waited, or the queue
@@ -400,13 +313,320 @@ extension DeliverySchedule {
 
     /// The program ends: one more attempt at most, and no longer than this.
     public mutating func shutdownRequested(at now: EventTime, grace: Duration) {
-        var attempted = false
-        if case .batch = attempt?.purpose { attempted = true }
-        shutdown = Shutdown(until: now + grace, attempted: attempted)
+        var hasAttempted = false
+        if case .batch = attempt?.purpose { hasAttempted = true }
+        shutdown = (now + grace, hasAttempted)
     }
 }
 
-extension EventTime {
-    static let min = EventTime(nanoseconds: .min)
-    static let max = EventTime(nanoseconds: .max)
+// Attempts and their answers.
+extension DeliverySchedule {
+    /// The batch of a `.send` step is on its way.
+    public mutating func attemptStarted(_ batch: String, at now: EventTime) -> Attempt {
+        shutdown?.hasAttempted = true
+        // Batches of another route may have been found in a queue that could not be read before.
+        if let place = batches.place(of: batch) { routes.use(batches[place].route, at: now) }
+        return activity.begin(.batch(batch), endpoint: settings.name)
+    }
+
+    /// Whether an answer is one to the attempt that is under way. Any other is counted, and is to change nothing.
+    public mutating func receives(_ attempt: Attempt) -> Bool { activity.receives(attempt) }
+
+    /// Gives up what is under way with the server, whose answer changes nothing from now on. The caller cancels its transfer.
+    ///
+    /// - Returns: what was given up; nil = nothing was under way.
+    public mutating func abandonAttempt() -> Attempt? { activity.abandon() }
+
+    /// Whether the body of the attempt was compressed.
+    public mutating func compressionUsed(_ wasCompressed: Bool) { server.wasCompressed = wasCompressed }
+
+    /// The attempt to send a batch ended.
+    ///
+    /// If the queue has dissolved the batch meanwhile, the answer only shows how the server is.
+    ///
+    /// - Parameter jitter: 0 ≤ jitter < 1, from the caller's random source.
+    /// - Returns: what becomes of batches; to be handed to the outbox before `next(at:)` is asked. nil = it was not the
+    ///   attempt that is under way, and nothing has changed.
+    public mutating func attemptFinished(
+        _ attempt: Attempt, _ verdict: Verdict, jitter: Double, at now: EventTime
+    ) -> [Settled]? {
+        guard activity.receives(attempt), case .batch(let batch) = attempt.purpose else { return nil }
+        _ = activity.finish(attempt)
+        streak.add(verdict.word)
+        if case .retry(.transport, _) = verdict {} else { routes.reached() }
+        note(asked: verdict.asked, at: now)
+        guard let place = batches.place(of: batch) else {
+            answeredWithoutBatch(verdict, jitter: jitter, at: now)
+            return []
+        }
+        batches.answered(place, verdict.word)
+        switch verdict {
+        case .accepted: return accepted(place, jitter: jitter, at: now)
+        case .partlyAccepted(let items): return partlyAccepted(items, place, jitter: jitter, at: now)
+        case .split: return refused(place, cause: nil, jitter: jitter, at: now)
+        case .tooLarge(_, let after): return tooLarge(place, after: after, jitter: jitter, at: now)
+        case .retry(let cause, let after):
+            return retried(place, cause, after: after, word: verdict.word, jitter: jitter, at: now)
+        default:
+            batches.endSuccessorTrial()
+            held(verdict, jitter: jitter, at: now)
+            return []
+        }
+    }
+
+    private mutating func answeredWithoutBatch(_ verdict: Verdict, jitter: Double, at now: EventTime) {
+        switch verdict {
+        case .accepted, .partlyAccepted: succeeded(rows: 0, at: now)
+        case .split, .tooLarge, .retry: backOff(asked: verdict.asked, jitter: jitter, at: now)
+        default: held(verdict, jitter: jitter, at: now)
+        }
+    }
+
+    /// No request reaches this server earlier than it wants, whatever else becomes due: pause, resume, probe or preview.
+    ///
+    /// - Parameter route: whose server; nil = that of the current route.
+    private mutating func note(asked: Duration?, of route: Int? = nil, at now: EventTime) {
+        guard let asked else { return }
+        routes.rest(until: now + min(asked, settings.backoff.longestAsked), of: route)
+    }
+
+    private mutating func succeeded(rows: Int, at now: EventTime) {
+        // After an outage all that waits goes out at once.
+        if failures > 0 || state != .active { queue.flush() }
+        state = .active
+        acceptedBefore = true
+        refresh.accepted()
+        server.accepted(rows: rows, batchSize: settings.batchSize)
+        pacing.accepted(settings.backoff, at: now)
+        timer.succeeded(nextBatch: pacing.nextBatch, at: now)
+    }
+
+    private mutating func accepted(_ place: Int, jitter: Double, at now: EventTime) -> [Settled] {
+        let wasDoubted = state.isPausedOverRows
+        succeeded(rows: batches[place].rows, at: now)
+        return conclude(batches.accepted(place, wasDoubted: wasDoubted, at: now), jitter: jitter, at: now)
+    }
+
+    private mutating func partlyAccepted(
+        _ items: ItemVerdicts, _ place: Int, jitter: Double, at now: EventTime
+    ) -> [Settled] {
+        let rows = batches[place].rows
+        succeeded(rows: rows, at: now)
+        let settled = conclude(batches.partlyAccepted(place, items, at: now), jitter: jitter, at: now)
+        let isTooMany = batches.areTooManyRefused(items.refused.count, of: rows, at: now)
+        if items.needsCredential {
+            credentialRefused(despiteAcceptance: true, jitter: jitter, at: now)
+        } else if isTooMany {
+            pause(EndpointState.tooManyRejected, jitter: jitter, at: now)
+        } else if !items.again.isEmpty {
+            backOff(asked: items.after, jitter: jitter, at: now)
+        }
+        return settled
+    }
+
+    /// - Parameter cause: the failure that is taken for a refusal; nil when the status says so.
+    private mutating func refused(_ place: Int, cause: String?, jitter: Double, at now: EventTime) -> [Settled] {
+        if case .paused(let reason) = state, state.isPausedOverRows {
+            timer.countFailure()
+            pause(reason, jitter: jitter, at: now)
+            return batches.splitForProbe().settled
+        }
+        // A paused endpoint listens again.
+        if case .paused = state { state = .active }
+        timer.makeDue(at: now)
+        let outcome = batches.refused(place, cause: cause, hasWaiting: queue.count > 0, at: now)
+        return conclude(outcome, jitter: jitter, at: now)
+    }
+
+    /// Too large says which way to go, but no more of a single row than any other refusal.
+    private mutating func tooLarge(_ place: Int, after: Duration?, jitter: Double, at now: EventTime) -> [Settled] {
+        if after != nil, batches.isFirstAnswer(place) {
+            backOff(asked: after, jitter: jitter, at: now)
+            return []
+        }
+        let rows = batches[place].rows
+        guard rows > 1 else {
+            let settled = refused(place, cause: nil, jitter: jitter, at: now)
+            if state == .active, batches.hasTooManyRefusedAlone {
+                pause(EndpointState.everyRecordRefused, jitter: jitter, at: now)
+            }
+            return settled
+        }
+        if state.isPausedOverRows {
+            backOff(asked: nil, jitter: jitter, at: now)
+        } else {
+            state = .active
+            timer.makeDue(at: now)
+        }
+        server.refusedAsTooLarge(rows: rows)
+        return batches.splitTooLarge(place).settled
+    }
+
+    private mutating func conclude(
+        _ outcome: InFlightBatches.Outcome, jitter: Double, at now: EventTime
+    ) -> [Settled] {
+        switch outcome.doubt {
+        case .tooManyRejected: pause(EndpointState.tooManyRejected, jitter: jitter, at: now)
+        case .everyRecordRefused: pause(EndpointState.everyRecordRefused, jitter: jitter, at: now)
+        case .soleRecord:
+            timer.countFailure()
+            timer.schedule(at: now + Self.probeDelay(jitter), earliest: now)
+        case nil: break
+        }
+        return outcome.settled
+    }
+
+    private mutating func retried(
+        _ place: Int, _ cause: Verdict.RetryCause, after: Duration?, word: String, jitter: Double, at now: EventTime
+    ) -> [Settled] {
+        switch cause {
+        case .transport(let failure):
+            guard routes.missed(failure, jitter: jitter, at: now) else { break }
+            if routes.allMissed {
+                backOff(asked: nil, jitter: jitter, at: now)
+            } else {
+                timer.forgetFailures()
+                timer.makeDue(at: now)
+            }
+            return []
+        case .status(429): pacing.throttled()
+        default: break
+        }
+        if state == .active || state.isPausedOverRows, batches.isSuspect(place, cause, word: word) {
+            return refused(place, cause: word, jitter: jitter, at: now)
+        }
+        backOff(asked: after, jitter: jitter, at: now)
+        batches.retried(place, cause)
+        guard streak.count >= Self.streakLimit else { return [] }
+        switch cause {
+        case .redirected: pause("redirected", jitter: jitter, at: now)
+        case .conflict: pause("conflict", jitter: jitter, at: now)
+        case .transport, .status, .notConfirmed, .unclear: break
+        }
+        return []
+    }
+
+    /// Answers that are about the endpoint and not about rows.
+    private mutating func held(_ verdict: Verdict, jitter: Double, at now: EventTime) {
+        switch verdict {
+        case .authStop: credentialRefused(jitter: jitter, at: now)
+        case .goneStop(410, _): stop(.stopped(reason: "gone"))
+        case .goneStop:
+            backOff(asked: nil, jitter: jitter, at: now)
+            if !acceptedBefore || streak.count >= Self.streakLimit { pause("not found", jitter: jitter, at: now) }
+        case .misconfigured(let status, _):
+            if status == 417, server.refusedExpectation() { return timer.makeDue(at: now) }
+            let isOurs = [405, 406, 411, 426, 501, 505].contains(status)
+            pause(isOurs ? "configuration (status \(status))" : "refused \(status)", jitter: jitter, at: now)
+        case .encodingRefused:
+            if server.refusedEncoding() { return timer.makeDue(at: now) }
+            pause("configuration (status 415)", jitter: jitter, at: now)
+        case .collision: stop(.taken)
+        case .accepted, .partlyAccepted, .split, .tooLarge, .retry: break
+        }
+    }
+
+    private mutating func backOff(asked: Duration?, jitter: Double, at now: EventTime) {
+        if case .paused(let reason) = state {
+            timer.countFailure()
+            return pause(reason, jitter: jitter, at: now)
+        }
+        timer.backOff(settings.backoff, asked: asked, jitter: jitter, at: now)
+    }
+
+    private mutating func pause(_ reason: String, jitter: Double, at now: EventTime) {
+        state = .paused(reason: reason)
+        if state.isPausedOverRows { batches.doubtRefusals() }
+        timer.countAtLeastOneFailure()
+        let probe = now + Self.probeDelay(jitter)
+        timer.schedule(at: probe, earliest: probe)
+    }
+
+    private mutating func stop(_ state: EndpointState) {
+        self.state = state
+        timer.countAtLeastOneFailure()
+    }
+}
+
+// Credentials.
+extension DeliverySchedule {
+    private mutating func credentialRefused(
+        despiteAcceptance: Bool = false, jitter: Double, at now: EventTime
+    ) {
+        switch refresh.refused(despiteAcceptance: despiteAcceptance, at: now) {
+        case .refresh: break
+        case .wait(let until): rest(until: until, jitter: jitter, at: now)
+        case .giveUp: pause("auth", jitter: jitter, at: now)
+        }
+    }
+
+    private mutating func rest(until instant: EventTime, jitter: Double, at now: EventTime) {
+        backOff(asked: nil, jitter: jitter, at: now)
+        timer.postpone(to: instant, earliest: instant)
+    }
+
+    /// The credentials are being read again, or their command runs.
+    public mutating func refreshStarted(at now: EventTime) -> Attempt {
+        refresh.started(at: now)
+        return activity.begin(.refresh, endpoint: settings.name)
+    }
+
+    public mutating func credentialsRefreshed(
+        _ attempt: Attempt, _ renewal: CredentialRenewal, jitter: Double, at now: EventTime
+    ) {
+        guard activity.finish(attempt) else { return }
+        switch renewal {
+        case .new: timer.makeDue(at: now)
+        case .none: pause("auth", jitter: jitter, at: now)
+        case .later: rest(until: refresh.nextAllowed, jitter: jitter, at: now)
+        }
+    }
+
+    /// A reload has replaced the credentials: a refusal of the old ones does not concern them.
+    public mutating func credentialsReplaced() { refresh = CredentialRefresh() }
+}
+
+// The newest row ahead of its turn.
+extension DeliverySchedule {
+    /// - Parameter newest: the sequence number of that row; nil = none is newer than what is in flight.
+    /// - Returns: nil when there is nothing to send: no row goes out ahead of its turn twice.
+    public mutating func previewStarted(_ newest: Int64?, at now: EventTime) -> Attempt? {
+        previews.begin(newest, at: now).map { activity.begin(.preview(seq: $0), endpoint: settings.name) }
+    }
+
+    /// Its answer settles no batch; a server that does not answer is left alone for a while.
+    ///
+    /// - Parameter verdict: nil = it was not sent.
+    public mutating func previewFinished(_ attempt: Attempt, _ verdict: Verdict?, jitter: Double, at now: EventTime) {
+        guard activity.finish(attempt) else { return }
+        note(asked: verdict?.asked, of: routeOfNext, at: now)
+        if case .retry(_, let after) = verdict { backOff(asked: after, jitter: jitter, at: now) }
+    }
+}
+
+// A bind that an operator requests from the server.
+extension DeliverySchedule {
+    /// An operator wants the asset bound: comes next, before anything else is begun.
+    public mutating func bindRequested() { wantsBind = true }
+
+    /// The operator no longer waits for it.
+    public mutating func bindWithdrawn() { wantsBind = false }
+
+    public mutating func bindStarted(at now: EventTime) -> Attempt {
+        wantsBind = false
+        return activity.begin(.bind, endpoint: settings.name)
+    }
+
+    /// The server has answered to a bind. Until `bindEnded` nothing else is sent all the same.
+    ///
+    /// - Parameter asked: how long it wants no other request; nil = it does not say.
+    public mutating func bindAnswered(asked: Duration?, at now: EventTime) { note(asked: asked, of: 0, at: now) }
+
+    /// The time before which the server that binds, that of the endpoint itself, wants no request.
+    public var bindRestsUntil: EventTime { routes.rests(of: 0) }
+
+    /// A bind that was under way has failed, or the order behind it was carried out or refused.
+    public mutating func bindEnded() {
+        if attempt?.purpose == .bind { _ = activity.abandon() }
+    }
 }

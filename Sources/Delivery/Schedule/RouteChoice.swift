@@ -1,20 +1,22 @@
 import Positioning
 
-/// Which of several ways the batches of one cursor take: the endpoint itself (0), or one that stands in for it.
+/// Which of several routes the batches of one cursor use: the endpoint itself (0), or a backup.
 struct RouteChoice: Sendable {
     let count: Int
     private(set) var current: Int
     /// Attempts in a row that did not reach the server.
     private var misses = 0
-    /// Ways that were left since a server was last reached.
-    private var leftWays = 0
+    /// Routes that were abandoned since a server was last reached.
+    private var abandoned = 0
     /// When the endpoint itself is tried again.
     private var tryFirstAt: EventTime
     private var triesFirst = false
-    /// The one that stood in before the endpoint itself was tried.
+    /// The backup in use before the endpoint itself was tried.
     private var previous = 0
-    /// Before when the server of each way wants no request.
+    /// The time before which the server of each route wants no request.
     private var rests: [EventTime]
+    /// What is in flight has to be formed again for another route.
+    private(set) var isChanging = false
 
     private static let missesMax = 5
 
@@ -25,23 +27,23 @@ struct RouteChoice: Sendable {
         tryFirstAt = now + DeliverySchedule.probeInterval
     }
 
-    /// Each way was tried, and none leads anywhere: it is not the server that is away.
-    var allMissed: Bool { leftWays >= count }
+    /// No route leads anywhere: the servers are not the reason.
+    var allMissed: Bool { abandoned >= count }
 
     func rests(of route: Int) -> EventTime { rests[route] }
 
-    /// Before when no batch is wanted while nothing is in flight: the endpoint itself may take over before that.
+    /// The time before which no batch is wanted while nothing is in flight: the endpoint itself may take over before that.
     var restsAtBoundary: EventTime {
         current == 0 ? rests[0] : min(rests[current], max(tryFirstAt, rests[0]))
     }
 
-    /// The server of a way, nil = the present one, wants no request before this.
+    /// The server of a route, nil = the current one, wants no request before this.
     mutating func rest(until instant: EventTime, of route: Int? = nil) {
         rests[route ?? current] = max(rests[route ?? current], instant)
     }
 
-    /// A batch that was formed for this way goes out.
-    mutating func take(_ route: Int, at now: EventTime) {
+    /// A batch that was formed for this route goes out.
+    mutating func use(_ route: Int, at now: EventTime) {
         guard route != current, rests.indices.contains(route) else { return }
         current = route
         misses = 0
@@ -51,11 +53,11 @@ struct RouteChoice: Sendable {
 
     mutating func reached() {
         misses = 0
-        leftWays = 0
+        abandoned = 0
         triesFirst = false
     }
 
-    /// - Returns: whether another way is to be taken, for which all that is in flight is formed anew.
+    /// - Returns: whether another route is used from now on, for which all that is in flight is formed again.
     mutating func missed(_ failure: TransportFailure, jitter: Double, at now: EventTime) -> Bool {
         switch failure {
         case .resolve, .connect, .timeout: misses += 1
@@ -66,12 +68,16 @@ struct RouteChoice: Sendable {
         if current != 0, triesFirst || current == 1 { tryFirstAt = now + DeliverySchedule.probeDelay(jitter) }
         triesFirst = false
         misses = 0
-        leftWays += 1
+        abandoned += 1
+        isChanging = true
         return true
     }
 
-    /// There is another link: each way may lead somewhere again.
-    mutating func linkChanged() { leftWays = 0 }
+    /// What was in flight is being formed again.
+    mutating func changed() { isChanging = false }
+
+    /// There is another link: each route may work again.
+    mutating func linkChanged() { abandoned = 0 }
 
     /// Nothing is in flight: the endpoint itself may take over.
     mutating func batchBoundaryReached(at now: EventTime) {

@@ -4,7 +4,7 @@ import Positioning
 struct WaitingRows: Sendable {
     /// On disk and in memory.
     private(set) var count = 0
-    /// So many of the oldest go out without waiting for size or window.
+    /// Number of the oldest rows that go out without waiting for size or window.
     private(set) var flushing = 0
     /// When rows were recorded, oldest first, for the newest `depth` rows at most: only those can wait for a window.
     private var arrivals: [(count: Int, at: EventTime)] = []
@@ -12,7 +12,7 @@ struct WaitingRows: Sendable {
 
     init(depth: Int) { self.depth = max(1, depth) }
 
-    /// When the oldest was recorded; nil for rows that nobody announced, whose window is over.
+    /// When the oldest was recorded; nil for rows that were not announced, whose window is over.
     var oldest: EventTime? { arrivals.first?.at }
 
     mutating func recorded(_ more: Int, at now: EventTime) {

@@ -1,0 +1,61 @@
+import Positioning
+
+extension DeliverySchedule {
+    /// What to do now.
+    public enum Step: Hashable, Sendable {
+        /// Commit what is held in memory and form batches of at most this many rows, 0 = none; then `formRequested(at:)`.
+        /// The reply to that commit lists what is in flight, for `batchesFormed`.
+        case form(limit: Int)
+        /// The same for another route, for which what is in flight is formed again.
+        case reform(limit: Int)
+        /// Send this batch; then `attemptStarted`.
+        case send(batch: String)
+        /// Send the newest row alone, ahead of its turn; then `previewStarted`.
+        case preview
+        /// Ask the server to bind the asset to this device; then `bindStarted(at:)`.
+        case bind
+        /// Look for a new credential; then `refreshStarted(at:)`.
+        case refreshCredentials
+        /// Nothing until this instant, or until something happens (nil).
+        case wait(until: EventTime?)
+    }
+
+    /// A batch that is on disk and not settled.
+    public struct InFlight: Hashable, Sendable {
+        public var id: String
+        public var rows: Int
+        /// The route that it was formed for: 0 = the endpoint itself.
+        public var route: Int
+
+        public init(id: String, rows: Int, route: Int = 0) {
+            self.id = id
+            self.rows = rows
+            self.route = route
+        }
+    }
+
+    /// What becomes of a batch, to be written with the next commit.
+    public struct Settled: Hashable, Sendable {
+        public enum How: Hashable, Sendable {
+            case accepted
+            /// It becomes two batches, the older ⌈n/2⌉ rows and the rest.
+            case split
+            /// To quarantine.
+            case refused
+            /// By the answer of the server about single rows.
+            case partly(ItemVerdicts)
+        }
+        public var batch: String
+        public var how: How
+
+        public init(batch: String, how: How) {
+            self.batch = batch
+            self.how = how
+        }
+    }
+}
+
+extension EventTime {
+    static let min = EventTime(nanoseconds: .min)
+    static let max = EventTime(nanoseconds: .max)
+}

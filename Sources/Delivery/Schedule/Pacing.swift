@@ -1,0 +1,30 @@
+import Positioning
+
+/// Slower after each 429, at the old pace after ten acceptances.
+///
+/// Never slower than a server that fails is asked again: else an hour of 429 would make a window of 5 minutes one of
+/// 5 hours, and ten acceptances take days.
+struct Pacing: Sendable {
+    private var factor: Int64 = 1
+    private var acceptances = 0
+    private(set) var nextBatch = EventTime.min
+
+    private static let factorMax: Int64 = 64
+    private static let recovery = 10
+
+    mutating func throttled() {
+        factor = min(factor * 2, Self.factorMax)
+        acceptances = 0
+    }
+
+    mutating func accepted(_ backoff: Backoff, at now: EventTime) {
+        acceptances = min(acceptances + 1, Self.recovery)
+        if acceptances == Self.recovery { factor = 1 }
+        nextBatch = factor > 1 ? now + stretched(backoff.base, backoff) : .min
+    }
+
+    func stretched(_ duration: Duration, _ backoff: Backoff) -> Duration {
+        let (product, overflow) = duration.nanoseconds.multipliedReportingOverflow(by: factor)
+        return overflow ? duration : min(.nanoseconds(product), max(duration, backoff.cap))
+    }
+}

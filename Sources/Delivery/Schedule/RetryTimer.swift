@@ -1,0 +1,55 @@
+import Positioning
+
+/// When the next request may go out: the back-off after failures, and how far it may be cut short.
+struct RetryTimer: Sendable {
+    /// In a row.
+    private(set) var failures = 0
+    private(set) var next: EventTime
+    /// No flush and no change of the link brings the next attempt before this.
+    private(set) var earliest = EventTime.zero
+    private var isBroughtForward = false
+
+    init(at now: EventTime) { next = now }
+
+    mutating func schedule(at instant: EventTime, earliest: EventTime) {
+        next = instant
+        self.earliest = earliest
+    }
+
+    mutating func makeDue(at now: EventTime) { schedule(at: now, earliest: now) }
+
+    mutating func postpone(to instant: EventTime, earliest: EventTime) {
+        schedule(at: max(next, instant), earliest: max(self.earliest, earliest))
+    }
+
+    mutating func countFailure() { failures = min(failures + 1, 1_000_000) }
+
+    mutating func countAtLeastOneFailure() { failures = max(1, failures) }
+
+    mutating func forgetFailures() { failures = 0 }
+
+    mutating func backOff(_ backoff: Backoff, asked: Duration?, jitter: Double, at now: EventTime) {
+        countFailure()
+        schedule(
+            at: now + backoff.delay(failures: failures, jitter: jitter, asked: asked), earliest: now + backoff.base)
+    }
+
+    /// - Parameter nextBatch: the pace that the server has asked for.
+    mutating func succeeded(nextBatch: EventTime, at now: EventTime) {
+        failures = 0
+        isBroughtForward = false
+        schedule(at: max(now, nextBatch), earliest: now)
+    }
+
+    /// Once for each success: not every event in an outage is worth an attempt.
+    mutating func bringForward(at now: EventTime) {
+        guard next > now, !isBroughtForward else { return }
+        isBroughtForward = true
+        cutShort(at: now)
+    }
+
+    mutating func cutShort(at now: EventTime) { next = min(next, max(now, earliest)) }
+
+    /// An attempt that is independent of the one that failed does not wait for its back-off.
+    mutating func skipBackOff(at now: EventTime) { next = max(now, earliest) }
+}
