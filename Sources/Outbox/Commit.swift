@@ -9,7 +9,7 @@ public struct NewRow: Hashable, Sendable {
     /// Boot clock when it was recorded; nil = by an earlier process.
     public var recordedAt: EventTime?
     /// Endpoints that had it already when it stood in another queue, from which it is brought back.
-    var settledFor: [String] = []
+    var finishedFor: [String] = []
 
     public init(_ location: Location, receivedMs: Int64? = nil, recordedAt: EventTime? = nil) {
         self.location = location
@@ -19,8 +19,8 @@ public struct NewRow: Hashable, Sendable {
 }
 
 /// A batch that was answered.
-public struct Settlement: Hashable, Sendable {
-    public enum How: Hashable, Sendable {
+public struct BatchAnswer: Hashable, Sendable {
+    public enum Outcome: Hashable, Sendable {
         /// The server has it.
         case accepted
         /// It becomes two batches, the older ⌈n/2⌉ rows and the rest, each with an id of its own. A single row stays as it is.
@@ -33,12 +33,12 @@ public struct Settlement: Hashable, Sendable {
     /// The one that sent it: `Batch.endpoint`.
     public var endpoint: String
     public var batchID: String
-    public var how: How
+    public var outcome: Outcome
 
-    public init(endpoint: String, batchID: String, how: How = .accepted) {
+    public init(endpoint: String, batchID: String, outcome: Outcome = .accepted) {
         self.endpoint = endpoint
         self.batchID = batchID
-        self.how = how
+        self.outcome = outcome
     }
 }
 
@@ -129,7 +129,7 @@ public struct Commit: Sendable {
     public var trackerState: [UInt8]?
     /// What the source needs to go on behind these rows, such as the place in a file; nil = unchanged.
     public var sourceState: [UInt8]?
-    public var settlements: [Settlement]
+    public var answers: [BatchAnswer]
     /// States of endpoints that changed.
     public var states: [StateChange]
     public var orders: [QueueOrder]
@@ -156,13 +156,13 @@ public struct Commit: Sendable {
 
     public init(
         rows: [NewRow] = [], trackerState: [UInt8]? = nil, sourceState: [UInt8]? = nil,
-        settlements: [Settlement] = [], states: [StateChange] = [], orders: [QueueOrder] = [],
+        answers: [BatchAnswer] = [], states: [StateChange] = [], orders: [QueueOrder] = [],
         forms: [FormRequest] = [], ages: AgeReference? = nil
     ) {
         self.rows = rows
         self.trackerState = trackerState
         self.sourceState = sourceState
-        self.settlements = settlements
+        self.answers = answers
         self.states = states
         self.orders = orders
         self.forms = forms
@@ -271,7 +271,7 @@ public struct EndpointDepth: Hashable, Sendable {
     /// Rows settled without being sent since the queue was opened, by reason: `unfit`, `expired`, `superseded`, `skipped`,
     /// `refused` (by a rule of the profile), `dropped` (by order), `evicted` (by the limits of the queue), `overflow` (a
     /// full quarantine gave them up).
-    public var settledUnsent: [String: Int]
+    public var finishedUnsent: [String: Int]
     /// It has accepted something since its address, device or asset was set.
     public var acceptedBefore: Bool
     /// `EndpointSettings.fingerprint` that its rows wait for; nil when it is the configured one.
@@ -279,7 +279,7 @@ public struct EndpointDepth: Hashable, Sendable {
 
     public init(
         endpoint: String, state: EndpointState, waiting: Int, inFlight: Int, acked: Int64, oldestSeq: Int64?,
-        oldestTime: UTCTime?, quarantined: Int = 0, settledUnsent: [String: Int] = [:], acceptedBefore: Bool = false,
+        oldestTime: UTCTime?, quarantined: Int = 0, finishedUnsent: [String: Int] = [:], acceptedBefore: Bool = false,
         boundTo: String? = nil
     ) {
         self.endpoint = endpoint
@@ -290,7 +290,7 @@ public struct EndpointDepth: Hashable, Sendable {
         self.oldestSeq = oldestSeq
         self.oldestTime = oldestTime
         self.quarantined = quarantined
-        self.settledUnsent = settledUnsent
+        self.finishedUnsent = finishedUnsent
         self.acceptedBefore = acceptedBefore
         self.boundTo = boundTo
     }

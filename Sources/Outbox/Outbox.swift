@@ -197,10 +197,10 @@ public final class Outbox {
     /// On disk.
     private func store(_ commit: Commit) throws(OutboxError) -> CommitReply {
         do throws(OutboxError) {
-            return try perform(commit, in: try opened(answered: commit.settlements))
+            return try perform(commit, in: try opened(answered: commit.answers))
         } catch {
             guard error.cause == .corrupt, lock != nil else { throw error }
-            return try perform(commit, in: try opened(damage: error, answered: commit.settlements))
+            return try perform(commit, in: try opened(damage: error, answered: commit.answers))
         }
     }
 
@@ -284,7 +284,7 @@ public final class Outbox {
     ///   - damage: what is known to be wrong with it: then it is set aside.
     ///   - answered: answers that the commit bears.
     func opened(
-        damage: OutboxError? = nil, answered: [Settlement] = []
+        damage: OutboxError? = nil, answered: [BatchAnswer] = []
     ) throws(OutboxError) -> Database {
         if readers?.mayCloseAgain == true {
             readers?.closesAgain()
@@ -297,7 +297,7 @@ public final class Outbox {
         let given = ledger
         var before = given.endpoints
         for index in before.indices {
-            for settlement in answered { before[index].leave(settlement, outbox: name) }
+            for answer in answered { before[index].leave(answer, outbox: name) }
         }
         let queue = try open(lastSeq: given.lastSeq, plan: salvaging.plan, before: before, damage: damage)
         // Also by a try that failed after it.
@@ -311,7 +311,7 @@ public final class Outbox {
         ledger.recorded = given.recorded
         for index in ledger.endpoints.indices {
             guard let before = given.index(of: ledger.endpoints[index].settings.name) else { continue }
-            ledger.endpoints[index].settledUnsent = given.endpoints[before].settledUnsent
+            ledger.endpoints[index].finishedUnsent = given.endpoints[before].finishedUnsent
             // By a step that was stored although it failed.
             if given.endpoints[before].state == .rebind, ledger.endpoints[index].state != .rebind {
                 salvaging.released.append(ledger.endpoints[index].settings.name)
@@ -525,7 +525,7 @@ extension Outbox {
 
 extension Commit {
     var isEmpty: Bool {
-        rows.isEmpty && trackerState == nil && sourceState == nil && settlements.isEmpty && states.isEmpty
+        rows.isEmpty && trackerState == nil && sourceState == nil && answers.isEmpty && states.isEmpty
             && orders.isEmpty && forms.isEmpty
     }
 }

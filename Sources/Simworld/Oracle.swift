@@ -102,7 +102,7 @@ final class Oracle {
             account.unsentInMemory = isRefusing ? account.unsentInMemory + max(0, more) : 0
             account.unsent = unsent
             // What its profile refuses is dealt with, without a request.
-            let refused = depth.settledUnsent["refused"] ?? 0
+            let refused = depth.finishedUnsent["refused"] ?? 0
             if refused > account.refused { account.asked = books.host.time }
             account.refused = refused
             // Until the disk has been read, what lies there is not known.
@@ -131,7 +131,7 @@ final class Oracle {
 
     /// Rows given up, by reason. What a profile refuses is counted as that too, and lies in quarantine.
     private static func unsent(_ depth: EndpointDepth) -> [String: Int] {
-        depth.settledUnsent.filter { $0.key != "refused" }
+        depth.finishedUnsent.filter { $0.key != "refused" }
     }
 
     /// Every row that is offered is somewhere: what is gone without a count was acknowledged.
@@ -148,9 +148,9 @@ final class Oracle {
         }
         let offered = commit.rows.count { $0.location.published || account.endpoint.isEngine }
         var answered = 0
-        for settlement in commit.settlements {
-            switch settlement.how {
-            case .accepted, .partly: answered += account.sizes[settlement.batchID] ?? 0
+        for answer in commit.answers {
+            switch answer.outcome {
+            case .accepted, .partly: answered += account.sizes[answer.batchID] ?? 0
             case .split, .refused: break
             }
         }
@@ -209,7 +209,7 @@ final class Oracle {
 
     /// So many rows went in this commit that the endpoint has not had.
     private func evicted(_ account: Account, _ reply: CommitReply) -> Int {
-        (reply.depths.first { $0.endpoint == account.endpoint.name }?.settledUnsent["evicted"] ?? 0)
+        (reply.depths.first { $0.endpoint == account.endpoint.name }?.finishedUnsent["evicted"] ?? 0)
             - (account.unsent["evicted"] ?? 0)
     }
 

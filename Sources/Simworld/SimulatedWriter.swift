@@ -62,7 +62,7 @@ final class SimulatedWriter: CommitWriter {
     }
 
     @discardableResult
-    func close(patience: Duration) -> Bool {
+    func close(timeout: Duration) -> Bool {
         isClosed = true
         if let underWay { done.append(finished(underWay)) }
         for job in jobs { done.append(finished(job)) }

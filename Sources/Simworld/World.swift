@@ -235,7 +235,7 @@ public final class World {
             committed: { [unowned self] commit, result in
                 if prints {
                     trace(
-                        "commit of \(commit.rows.count) rows, \(commit.settlements.count) settlements, \(commit.forms.count) forms: \(Self.words(result))"
+                        "commit of \(commit.rows.count) rows, \(commit.answers.count) settlements, \(commit.forms.count) forms: \(Self.words(result))"
                     )
                 }
                 oracle.committed(commit, result, isCut: simdisk_stopped())

@@ -155,7 +155,7 @@ import Testing
             if let batch = try outbox.form(100, endpoint: "live") { batches = [batch] }
         }
         #expect(batches.first?.rows.map(\.seq) == [100_000])
-        #expect(outbox.current.depths[1].settledUnsent == ["superseded": 99_999])
+        #expect(outbox.current.depths[1].finishedUnsent == ["superseded": 99_999])
         #expect(outbox.current.depths[1].waiting == 0)
         #expect(outbox.current.depths[0].waiting == 100_000)
         outbox.close()
@@ -168,7 +168,7 @@ import Testing
         let outbox = try Outbox.open(scratch, [.test("a"), .test("b")])
         let rows = (0..<6).map { number in
             var row = NewRow(.sample(number))
-            if (2..<5).contains(number) { row.settledFor = ["a"] }
+            if (2..<5).contains(number) { row.finishedFor = ["a"] }
             return row
         }
         #expect(try outbox.commit(Commit(rows: rows)).depths.map(\.waiting) == [3, 6])
@@ -224,9 +224,9 @@ import Testing
         let limited = OutboxSettings(path: scratch.path, maxRecords: 10, onFull: .dropNewest)
         let outbox = try Outbox(limited, endpoints: [settings], bootID: testBoot, newUUID: testUUID)
         #expect(outbox.inFlight() == [first])
-        let settled = Settlement(endpoint: "main", batchID: first.id)
+        let settled = BatchAnswer(endpoint: "main", batchID: first.id)
         let form = FormRequest(endpoint: "main", limit: 1, sentMs: nil)
-        let reply = try outbox.commit(Commit(settlements: [settled], forms: [form]))
+        let reply = try outbox.commit(Commit(answers: [settled], forms: [form]))
         let second = try #require(reply.formed.first)
         #expect(reply.dropped.newest > 0 && second.newest?.location.event == .gap)
         outbox.close()

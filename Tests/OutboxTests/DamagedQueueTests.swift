@@ -351,7 +351,7 @@ import Testing
         guard case .refused = early.orders.first else { return #expect(Bool(false), "\(early.orders)") }
         try settleDown(outbox)
         let reply = try outbox.commit(Commit(orders: [.drop(endpoint: "main")]))
-        #expect(reply.depths[0].waiting == 0 && reply.depths[0].settledUnsent["dropped"] == 300)
+        #expect(reply.depths[0].waiting == 0 && reply.depths[0].finishedUnsent["dropped"] == 300)
     }
 
     /// Until all of it is there it is not known whether any of it is for this endpoint.
@@ -463,15 +463,15 @@ import Testing
         }
         let form = FormRequest(endpoint: "main", limit: 60, sentMs: nil)
         let batch = try #require(try inMemory(Commit(forms: [form])).formed.first)
-        let settlement = Settlement(endpoint: "main", batchID: batch.id)
-        let next = try #require(try inMemory(Commit(settlements: [settlement], forms: [form])).formed.first)
+        let answer = BatchAnswer(endpoint: "main", batchID: batch.id)
+        let next = try #require(try inMemory(Commit(answers: [answer], forms: [form])).formed.first)
         #expect(next.rows.count == 40)
         try spoilHeader(outbox)
         let reply = try outbox.commit(Commit(trackerState: [1]))
         #expect(reply.refusal == nil && reply.dissolved == [next.id])
         try settleDown(outbox)
         #expect(try rows(outbox).map { Int($0.location.odometer) } == Array(60..<100))
-        #expect(outbox.current.depths[0].settledUnsent == [:])
+        #expect(outbox.current.depths[0].finishedUnsent == [:])
     }
 
     @Test(.bug(id: 11)) func whatTheCommitThatMeetsTheDamageAcceptsIsNotBroughtBack() throws {

@@ -31,9 +31,10 @@ import Testing
         try keep(Commit(forms: [FormRequest(endpoint: endpoint, limit: limit, sentMs: nil)]), outbox).formed
     }
 
-    private func settle(_ outbox: Outbox, _ batch: Batch, _ how: Settlement.How = .accepted) throws -> CommitReply {
+    private func settle(_ outbox: Outbox, _ batch: Batch, _ how: BatchAnswer.Outcome = .accepted) throws -> CommitReply
+    {
         try keep(
-            Commit(settlements: [Settlement(endpoint: batch.endpoint, batchID: batch.id, how: how)]), outbox)
+            Commit(answers: [BatchAnswer(endpoint: batch.endpoint, batchID: batch.id, outcome: how)]), outbox)
     }
 
     @Test func aCommitThatTheDiskRefusesIsCarriedOutInMemory() throws {
@@ -226,12 +227,12 @@ import Testing
         try keep(Commit(rows: rows(5..<8)), outbox)
         try keep(Commit(rows: rows(8..<14)), outbox)
         let depth = try outbox.append(14..<15).depths[0]
-        #expect(depth.quarantined + depth.waiting + (depth.settledUnsent["evicted"] ?? 0) == 15)
+        #expect(depth.quarantined + depth.waiting + (depth.finishedUnsent["evicted"] ?? 0) == 15)
     }
 
     /// A flush that failed may have stored the commit all the same.
     @Test(.bug(id: 11)) func aRecordThatTheDiskHasAlreadyCountsOnce() throws {
-        let answer = Settlement.How.partly(refused: [2: Refusal(reason: "bad")], again: [])
+        let answer = BatchAnswer.Outcome.partly(refused: [2: Refusal(reason: "bad")], again: [])
         let first = try open()
         try first.append(0..<3)
         let batch = try #require(try first.form(3))
@@ -273,7 +274,7 @@ import Testing
         stored.write(to: scratch.path)
         let depth = try outbox.append(3..<4).depths[0]
         #expect(depth.waiting == 0 && depth.inFlight == 0 && depth.quarantined == 4)
-        #expect(depth.settledUnsent["evicted"] == nil)
+        #expect(depth.finishedUnsent["evicted"] == nil)
     }
 
     /// Another file takes its place, in which its rows are not.
@@ -392,7 +393,7 @@ import Testing
         let hidden = scratch.path + ".hidden"
         for part in ["", "-wal"] { rename(scratch.path + part, hidden + part) }
         let split = Commit(
-            rows: rows(9..<10), settlements: [Settlement(endpoint: "main", batchID: batch.id, how: .split)],
+            rows: rows(9..<10), answers: [BatchAnswer(endpoint: "main", batchID: batch.id, outcome: .split)],
             forms: [FormRequest(endpoint: "main", limit: 4, sentMs: nil)])
         let reply = try keep(split, outbox)
         #expect(reply.formed.map(\.rows.count) == [2, 2])
@@ -431,9 +432,9 @@ import Testing
         _ = try outbox.commit(Commit(rows: [NewRow(crossing)]))
         _ = try outbox.beginInMemory(Self.error)
         try Connection(path: scratch.path, access: .readWrite).execute("DROP TABLE geofence")
-        let settlement = Settlement(endpoint: "b", batchID: batch.id, how: .accepted)
+        let answer = BatchAnswer(endpoint: "b", batchID: batch.id, outcome: .accepted)
         let requests = ["a", "b"].map { FormRequest(endpoint: $0, limit: 9, sentMs: nil) }
-        let reply = try keep(Commit(rows: rows(3..<4), settlements: [settlement], forms: requests), outbox)
+        let reply = try keep(Commit(rows: rows(3..<4), answers: [answer], forms: requests), outbox)
         #expect(reply.formed.isEmpty && reply.unstored == 1)
         #expect(reply.depths.map(\.waiting) == [4, 2] && reply.depths.map(\.inFlight) == [0, 0])
     }
@@ -448,7 +449,7 @@ import Testing
         try Connection(path: scratch.path, access: .readWrite).execute("DELETE FROM location WHERE seq IN (2, 5)")
         let depth = try outbox.append(10..<11).depths[0]
         #expect(depth.inFlight == 0 && depth.waiting == 1 && depth.quarantined == 1)
-        #expect(depth.settledUnsent["evicted"] == 2)
+        #expect(depth.finishedUnsent["evicted"] == 2)
     }
 
     @Test func ordersWaitForTheDisk() throws {
@@ -468,7 +469,7 @@ import Testing
         reply = try keep(Commit(rows: rows(9_990..<10_100)), outbox)
         #expect(reply.unstored == 10_000)
         #expect(reply.dropped.oldest >= 100)
-        #expect(reply.depths[0].settledUnsent["evicted"] ?? 0 >= 100)
+        #expect(reply.depths[0].finishedUnsent["evicted"] ?? 0 >= 100)
         let stored = try outbox.append(10_100..<10_101)
         #expect(stored.refusal == nil && stored.rows == 10_000)
     }

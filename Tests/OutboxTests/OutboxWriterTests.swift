@@ -51,7 +51,7 @@ import Testing
         try other.execute("BEGIN IMMEDIATE")
         var answered = false
         writer.submit(Commit(rows: [NewRow(.sample(1))])) { _ in answered = true }
-        #expect(!writer.close(patience: .milliseconds(20)))
+        #expect(!writer.close(timeout: .milliseconds(20)))
         #expect(!answered)
     }
 

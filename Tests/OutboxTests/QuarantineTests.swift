@@ -41,7 +41,7 @@ import Testing
         try outbox.append(0..<1005)
         let reply = try outbox.settle(try #require(try outbox.form(2000)), .refused(refusal))
         #expect(reply.depths[0].quarantined == 1000)
-        #expect(reply.depths[0].settledUnsent == ["overflow": 5])
+        #expect(reply.depths[0].finishedUnsent == ["overflow": 5])
         #expect(try records().first?.row.seq == 6)
     }
 
@@ -126,7 +126,7 @@ import Testing
         let third = try Outbox.open(scratch, [.test(baseURL: "http://elsewhere")])
         let reply = try third.commit(Commit(orders: [.drop(endpoint: "main"), .drop(endpoint: "main")]))
         #expect(reply.orders.first == .done(rows: 3, first: 1, last: 3))
-        #expect(reply.depths[0].settledUnsent == ["dropped": 3])
+        #expect(reply.depths[0].finishedUnsent == ["dropped": 3])
         #expect(try third.form(9)?.rows.map(\.location) == [.sample(3), .sample(4)])
         guard case .refused = reply.orders.last else {
             Issue.record("dropped twice")
@@ -158,7 +158,7 @@ import Testing
         let depth = try outbox.append(3..<5).depths[0]
         #expect(depth.waiting + depth.inFlight == (rule == .keep ? 5 : 0))
         #expect(depth.quarantined == (rule == .quarantine ? 5 : 0))
-        #expect(depth.settledUnsent == (rule == .clear ? ["dropped": 5] : [:]))
+        #expect(depth.finishedUnsent == (rule == .clear ? ["dropped": 5] : [:]))
     }
 
     @Test func doesNotTakeRefusalsForAnAcceptance() throws {
@@ -176,7 +176,7 @@ import Testing
         let outbox = try Outbox.open(scratch, [settings])
         try outbox.append(0..<3)
         #expect(try outbox.form(2) == nil)
-        #expect(outbox.current.depths[0].settledUnsent == ["refused": 3])
+        #expect(outbox.current.depths[0].finishedUnsent == ["refused": 3])
         #expect(outbox.current.depths[0].waiting == 0)
         #expect(try records().map(\.refusal) == Array(repeating: Refusal(reason: "max_bytes"), count: 3))
         outbox.close()

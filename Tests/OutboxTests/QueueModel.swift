@@ -92,7 +92,7 @@ struct QueueModel {
         for row in new {
             lastSeq += 1
             rows.append(Row(seq: lastSeq, location: row.location))
-            for name in row.settledFor {
+            for name in row.finishedFor {
                 guard let index = index(of: name) else { continue }
                 if let primary = endpoints[index].settings.backupFor {
                     if let owner = self.index(of: primary) { endpoints[owner].had.insert(lastSeq) }
@@ -145,7 +145,7 @@ struct QueueModel {
         endpoints[index].batches.sort { ($0.isRetry ? 1 : 0, $0.rows[0]) < ($1.isRetry ? 1 : 0, $1.rows[0]) }
     }
 
-    mutating func settle(_ index: Int, _ batch: Batch, _ how: Settlement.How) {
+    mutating func settle(_ index: Int, _ batch: Batch, _ how: BatchAnswer.Outcome) {
         endpoints[index].batches.removeAll { $0 == batch }
         var again: [[Int64]] = []
         var refused: [Int64] = []

@@ -72,14 +72,14 @@ private final class History {
 
     private var configured: [EndpointSettings] { model.endpoints.filter { $0.removedAt == nil }.map(\.settings) }
 
-    /// Rows, settlements and new batches in one commit.
+    /// Rows, answers and new batches in one commit.
     private func commit() throws -> String {
         var commit = Commit()
         commit.rows = randomRows()
         model.append(commit.rows)
         for batch in outbox.inFlight() where chance(3) {
             let how = randomAnswer(to: batch)
-            commit.settlements.append(Settlement(endpoint: batch.endpoint, batchID: batch.id, how: how))
+            commit.answers.append(BatchAnswer(endpoint: batch.endpoint, batchID: batch.id, outcome: how))
             let owner = try #require(
                 model.endpoints.firstIndex { endpoint in
                     endpoint.batches.contains {
@@ -100,19 +100,19 @@ private final class History {
                     limit: Int.random(in: 1...12, using: &generator), sentMs: 1_800_000_000_000))
         }
         // A commit of nothing is none.
-        if !(commit.rows.isEmpty && commit.settlements.isEmpty && commit.forms.isEmpty) { model.enforceLimit() }
+        if !(commit.rows.isEmpty && commit.answers.isEmpty && commit.forms.isEmpty) { model.enforceLimit() }
         for form in commit.forms { model.form(form) }
         commit.asksDisk = onDisk != nil && chance(6)
         let reply = try outbox.commit(commit)
         note(reply.formed)
         #expect(reply.lastSeq == model.lastSeq)
         if reply.refusal == nil { (onDisk, model.laterLeap) = (nil, 0) }
-        return "commit of \(commit.rows.count) rows, \(commit.settlements.map(\.how)), \(commit.forms)"
+        return "commit of \(commit.rows.count) rows, \(commit.answers.map(\.outcome)), \(commit.forms)"
     }
 
     private var removes = false
 
-    private func randomAnswer(to batch: Batch) -> Settlement.How {
+    private func randomAnswer(to batch: Batch) -> BatchAnswer.Outcome {
         let refusal = Refusal(reason: "bad", status: 422, reply: [0x7B, 0x7D], attempts: 1)
         switch Int.random(in: 0..<10, using: &generator) {
         case 0: return .refused(refusal)
@@ -177,13 +177,13 @@ private final class History {
         return "\(order)"
     }
 
-    /// A settlement of a batch that is not there changes nothing.
+    /// An answer of a batch that is not there changes nothing.
     private func settleUnknown() throws -> String {
-        var commit = Commit(settlements: [Settlement(endpoint: "main", batchID: "7f3a91c2-main-0-0")])
+        var commit = Commit(answers: [BatchAnswer(endpoint: "main", batchID: "7f3a91c2-main-0-0")])
         commit.asksDisk = onDisk == nil
         _ = try outbox.commit(commit)
         model.enforceLimit()
-        return "unknown settlement"
+        return "unknown answer"
     }
 
     /// - Parameter cut: reopens a copy of the files as they stand now; the old process never closes anything.
@@ -245,7 +245,7 @@ private final class History {
             }
             let settled = chance(5) ? ["main", "spare", "live", "nobody"].filter { _ in chance(2) } : []
             var row = NewRow(location, receivedMs: 1_700_000_000_000 + Int64(recorded))
-            row.settledFor = settled
+            row.finishedFor = settled
             return row
         }
     }

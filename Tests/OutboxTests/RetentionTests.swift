@@ -41,7 +41,7 @@ import Testing
             OutboxSettings(path: scratch.path, maxRecords: 100, onFull: onFull), endpoints: [.test()], bootID: nil,
             newUUID: testUUID)
         let depth = try #require(try outbox.append(90..<140).depths.first)
-        #expect(depth.waiting == 50 && depth.settledUnsent["evicted"] == nil)
+        #expect(depth.waiting == 50 && depth.finishedUnsent["evicted"] == nil)
         #expect(outbox.current.rows <= 100 && outbox.removedEndpoints.map(\.rows) == [outbox.current.rows - 50])
         // Where nothing waits for it any more, what is kept for the other goes by the rule for a full queue.
         #expect(try outbox.append(140..<300).depths[0].waiting <= 100)
@@ -85,7 +85,7 @@ import Testing
         for start in stride(from: 90, to: 190, by: 10) { dissolved += try outbox.append(start..<start + 10).dissolved }
         #expect(dissolved == [lost.id])
         #expect(try outbox.settle(lost).dissolved.isEmpty)
-        #expect(outbox.current.depths[1].inFlight == 0 && outbox.current.depths[1].settledUnsent["evicted"] ?? 0 >= 20)
+        #expect(outbox.current.depths[1].inFlight == 0 && outbox.current.depths[1].finishedUnsent["evicted"] ?? 0 >= 20)
     }
 
     @Test(.bug(id: 11)) func thinsWhatOnlyAnOptionalEndpointWaitsForBeforeOthers() throws {
@@ -99,8 +99,8 @@ import Testing
         for start in stride(from: 90, to: 140, by: 10) { try outbox.append(start..<start + 10) }
         let depths = outbox.current.depths
         #expect(outbox.current.rows <= 100)
-        #expect(depths[0].waiting == 50 && depths[0].settledUnsent["evicted"] == nil)
-        #expect(depths[1].settledUnsent["evicted"] ?? 0 >= 40)
+        #expect(depths[0].waiting == 50 && depths[0].finishedUnsent["evicted"] == nil)
+        #expect(depths[1].finishedUnsent["evicted"] ?? 0 >= 40)
         #expect(try OutboxReader(path: scratch.path).verify() == [])
     }
 

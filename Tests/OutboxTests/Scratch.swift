@@ -158,8 +158,8 @@ extension Outbox {
     }
 
     @discardableResult
-    func settle(_ batch: Batch, _ how: Settlement.How = .accepted) throws(OutboxError) -> CommitReply {
-        try commit(Commit(settlements: [Settlement(endpoint: batch.endpoint, batchID: batch.id, how: how)]))
+    func settle(_ batch: Batch, _ how: BatchAnswer.Outcome = .accepted) throws(OutboxError) -> CommitReply {
+        try commit(Commit(answers: [BatchAnswer(endpoint: batch.endpoint, batchID: batch.id, outcome: how)]))
     }
 }
 

@@ -78,14 +78,14 @@ private struct QueueImage {
             let forms = ["main", "late"].map { FormRequest(endpoint: $0, limit: 8, sentMs: 1_700_000_000_000) }
             let formed = try outbox.commit(Commit(forms: forms)).formed
             _ = try outbox.commit(
-                Commit(settlements: [Settlement(endpoint: "main", batchID: formed[0].id, how: .split)]))
+                Commit(answers: [BatchAnswer(endpoint: "main", batchID: formed[0].id, outcome: .split)]))
             let refusal = Refusal(reason: "a rule", status: 400, reply: [0x7B])
             if let batch = outbox.inFlight().first(where: { $0.endpoint == "main" }) {
                 _ = try outbox.commit(
-                    Commit(settlements: [
-                        Settlement(
+                    Commit(answers: [
+                        BatchAnswer(
                             endpoint: "main", batchID: batch.id,
-                            how: .partly(refused: [batch.rows[0].seq: refusal], again: [batch.rows[2].seq]))
+                            outcome: .partly(refused: [batch.rows[0].seq: refusal], again: [batch.rows[2].seq]))
                     ]))
             }
             outbox.close()
@@ -297,7 +297,7 @@ private struct Daemon {
             let seqs = batch.rows.map(\.seq)
             demand(!seqs.isEmpty, "a batch without rows")
             demand(zip(seqs, seqs.dropFirst()).allSatisfy { $0 < $1 }, "a batch out of order: \(seqs)")
-            let how: Settlement.How =
+            let how: BatchAnswer.Outcome =
                 switch step & 15 {
                 case 4, 5: .accepted
                 case 6: .split
@@ -305,7 +305,7 @@ private struct Daemon {
                 default: .partly(refused: [seqs[0]: refusal], again: Set(seqs.dropFirst().prefix(2)))
                 }
             return commit(
-                outbox, Commit(settlements: [Settlement(endpoint: batch.endpoint, batchID: batch.id, how: how)]))
+                outbox, Commit(answers: [BatchAnswer(endpoint: batch.endpoint, batchID: batch.id, outcome: how)]))
         case 9: return order(.bind(endpoint: endpoint), outbox)
         case 10: return order(.drop(endpoint: endpoint), outbox)
         case 11: return order(.quarantine(endpoint: endpoint, refusal), outbox)

@@ -28,7 +28,7 @@ extension EndpointDelivery {
         let stateBefore = schedule.state
         let failuresBefore = schedule.failures
         guard let settled = schedule.attemptFinished(attempt, verdict, jitter: jitter(), at: now) else { return }
-        for settlement in settled { settle(settlement, at: now) }
+        for answer in settled { settle(answer, at: now) }
         switch verdict {
         case .accepted, .partlyAccepted: succeeded(sent, failures: failuresBefore, at: now)
         default: counters.failed[verdict.word, default: 0] += 1
@@ -69,7 +69,7 @@ extension EndpointDelivery {
                 reason: reason, status: history.answer.status, reply: history.answer.reply,
                 attempts: max(1, history.attempts))
         }
-        var how = Settlement.How.accepted
+        var how = BatchAnswer.Outcome.accepted
         var gone = batch.rows.count
         switch settled.how {
         case .accepted:
@@ -92,7 +92,7 @@ extension EndpointDelivery {
         let isFinal = settled.how == .accepted || settled.how == .split
         // What was set aside is worth a look at once; a split is committed with the list of its parts.
         recorder.settle(
-            Settlement(endpoint: batch.endpoint, batchID: batch.id, how: how), soon: !isFinal, at: now)
+            BatchAnswer(endpoint: batch.endpoint, batchID: batch.id, outcome: how), soon: !isFinal, at: now)
     }
 
     private func quarantined(_ seqs: [Int64], _ reason: String) {

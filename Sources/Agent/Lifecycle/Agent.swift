@@ -186,7 +186,7 @@ public final class Agent {
                 try watchSignals()
             }
         } catch {
-            recorder.close(patience: Self.diskGrace)
+            recorder.close(timeout: Self.diskGrace)
             throw error.code == EADDRINUSE
                 ? StartupError("\(error): another waypost listens there", exitCode: 75)
                 : StartupError("\(error); set [control] socket to a path in a directory of this user", exitCode: 73)
@@ -316,7 +316,7 @@ public final class Agent {
         links?.stop()
         uplink.close()
         control?.close()
-        recorder.close(patience: Self.diskGrace / 2)
+        recorder.close(timeout: Self.diskGrace / 2)
         if signals >= 0 { close(signals) }
         log.stopped(waiting: recorder.latest.rows)
         if recorder.held > 0 { log.lost(recorder.held, because: recorder.lastError?.description) }

@@ -36,7 +36,7 @@ final class Recorder {
     private var ring = RowRing()
     private var underWay: Commit?
     private var dropLog = DropLog()
-    private var settlements: [Settlement] = []
+    private var answers: [BatchAnswer] = []
     private var states: [Commit.StateChange] = []
     private var reloaded: [EndpointSettings] = []
     private var forms: [FormRequest] = []
@@ -129,8 +129,8 @@ final class Recorder {
 
     /// Takes along with the next commit; alone it waits.
     /// - Parameter soon: commits at the end of the loop's turn.
-    func settle(_ settlement: Settlement, soon: Bool = false, at now: EventTime) {
-        settlements.append(settlement)
+    func settle(_ answer: BatchAnswer, soon: Bool = false, at now: EventTime) {
+        answers.append(answer)
         endWindow(by: soon ? now : now + Self.settlementWindow)
         arm()
     }
@@ -170,7 +170,7 @@ final class Recorder {
         }
         let (trackerState, sourceState) = snapshot()
         var commit = Commit(
-            rows: ring.takeAll(), trackerState: trackerState, sourceState: sourceState, settlements: settlements,
+            rows: ring.takeAll(), trackerState: trackerState, sourceState: sourceState, answers: answers,
             states: states, orders: orders.map(\.order), forms: forms,
             ages: AgeReference(now: now, started: started, trusted: trustedTime(now)))
         commit.reloaded = reloaded
@@ -178,9 +178,9 @@ final class Recorder {
             commit.asksDisk = refusal.askAt <= now || !waiters.isEmpty
             commit.passesUnreadable = now.duration(since: refusal.since) >= settings.unreadableLimit
         }
-        let answers = orders.map(\.done)
+        let orderDone = orders.map(\.done)
         underWay = commit
-        settlements = []
+        answers = []
         states = []
         reloaded = []
         forms = []
@@ -197,10 +197,10 @@ final class Recorder {
             switch result {
             case .success(let reply):
                 succeeded(reply, commit)
-                for (result, answer) in zip(reply.orders, answers) { answer(result) }
+                for (result, done) in zip(reply.orders, orderDone) { done(result) }
             case .failure(let error):
                 failed(error, commit)
-                for answer in answers { answer(.refused(error.description)) }
+                for done in orderDone { done(.refused(error.description)) }
             }
             for waiter in waiters { waiter() }
             // What was recorded while the commit was under way waits for an alarm that nobody has set yet.
@@ -237,7 +237,7 @@ final class Recorder {
     private func failed(_ error: OutboxError, _ commit: Commit) {
         ring.putBack(commit.rows)
         ring.limit(to: settings.ringMax, onFull: settings.onFull)
-        settlements = commit.settlements + settlements
+        answers = commit.answers + answers
         states = commit.states.filter { old in !states.contains { $0.endpoint == old.endpoint } } + states
         diskRefused(error)
         endWindow(by: loop.now + settings.commitWindow)
@@ -269,9 +269,9 @@ final class Recorder {
     /// Ends the writer's thread, and waits no longer than this for a commit that the disk is busy with.
     /// - Returns: whether it ended; if not, nobody can say what became of that commit.
     @discardableResult
-    func close(patience: Duration) -> Bool {
+    func close(timeout: Duration) -> Bool {
         loop.forget(writer.descriptor)
-        return writer.close(patience: patience)
+        return writer.close(timeout: timeout)
     }
 }
 

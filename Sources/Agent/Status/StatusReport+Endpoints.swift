@@ -66,7 +66,7 @@ extension StatusReport {
 
     private func settled(_ depth: EndpointDepth?, _ writer: inout JSONWriter) {
         guard let depth else { return }
-        let unsent = depth.settledUnsent
+        let unsent = depth.finishedUnsent
         writer.field("quarantine_depth", depth.quarantined)
         writer.field("quarantine_overflow", unsent["overflow"] ?? 0)
         writer.field("expired", unsent["expired"] ?? 0)

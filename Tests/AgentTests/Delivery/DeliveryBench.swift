@@ -74,7 +74,7 @@ class DeliveryBench {
         // A commit that is under way is done while this waits for it.
         recorder.committed = { _, _, _ in }
         recorder.refused = { _, _ in }
-        recorder.close(patience: .seconds(10))
+        recorder.close(timeout: .seconds(10))
     }
 
     func record(_ count: Int) {

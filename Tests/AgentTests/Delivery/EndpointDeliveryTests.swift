@@ -45,7 +45,7 @@ import Testing
         let recorder = try Recorder(
             settings: .init(), writer: try OutboxWriter(outbox), current: current, log: log, loop: loop)
         defer {
-            recorder.close(patience: .seconds(10))
+            recorder.close(timeout: .seconds(10))
             for name in ["", "-wal", "-shm", "-lock"] { unlink("\(directory)/outbox.db\(name)") }
             rmdir(directory)
         }

@@ -26,7 +26,7 @@ import Testing
         }
 
         deinit {
-            recorder.close(patience: .seconds(10))
+            recorder.close(timeout: .seconds(10))
             for name in ["", "-wal", "-shm", "-lock"] { unlink("\(path)\(name)") }
             rmdir(directory)
         }

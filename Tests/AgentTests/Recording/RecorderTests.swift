@@ -47,7 +47,7 @@ import Testing
         }
 
         deinit {
-            recorder.close(patience: .seconds(10))
+            recorder.close(timeout: .seconds(10))
             for name in ["", "-wal", "-shm", "-lock", ".corrupt-1"] { unlink("\(directory)/outbox.db\(name)") }
             rmdir(directory)
         }
@@ -93,7 +93,7 @@ import Testing
 
     @Test func anAcknowledgementThatWaitsDoesNotMakeALaterRowWait() throws {
         let bench = try Bench(commitWindow: .milliseconds(5))
-        bench.recorder.settle(Settlement(endpoint: "main", batchID: "none"), at: bench.loop.now)
+        bench.recorder.settle(BatchAnswer(endpoint: "main", batchID: "none"), at: bench.loop.now)
         bench.record(1)
         try bench.loop.run { bench.recorder.held == 0 }
         #expect(bench.stored == [1])

@@ -2,14 +2,14 @@ import Delivery
 import Positioning
 
 extension Transaction {
-    /// Carries out what an answer means for its batch. A settlement that was stored before is no news.
-    mutating func settle(_ settlement: Settlement) throws(OutboxError) {
-        guard let (index, batch) = find(settlement) else { return try settleFormer(settlement) }
+    /// Carries out what an answer means for its batch. An answer that was stored before is no news.
+    mutating func settle(_ answer: BatchAnswer) throws(OutboxError) {
+        guard let (index, batch) = find(answer) else { return try settleFormer(answer) }
         if memory != nil, batch.origin == .quarantine {
             // Its records are on disk, which hears of it later.
-            memory?.deferred.append(settlement)
+            memory?.deferred.append(answer)
             let accepted =
-                switch settlement.how {
+                switch answer.outcome {
                 case .accepted: batch.rows
                 case .partly(let refused, let again): batch.rows - again.union(refused.keys).count
                 case .split, .refused: 0
@@ -17,18 +17,18 @@ extension Transaction {
             ledger.endpoints[index].quarantine.records -= accepted
             return try remove(batch, from: index)
         }
-        if let row = known[settlement.batchID]?.newest { newest[row.seq] = row }
-        let rows = settlement.how == .accepted ? [] : try rows(of: batch, ledger.endpoints[index])
-        let how = memory?.possible(settlement.how, rows) ?? settlement.how
+        if let row = known[answer.batchID]?.newest { newest[row.seq] = row }
+        let rows = answer.outcome == .accepted ? [] : try rows(of: batch, ledger.endpoints[index])
+        let how = memory?.possible(answer.outcome, rows) ?? answer.outcome
         if memory != nil, how != .accepted, rows.count != batch.rows {
             // Without its rows it stays as it is, and goes out again.
-            made.insert(settlement.batchID)
+            made.insert(answer.batchID)
             return
         }
         switch how {
         case .accepted:
             try remove(batch, from: index)
-            try noteAccepted(batch, by: settlement.endpoint, of: index)
+            try noteAccepted(batch, by: answer.endpoint, of: index)
             if batch.origin == .quarantine {
                 try database.unquarantine(batch.picked ?? [], of: ledger.endpoints[index].id)
             }
@@ -43,7 +43,7 @@ extension Transaction {
         case .partly(let refused, let again):
             try settlePartly(batch, rows, refused: refused, again: again, of: index)
             if rows.contains(where: { refused[$0.seq] == nil && !again.contains($0.seq) }) {
-                try noteAccepted(batch, by: settlement.endpoint, of: index)
+                try noteAccepted(batch, by: answer.endpoint, of: index)
             }
         }
         if batch.origin == .quarantine, memory == nil {
@@ -55,10 +55,10 @@ extension Transaction {
         needsCounts = true
     }
 
-    private func find(_ settlement: Settlement) -> (index: Int, batch: BatchRow)? {
+    private func find(_ answer: BatchAnswer) -> (index: Int, batch: BatchRow)? {
         for (index, endpoint) in ledger.endpoints.enumerated() {
-            for batch in endpoint.batches where (batch.route ?? endpoint.settings.name) == settlement.endpoint {
-                if id(of: batch, endpoint) == settlement.batchID { return (index, batch) }
+            for batch in endpoint.batches where (batch.route ?? endpoint.settings.name) == answer.endpoint {
+                if id(of: batch, endpoint) == answer.batchID { return (index, batch) }
             }
         }
         return nil

@@ -34,7 +34,7 @@ extension Ledger {
         /// It has been bound to another address, device or asset: what it sends has other bytes.
         var isRebound = false
         /// Since the queue was opened.
-        var settledUnsent: [String: Int] = [:]
+        var finishedUnsent: [String: Int] = [:]
 
         struct Wanted: Hashable {
             var fingerprint: String
@@ -109,10 +109,10 @@ extension Ledger.Endpoint {
     }
 
     /// Keeps of an answered batch only the rows that the server does not have.
-    mutating func leave(_ settlement: Settlement, outbox: String) {
-        let index = batches.firstIndex { $0.id(outbox: outbox, endpoint: settings.name) == settlement.batchID }
+    mutating func leave(_ answer: BatchAnswer, outbox: String) {
+        let index = batches.firstIndex { $0.id(outbox: outbox, endpoint: settings.name) == answer.batchID }
         guard let index else { return }
-        switch settlement.how {
+        switch answer.outcome {
         case .accepted: batches.remove(at: index)
         case .partly(let refused, let again): batches[index].picked = refused.keys.sorted() + again.sorted()
         case .split, .refused: break
@@ -131,7 +131,7 @@ extension Ledger.Endpoint {
     }
 
     mutating func count(unsent reason: String, _ rows: Int = 1) {
-        if rows > 0 { settledUnsent[reason, default: 0] += rows }
+        if rows > 0 { finishedUnsent[reason, default: 0] += rows }
     }
 
     /// Counts rows that the limits of the queue removed before they were sent.
@@ -141,7 +141,7 @@ extension Ledger.Endpoint {
         var depth = EndpointDepth(
             endpoint: settings.name, state: state, waiting: waiting + quarantine.retrying, inFlight: inFlight,
             acked: acked, oldestSeq: nil, oldestTime: nil, quarantined: setAside,
-            settledUnsent: settledUnsent, acceptedBefore: acceptedBefore, boundTo: wanted == nil ? nil : fingerprint)
+            finishedUnsent: finishedUnsent, acceptedBefore: acceptedBefore, boundTo: wanted == nil ? nil : fingerprint)
         if let batch = batches.first(where: { $0.origin == .queue }) {
             depth.oldestSeq = batch.first
             depth.oldestTime = batch.firstTime

@@ -11,7 +11,7 @@ final class ReaderWatch {
     private var lastOpened: Int64
     private var isShared = false
     private let medium: any QueueMedium
-    private static let patience = Duration.seconds(10)
+    private static let timeout = Duration.seconds(10)
 
     /// nil when the kernel has no instance left.
     init?(medium: any QueueMedium = SystemMedium()) {
@@ -29,7 +29,7 @@ final class ReaderWatch {
     var access: Connection.Access { isShared ? .readWrite : .alone }
 
     /// Whether the queue is open for others, and none has come for a while.
-    var mayCloseAgain: Bool { isShared && medium.now - lastOpened >= Self.patience.nanoseconds }
+    var mayCloseAgain: Bool { isShared && medium.now - lastOpened >= Self.timeout.nanoseconds }
 
     /// The queue has been opened by ourselves; what others do from now on counts.
     func opened(_ path: String, as access: Connection.Access) {

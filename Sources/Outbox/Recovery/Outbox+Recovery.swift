@@ -254,7 +254,7 @@ extension Outbox {
     func salvage(_ database: Database, at now: EventTime?) {
         guard let part = salvaging.plan.parts.first else { return }
         guard salvaging.rests == 0 else { return salvaging.rests -= 1 }
-        let found: [(row: QueuedLocation, settledFor: [String])]
+        let found: [(row: QueuedLocation, finishedFor: [String])]
         do throws(OutboxError) {
             if salvaging.reader == nil {
                 salvaging.reader = try Salvage(
@@ -284,7 +284,7 @@ extension Outbox {
 
     /// In a transaction of its own.
     private func bringBack(
-        _ found: [(row: QueuedLocation, settledFor: [String])], of part: SalvagePlan.Part, to database: Database,
+        _ found: [(row: QueuedLocation, finishedFor: [String])], of part: SalvagePlan.Part, to database: Database,
         at now: EventTime?
     ) throws(OutboxError) {
         var next = salvaging.plan

@@ -14,7 +14,7 @@ final class MemoryQueue {
     /// Why the disk refuses, as of its last answer.
     var refusal: OutboxError
     /// Answers about records of the quarantine, which the disk has not heard of.
-    var deferred: [Settlement] = []
+    var deferred: [BatchAnswer] = []
     /// What the disk holds is not known.
     let isBlind: Bool
     /// What was to be brought back when the disk began to refuse: a commit that brought rows back may have been stored
@@ -174,7 +174,7 @@ extension Transaction {
         over memory: MemoryQueue, plan: SalvagePlan, _ above: Ledger, _ states: (tracker: [UInt8]?, source: [UInt8]?),
         isReplaced: Bool
     ) throws(OutboxError) {
-        for settlement in memory.deferred { try settle(settlement) }
+        for answer in memory.deferred { try settle(answer) }
         // A commit that failed may have left the same rows, under the same numbers.
         try removeRows(after: above.base)
         if plan.bytes != (try database.blob(.salvage) ?? []) { try database.store(.salvage, plan.bytes) }
@@ -264,7 +264,7 @@ extension Transaction {
         try countEvicted(
             known.waiting - endpoint.waiting, of: &endpoint, among: endpoint.formed + 1...Ledger.highestSeq
         ) { !ahead.contains($0) }
-        if isReplaced { endpoint.settledUnsent = known.settledUnsent }
+        if isReplaced { endpoint.finishedUnsent = known.finishedUnsent }
         endpoint.oldest = .unknown
         try database.write(endpoint)
         try database.connection.execute("DELETE FROM batch WHERE endpoint = \(endpoint.id)")
@@ -330,7 +330,7 @@ extension Transaction {
             guard numbers[row.seq] == nil else { return }
             var new = NewRow(
                 row.location, receivedMs: row.receivedMs, recordedAt: above.recorded[row.seq])
-            new.settledFor = had.map(\.settings.name)
+            new.finishedFor = had.map(\.settings.name)
             try queue.append([new], boot: row.bootID)
             numbers[row.seq] = queue.ledger.lastSeq
         }
@@ -354,7 +354,7 @@ extension Transaction {
                     numbers: rows.compactMap { row in numbers[row.seq].map { (row.seq, $0) } })
             }
             guard let index = ledger.index(of: endpoint.settings.name) else { continue }
-            for (reason, rows) in endpoint.settledUnsent {
+            for (reason, rows) in endpoint.finishedUnsent {
                 ledger.endpoints[index].count(unsent: reason, rows)
             }
         }
@@ -374,10 +374,10 @@ struct FormerBatch {
 
 extension Transaction {
     /// An answer that came while the rows of its batch moved to disk: those that the server has are not sent again.
-    mutating func settleFormer(_ settlement: Settlement) throws(OutboxError) {
-        guard let batch = former[settlement.batchID], let index = ledger.index(of: batch.owner) else { return }
+    mutating func settleFormer(_ answer: BatchAnswer) throws(OutboxError) {
+        guard let batch = former[answer.batchID], let index = ledger.index(of: batch.owner) else { return }
         let had =
-            switch settlement.how {
+            switch answer.outcome {
             case .accepted: batch.numbers.map(\.now)
             case .split, .refused: [Int64]()
             case .partly(let refused, let again):

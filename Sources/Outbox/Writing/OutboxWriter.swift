@@ -12,7 +12,7 @@ public protocol CommitWriter: AnyObject {
     func drain()
     /// See `OutboxWriter.close`.
     @discardableResult
-    func close(patience: Duration) -> Bool
+    func close(timeout: Duration) -> Bool
 }
 
 /// The outbox on a thread of its own, so that a disk that takes seconds to flush stalls nothing else.
@@ -25,7 +25,7 @@ public final class OutboxWriter: CommitWriter {
     private var thread: pthread_t?
     private var completions: [Completion] = []
     private let path: String
-    private static let patience = Duration.seconds(10)
+    private static let timeout = Duration.seconds(10)
 
     /// Takes the outbox over; nobody else may use it from now on.
     public init(_ outbox: sending Outbox) throws(OutboxError) {
@@ -48,7 +48,7 @@ public final class OutboxWriter: CommitWriter {
         self.thread = thread
     }
 
-    deinit { join(patience: Self.patience) }
+    deinit { join(timeout: Self.timeout) }
 
     /// Readable when replies wait: then `drain()` is due.
     public var descriptor: Int32 { mailbox.ready }
@@ -78,22 +78,22 @@ public final class OutboxWriter: CommitWriter {
 
     /// Carries out what was submitted, calls the completions, closes the outbox and ends the thread.
     ///
-    /// A disk that hangs is not waited for longer than `patience`: then the thread is left to itself, and commits are
+    /// A disk that hangs is not waited for longer than `timeout`: then the thread is left to itself, and commits are
     /// without an answer.
     /// - Returns: whether the thread ended.
     @discardableResult
-    public func close(patience: Duration = .seconds(10)) -> Bool {
-        let ended = join(patience: patience)
+    public func close(timeout: Duration = .seconds(10)) -> Bool {
+        let ended = join(timeout: timeout)
         drain()
         return ended
     }
 
     @discardableResult
-    private func join(patience: Duration) -> Bool {
+    private func join(timeout: Duration) -> Bool {
         guard let thread else { return true }
         self.thread = nil
         mailbox.close()
-        guard mailbox.waitForEnd(patience: patience) else {
+        guard mailbox.waitForEnd(timeout: timeout) else {
             pthread_detach(thread)
             return false
         }

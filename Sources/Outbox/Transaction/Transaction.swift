@@ -65,7 +65,7 @@ struct Transaction {
         try append(commit.rows, boot: life.bootID)
         if let state = commit.trackerState { try database.store(.tracker, state) }
         if let position = commit.sourceState { try database.store(.file, position) }
-        for settlement in commit.settlements { try settle(settlement) }
+        for answer in commit.answers { try settle(answer) }
         for change in commit.states { try apply(change) }
         let orders = try carryOut(commit.orders)
         try settleTaken()
@@ -187,12 +187,12 @@ struct Transaction {
             let seq = ledger.lastSeq + 1
             try store(row, seq: seq, boot: boot)
             if ledger.rows == 0 { ledger.firstSeq = seq }
-            if !row.settledFor.isEmpty { noteSettled(row.settledFor, seq: seq) }
+            if !row.finishedFor.isEmpty { noteSettled(row.finishedFor, seq: seq) }
             ledger.recorded.append(seq, at: row.recordedAt, first: ledger.removedThrough + 1)
             ledger.appended(
                 seq: seq, published: row.location.published, time: Record.plausible(row.location.time.milliseconds))
         }
-        if rows.contains(where: { !$0.settledFor.isEmpty }) { try writeAhead(from: before + 1) }
+        if rows.contains(where: { !$0.finishedFor.isEmpty }) { try writeAhead(from: before + 1) }
     }
 
     /// Stores a row, and what it has in other tables, under this number.

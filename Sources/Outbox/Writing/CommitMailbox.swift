@@ -84,8 +84,8 @@ final class CommitMailbox: Sendable {
     }
 
     /// - Returns: whether the writer ended in time.
-    func waitForEnd(patience: Duration) -> Bool {
-        let deadline = waypost_boottime_ns() + patience.nanoseconds
+    func waitForEnd(timeout: Duration) -> Bool {
+        let deadline = waypost_boottime_ns() + timeout.nanoseconds
         while !state.withLock({ $0.ended }) {
             let rest = (deadline - waypost_boottime_ns()) / 1_000_000
             guard rest > 0 else { return false }

@@ -13,12 +13,12 @@ struct MemoryRules {
     /// Rows went out before others that cannot be read.
     var passed = false
     /// Answers about records of the quarantine, which are on disk.
-    var deferred: [Settlement] = []
+    var deferred: [BatchAnswer] = []
     /// Rows that left because all who must have them had them.
     var removed = 0
 
     /// What can be done about an answer: rows that were refused go out again where there is no quarantine to put them into.
-    func possible(_ how: Settlement.How, _ rows: [QueuedLocation]) -> Settlement.How {
+    func possible(_ how: BatchAnswer.Outcome, _ rows: [QueuedLocation]) -> BatchAnswer.Outcome {
         guard isBlind else { return how }
         switch how {
         case .accepted, .split: return how

@@ -212,7 +212,7 @@ extension Transaction {
     /// Rows that are thinned in one commit.
     private static let thinRows = 4096
     /// At the coarsest bound it waits for so many new rows before it goes on.
-    private static let thinPatience: Int64 = 1000
+    private static let thinInterval: Int64 = 1000
 
     /// Removes plain fixes between others until a tenth of what the limits leave is free, a stretch in each commit.
     ///
@@ -237,7 +237,7 @@ extension Transaction {
             let level = ledger.retention.thinLevel
             let coarsest = TrackThinning.isCoarsest(level: level, bound: settings.bound)
             let from = ledger.retention.thinnedThrough + 1
-            if coarsest, through - from < Self.thinPatience { return removed }
+            if coarsest, through - from < Self.thinInterval { return removed }
             let rows = try retentionRows("seq BETWEEN \(from) AND \(through) ORDER BY seq", Self.thinRows)
             looked += max(1, rows.count)
             removed += try thin(rows, tolerance: TrackThinning.tolerance(level: level, bound: settings.bound))

@@ -17,7 +17,7 @@ struct Retention {
     /// No row behind this one was left by any pass.
     var coarseThrough: Int64 = 0
 
-    private static let spacePatience: Int64 = 60_000_000_000
+    private static let spaceInterval: Int64 = 60_000_000_000
     /// The queue may always be this large, and the log needs this much beside it.
     private static let leastBytes: Int64 = 1 << 20
     private static let headroom: Int64 = 128 << 10
@@ -28,7 +28,7 @@ struct Retention {
     ) {
         guard let minFree else { return spaceLimit = nil }
         let now = medium.now
-        if let spaceLookedAt, now >= spaceLookedAt, now - spaceLookedAt < Self.spacePatience { return }
+        if let spaceLookedAt, now >= spaceLookedAt, now - spaceLookedAt < Self.spaceInterval { return }
         spaceLookedAt = now
         guard let space = medium.space(of: path) else { return }
         if space.available >= min(minFree, space.size / 4) - freeBytes { return spaceLimit = nil }

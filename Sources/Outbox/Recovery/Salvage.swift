@@ -130,7 +130,7 @@ final class Salvage {
     /// - Parameter endpoints: the configured ones. One that the copy does not know begins with new rows.
     func rows(
         _ limit: Int, for endpoints: [EndpointSettings]
-    ) throws(OutboxError) -> [(row: QueuedLocation, settledFor: [String])] {
+    ) throws(OutboxError) -> [(row: QueuedLocation, finishedFor: [String])] {
         // One that stands in for another has no rows of its own.
         let endpoints = endpoints.filter { $0.backupFor == nil }
         guard let before, !endpoints.isEmpty else { return try read(limit).map { ($0, []) } }
@@ -144,7 +144,7 @@ final class Salvage {
             return []
         }
         next = max(next, needed + 1)
-        var found: [(row: QueuedLocation, settledFor: [String])] = []
+        var found: [(row: QueuedLocation, finishedFor: [String])] = []
         for row in try read(limit) {
             let had = endpoints.filter { earlier($0)?.hasHad(row.seq) ?? true }
             if had.count < endpoints.count { found.append((row, had.map(\.name))) }
@@ -253,16 +253,16 @@ extension Transaction {
     /// - Parameter now: boot clock.
     /// - Returns: rows that are older than the one before them, and the endpoints that are held for an old binding no more.
     mutating func bringBack(
-        _ found: [(row: QueuedLocation, settledFor: [String])], after lastTime: inout Int64, plan: SalvagePlan,
+        _ found: [(row: QueuedLocation, finishedFor: [String])], after lastTime: inout Int64, plan: SalvagePlan,
         at now: EventTime?
     ) throws(OutboxError) -> (inversions: Int, released: [String]) {
         try whole { (self) throws(OutboxError) in
             var inversions = 0
-            for (row, settledFor) in found {
+            for (row, finishedFor) in found {
                 // One of this boot may be of this process, and is as young as can be.
                 var new = NewRow(
                     row.location, receivedMs: row.receivedMs, recordedAt: row.bootID == self.life.bootID ? now : nil)
-                new.settledFor = settledFor
+                new.finishedFor = finishedFor
                 try self.append([new], boot: row.bootID)
                 if row.location.time.milliseconds < lastTime { inversions += 1 }
                 lastTime = row.location.time.milliseconds
@@ -281,12 +281,12 @@ extension Transaction {
     ///
     /// - Parameter found: what was just appended.
     private mutating func keepBindings(
-        _ found: [(row: QueuedLocation, settledFor: [String])]
+        _ found: [(row: QueuedLocation, finishedFor: [String])]
     ) throws(OutboxError) {
         for index in ledger.endpoints.indices where ledger.endpoints[index].wanted != nil {
             let settings = ledger.endpoints[index].settings
-            let isConcerned = found.contains { row, settledFor in
-                (row.location.published || settings.feed == .engine) && !settledFor.contains(settings.name)
+            let isConcerned = found.contains { row, finishedFor in
+                (row.location.published || settings.feed == .engine) && !finishedFor.contains(settings.name)
             }
             guard isConcerned else { continue }
             ledger.endpoints[index].wanted?.boundThrough = ledger.lastSeq
