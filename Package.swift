@@ -40,35 +40,36 @@ let package = Package(
     targets: [
         // The pure core: no I/O, no clock, no randomness, no async, no logger.
         module("Positioning"),
-        module("NMEA", ["Positioning"]),
+        module("JSON"),
+        module("NMEA", ["JSON", "Positioning"]),
         module("Tracking", ["Positioning"]),
-        module("Delivery", ["Positioning"]),
+        module("Delivery", ["JSON", "Positioning"]),
 
         // The edges.
         module("Sensors", ["Positioning", "NMEA", "CLinux", "CGPS", "CUdev"]),
-        module("Outbox", ["Positioning", "Delivery", "CSQLite", "CLinux"]),
+        module("Outbox", ["JSON", "Positioning", "Delivery", "CSQLite", "CLinux"]),
         module("Uplink", ["Delivery", "Positioning", "CCurl", "CCrypto", "CZlib"]),
         module("Systemd", ["Positioning", logging]),
         module("EventLoop", ["Positioning", "Uplink", "CLinux"]),
 
         module(
             "Configuration",
-            ["Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "CTOML", logging],
+            ["JSON", "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "CTOML", logging],
             embedded: ["Profiles"]),
-        module("ControlProtocol", ["Positioning", "Delivery", "EventLoop", "Configuration"]),
-        module("Replay", ["Positioning", "NMEA", "Tracking", "Delivery", "EventLoop", "Configuration"]),
+        module("ControlProtocol", ["JSON", "Positioning", "Delivery", "EventLoop", "Configuration"]),
+        module("Replay", ["JSON", "Positioning", "NMEA", "Tracking", "Delivery", "EventLoop", "Configuration"]),
 
         // Composition.
         module(
             "Agent",
             [
-                "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "Systemd", "EventLoop",
-                "Configuration", "ControlProtocol", "Replay", "CLinux", logging,
+                "JSON", "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "Systemd",
+                "EventLoop", "Configuration", "ControlProtocol", "Replay", "CLinux", logging,
             ]),
         module(
             "WaypostCLI",
             [
-                "Agent", "Positioning", "Delivery", "Outbox", "Uplink", "EventLoop", "Configuration",
+                "Agent", "JSON", "Positioning", "Delivery", "Outbox", "Uplink", "EventLoop", "Configuration",
                 "ControlProtocol", "Replay", "NMEA", argumentParser,
             ]),
         .executableTarget(name: "waypost", dependencies: ["WaypostCLI"], swiftSettings: strict),
@@ -87,7 +88,7 @@ let package = Package(
         // Tools that never go into the device package.
         .executableTarget(
             name: "waypost-collector",
-            dependencies: [argumentParser, "CZlib", .product(name: "FlyingFox", package: "FlyingFox")],
+            dependencies: ["JSON", argumentParser, "CZlib", .product(name: "FlyingFox", package: "FlyingFox")],
             path: "Sources/Collector", swiftSettings: strict),
         module("DriveSimulation", ["Positioning"]),
         .executableTarget(
@@ -118,6 +119,7 @@ let package = Package(
             path: "Tests/Support",
             swiftSettings: strict),
         tests("PositioningTests", ["Positioning"]),
+        tests("JSONTests", ["JSON", "Positioning"]),
         tests("NMEATests", ["NMEA", "Positioning"]),
         tests("TrackingTests", ["Tracking", "Positioning", "NMEA", "DriveSimulation"]),
         tests("DeliveryTests", ["Delivery", "Positioning"]),
@@ -135,8 +137,8 @@ let package = Package(
         tests(
             "AgentTests",
             [
-                "Agent", "Configuration", "ControlProtocol", "Delivery", "EventLoop", "NMEA", "Outbox", "Positioning",
-                "Sensors", "Tracking", "Uplink", "WaypostCLI", logging,
+                "Agent", "Configuration", "ControlProtocol", "Delivery", "EventLoop", "JSON", "NMEA", "Outbox",
+                "Positioning", "Sensors", "Tracking", "Uplink", "WaypostCLI", logging,
             ]),
         tests("WaypostCLITests", ["WaypostCLI", "Configuration", "Delivery", "Positioning", "Uplink"]),
         tests("SystemTests", ["Positioning", "CSQLite"]),

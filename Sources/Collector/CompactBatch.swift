@@ -1,17 +1,14 @@
+import JSON
+
 extension NativeBatch {
     static let compactType = "application/vnd.waypost.compact+json"
 
     /// A batch in columns, turned into records of the native shape. Columns that are not known are let through unread.
     /// - Parameter id: of the batch, which a body of this shape does not tell.
     init(compact bytes: [UInt8], id: String) throws(ShapeProblem) {
-        let top: JSONNode
-        do {
-            top = try JSONReader.read(bytes)
-        } catch {
-            throw ShapeProblem(text: "not JSON: \(error.what) at byte \(error.offset)")
-        }
+        let top = try Self.read(bytes)
         guard let version = top["v"] else { throw ShapeProblem(text: "v: is missing") }
-        guard case .number(1) = version.value else { throw ShapeProblem(text: "v: only version 1 is understood") }
+        guard version.number == 1 else { throw ShapeProblem(text: "v: only version 1 is understood") }
         device = try Self.text(top, "device", "")
         outbox = try Self.outbox(top)
         self.id = id
@@ -39,13 +36,15 @@ private struct CompactColumns {
     private static let rowsMax = 100_000
     private static let largest = 9_007_199_254_740_992.0
 
-    private let top: JSONNode
+    private let top: JSONValue
     private let bytes: [UInt8]
+    private let written: WrittenMembers
     private let count: Int
 
-    init(_ top: JSONNode, _ bytes: [UInt8]) throws(NativeBatch.ShapeProblem) {
+    init(_ top: JSONValue, _ bytes: [UInt8]) throws(NativeBatch.ShapeProblem) {
         self.top = top
         self.bytes = bytes
+        written = WrittenMembers(of: bytes)
         guard let node = top["n"] else { throw ShapeProblem(text: "n: is missing") }
         let count = try Self.whole(node, "n")
         guard (1...Int64(Self.rowsMax)).contains(count) else {
@@ -54,8 +53,8 @@ private struct CompactColumns {
         self.count = Int(count)
     }
 
-    static func whole(_ node: JSONNode, _ path: String) throws(NativeBatch.ShapeProblem) -> Int64 {
-        guard case .number(let value) = node.value, value == value.rounded(), abs(value) <= Self.largest else {
+    static func whole(_ node: JSONValue, _ path: String) throws(NativeBatch.ShapeProblem) -> Int64 {
+        guard let value = node.number, value == value.rounded(), abs(value) <= Self.largest else {
             throw ShapeProblem(text: "\(path): must be a whole number")
         }
         return Int64(value)
@@ -74,14 +73,7 @@ private struct CompactColumns {
                 "\"location\":{\"lat\":\(Self.decimal(latitudes[index], 6)),\"lon\":\(Self.decimal(longitudes[index], 6))}"
             let text = "\(place),\"timeStamp\":\(seconds),\"time_ms\":\(time),\"seq\":\(seqs[index])\(members[index])}"
             let path = "row \(index)"
-            let seq: Int64
-            do {
-                seq = try LocationShape.check(JSONReader.read(Array("{\(text)".utf8)), path)
-            } catch let problem as ShapeProblem {
-                throw problem
-            } catch {
-                throw ShapeProblem(text: "\(path): \(error)")
-            }
+            let seq = try LocationShape.check(NativeBatch.read(Array("{\(text)".utf8)), path)
             if let last = rows.last?.seq, seq <= last {
                 throw ShapeProblem(text: "\(path): seq \(seq) does not rise above \(last)")
             }
@@ -115,17 +107,17 @@ private struct CompactColumns {
 
     /// What is the same for all rows. Without a column each row's trackable is the device.
     private func shared(batch: String) -> String {
-        var fields = ["device", "outbox"].map { "\"\($0)\":\(top[$0].map(raw) ?? "null")" }
+        var fields = ["device", "outbox"].map { "\"\($0)\":\(written[$0].map(raw) ?? "null")" }
         fields.append("\"batch_id\":\"\(batch)\"")
-        if top["trackable"] == nil, let device = top["device"] { fields.append("\"trackable\":\(raw(device))") }
+        if written["trackable"] == nil, let device = written["device"] { fields.append("\"trackable\":\(raw(device))") }
         return fields.map { $0 + "," }.joined()
     }
 
     // Columns
 
-    private func cells(_ name: String) throws(ShapeProblem) -> [JSONNode]? {
+    private func cells(_ name: String) throws(ShapeProblem) -> [JSONValue]? {
         guard let node = top[name] else { return nil }
-        guard case .array(let cells) = node.value, cells.count == count else {
+        guard let cells = node.items, cells.count == count else {
             throw ShapeProblem(text: "\(name): must be an array of \(count) cells")
         }
         return cells
@@ -136,7 +128,7 @@ private struct CompactColumns {
         var base: Int64 = 0
         var values: [Int64?] = []
         for (index, cell) in cells.enumerated() {
-            if case .null = cell.value {
+            if cell == .null {
                 values.append(nil)
                 continue
             }
@@ -158,41 +150,42 @@ private struct CompactColumns {
     }
 
     private func flags(_ name: String) throws(ShapeProblem) -> [String?] {
-        func flag(_ node: JSONNode) throws(ShapeProblem) -> String? {
-            switch node.value {
-            case .null: return nil
-            case .number(0): return "false"
-            case .number(1): return "true"
+        func flag(_ node: JSONValue) throws(ShapeProblem) -> String? {
+            switch node.number {
+            case nil where node == .null: return nil
+            case 0: return "false"
+            case 1: return "true"
             default: throw ShapeProblem(text: "\(name): a flag is 0, 1 or null")
             }
         }
         guard let node = top[name] else { return Array(repeating: nil, count: count) }
-        guard case .array = node.value else { return Array(repeating: try flag(node), count: count) }
+        guard node.items != nil else { return Array(repeating: try flag(node), count: count) }
         var values: [String?] = []
         for cell in try cells(name) ?? [] { values.append(try flag(cell)) }
         return values
     }
 
     private func texts(_ name: String) throws(ShapeProblem) -> [String?] {
-        guard let node = top[name] else { return Array(repeating: nil, count: count) }
-        switch node.value {
+        guard let node = top[name], let range = written[name] else { return Array(repeating: nil, count: count) }
+        switch node {
         case .null: return Array(repeating: nil, count: count)
-        case .string: return Array(repeating: raw(node), count: count)
+        case .string: return Array(repeating: raw(range), count: count)
         case .array(let parts):
-            guard parts.count == 2, case .array(let words) = parts[0].value, case .array(let places) = parts[1].value,
-                places.count == count
+            guard parts.count == 2, let words = parts[0].items, let places = parts[1].items, places.count == count,
+                let column = JSONReader.children(of: bytes, at: range).first
             else { throw ShapeProblem(text: "\(name): must be [[words], [\(count) indexes]]") }
+            let texts = JSONReader.children(of: bytes, at: column.range).map { raw($0.range) }
             var values: [String?] = []
             for (index, place) in places.enumerated() {
-                if case .null = place.value {
+                if place == .null {
                     values.append(nil)
                     continue
                 }
                 let word = try Self.whole(place, "\(name)[1][\(index)]")
-                guard words.indices.contains(Int(word)), case .string = words[Int(word)].value else {
+                guard words.indices.contains(Int(word)), words[Int(word)].string != nil else {
                     throw ShapeProblem(text: "\(name)[1][\(index)]: there is no word \(word)")
                 }
-                values.append(raw(words[Int(word)]))
+                values.append(texts[Int(word)])
             }
             return values
         default: throw ShapeProblem(text: "\(name): must be a text or [[words], [indexes]]")
@@ -200,7 +193,7 @@ private struct CompactColumns {
     }
 
     /// As it was sent, escapes included.
-    private func raw(_ node: JSONNode) -> String { String(decoding: bytes[node.range], as: UTF8.self) }
+    private func raw(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
 
     /// `value` with its last `decimals` digits behind the point: -5 with one is `-0.5`.
     private static func decimal(_ value: Int64, _ decimals: Int) -> String {

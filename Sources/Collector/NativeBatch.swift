@@ -1,3 +1,5 @@
+import JSON
+
 /// A batch in the native shape, checked.
 struct NativeBatch {
     struct Row {
@@ -17,20 +19,19 @@ struct NativeBatch {
     }
 
     init(_ bytes: [UInt8]) throws(ShapeProblem) {
-        let top: JSONNode
-        do {
-            top = try JSONReader.read(bytes)
-        } catch {
-            throw ShapeProblem(text: "not JSON: \(error.what) at byte \(error.offset)")
-        }
+        let top = try Self.read(bytes)
         device = try Self.text(top, "device", "")
         outbox = try Self.outbox(top)
         id = try Self.text(top, "batch_id", "")
         for key in ["sent_at", "boot_id", "trackable"] where top[key] != nil { _ = try Self.text(top, key, "") }
-        guard let list = top["locations"], case .array(let records) = list.value, !records.isEmpty else {
+        let written = WrittenMembers(of: bytes)
+        guard let records = top["locations"]?.items, !records.isEmpty, let list = written["locations"] else {
             throw ShapeProblem(text: "locations: must be an array with at least one record")
         }
-        let shared = Self.sharedFields(of: top, in: bytes)
+        let ranges = JSONReader.children(of: bytes, at: list).map(\.range)
+        let shared = ["device", "outbox", "batch_id", "boot_id", "trackable"].compactMap { key in
+            written[key].map { Array("\"\(key)\":".utf8) + bytes[$0] + [UInt8(ascii: ",")] }
+        }
         rows = []
         for (index, record) in records.enumerated() {
             let path = "locations[\(index)]"
@@ -38,11 +39,22 @@ struct NativeBatch {
             if let last = rows.last?.seq, seq <= last {
                 throw ShapeProblem(text: "\(path).seq: \(seq) does not rise above \(last)")
             }
-            rows.append(Row(seq: seq, line: Self.line(record, shared, bytes)))
+            rows.append(Row(seq: seq, line: Self.line(bytes[ranges[index]], shared.flatMap { $0 })))
         }
     }
 
-    static func outbox(_ top: JSONNode) throws(ShapeProblem) -> String {
+    static func read(_ bytes: [UInt8]) throws(ShapeProblem) -> JSONValue {
+        let top: JSONValue
+        do {
+            top = try JSONReader.parse(bytes, bytesMax: bytes.count)
+        } catch {
+            throw ShapeProblem(text: "not JSON: a mistake at byte \(error.offset)")
+        }
+        if top.repeatsAName { throw ShapeProblem(text: "not JSON to rely on: an object has a key twice") }
+        return top
+    }
+
+    static func outbox(_ top: JSONValue) throws(ShapeProblem) -> String {
         let outbox = try text(top, "outbox", "")
         guard outbox.utf8.count == 8, outbox.utf8.allSatisfy({ "0123456789abcdef".utf8.contains($0) }) else {
             throw ShapeProblem(text: "outbox: must be 8 lower-case hexadecimal digits")
@@ -50,29 +62,31 @@ struct NativeBatch {
         return outbox
     }
 
-    static func text(_ node: JSONNode, _ key: String, _ path: String) throws(ShapeProblem) -> String {
+    static func text(_ node: JSONValue, _ key: String, _ path: String) throws(ShapeProblem) -> String {
         let path = path.isEmpty ? key : "\(path).\(key)"
         guard let member = node[key] else { throw ShapeProblem(text: "\(path): is missing") }
-        guard case .string(let text) = member.value, !text.isEmpty else {
+        guard let text = member.string, !text.isEmpty else {
             throw ShapeProblem(text: "\(path): must be a text that is not empty")
         }
         return text
     }
 
-    private static func sharedFields(of top: JSONNode, in bytes: [UInt8]) -> [UInt8] {
-        var fields: [UInt8] = []
-        for key in ["device", "outbox", "batch_id", "boot_id", "trackable"] {
-            guard let node = top[key] else { continue }
-            fields += Array("\"\(key)\":".utf8) + bytes[node.range] + [UInt8(ascii: ",")]
-        }
-        return fields
+    private static func line(_ record: ArraySlice<UInt8>, _ shared: [UInt8]) -> [UInt8] {
+        // Line ends occur only between tokens: within strings they are escaped.
+        [UInt8(ascii: "{")] + shared + record.dropFirst().map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 }
+    }
+}
+
+/// Where each member of the outermost object is in a text, so that a value can be passed on as it was sent.
+struct WrittenMembers {
+    private let ranges: [String: Range<Int>]
+
+    init(of bytes: [UInt8]) {
+        let members = JSONReader.children(of: bytes, at: bytes.indices).map { ($0.name ?? "", $0.range) }
+        ranges = Dictionary(members) { first, _ in first }
     }
 
-    private static func line(_ record: JSONNode, _ shared: [UInt8], _ bytes: [UInt8]) -> [UInt8] {
-        // Line ends can stand only between tokens: within strings they are escaped.
-        let fields = bytes[record.range].dropFirst().map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 }
-        return [UInt8(ascii: "{")] + shared + fields
-    }
+    subscript(name: String) -> Range<Int>? { ranges[name] }
 }
 
 /// What a record of the native profile must and may hold. Unknown keys are let through.
@@ -96,8 +110,8 @@ enum LocationShape {
     ]
 
     /// The record's seq.
-    static func check(_ record: JSONNode, _ path: String) throws(NativeBatch.ShapeProblem) -> Int64 {
-        guard case .object = record.value else { throw .init(text: "\(path): must be an object") }
+    static func check(_ record: JSONValue, _ path: String) throws(NativeBatch.ShapeProblem) -> Int64 {
+        guard record.members != nil else { throw .init(text: "\(path): must be an object") }
         for key in ["device", "outbox", "batch_id"] where record[key] != nil {
             throw .init(text: "\(path).\(key): belongs to the batch, not to a record")
         }
@@ -114,30 +128,30 @@ enum LocationShape {
         return Int64(try number(record, "seq", path, .integer(0...integers.upperBound)))
     }
 
-    private static func checkGeofence(_ fence: JSONNode, _ path: String) throws(NativeBatch.ShapeProblem) {
-        guard case .object = fence.value else { throw .init(text: "\(path): must be an object") }
+    private static func checkGeofence(_ fence: JSONValue, _ path: String) throws(NativeBatch.ShapeProblem) {
+        guard fence.members != nil else { throw .init(text: "\(path): must be an object") }
         for key in ["id", "name", "action", "source"] where fence[key] != nil {
             _ = try NativeBatch.text(fence, key, path)
         }
     }
 
     private static func check(
-        _ record: JSONNode, _ key: String, _ path: String, _ kind: Kind
+        _ record: JSONValue, _ key: String, _ path: String, _ kind: Kind
     ) throws(NativeBatch.ShapeProblem) {
         switch kind {
         case .number, .integer: _ = try number(record, key, path, kind)
         case .text: _ = try NativeBatch.text(record, key, path)
         case .flag:
-            guard case .bool = record[key]?.value else { throw .init(text: "\(path).\(key): must be true or false") }
+            guard record[key]?.bool != nil else { throw .init(text: "\(path).\(key): must be true or false") }
         }
     }
 
     private static func number(
-        _ node: JSONNode, _ key: String, _ path: String, _ kind: Kind
+        _ node: JSONValue, _ key: String, _ path: String, _ kind: Kind
     ) throws(NativeBatch.ShapeProblem) -> Double {
         let path = "\(path).\(key)"
         guard let member = node[key] else { throw .init(text: "\(path): is missing") }
-        guard case .number(let value) = member.value else { throw .init(text: "\(path): must be a number") }
+        guard let value = member.number else { throw .init(text: "\(path): must be a number") }
         switch kind {
         case .number(let range) where !range.contains(value):
             throw .init(text: "\(path): \(value) is outside \(range.lowerBound)…\(range.upperBound)")

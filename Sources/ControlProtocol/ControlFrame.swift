@@ -1,5 +1,6 @@
 import Delivery
 import FoundationEssentials
+import JSON
 import Positioning
 
 /// One request over the control socket: `{"id":1,"do":"status"}` and a line feed.

@@ -1,5 +1,6 @@
 import Configuration
 import Delivery
+import JSON
 import Positioning
 
 /// A resolution as people write it on a command line: a priority, `1s`, `5m`.

@@ -1,21 +1,7 @@
-/// Numbers as integers of their last decimal place: how they stand in the queue and how they are rendered.
-public enum Scaled {
-    static let powersOfTen: [UInt64] = (0...18).map { (0..<$0).reduce(UInt64(1)) { power, _ in power * 10 } }
-    private static let factors: [Double] = powersOfTen.map { Double($0) }
+import JSON
 
-    /// 10^`places`.
-    static func power(_ places: Int) -> UInt64 { powersOfTen[min(18, max(0, places))] }
-
-    /// `value` · 10^`places`, rounded half away from zero; nil when not finite or beyond ±9·10^15.
-    ///
-    /// - Parameter places: 0…18.
-    public static func integer(_ value: Double?, places: Int) -> Int64? {
-        guard let value else { return nil }
-        let product = (value * factors[places]).rounded()
-        guard product.magnitude <= 9e15 else { return nil }
-        return Int64(product)
-    }
-
+// How quantities are kept in the queue and rendered.
+extension Scaled {
     /// Metres per second in cm/s.
     public static func speed(_ value: Double?) -> Int64? { integer(value, places: 2) }
     /// Metres of altitude in cm.

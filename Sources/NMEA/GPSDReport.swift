@@ -1,3 +1,4 @@
+import JSON
 import Positioning
 
 /// The gpsd at the other end, as its first line tells.
@@ -147,19 +148,17 @@ private struct GPSDObject {
     /// Bytes.
     private static let textMax = 256
 
-    private let members: [JSONValue.Member]
+    private let value: JSONValue
     /// Members that were asked for and have a value of another kind.
     private(set) var defects = 0
 
     init?(_ value: JSONValue) {
-        guard case .object(let members) = value else { return nil }
-        self.members = members
+        guard case .object = value else { return nil }
+        self.value = value
     }
 
-    private func value(_ name: String) -> JSONValue? { members.first { $0.name == name }?.value }
-
     private mutating func member<Value>(_ name: String, _ convert: (JSONValue) -> Value?) -> Value? {
-        guard let value = value(name), value != .null else { return nil }
+        guard let value = value[name], value != .null else { return nil }
         guard let converted = convert(value) else {
             defects += 1
             return nil
@@ -168,18 +167,10 @@ private struct GPSDObject {
     }
 
     mutating func text(_ name: String) -> String? {
-        member(name) { if case .string(let text) = $0 { text.cut(toBytes: Self.textMax) } else { nil } }
+        member(name) { $0.string?.cut(toBytes: Self.textMax) }
     }
 
-    mutating func number(_ name: String) -> Double? {
-        member(name) { value in
-            switch value {
-            case .int(let int): Double(int)
-            case .double(let double): double.isFinite ? double : nil
-            default: nil
-            }
-        }
-    }
+    mutating func number(_ name: String) -> Double? { member(name, \.number) }
 
     mutating func positive(_ name: String) -> Double? { number(name).flatMap { $0 > 0 ? $0 : nil } }
 
@@ -188,10 +179,7 @@ private struct GPSDObject {
     }
 
     mutating func time(_ name: String) -> UTCTime? {
-        member(name) { value in
-            guard case .string(let text) = value else { return nil }
-            return UTCTime.milliseconds(iso8601: text).map(UTCTime.init(milliseconds:))
-        }
+        member(name) { $0.string.flatMap(UTCTime.milliseconds(iso8601:)).map(UTCTime.init(milliseconds:)) }
     }
 
     /// When gpsd opened a device, or 0 for one that it has closed.
@@ -207,6 +195,6 @@ private struct GPSDObject {
     }
 
     mutating func array(_ name: String) -> [JSONValue] {
-        member(name) { if case .array(let items) = $0 { items } else { nil } } ?? []
+        member(name, \.items) ?? []
     }
 }

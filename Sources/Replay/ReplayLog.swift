@@ -2,6 +2,7 @@ import Configuration
 import Delivery
 import EventLoop
 import Glibc
+import JSON
 import NMEA
 import Positioning
 import Tracking

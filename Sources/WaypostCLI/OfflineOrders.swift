@@ -3,6 +3,7 @@ import Configuration
 import ControlProtocol
 import Delivery
 import EventLoop
+import JSON
 import Outbox
 
 /// Orders of an operator while no daemon runs: takes the lock of the queue, and answers as a daemon would.

@@ -1,6 +1,7 @@
 import CLinux
 import Delivery
 import Glibc
+import JSON
 import Positioning
 
 @testable import Agent

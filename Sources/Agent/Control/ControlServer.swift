@@ -3,6 +3,7 @@ import ControlProtocol
 import Delivery
 import EventLoop
 import Glibc
+import JSON
 import Positioning
 
 /// The answering end of the control socket: a Unix stream socket with JSON lines, one reply for each request, in their order.

@@ -1,5 +1,6 @@
 import ControlProtocol
 import Delivery
+import JSON
 
 /// One request on the control socket: who asks, and the way to answer later than at once.
 final class ControlTicket {

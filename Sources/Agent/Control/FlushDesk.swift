@@ -1,6 +1,7 @@
 import ControlProtocol
 import Delivery
 import EventLoop
+import JSON
 import Outbox
 import Positioning
 

@@ -2,6 +2,7 @@ import ControlProtocol
 import Delivery
 import EventLoop
 import Glibc
+import JSON
 import Outbox
 import Positioning
 

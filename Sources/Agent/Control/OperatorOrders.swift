@@ -1,5 +1,6 @@
 import ControlProtocol
 import Delivery
+import JSON
 import Outbox
 import Positioning
 

@@ -1,4 +1,4 @@
-import FoundationEssentials
+import JSON
 import Positioning
 
 /// What a token command prints, or an issuer of tokens answers (RFC 6749 §5).
@@ -8,31 +8,6 @@ struct TokenReply: Hashable {
     var lifetime: Duration?
     /// A new one to ask with the next time; nil = the old one stays good.
     var refreshToken: String?
-
-    private struct Document: Decodable {
-        var accessToken: String?
-        var expiresIn: Number?
-        var refreshToken: String?
-        var error: String?
-
-        enum CodingKeys: String, CodingKey {
-            case error
-            case accessToken = "access_token"
-            case expiresIn = "expires_in"
-            case refreshToken = "refresh_token"
-        }
-    }
-
-    /// Some issuers write numbers in quotes.
-    private struct Number: Decodable {
-        var seconds: Double?
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.singleValueContainer()
-            seconds =
-                (try? container.decode(Double.self)) ?? (try? container.decode(String.self)).flatMap { Double($0) }
-        }
-    }
 
     /// Why there is no token, in words that hold nothing of it.
     struct Problem: Error, Hashable {
@@ -56,21 +31,24 @@ struct TokenReply: Hashable {
     }
 
     init(json bytes: [UInt8]) throws(Problem) {
-        guard let document = try? JSONDecoder().decode(Document.self, from: Data(bytes)) else {
+        guard let document = JSONReader.read(bytes), document.members != nil, document.isOfUsualShape else {
             throw Problem(message: "gave no JSON of the usual shape")
         }
-        if let error = document.error, document.accessToken == nil {
+        if let error = document["error"]?.string, document["access_token"]?.string == nil {
             throw Problem(message: "gave the error \(Self.code(error))")
         }
-        guard let token = Self.token(document.accessToken) else {
+        guard let token = Self.token(document["access_token"]?.string) else {
             throw Problem(message: "gave no access_token that a header can hold")
         }
         self.token = token
-        if let seconds = document.expiresIn?.seconds, seconds.isFinite, seconds > 0 {
-            // A year: nothing is gained by believing more.
+        // Some issuers write numbers in quotes.
+        if let expiry = document["expires_in"], let seconds = expiry.number ?? expiry.string.flatMap({ Double($0) }),
+            seconds.isFinite, seconds > 0
+        {
+            // Nothing is gained by more than a year.
             lifetime = .seconds(min(seconds, 366 * 86_400))
         }
-        refreshToken = Self.token(document.refreshToken)
+        refreshToken = Self.token(document["refresh_token"]?.string)
     }
 
     /// `invalid_grant` and its kin; anything else could be a secret that is echoed.
@@ -82,5 +60,14 @@ struct TokenReply: Hashable {
     private static func token(_ text: String?) -> String? {
         guard let text, !text.isEmpty, !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return nil }
         return text
+    }
+}
+
+extension JSONValue {
+    /// What is named is a text, where it is there.
+    fileprivate var isOfUsualShape: Bool {
+        ["error", "access_token", "refresh_token"].allSatisfy {
+            self[$0] == nil || self[$0] == .null || self[$0]?.string != nil
+        }
     }
 }

@@ -1,6 +1,7 @@
 import Configuration
 import ControlProtocol
 import Delivery
+import JSON
 import Positioning
 import Tracking
 

@@ -1,5 +1,6 @@
 import Configuration
 import Delivery
+import JSON
 import NMEA
 import Outbox
 import Positioning

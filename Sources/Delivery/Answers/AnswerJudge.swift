@@ -1,3 +1,4 @@
+import JSON
 import Positioning
 
 /// Judges the answers to the requests of one endpoint by the rules of its profile.

@@ -1,3 +1,4 @@
+import JSON
 import Positioning
 
 /// Reads what a reply says about single rows.

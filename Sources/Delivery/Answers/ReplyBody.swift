@@ -1,4 +1,4 @@
-import Positioning
+import JSON
 
 /// The body of a reply, as far as a rule can rely on it.
 enum ReplyBody: Hashable {
@@ -69,14 +69,5 @@ extension JSONValue {
             }
         }
         return value == .null ? .absent : .found(value)
-    }
-
-    fileprivate var repeatsAName: Bool {
-        switch self {
-        case .object(let members):
-            Set(members.map(\.name)).count < members.count || members.contains { $0.value.repeatsAName }
-        case .array(let items): items.contains { $0.repeatsAName }
-        case .null, .bool, .int, .decimal, .double, .string: false
-        }
     }
 }

@@ -1,3 +1,4 @@
+import JSON
 import Positioning
 
 /// The names by which a reply may speak of the rows of a batch: any reference of a record.

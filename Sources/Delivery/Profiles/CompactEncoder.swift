@@ -1,3 +1,5 @@
+import JSON
+
 /// A column of the compact encoding.
 struct CompactColumn: Hashable, Sendable {
     enum Kind: Hashable, Sendable {

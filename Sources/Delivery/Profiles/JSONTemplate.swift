@@ -1,3 +1,5 @@
+import JSON
+
 /// A tree of JSON with references, as a flat list of steps: keys and literals were rendered when it was made.
 struct JSONTemplate: Sendable {
     /// Where a rendered piece stands in `pieces`.

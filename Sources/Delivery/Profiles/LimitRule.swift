@@ -1,3 +1,5 @@
+import JSON
+
 /// Bounds that a value has to keep: of numbers, or of the length and the characters of a text.
 struct LimitRule: Sendable {
     var min: Double?

@@ -1,3 +1,5 @@
+import JSON
+
 /// The canonical record, `$location`: complete without its batch, so it has id, trackable and boot of its own.
 final class LocationTemplate: Sendable {
     let template: JSONTemplate

@@ -1,3 +1,4 @@
+import JSON
 import Positioning
 
 /// A scalar on its way into a request.

@@ -1,3 +1,4 @@
+import JSON
 import Positioning
 
 /// Makes the requests of one endpoint out of its profile and what it is sent with.

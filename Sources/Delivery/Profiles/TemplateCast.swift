@@ -1,3 +1,5 @@
+import JSON
+
 /// What follows a name behind a colon.
 enum TemplateCast: Hashable, Sendable {
     case int, ceil, floor

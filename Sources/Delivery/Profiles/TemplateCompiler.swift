@@ -1,3 +1,5 @@
+import JSON
+
 /// Compiles texts and trees of JSON with references.
 struct TemplateCompiler {
     let reader: ProfileReader

@@ -1,3 +1,5 @@
+import JSON
+
 /// Text with references: a URL, a header, a line, a cell, a field of a form, a string of JSON.
 struct TextTemplate: Hashable, Sendable {
     enum Part: Hashable, Sendable {

@@ -1,4 +1,5 @@
 import Delivery
+import JSON
 import Positioning
 
 /// How a location stands in its row, and how it is read back.

@@ -1,4 +1,5 @@
 import Delivery
+import JSON
 import Positioning
 
 /// One commit at work: changes the file within a transaction and a copy of the ledger beside it.

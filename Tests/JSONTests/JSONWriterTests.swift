@@ -1,4 +1,4 @@
-import Delivery
+import JSON
 import Positioning
 import TestSupport
 import Testing

@@ -1,5 +1,3 @@
-import Positioning
-
 /// Writes JSON (RFC 8259) into one growing buffer: no spaces, members in the order in which they are written.
 ///
 /// The same calls always give the same bytes. Text is UTF-8 with control characters, `"` and `\` escaped and nothing
@@ -17,42 +15,42 @@ public struct JSONWriter: Sendable {
     }
 
     /// A place to which the writer can go back.
-    struct Mark {
+    package struct Mark {
         fileprivate var count: Int
         fileprivate var needsComma: Bool
     }
 
-    var mark: Mark { Mark(count: bytes.count, needsComma: needsComma) }
+    package var mark: Mark { Mark(count: bytes.count, needsComma: needsComma) }
 
     /// Forgets what was written since.
-    mutating func goBack(to mark: Mark) {
+    package mutating func goBack(to mark: Mark) {
         bytes.removeLast(bytes.count - mark.count)
         needsComma = mark.needsComma
     }
 
     /// The key of the next value as it was rendered before: a comma, the name in quotes and a colon; empty in arrays.
-    mutating func key(rendered: UnsafeBufferPointer<UInt8>) {
+    package mutating func key(rendered: UnsafeBufferPointer<UInt8>) {
         guard !rendered.isEmpty else { return }
         bytes.append(contentsOf: needsComma ? rendered : UnsafeBufferPointer(rebasing: rendered[1...]))
         needsComma = false
     }
 
     /// A complete value as it was rendered before.
-    mutating func value(rendered: UnsafeBufferPointer<UInt8>) {
+    package mutating func value(rendered: UnsafeBufferPointer<UInt8>) {
         separate()
         bytes.append(contentsOf: rendered)
         needsComma = true
     }
 
     /// A string made of pieces, between `beginText` and `endText`.
-    mutating func beginText() {
+    package mutating func beginText() {
         separate()
         bytes.append(UInt8(ascii: "\""))
     }
 
-    mutating func append(text: String) { appendContent(text) }
+    package mutating func append(text: String) { appendContent(text) }
 
-    mutating func endText() {
+    package mutating func endText() {
         bytes.append(UInt8(ascii: "\""))
         needsComma = true
     }
@@ -68,13 +66,13 @@ public struct JSONWriter: Sendable {
     public mutating func beginArray() { open(UInt8(ascii: "[")) }
     public mutating func endArray() { close(UInt8(ascii: "]")) }
 
-    /// A line feed; the next value stands alone on its line (JSON Lines).
+    /// A line feed; the next value has a line of its own (JSON Lines).
     public mutating func newline() {
         bytes.append(UInt8(ascii: "\n"))
         needsComma = false
     }
 
-    /// The key of the next value. It is written as it stands, so it must need no escapes.
+    /// The key of the next value. It must need no escapes.
     public mutating func key(_ name: StaticString) {
         separate()
         appendQuoted(name)
@@ -122,7 +120,7 @@ public struct JSONWriter: Sendable {
     }
 
     /// The shortest digits that read back as the same value; null where it is not finite.
-    mutating func value(_ value: Double) {
+    public mutating func value(_ value: Double) {
         guard value.isFinite else { return null() }
         separate()
         bytes.append(contentsOf: (value == 0 ? 0.0 : value).description.utf8)
@@ -311,5 +309,46 @@ private struct NumberText {
             rest = quotient
         } while rest > 0
         while end - start < width { prepend(UInt8(ascii: "0")) }
+    }
+}
+
+extension JSONValue {
+    /// UTF-8, no spaces.
+    public var bytes: [UInt8] {
+        var writer = JSONWriter()
+        writer.value(self)
+        return writer.bytes
+    }
+
+    var isWritable: Bool { if case .double(let value) = self { value.isFinite } else { true } }
+}
+
+extension JSONWriter {
+    public mutating func value(_ value: JSONValue) {
+        switch value {
+        case .null: null()
+        case .bool(let bool): self.value(bool)
+        case .int(let int): self.value(int)
+        case .decimal(let scaled, let places): self.value(scaled: scaled, places: places)
+        case .double(let double): self.value(double)
+        case .string(let string): self.value(string)
+        case .array(let items):
+            beginArray()
+            for item in items where item.isWritable { self.value(item) }
+            endArray()
+        case .object(let members):
+            beginObject()
+            for member in members where member.value.isWritable {
+                key(member.name)
+                self.value(member.value)
+            }
+            endObject()
+        }
+    }
+
+    public mutating func field(_ name: StaticString, _ value: JSONValue?) {
+        guard let value, value.isWritable else { return }
+        key(name)
+        self.value(value)
     }
 }

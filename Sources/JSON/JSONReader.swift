@@ -1,25 +1,61 @@
-/// Reads JSON (RFC 8259) from a peer that nobody vouches for: strictly, and within bounds.
+/// Reads JSON (RFC 8259) from an untrusted peer: strictly, and within bounds.
 public struct JSONReader {
     /// Arrays and objects within each other.
     public static let depthMax = 32
     /// Bytes of a text, unless the caller allows more.
     public static let bytesMax = 65_536
 
+    /// A text that cannot be read.
+    public struct Problem: Error, Hashable, Sendable {
+        /// Bytes before the mistake.
+        public var offset: Int
+    }
+
     /// The one value of a text; nil when it is no JSON, is cut short, is too long, or nests too deeply.
     ///
-    /// A whole number that fits 64 bits is `.int`, any other `.double`. Names may repeat; the first one counts for `value(at:)`.
+    /// A whole number that fits 64 bits is `.int`, any other `.double`. Names may repeat; the first one counts.
     ///
     /// - Parameter omitting: arrays and objects of members of this name are left out and become null. They cost no memory,
-    ///   and of what they hold only that its brackets and texts end is looked at.
+    ///   and of their content only the ends of brackets and texts are checked.
     public static func read(
         _ bytes: [UInt8], omitting: String? = nil, bytesMax: Int = bytesMax
     ) -> JSONValue? {
-        guard bytes.count <= bytesMax else { return nil }
+        try? parse(bytes, omitting: omitting, bytesMax: bytesMax)
+    }
+
+    /// As `read`, with the place of the mistake.
+    public static func parse(
+        _ bytes: [UInt8], omitting: String? = nil, bytesMax: Int = bytesMax
+    ) throws(Problem) -> JSONValue {
+        guard bytes.count <= bytesMax else { throw Problem(offset: bytesMax) }
         var reader = JSONReader(bytes: bytes, omitted: omitting)
         reader.skipSpace()
-        guard let value = reader.value(depth: 0) else { return nil }
+        guard let value = reader.value(depth: 0) else { throw Problem(offset: reader.position) }
         reader.skipSpace()
-        return reader.position == bytes.count ? value : nil
+        guard reader.position == bytes.count else { throw Problem(offset: reader.position) }
+        return value
+    }
+
+    /// The bytes of each member or item of the object or array at `range`, in order; empty for any other value.
+    ///
+    /// - Parameter range: of a value in a text that has been read.
+    public static func children(of bytes: [UInt8], at range: Range<Int>) -> [(name: String?, range: Range<Int>)] {
+        var reader = JSONReader(bytes: bytes, omitted: nil)
+        reader.position = range.lowerBound
+        reader.skipSpace()
+        let isObject = reader.next == UInt8(ascii: "{")
+        guard isObject || reader.next == UInt8(ascii: "[") else { return [] }
+        var children: [(name: String?, range: Range<Int>)] = []
+        repeat {
+            reader.position += 1
+            reader.skipSpace()
+            let name = isObject ? reader.memberName() : nil
+            let start = reader.position
+            guard reader.value(depth: 0) != nil else { break }
+            children.append((name, start..<reader.position))
+            reader.skipSpace()
+        } while reader.next == UInt8(ascii: ",")
+        return children
     }
 
     private let bytes: [UInt8]
@@ -70,15 +106,21 @@ public struct JSONReader {
         if take(UInt8(ascii: "}")) { return .object(members) }
         repeat {
             skipSpace()
-            guard let name = string() else { return nil }
-            skipSpace()
-            guard take(UInt8(ascii: ":")) else { return nil }
-            skipSpace()
+            guard let name = memberName() else { return nil }
             guard let value = name == omitted ? omittedValue(depth: depth) : value(depth: depth) else { return nil }
             members.append(.init(name, value))
             skipSpace()
         } while take(UInt8(ascii: ","))
         return take(UInt8(ascii: "}")) ? .object(members) : nil
+    }
+
+    /// A name, its colon and the space before the value.
+    private mutating func memberName() -> String? {
+        guard let name = string() else { return nil }
+        skipSpace()
+        guard take(UInt8(ascii: ":")) else { return nil }
+        skipSpace()
+        return name
     }
 
     private mutating func omittedValue(depth: Int) -> JSONValue? {
@@ -192,30 +234,5 @@ public struct JSONReader {
         let text = String(decoding: bytes[start..<position], as: UTF8.self)
         if isWhole, let int = Int64(text) { return .int(int) }
         return Double(text).map(JSONValue.double)
-    }
-}
-
-extension JSONValue {
-    /// What a way through members, and through places in arrays, leads to; nil when it leads nowhere or to null.
-    public func value(at path: [String]) -> JSONValue? {
-        var value = self
-        for step in path {
-            switch value {
-            case .object(let members):
-                guard let member = members.first(where: { $0.name == step }) else { return nil }
-                value = member.value
-            case .array(let items):
-                guard let index = Int(step), items.indices.contains(index) else { return nil }
-                value = items[index]
-            default: return nil
-            }
-        }
-        return value == .null ? nil : value
-    }
-
-    /// The first of several ways that leads somewhere.
-    public func value(atFirstOf paths: [[String]]) -> JSONValue? {
-        for path in paths { if let value = value(at: path) { return value } }
-        return nil
     }
 }
