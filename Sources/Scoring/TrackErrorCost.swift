@@ -45,8 +45,9 @@ public enum TrackErrorCost {
         var sampler = LocationSampler(settings: settings)
         var kept = 0
         for fix in fixes {
-            let selection = sampler.take(
-                time: fix.time, coordinate: fix.coordinate, speed: fix.speed, course: fix.course, accuracy: 4,
+            let selection = sampler.sample(
+                .init(
+                    time: fix.time, coordinate: fix.coordinate, speed: fix.speed, course: fix.course, accuracy: 4),
                 resolution: .standard)
             guard let selection else { continue }
             kept += (selection.previous == nil ? 0 : 1) + (selection.current == nil ? 0 : 1)

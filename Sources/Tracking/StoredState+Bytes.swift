@@ -37,7 +37,7 @@ extension StoredState: StateCoded {
         coder.code(&recorded)
         coder.code(&fenceSet)
         coder.code(&stays)
-        if version >= 4 { coder.code(&batteryTold) }
+        if version >= 4 { coder.code(&lowBatteryRecorded) }
     }
 }
 

@@ -84,7 +84,7 @@ public struct StoredState: Hashable, Sendable {
     public var lastGap: UTCTime?
     public var power = PowerState()
     /// The battery is low, and that was recorded.
-    public var batteryTold = false
+    public var lowBatteryRecorded = false
     /// The receiver sleeps until a trip begins by `pace`.
     public var released = false
     public var recorded: [Recorded] = []

@@ -4,176 +4,69 @@ import Positioning
 ///
 /// Pure: it holds no clock, and the same events give the same effects, live and in replay. The caller feeds events in
 /// order of event time, performs the effects in order, and sends `deadlineReached` when `nextDeadline` has come. In replay
-/// and for a file each deadline that lies before the next epoch fires before it, and none after the last event.
+/// and for a file each deadline before the next epoch fires before it, and none after the last event.
+///
+/// It only joins its parts. Each part owns its state and answers with values: `FixFilter` admits, `FixHistory` remembers,
+/// `MotionDetector` decides between moving and parked, `TripBook` counts, `GeofenceMonitor` decides crossings,
+/// `ResolutionBoard` how often to publish, `Recorder` what is kept, `ReceiverCycle` when the receiver may sleep.
 public struct Tracker: Sendable {
-    public struct Settings: Sendable {
-        public var admission = FixFilter.Settings()
-        public var motion = MotionDetector.Settings()
-        public var receiver = ReceiverCycle.Settings()
-        public var sampling = LocationSampler.Settings()
-        public var resolution = ResolutionSettings()
-        /// What is different while the asset moves; nil = nothing: as `sampling`, `resolution.default`,
-        /// `admission.accuracyMax` and `motion.heartbeat` say.
-        public var moving: MotionProfile?
-        /// What is different while it is parked; nil = nothing: as while it moves.
-        public var stationary: MotionProfile?
-        /// A policy of the user's own; nil = the one that `resolution` describes. It stays in force when settings are
-        /// reloaded, whatever the new ones say.
-        public var policy: (any ResolutionPolicy)?
-        public var geofences = GeofenceMonitor.Settings()
-        /// At least one; ids are unique.
-        public var trackables: [Trackable]
-        /// Also record fixes that no trackable selected (`published` false, no trackable), for endpoints with
-        /// `feed = "engine"`. The default is false.
-        public var keepEngineFixes = false
-        /// Record a summary (event `trip`) directly after each stop. The default is false.
-        public var tripSummary = false
-        /// When the battery is so low that somebody should hear of it.
-        public var batteryAlarm = BatteryAlarm.Settings()
+    /// A due heartbeat waits this long for a departure that the last fixes hint at: else it would be recorded at the old
+    /// place, dated after the true start.
+    private static let restlessDelay = Duration.seconds(30)
+    /// After another source reported movement, a little evidence starts a trip for this long.
+    private static let primed = Duration.seconds(300)
+    /// Milliseconds; a standstill that differs more was dated by a clock that has stepped since.
+    private static let standstillTolerance = 2000
 
-        public init(trackables: [Trackable]) { self.trackables = trackables }
-    }
-
-    /// What is kept for one trackable, in the order of the settings.
-    struct Track: Sendable {
-        var id: String
-        var sampler: LocationSampler
-        /// Time of the last record; nil before the first one.
-        var recorded: UTCTime?
-        /// What the sampler says to the fix at hand.
-        var selection: LocationSampler.Selection?
-    }
-
-    /// A gap that is going on, or just ended.
-    struct Gap: Sendable {
-        var isOpen = false
-        var recordedAt: EventTime?
-        var recordedTime: UTCTime?
-        /// Epochs without a believed fix since the last one.
-        var voidEpochs = 0
-        /// The newest of them: while they arrive there is a receiver, but no sky.
-        var lastVoid: EventTime?
-    }
-
-    struct PendingPower: Sendable {
-        var value: Bool
-        var due: EventTime
-    }
-
-    var settings: Settings {
-        didSet {
-            profiles = Profiles(settings)
-            (gapAfter, heartbeatEvery) = Self.times(settings, profiles)
-        }
-    }
-    var profiles: Profiles
-    /// nil before the first event.
-    var profileChoice: ProfileChoice?
-    /// Seconds.
-    var gapAfter: Double
-    var heartbeatEvery: Nanoseconds
-    var now = EventTime(nanoseconds: .min)
-    var hasStarted = false
-    var filter: FixFilter
-    var motion: MotionDetector
-    var cycle: ReceiverCycle
-    var board: ResolutionBoard
-    var geofences: GeofenceMonitor
-    var heldBack: [HeldBack] = []
-    /// The odometer of the fix that is recorded, where that is not the last one.
-    var pastOdometer: Double?
-    /// Whether the asset moved when what is recorded now happened, where that is not as it is now.
-    var pastMoving: Bool?
-    /// What the last record told of the odometer.
-    var recordedOdometer = 0.0
-    var odometer: Odometer
-    var ring: FixRing
-    var interval = MeasuredInterval()
-    var averageSpeed = AverageSpeed()
-    var plane = LocalPlane(origin: Coordinate(latitudeE7: 0, longitudeE7: 0))
-    var tracks: [Track]
-    /// The last fix that was believed, in this run.
-    var lastFix: Fix?
-    var lastFixAt: EventTime?
-    /// The same from the run before, until the first fix of this one.
-    var restoredFix: StoredState.LastFix?
-    var since: UTCTime?
-    var trip: StoredState.Trip?
-    /// Event time of the departure; after a restart not known before the first fix.
-    var departedAt: EventTime?
+    private var settings: Settings
+    private var profile: ProfileChoice
+    private var now = EventTime(nanoseconds: .min)
+    private var hasStarted = false
+    private var filter: FixFilter
+    private var fixes: FixHistory
+    private var gaps: GapWatch
+    private var motion: MotionDetector
+    private var trips: TripBook
+    private var geofences: GeofenceMonitor
+    private var heldBack = HeldBackFixes()
+    private var board: ResolutionBoard
+    private var recorder: Recorder
+    private var cycle: ReceiverCycle
+    private var power: PowerMonitor
     /// The receiver was released when the process before ended.
-    var restoredRelease = false
-    var halt: MotionDetector.Moment?
-    /// Within the halt nothing was seen for so long that the way since is not known.
-    var haltWasUnseen = false
-    /// Seconds of the halt that ended last, as counted in the trip.
-    var lastIdle = 0.0
-    var gap = Gap()
-    var power = PowerState()
-    var pendingPower: PendingPower?
-    var batteryAlarm: BatteryAlarm
-    var lastRecordAt: EventTime?
-    var hasFixSinceRecord = false
-    var pendingPace: Pace?
-    var boostUntil: EventTime?
-    var windowOpen = true
-    /// When its hours last began; nil = they did not in this run.
-    var openedAt: EventTime?
-    var sourceState = SourceState.opening
-    /// The next fix begins a segment: it is recorded whatever the sampler says.
-    var segmentReason: String?
-    /// The last fix that the samplers took, while one of them may still keep it.
-    var pending: PendingFix?
-    /// When it must be kept even if no other one comes.
-    var pendingDue: EventTime?
-    /// Since when the samplers take the held position, and what waited then; nil while they take fixes as they come.
-    var heldSince: UTCTime?
-    var beforeHold: PendingFix?
-    /// Time of the last fix that was recorded for `feed = "engine"` alone.
-    var engineRecorded: UTCTime?
-    /// What the samplers took, for a verification that does not trust them; nil, the default, = not told.
-    package var samplingTrace: SamplingTrace?
+    private let restoredRelease: Bool
+    /// Requested before the first fix.
+    private var pendingPace: Pace?
+    /// Why the next fix begins a segment: it is recorded whatever the samplers say.
+    private var opening: String?
 
-    public internal(set) var counters = TrackerCounters()
-    /// What external power will be said to be unless it changes back within moments; nil = it is as it was.
-    public var awaitedPower: Bool? { pendingPower?.value }
+    public private(set) var counters = TrackerCounters()
+    /// Whether the asset is within the hours in which it is tracked; true where there are none.
+    public private(set) var inHours = true
 
     /// - Parameter restored: what a former run stored with its last record; nil, or not usable = a first start.
     public init(settings: Settings, restored: StoredState?) {
         let restored = restored.flatMap { $0.isUsable ? $0 : nil }
         self.settings = settings
-        profiles = Profiles(settings)
-        (gapAfter, heartbeatEvery) = Self.times(settings, profiles)
+        profile = ProfileChoice(settings)
         filter = FixFilter(settings: settings.admission)
+        fixes = FixHistory(span: settings.motion.ring, restored: restored?.lastFix)
+        gaps = GapWatch(
+            gapAfter: settings.motion.gapAfter, heartbeat: profile.heartbeatSetting, recorded: restored?.lastGap)
         motion = MotionDetector(settings: settings.motion, restored: restored)
-        cycle = ReceiverCycle(settings: settings.receiver)
+        trips = TripBook(restored: restored)
+        geofences = GeofenceMonitor(settings: settings.geofences, restored: restored)
         board = ResolutionBoard(
             settings: settings.resolution, policy: settings.policy, trackables: settings.trackables)
-        geofences = GeofenceMonitor(settings: settings.geofences, restored: restored)
-        odometer = Odometer(metres: restored?.odometer ?? 0, gapMetres: restored?.gapMetres ?? 0)
-        ring = FixRing(span: settings.motion.ring)
-        tracks = settings.trackables.map { trackable in
-            let recorded = restored?.recorded.first { $0.trackable == trackable.id }
-            return Track(
-                id: trackable.id,
-                sampler: LocationSampler(settings: settings.sampling, selected: recorded?.selected),
-                recorded: recorded?.time)
-        }
-        batteryAlarm = BatteryAlarm(isTold: restored?.batteryTold ?? false)
+        recorder = Recorder(settings: settings, restored: restored)
+        cycle = ReceiverCycle(settings: settings.receiver)
+        power = PowerMonitor(alarm: settings.batteryAlarm, restored: restored)
+        restoredRelease = restored?.released ?? false
         if settings.motion.startMoving { pendingPace = .moving }
-        guard let restored else { return }
-        restoredFix = restored.lastFix
-        since = restored.since
-        trip = restored.trip
-        restoredRelease = restored.released
-        power = restored.power
-        gap.recordedTime = restored.lastGap
-        board.powerChanged(power)
-        restoreProximity(restored)
-    }
-
-    private static func times(_ settings: Settings, _ profiles: Profiles) -> (Double, Nanoseconds) {
-        (settings.motion.gapAfter.inSeconds, Nanoseconds(profiles.stationary.heartbeat))
+        if let restored {
+            board.powerChanged(power.state)
+            board.restoreProximity(restored.recorded)
+        }
     }
 
     /// - Parameter at: when it happened. Slightly older than the call before (an epoch is stamped with the arrival of its
@@ -187,31 +80,38 @@ public struct Tracker: Sendable {
             recompute(&effects)
             resumeReceiver(&effects)
         }
-        if let boostUntil, boostUntil <= now { boostChanged(nil, &effects) }
+        if let end = board.boostEnd, end <= now { boostChanged(nil, &effects) }
         switch event {
         case .fixReceived(let fix):
             fixReceived(fix, &effects)
         case .noFix:
             counters.voidEpochs += 1
-            noteVoid()
-        case .sourceStateChanged(let state):
-            sourceState = state
+            gaps.voidEpoch(at: now)
+        case .sourceStateChanged:
+            break
         case .externalPowerChanged(let value):
-            externalPowerChanged(value, &effects)
+            if let value, power.externalPowerChanged(value, at: now) { powerChanged(&effects) }
         case .batteryChanged(let percent, let charging):
-            batteryChanged(percent: percent, charging: charging, &effects)
+            power.batteryChanged(percent: percent, charging: charging)
+            board.batteryRead(at: now)
+            powerChanged(&effects)
+            reportLowBattery(&effects)
         case .movementSourceChanged(_, let moving):
-            movementSourceChanged(moving: moving, &effects)
+            // A source that knows nothing of places can hint at a departure, never make one, and never a stop.
+            if moving, inHours, !motion.isMoving { prime(.movementSource, &effects) }
         case .paceRequested(let pace):
             paceRequested(pace, &effects)
         case .panicRequested:
-            panicRequested(&effects)
+            if !recordHere(.panic, reason: "panic", &effects) { effects.append(.count(.panicRefused)) }
         case .fencesChanged(let fences):
-            var changed = self.settings.geofences
-            changed.fences = fences
-            fencesChanged(changed, &effects)
+            settings.geofences.fences = fences
+            fencesChanged(&effects)
         case .subscriberChanged(let change):
-            subscriberChanged(change, &effects)
+            if board.subscriberChanged(change) {
+                recompute(&effects)
+            } else {
+                effects.append(.count(.subscriberRefused))
+            }
         case .engineSet(let resolution):
             board.constantEngine = resolution
             recompute(&effects)
@@ -221,7 +121,7 @@ public struct Tracker: Sendable {
         case .settingsReloaded(let settings):
             reload(settings, &effects)
         case .timeWindowChanged(.tracking, let open):
-            timeWindowChanged(open: open, &effects)
+            hoursChanged(open: open, &effects)
         case .timeWindowChanged(.hours(let hours), let open):
             board.hoursChanged(hours, open: open)
             recompute(&effects)
@@ -229,72 +129,762 @@ public struct Tracker: Sendable {
             board.refresh()
             recompute(&effects)
         case .odometerSet(let metres):
-            odometerSet(metres)
+            guard metres.isFinite else { break }
+            trips.odometerSet(metres)
+            recorder.odometerSet(trips.metres)
         case .deadlineReached:
             deadlineReached(&effects)
         case .shutdown:
             closeSegments(&effects)
         }
+        for effect in effects { counters.count(effect) }
         return effects
     }
 
     /// UTC of an event time: the last dated fix plus the event time elapsed since. nil before the first dated fix of
     /// this run.
-    public func utc(at: EventTime) -> UTCTime? {
-        guard let lastFixAt, let time = lastFix?.time else { return nil }
-        return time + at.duration(since: lastFixAt)
+    public func utc(at: EventTime) -> UTCTime? { fixes.utc(at: at) }
+
+    private mutating func reload(_ settings: Settings, _ effects: inout [Effect]) {
+        closeSegments(&effects)
+        self.settings = settings
+        profile = ProfileChoice(settings)
+        filter.settings = settings.admission
+        fixes.reload(span: settings.motion.ring)
+        gaps.reload(gapAfter: settings.motion.gapAfter, heartbeat: profile.heartbeatSetting)
+        motion.reload(settings.motion)
+        power.alarmSettings = settings.batteryAlarm
+        perform(cycle.reload(settings.receiver, isParked: motion.isParked, at: now), &effects)
+        if cycle.isReleased, !settings.motion.stopOnStationary { wakeReceiver(&effects) }
+        board.reload(settings: settings.resolution, trackables: settings.trackables)
+        // With the last place, since destinations may have changed.
+        if let place = heldPlace?.coordinate ?? fixes.newest?.coordinate {
+            board.placeReported(place, speed: fixes.speed(at: now))
+        }
+        recorder.reload(settings)
+        fencesChanged(&effects)
+        recompute(&effects)
     }
 
-    /// The earliest event time at which something is due without any event; nil = nothing is.
-    public var nextDeadline: EventTime? {
-        var next = EventTime(nanoseconds: .max)
-        if let due = motion.nextDeadline, windowOpen { next = min(next, due) }
-        if let due = gapDue { next = min(next, due) }
-        if let due = heartbeatDue { next = min(next, due) }
-        if let pendingPower { next = min(next, pendingPower.due) }
-        if let boostUntil { next = min(next, boostUntil) }
-        if let due = towDue { next = min(next, due) }
-        if let due = cycle.nextDeadline { next = min(next, due) }
-        if let due = board.nextDeadline { next = min(next, due) }
-        if let pendingDue { next = min(next, pendingDue) }
-        if let due = heldBackDue { next = min(next, due) }
-        if !geofences.watches.isEmpty, let due = dwellDue { next = min(next, due) }
-        return next.nanoseconds == .max ? nil : next
+    // MARK: Fixes
+
+    private mutating func fixReceived(_ fix: Fix, _ effects: inout [Effect]) {
+        let verdict = filter.admit(fix, at: now)
+        guard isAdmitted(verdict, &effects), let time = fix.time else { return }
+        counters.admitted += 1
+
+        let arrival = fixes.append(fix, time: time, at: now, measuresInterval: !gaps.hasVoidEpochs)
+        trips.fixReceived(
+            time, at: now, silence: arrival.silence, clockStep: arrival.clockStep, isMoving: motion.isMoving)
+        let stepped = arrival.clockStep != nil
+        let afterGap = gaps.isGap(arrival.silence, interval: fixes.interval)
+        if afterGap || stepped || verdict != .admitted {
+            // Nothing is known about the way between the fixes on both sides.
+            closeSegments(&effects)
+            recorder.restartSamplers()
+            // Not before: a pending fix is recorded by the old clock.
+            if stepped || verdict == .admittedAfterClockStep { recorder.forgetRecords(from: time) }
+            fixes.keepNewest()
+            if verdict == .admittedAfterJump || stepped {
+                motion.forgetEvidence()
+                geofences.forgetEvidence()
+            }
+            if verdict == .admittedAfterJump {
+                trips.interrupted()
+                opening = "jump"
+            } else if afterGap {
+                opening = "gap"
+            }
+        }
+        gaps.fixReceived()
+        cycle.fixReceived(at: now)
+        if let restored = arrival.restored { firstFixAfterRestart(restored, time, &effects) }
+        recorder.fixReceived(time, at: now)
+        if inHours, geofences.awaitsFix {
+            for crossing in geofences.firstFixReceived(time: time, at: now) { record(crossing, &effects) }
+        }
+
+        guard inHours else {
+            stopOutsideHours(&effects)
+            return
+        }
+        let sighting = Sighting(
+            fix: fix, time: time, at: now, plane: fixes.plane, interval: fixes.interval, silence: arrival.silence)
+        if let transition = motion.observe(sighting) {
+            perform(transition, &effects)
+        } else {
+            track(fix, time: time, &effects)
+        }
+        if let pace = pendingPace {
+            pendingPace = nil
+            paceRequested(pace, &effects)
+        }
+        if power.alarm.isLow { reportLowBattery(&effects) }
     }
 
-    /// The cap while parked.
-    var publishedCap: Duration? {
-        let heartbeat = profiles.stationary.heartbeat
-        return motion.isMoving || board.boost != nil || heartbeat <= .zero ? nil : heartbeat
+    private mutating func isAdmitted(_ verdict: FixFilter.Verdict, _ effects: inout [Effect]) -> Bool {
+        switch verdict {
+        case .admitted: return true
+        case .admittedAfterJump: effects.append(.count(.jump))
+        case .admittedAfterClockStep: effects.append(.count(.clockStep))
+        case .rejected(let reason):
+            // A dateless fix, or a repeated one, is no sign of a missing sky.
+            if reason != .duplicate, reason != .dateless { gaps.voidEpoch(at: now) }
+            effects.append(.count(.rejected(reason)))
+            return false
+        }
+        return true
     }
 
-    mutating func recompute(_ effects: inout [Effect]) {
-        chooseProfile(&effects)
+    /// The time without a process is a gap like another; its place and time are those of the last fix before it.
+    private mutating func firstFixAfterRestart(
+        _ last: StoredState.LastFix, _ time: UTCTime, _ effects: inout [Effect]
+    ) {
+        // Earlier than what an earlier run saw: another log, or a clock that was corrected. Then nothing lies between, and
+        // records that are dated later are no limit to a departure.
+        guard time.milliseconds >= last.time.milliseconds - 2000 else {
+            recorder.forgetRecords(from: time)
+            return
+        }
+        guard inHours, mayRecordGap(time) else { return }
+        opening = "gap"
+        let fix = Fix(
+            time: last.time, timeOfDay: last.time.timeOfDay, at: now, coordinate: last.coordinate,
+            altitudeMSL: last.altitudeMSL, altitudeHAE: last.altitudeHAE, horizontalAccuracy: last.accuracy)
+        var location = Location(
+            fix, time: last.time, context(held: heldPlace), event: .gap, reason: "restart")
+        location.removeReception()
+        gaps.recorded(time, at: now)
+        record(location, &effects)
+    }
+
+    /// A fix that changes nothing about the motion state.
+    private mutating func track(_ fix: Fix, time: UTCTime, _ effects: inout [Effect]) {
+        switch motion.phase {
+        case .waiting, .settling:
+            break
+        case .stationary:
+            placeReported(heldPlace?.coordinate ?? fix.coordinate, &effects)
+            if geofences.needsPlace, let place = motion.place { parked(at: place, &effects) }
+            if let due = heartbeatDue, due <= now { heartbeat(&effects) }
+            if board.boost != nil { sample(fix, time: time, late: false, context(held: heldPlace), &effects) }
+        case .moving:
+            advance(to: fix, time: time, at: now)
+            trips.observe(speed: motion.dopplerSpeed, max: settings.admission.speedMax)
+            report(fix, time: time, at: now, held: nil, &effects)
+        case .stopping:
+            report(fix, time: time, at: now, held: heldPlace, &effects)
+        }
+    }
+
+    /// The fix that caused a transition, if one did.
+    private mutating func trackNewest(_ effects: inout [Effect]) {
+        if let fix = fixes.newest, let time = fix.time, now == fixes.newestAt { track(fix, time: time, &effects) }
+    }
+
+    private mutating func advance(to fix: Fix, time: UTCTime, at: EventTime) {
+        trips.advance(to: fix, time: time, at: at, speedMax: settings.admission.speedMax, noise: motion.noiseSpeed)
+    }
+
+    /// Passes on a position as it is reported: proximity, geofences, then sampling. The position is held while standing, so
+    /// that drift crosses no fence.
+    /// - Parameters:
+    ///   - at: when the fix came.
+    ///   - held: the place that a standing asset reports instead of the fix.
+    ///   - late: the fix comes from the ring.
+    private mutating func report(
+        _ fix: Fix, time: UTCTime, at: EventTime, held: StoredState.Anchor?, late: Bool = false,
+        _ effects: inout [Effect]
+    ) {
+        placeReported(held?.coordinate ?? fix.coordinate, &effects)
+        if !geofences.isEmpty {
+            let sighting = GeofenceMonitor.Sighting(
+                fix: fix, time: time, at: at, held: held, odometer: trips.metres,
+                opening: held == nil ? opening : nil)
+            if waitsForFences(sighting, late: late, &effects) { return }
+        }
+        sample(fix, time: time, late: late, context(held: held), &effects)
+    }
+
+    private mutating func placeReported(_ place: Coordinate, _ effects: inout [Effect]) {
+        let speed = fixes.speed(at: now)
+        board.motionChanged(motion.phase, speed: speed)
+        board.placeReported(place, speed: speed)
+        if board.isStale { recompute(&effects) }
+    }
+
+    private mutating func sample(
+        _ fix: Fix, time: UTCTime, late: Bool, _ context: RecordContext, _ effects: inout [Effect]
+    ) {
+        if late, recorder.isPast(time) { return }
+        let opening = context.held == nil ? opening : nil
+        if opening != nil { closeSegments(&effects) }
+        let isSampled = recorder.sample(fix, time: time, late: late, opening: opening, context, &effects)
+        if opening != nil, isSampled { self.opening = nil }
+    }
+
+    // MARK: Motion
+
+    private mutating func perform(_ transition: MotionDetector.Transition, _ effects: inout [Effect]) {
+        switch transition {
+        case .settled(let reason, let place):
+            announceStop(reason, at: place, standstill: fixes.newest?.time, &effects)
+        case .departed(let reason, let place):
+            departed(reason, from: place, &effects)
+        case .departedAtOnce(let reason, let place):
+            fixes.keepNewest()
+            departed(reason, from: place, at: utc(at: now), &effects)
+        case .halted(let moment, let noise):
+            trips.halted(since: moment, noise: noise)
+            trackNewest(&effects)
+        case .crept(let moment, let metres):
+            trips.crept(since: moment, metres: metres)
+            trackNewest(&effects)
+        case .resumed(let moment, let place):
+            resumed(from: place, since: moment, &effects)
+        case .stoodOn(let moment):
+            trips.stoodOn(since: moment)
+            trackNewest(&effects)
+        case .stopped(let reason, let place, let standstill):
+            announceStop(reason, at: place, standstill: redated(standstill), &effects)
+        case .stoppedAndDeparted(let place, let standstill):
+            announceStop(.gap, at: place, standstill: standstill, &effects)
+            if let fix = fixes.newest { trips.addGap(place.coordinate.distance(to: fix.coordinate)) }
+            departed(.gap, from: place, &effects)
+        }
+    }
+
+    /// A halt that was dated by a clock that has stepped since is dated by the clock of now.
+    private func redated(_ standstill: UTCTime) -> UTCTime {
+        guard let halt = trips.halt, halt.time == standstill, let time = utc(at: halt.at) else { return standstill }
+        return abs(time.milliseconds(since: standstill)) > Self.standstillTolerance ? time : standstill
+    }
+
+    /// - Parameters:
+    ///   - anchor: the place that it left; nil = none was known.
+    ///   - reported: the departure where it was reported and not found in the ring.
+    private mutating func departed(
+        _ reason: MotionReason, from anchor: StoredState.Anchor?, at reported: UTCTime? = nil,
+        _ effects: inout [Effect]
+    ) {
+        guard let fix = fixes.newest, let fixTime = fix.time else { return }
+        let index = fixes.ring.departure(
+            notBefore: nil, plane: fixes.plane, interval: fixes.interval, noise: motion.noiseSpeed)
+        let departure = index.map { fixes.ring[$0] }
+        let from = departure?.fix ?? fix
+        let at = departure?.at ?? now
+        var time = reported ?? from.time ?? fixTime
+        // A heartbeat may have been recorded since: time does not run back within a trackable.
+        if let recorded = recorder.lastRecord, recorded >= time { time = recorded + .milliseconds(1) }
+        let left = anchor.flatMap { hasLeft($0, from.coordinate, before: index) ? $0 : nil }
+        let coordinate = left?.coordinate ?? from.coordinate
+        trips.departed(
+            time, at: reported == nil ? at : now, from: coordinate,
+            withoutPower: anchor != nil && power.state.externalPower == false)
+        // The way from the place is unknown; after a gap it has been counted.
+        if left == nil, reason != .gap, let anchor { trips.addGap(anchor.coordinate.distance(to: coordinate)) }
+        effects.append(
+            .announceMotion(
+                MotionChange(
+                    moving: true, reason: reason, at: now, decided: utc(at: now), since: time,
+                    coordinate: coordinate, evidence: motion.evidence)))
+        perform(cycle.departed(at: now), &effects)
+        recompute(&effects)
+        record(
+            Location(from, time: time, context(held: left), event: .motionchange, reason: reason.rawValue), &effects)
+        trips.start(at: from, time: from.time ?? fixTime, at: at)
+        opening = nil
+        replay(after: index, &effects)
+    }
+
+    /// Whether the asset was seen to leave from this place.
+    private func hasLeft(_ anchor: StoredState.Anchor, _ from: Coordinate, before index: Int?) -> Bool {
+        let radius = settings.motion.stationaryRadius
+        // A fix far off among others that are here is a reflection.
+        let lay = index.map { fixes.ring.lay(within: radius, of: anchor.coordinate, before: $0) } ?? false
+        return lay || anchor.coordinate.distance(to: from) <= radius + Tuning.gapMargin
+    }
+
+    private mutating func resumed(
+        from anchor: StoredState.Anchor, since halt: MotionDetector.Moment, _ effects: inout [Effect]
+    ) {
+        counters.halts += 1
+        let index = fixes.ring.departure(
+            notBefore: halt.at, plane: fixes.plane, interval: fixes.interval, noise: motion.noiseSpeed)
+        let from = index.map { fixes.ring[$0] }
+        trips.resumed(from: from, place: anchor.coordinate, since: halt)
+        guard let from else { return }
+        let standing = standing(anchor, time: from.time, event: .none, reason: "")
+        if recorder.withdrawHeld(from: from.time, standing: standing) {
+            let accuracy = from.horizontalAccuracy ?? FixFilter.unknownAccuracy
+            let held = anchor.coordinate.distance(to: from.coordinate) <= accuracy ? anchor : nil
+            sample(from.fix, time: from.time, late: true, context(held: held), &effects)
+        }
+        replay(after: index, &effects)
+    }
+
+    /// The fixes of the ring after the last one that stood, as if they came now; those before the last record count on the
+    /// odometer only.
+    private mutating func replay(after index: Int?, _ effects: inout [Effect]) {
+        guard let index, index + 1 < fixes.ring.count else { return }
+        for position in (index + 1)..<fixes.ring.count {
+            let entry = fixes.ring[position]
+            let fix = entry.fix
+            advance(to: fix, time: entry.time, at: entry.at)
+            report(fix, time: entry.time, at: entry.at, held: nil, late: true, &effects)
+        }
+    }
+
+    private mutating func announceStop(
+        _ reason: MotionReason, at anchor: StoredState.Anchor, standstill: UTCTime?, _ effects: inout [Effect]
+    ) {
+        guard let decided = utc(at: now) else { return }
+        let ended = trips.stopped(standstill: standstill, decided: decided)
+        opening = nil
+        // The next trip may begin with the same fix: the stop is one even so, and the pending fixes are of a trip.
+        let stop = standing(anchor, time: decided, moving: false, event: .motionchange, reason: reason.rawValue)
+        closeSegments(before: stop, moving: ended != nil || motion.isMoving, &effects)
+        effects.append(
+            .announceMotion(
+                MotionChange(
+                    moving: false, reason: reason, at: now, decided: decided, since: standstill,
+                    coordinate: anchor.coordinate, evidence: motion.evidence, trip: ended)))
+        recompute(&effects)
+        record(stop, &effects)
+        if settings.tripSummary, let ended {
+            var summary = standing(anchor, time: decided, moving: false, event: .trip, reason: reason.rawValue)
+            summary.trip = ended
+            record(summary, &effects)
+        }
+        let released = settings.motion.stopOnStationary && ended != nil && reason != .pace
+        perform(cycle.parked(released: released, at: now), &effects)
+        parked(at: anchor, moving: false, &effects)
+    }
+
+    private mutating func paceRequested(_ pace: Pace, _ effects: inout [Effect]) {
+        // Outside its hours it is parked, whatever is requested.
+        guard inHours else { return }
+        guard pace != .auto else {
+            pendingPace = nil
+            return
+        }
+        guard let fix = fixes.newest, let time = fix.time, let at = fixes.newestAt else {
+            pendingPace = pace
+            if pace == .moving { wakeReceiver(&effects) }
+            return
+        }
+        if pace == .moving { return moveAtOnce(.pace, &effects) }
+        guard !motion.isParked else { return }
+        let place =
+            fixes.ring.recentPlace(accuracyMax: settings.motion.anchorAccuracy)
+            ?? StoredState.Anchor(coordinate: fix.coordinate, accuracy: fix.horizontalAccuracy)
+        motion.forgetEvidence()
+        fixes.keepNewest()
+        let standstill = trips.halt ?? MotionDetector.Moment(at: at, time: time)
+        perform(motion.park(.pace, at: place, standstill: standstill.time), &effects)
+    }
+
+    private mutating func moveAtOnce(_ reason: MotionReason, _ effects: inout [Effect]) {
+        let present = utc(at: now).map { MotionDetector.Moment(at: now, time: $0) }
+        if let transition = motion.moveAtOnce(reason, now: present) { perform(transition, &effects) }
+    }
+
+    /// Less evidence is asked for a while, and the receiver wakes.
+    private mutating func prime(_ reason: MotionReason, _ effects: inout [Effect]) {
+        motion.expectDeparture(reason, until: now + Self.primed)
+        perform(cycle.roused(for: Self.primed, at: now), &effects)
+    }
+
+    // MARK: Hours
+
+    /// Outside its hours the asset counts as parked, without heartbeats, and nothing is recorded but a panic; fixes
+    /// only keep the time.
+    private mutating func hoursChanged(open: Bool, _ effects: inout [Effect]) {
+        guard open != inHours else { return }
+        inHours = open
+        pendingPace = nil
+        if open {
+            if fixes.newestAt != nil { gaps.hoursBegan(at: now) }
+            recorder.hoursBegan(at: now)
+            motion.beginAgain()
+            geofences.resumed(at: now)
+            // A released one too: it followed the asset until the hours ended, and is wanted again.
+            wakeReceiver(&effects)
+        } else {
+            stopOutsideHours(&effects)
+        }
+        motion.forgetEvidence()
+        fixes.clearRing()
+    }
+
+    /// Where it stood, or was last seen, when the hours ended. After a restart that is where the run before saw it.
+    private mutating func stopOutsideHours(_ effects: inout [Effect]) {
+        guard motion.isMoving, let time = fixes.newest?.time else { return }
+        if let transition = motion.parkOutsideHours(since: trips.halt?.time, lastFix: time) {
+            perform(transition, &effects)
+        }
+    }
+
+    // MARK: Geofences
+
+    /// Lets the fences see a reported fix, and records what it decides.
+    /// - Returns: whether the fix waits for a decision; then it is sampled later.
+    private mutating func waitsForFences(
+        _ sighting: GeofenceMonitor.Sighting, late: Bool, _ effects: inout [Effect]
+    ) -> Bool {
+        let crossings = geofences.reported(sighting)
+        for crossing in crossings { record(crossing, &effects) }
+        if !crossings.isEmpty { recompute(&effects) }
+        guard let since = geofences.pendingSince, heldBack.mayHold(sighting, since: since) else {
+            releaseHeldBack(&effects)
+            return false
+        }
+        releaseHeldBack(through: since, &effects)
+        guard since < sighting.at else { return false }
+        heldBack.hold(sighting, late: late)
+        return true
+    }
+
+    /// Samples the fixes that waited, up to and including an instant.
+    private mutating func releaseHeldBack(
+        through end: EventTime = EventTime(nanoseconds: .max), moving: Bool? = nil, _ effects: inout [Effect]
+    ) {
+        if heldBack.isEmpty { return }
+        for entry in heldBack.release(through: end) {
+            let sighting = entry.sighting
+            if entry.isLate, recorder.isPast(sighting.time) { continue }
+            // A segment that has begun since does not begin with them.
+            _ = recorder.sample(
+                sighting.fix, time: sighting.time, late: entry.isLate, opening: nil,
+                context(held: sighting.held, moving: moving, odometer: sighting.odometer), &effects)
+        }
+    }
+
+    private var dwellDue: EventTime? { inHours ? geofences.nextDeadline : nil }
+
+    private mutating func fenceDeadlineReached(_ effects: inout [Effect]) {
+        if let due = heldBack.due(since: geofences.pendingSince), due <= now { releaseHeldBack(&effects) }
+        guard let due = dwellDue, due <= now, utc(at: now) != nil else { return }
+        for crossing in geofences.deadlineReached(at: now) { record(crossing, &effects) }
+    }
+
+    private mutating func fencesChanged(_ effects: inout [Effect]) {
+        releaseHeldBack(&effects)
+        let crossings = geofences.settingsChanged(settings.geofences)
+        if utc(at: now) == nil || !inHours {
+            geofences.owe(crossings)
+        } else {
+            for crossing in crossings { record(crossing, &effects) }
+        }
+        if inHours, motion.isParked, let place = motion.place { parked(at: place, &effects) }
+        recompute(&effects)
+    }
+
+    /// Where the asset is parked decides at once about fences that were not looked at yet.
+    private mutating func parked(at anchor: StoredState.Anchor, moving: Bool? = nil, _ effects: inout [Effect]) {
+        guard !geofences.isEmpty, let fix = fixes.newest, let time = utc(at: now) else { return }
+        let sighting = GeofenceMonitor.Sighting(
+            fix: fix, time: time, at: now, held: anchor, odometer: trips.metres)
+        let crossings = geofences.placed(sighting)
+        for crossing in crossings { record(crossing, moving: moving, &effects) }
+        if !crossings.isEmpty { recompute(&effects) }
+    }
+
+    private mutating func record(
+        _ crossing: GeofenceMonitor.Crossing, moving: Bool? = nil, _ effects: inout [Effect]
+    ) {
+        releaseHeldBack(through: crossing.due ?? crossing.sighting?.at ?? now, moving: moving, &effects)
+        var location: Location
+        let reason = crossing.reason.rawValue
+        if let sighting = crossing.sighting {
+            let time = crossing.due.map { sighting.time + $0.duration(since: sighting.at) } ?? sighting.time
+            location = Location(
+                sighting.fix, time: time,
+                context(held: sighting.held, moving: moving, odometer: sighting.odometer), event: .geofence,
+                reason: reason)
+        } else {
+            guard let time = utc(at: crossing.due.map { min($0, now) } ?? now),
+                let here = here(time: time, event: .geofence, reason: reason)
+            else { return }
+            location = here
+        }
+        location.geofence = GeofenceCrossing(id: crossing.id, name: crossing.name, action: crossing.action)
+        // The fixes that still wait are later than the crossing.
+        recorder.record(location, present, &effects)
+    }
+
+    // MARK: Records
+
+    private var present: Present { Present(at: now, odometer: trips.metres) }
+
+    /// - Parameters:
+    ///   - held: the place that a standing asset reports instead of a fix.
+    ///   - moving: nil = as now.
+    ///   - odometer: metres; nil = as now.
+    private func context(
+        held: StoredState.Anchor?, moving: Bool? = nil, odometer: Double? = nil
+    ) -> RecordContext {
+        RecordContext(
+            present: present, moving: moving ?? motion.isMoving, odometer: odometer ?? trips.metres, held: held,
+            power: power.state)
+    }
+
+    /// The place that records carry while standing. Outside the hours it is not watched whether the asset left: a panic
+    /// carries where it is.
+    private var heldPlace: StoredState.Anchor? {
+        guard settings.motion.staticNavigation, inHours else { return nil }
+        return motion.heldPlace(at: now)
+    }
+
+    /// The record of an asset that stands, as of the last fix if one came since the last record.
+    private func standing(
+        _ anchor: StoredState.Anchor, time: UTCTime, moving: Bool? = nil, event: LocationEvent, reason: String
+    ) -> Location {
+        let last = fixes.newest
+        let fix = recorder.hasFixSinceRecord ? last : nil
+        return Location(
+            trackable: nil, time: time, at: now, coordinate: anchor.coordinate,
+            altitudeMSL: last?.altitudeMSL, altitudeHAE: last?.altitudeHAE, horizontalAccuracy: anchor.accuracy,
+            speed: 0, hdop: fix?.hdop, satellitesUsed: fix?.satellitesUsed, mode: fix?.mode, quality: fix?.quality,
+            moving: moving ?? motion.isMoving, event: event, reason: reason, odometer: trips.metres,
+            power: power.state)
+    }
+
+    /// The record of something that happened to the asset where it was last reported; nil before it has a place.
+    private func here(time: UTCTime, event: LocationEvent, reason: String) -> Location? {
+        guard let fix = fixes.newest else { return nil }
+        if let anchor = heldPlace { return standing(anchor, time: time, event: event, reason: reason) }
+        var location = Location(fix, time: time, context(held: nil), event: event, reason: reason)
+        if !recorder.hasFixSinceRecord { location.removeReception() }
+        return location
+    }
+
+    /// - Returns: false before there is a time and a place to record.
+    private mutating func recordHere(_ event: LocationEvent, reason: String, _ effects: inout [Effect]) -> Bool {
+        guard let time = utc(at: now), let location = here(time: time, event: event, reason: reason) else {
+            return false
+        }
+        record(location, &effects)
+        return true
+    }
+
+    /// Records a decision, after all fixes before it.
+    private mutating func record(_ location: Location, _ effects: inout [Effect]) {
+        releaseHeldBack(&effects)
+        recorder.record(location, present, &effects)
+    }
+
+    private mutating func closeSegments(
+        before event: Location? = nil, moving: Bool? = nil, _ effects: inout [Effect]
+    ) {
+        releaseHeldBack(moving: moving, &effects)
+        recorder.closeSegments(before: event, present, &effects)
+    }
+
+    // MARK: Resolution
+
+    private mutating func recompute(_ effects: inout [Effect]) {
+        if let chosen = profile.choose(isMoving: motion.isMoving, boost: board.boost) {
+            filter.settings.accuracyMax = chosen.accuracyMax
+            board.defaultResolution = chosen.resolution
+            if recorder.samples(otherwiseThan: chosen.sampling) {
+                closeSegments(&effects)
+                recorder.setSampling(chosen.sampling)
+            }
+        }
         board.insideFencesChanged(Set(geofences.inside))
-        board.motionChanged(motion.phase, speed: averageSpeed.value(at: now))
-        board.recompute(cap: publishedCap, into: &effects)
+        board.motionChanged(motion.phase, speed: fixes.speed(at: now))
+        let isCapped = !motion.isMoving && board.boost == nil && profile.heartbeatSetting > .zero
+        board.recompute(cap: isCapped ? profile.heartbeatSetting : nil, into: &effects)
+        for index in board.entries.indices { recorder.setResolution(board.entries[index].published, at: index) }
         guard settings.receiver.sleepMoving, let engine = board.engine else { return }
         let interval = Duration.milliseconds(engine.intervalMs)
         perform(
             cycle.intervalChanged(interval, sleepMax: settings.motion.noFixTimeout / 2, at: now), &effects)
     }
 
-    private mutating func reload(_ settings: Settings, _ effects: inout [Effect]) {
-        closeSegments(&effects)
-        let before = tracks
-        self.settings = settings
-        filter.settings = settings.admission
-        motion.reload(settings.motion)
-        reloadReceiver(&effects)
-        ring.span = settings.motion.ring.inSeconds
-        board.reload(settings: settings.resolution, trackables: settings.trackables)
-        judgeProximity()
-        tracks = settings.trackables.map { trackable in
-            before.first { $0.id == trackable.id }
-                ?? Track(id: trackable.id, sampler: LocationSampler(settings: settings.sampling), recorded: nil)
-        }
-        profileChoice = nil
-        fencesChanged(settings.geofences, &effects)
+    private mutating func boostChanged(_ boost: Boost?, _ effects: inout [Effect]) {
+        guard board.boostChanged(boost, at: now) else { return }
+        // A viewer who asks for more sees where the asset is with the next fix.
+        if motion.isMoving { opening = opening ?? "profile" }
         recompute(&effects)
+    }
+
+    // MARK: Power
+
+    private mutating func powerChanged(_ effects: inout [Effect]) {
+        board.powerChanged(power.state)
+        recompute(&effects)
+    }
+
+    /// The announcement waits for nothing; the record for a place and for the hours, and it carries the level of then.
+    private mutating func reportLowBattery(_ effects: inout [Effect]) {
+        guard power.isAlarmDue else { return }
+        if power.alarmAnnounced() { effects.append(.announceLowBattery(power.state)) }
+        if inHours, recordHere(.power, reason: "battery-low", &effects) { power.alarmRecorded() }
+    }
+
+    private mutating func externalPowerConfirmed(_ value: Bool, _ effects: inout [Effect]) {
+        powerChanged(&effects)
+        defer { reportLowBattery(&effects) }
+        guard inHours else { return }
+        if motion.hasPlace { _ = recordHere(.power, reason: value ? "power-on" : "power-off", &effects) }
+        guard value else { return motion.externalPowerWentOff(at: now) }
+        motion.externalPowerCame()
+        trips.towingSettled()
+        guard !motion.isMoving else { return }
+        if settings.motion.powerStartsTrip, fixes.newest != nil {
+            moveAtOnce(.power, &effects)
+        } else {
+            prime(.power, &effects)
+        }
+    }
+
+    // MARK: Receiver
+
+    private mutating func perform(_ order: ReceiverCycle.Order?, _ effects: inout [Effect]) {
+        switch order {
+        case nil: break
+        case .sleep(let until): effects.append(.sleepReceiver(until: until))
+        case .wake: effects.append(.wakeReceiver)
+        }
+    }
+
+    /// The asset was parked when the process ended: its receiver goes on sleeping, or settles again.
+    private mutating func resumeReceiver(_ effects: inout [Effect]) {
+        guard motion.isParked else {
+            if motion.isMoving { perform(cycle.departed(at: now), &effects) }
+            return
+        }
+        let released = restoredRelease && settings.motion.stopOnStationary && pendingPace != .moving
+        perform(cycle.parked(released: released, at: now), &effects)
+    }
+
+    private mutating func wakeReceiver(_ effects: inout [Effect]) {
+        if cycle.isAsleep { perform(cycle.parked(released: false, at: now), &effects) }
+    }
+
+    // MARK: Deadlines
+
+    /// The earliest event time at which something is due without any event; nil = nothing is.
+    public var nextDeadline: EventTime? {
+        var next = EventTime(nanoseconds: .max)
+        if let due = motion.nextDeadline, inHours { next = min(next, due) }
+        if let due = gapDue { next = min(next, due) }
+        if let due = heartbeatDue { next = min(next, due) }
+        if let due = power.nextDeadline { next = min(next, due) }
+        if let due = towDue { next = min(next, due) }
+        if let due = cycle.nextDeadline { next = min(next, due) }
+        if let due = board.nextDeadline { next = min(next, due) }
+        if let due = recorder.nextDeadline { next = min(next, due) }
+        if let due = heldBack.due(since: geofences.pendingSince) { next = min(next, due) }
+        if let due = dwellDue { next = min(next, due) }
+        return next.nanoseconds == .max ? nil : next
+    }
+
+    private var gapDue: EventTime? {
+        guard inHours, !cycle.isAsleep, let last = fixes.newestAt else { return nil }
+        return gaps.due(lastFix: last, woken: cycle.wokenAt, interval: fixes.interval)
+    }
+
+    private var heartbeatDue: EventTime? {
+        guard inHours, motion.isParked, profile.heartbeat.count > 0, let base = recorder.lastRecordAt else {
+            return nil
+        }
+        let due = base + profile.heartbeat
+        return motion.isRestless ? due + Self.restlessDelay : due
+    }
+
+    private var towDue: EventTime? { inHours ? trips.towDue : nil }
+
+    private mutating func deadlineReached(_ effects: inout [Effect]) {
+        if let value = power.deadlineReached(at: now) { externalPowerConfirmed(value, &effects) }
+        recorder.deadlineReached(present, &effects)
+        if let due = gapDue, due <= now { gapBegan(&effects) }
+        // A halt that is dated again from its last creep may be over by that date too.
+        for _ in 0..<2 {
+            if inHours, let transition = motion.deadlineReached(at: now, plane: fixes.plane) {
+                perform(transition, &effects)
+            }
+        }
+        if let due = towDue, due <= now {
+            trips.towingSettled()
+            _ = recordHere(.power, reason: "moved-without-power", &effects)
+        }
+        if let due = heartbeatDue, due <= now { heartbeat(&effects) }
+        fenceDeadlineReached(&effects)
+        // Restlessness of minutes ago says nothing about now.
+        let isRestless = motion.isRestless && fixes.isFresh(fixes.newestAt, at: now)
+        perform(cycle.deadlineReached(at: now, isRestless: isRestless), &effects)
+        if board.deadlineReached(at: now) { recompute(&effects) }
+    }
+
+    private mutating func heartbeat(_ effects: inout [Effect]) {
+        _ = recordHere(.heartbeat, reason: recorder.hasFixSinceRecord ? "heartbeat" : "no-fix", &effects)
+    }
+
+    private mutating func gapBegan(_ effects: inout [Effect]) {
+        gaps.began()
+        counters.gaps += 1
+        guard var time = fixes.newest?.time, mayRecordGap(nil) else { return }
+        // Silence outside the hours is not recorded.
+        if let openedAt = gaps.openedAt, let opened = utc(at: openedAt) { time = max(time, opened) }
+        // A receiver that reported no sky and then fell silent is silent.
+        let hearsNoSky = fixes.isFresh(gaps.lastVoid, at: now)
+        let reason = hearsNoSky ? "no-sky" : power.state.externalPower == false ? "power" : "receiver-lost"
+        guard let location = here(time: time, event: .gap, reason: reason) else { return }
+        gaps.recorded(utc(at: now), at: now)
+        record(location, &effects)
+    }
+
+    /// - Parameter time: of the fix that ends the gap; nil when it begins.
+    private func mayRecordGap(_ time: UTCTime?) -> Bool {
+        motion.isParked ? gaps.mayRecord(time, at: now) : motion.isMoving
+    }
+}
+
+// MARK: What is stored and shown
+
+extension Tracker {
+    /// All that must survive a restart, to be stored in the transaction of the records that it belongs to.
+    public var state: StoredState {
+        var state = StoredState()
+        motion.store(in: &state)
+        fixes.store(in: &state)
+        trips.store(in: &state)
+        power.store(in: &state)
+        geofences.store(in: &state)
+        recorder.store(in: &state, proximityMark: board.proximityMark)
+        state.lastGap = gaps.recordedTime
+        state.released = hasStarted ? cycle.isReleased : restoredRelease
+        return state
+    }
+
+    /// What `waypost status` shows.
+    public var snapshot: TrackerSnapshot {
+        let (last, restored) = (fixes.newest, fixes.restored)
+        return TrackerSnapshot(
+            motion: motion.phase, since: trips.halt?.time ?? trips.since, lastFixTime: last?.time ?? restored?.time,
+            lastCoordinate: last?.coordinate ?? restored?.coordinate,
+            lastAccuracy: last == nil ? restored?.accuracy : last?.horizontalAccuracy,
+            reportedCoordinate: heldPlace?.coordinate ?? last?.coordinate ?? restored?.coordinate,
+            inHours: inHours, boost: board.boost, boostUntil: board.boostEnd.flatMap { utc(at: $0) },
+            inGap: gaps.isOpen,
+            receiverSleep: cycle.isReleased ? .released : cycle.asleepUntil.map { .until($0) },
+            engine: board.engine ?? settings.resolution.constantEngine ?? settings.resolution.default,
+            isEngineConstant: board.constantEngine != nil,
+            trackables: board.snapshot(lastRecord: recorder.lastRecord(at:)), odometer: trips.metres,
+            gapMetres: trips.gapMetres, power: power.state, batteryLow: power.alarm.isLow,
+            fences: geofences.fences.count, fencesRefused: geofences.refused, staysUntold: geofences.untold,
+            inside: geofences.inside.sorted())
+    }
+
+    /// External power as it will be unless it changes back within moments; nil = it is as it was.
+    public var awaitedPower: Bool? { power.awaited }
+
+    /// What the samplers saw, for a verification that does not trust them; nil, the default, = not kept.
+    package var samplingTrace: SamplingTrace? {
+        get { recorder.trace }
+        set { recorder.trace = newValue }
     }
 }

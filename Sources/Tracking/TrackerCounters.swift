@@ -7,21 +7,21 @@ public struct TrackerCounters: Hashable, Sendable {
     private var rejections = [Int](repeating: 0, count: FixFilter.Rejection.allCases.count)
     private var recordsByEvent = [Int](repeating: 0, count: LocationEvent.allCases.count)
     /// Departures announced.
-    public internal(set) var trips = 0
+    public private(set) var trips = 0
     /// Stops announced: ends of trips. Where an asset stands when it is first seen it made no stop.
-    public internal(set) var stops = 0
+    public private(set) var stops = 0
     /// Halts that ended without a stop.
     public internal(set) var halts = 0
     /// Silences longer than `gapAfter`, recorded or not.
     public internal(set) var gaps = 0
     /// Places that were believed after three far fixes.
-    public internal(set) var jumps = 0
+    public private(set) var jumps = 0
     /// Clocks of the receiver that were believed after ten older times.
-    public internal(set) var clockSteps = 0
+    public private(set) var clockSteps = 0
     /// Panics before there was any dated fix.
-    public internal(set) var panicsRefused = 0
+    public private(set) var panicsRefused = 0
     /// Subscribers beyond the number that a trackable may have.
-    public internal(set) var subscribersRefused = 0
+    public private(set) var subscribersRefused = 0
     /// Epochs without a fix.
     public internal(set) var voidEpochs = 0
 
@@ -32,8 +32,19 @@ public struct TrackerCounters: Hashable, Sendable {
     public func records(_ event: LocationEvent) -> Int { recordsByEvent[Self.index(event)] }
     public var records: Int { recordsByEvent.reduce(0, +) }
 
-    mutating func countRejection(_ reason: FixFilter.Rejection) { rejections[Self.index(reason)] += 1 }
-    mutating func countRecord(_ event: LocationEvent) { recordsByEvent[Self.index(event)] += 1 }
+    mutating func count(_ effect: Effect) {
+        switch effect {
+        case .record(let location): recordsByEvent[Self.index(location.event)] += 1
+        case .announceMotion(let change):
+            if change.moving { trips += 1 } else if change.trip != nil { stops += 1 }
+        case .count(.rejected(let reason)): rejections[Self.index(reason)] += 1
+        case .count(.jump): jumps += 1
+        case .count(.clockStep): clockSteps += 1
+        case .count(.panicRefused): panicsRefused += 1
+        case .count(.subscriberRefused): subscribersRefused += 1
+        case .announceLowBattery, .announceResolution, .setReceiver, .sleepReceiver, .wakeReceiver: break
+        }
+    }
 
     private static func index(_ reason: FixFilter.Rejection) -> Int {
         switch reason {

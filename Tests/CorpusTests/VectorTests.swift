@@ -282,7 +282,7 @@ import Tracking
     }
 
     private func take(_ sampler: inout LocationSampler, _ fix: TimedPlace, _ resolution: Resolution?) -> Bool {
-        sampler.take(time: fix.time, coordinate: fix.coordinate, resolution: resolution) != nil
+        sampler.sample(.init(time: fix.time, coordinate: fix.coordinate), resolution: resolution) != nil
     }
 
     private func sequence(_ input: JSON, _ expected: JSON) throws {

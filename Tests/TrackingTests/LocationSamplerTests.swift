@@ -57,8 +57,9 @@ import Testing
         var sampler = LocationSampler(settings: settings)
         let selected = situation.fixes.indices.filter { index in
             let (ms, metres) = situation.fixes[index]
-            return sampler.take(
-                time: UTCTime(milliseconds: ms), coordinate: Script.place(north: metres), resolution: resolution) != nil
+            return sampler.sample(
+                .init(time: UTCTime(milliseconds: ms), coordinate: Script.place(north: metres)), resolution: resolution)
+                != nil
         }
         #expect(selected == situation.selected)
     }
@@ -67,7 +68,7 @@ import Testing
         var sampler = LocationSampler(settings: .init())
         for ms in [0, 1, 2] as [Int64] {
             let time = UTCTime(milliseconds: ms)
-            #expect(sampler.take(time: time, coordinate: Script.origin, resolution: nil)?.current == .first)
+            #expect(sampler.sample(.init(time: time, coordinate: Script.origin), resolution: nil)?.current == .first)
         }
     }
 
@@ -75,6 +76,7 @@ import Testing
         let selected = LocationSampler.Selected(time: UTCTime(milliseconds: .min), coordinate: Script.origin)
         var sampler = LocationSampler(settings: .init(), selected: selected)
         #expect(
-            sampler.take(time: Script.start, coordinate: Script.origin, resolution: .standard)?.current == .clockStep)
+            sampler.sample(.init(time: Script.start, coordinate: Script.origin), resolution: .standard)?.current
+                == .clockStep)
     }
 }

@@ -39,8 +39,10 @@ import Testing
     }
 
     @Test func withoutProfilesBothStatesAreAsTheSettingsSay() {
-        let profiles = Tracker.Profiles(.car)
-        #expect(profiles.moving == Tracker.Settings.car.profile && profiles.stationary == profiles.moving)
+        for isMoving in [false, true] {
+            var choice = ProfileChoice(.car)
+            #expect(choice.choose(isMoving: isMoving, boost: nil) == Tracker.Settings.car.profile)
+        }
         #expect(Course(Self.day, Self.settings()).effects.count == Course(Self.day).effects.count)
     }
 
@@ -48,7 +50,8 @@ import Testing
         var settings = Tracker.Settings.car
         settings.moving = settings.profile
         settings.moving?.resolution = Self.fine
-        #expect(Tracker.Profiles(settings).stationary.resolution == Self.fine)
+        var choice = ProfileChoice(settings)
+        #expect(choice.choose(isMoving: false, boost: nil)?.resolution == Self.fine)
     }
 
     @Test func theDefaultResolutionFollowsTheStateBothWays() {

@@ -24,10 +24,11 @@ import Testing
         change(&settings)
         var sampler = LocationSampler(settings: settings)
         return looks.map { look in
-            sampler.take(
-                time: Script.start + .milliseconds(Int64(look.seconds * 1000)),
-                coordinate: Script.place(north: look.metres), speed: look.speed, course: look.course,
-                accuracy: look.accuracy, resolution: resolution, standing: standing)?.current
+            sampler.sample(
+                .init(
+                    time: Script.start + .milliseconds(Int64(look.seconds * 1000)),
+                    coordinate: Script.place(north: look.metres), speed: look.speed, course: look.course,
+                    accuracy: look.accuracy), resolution: resolution, standing: standing)?.current
         }
     }
 
@@ -165,9 +166,11 @@ import Testing
                 let resolution = Resolution(
                     priority: .low, intervalMs: times.randomElement(using: &random)!,
                     displacement: numbers.randomElement(using: &random)! ?? 0)
-                _ = sampler.take(
-                    time: time, coordinate: place, speed: numbers.randomElement(using: &random)!,
-                    course: numbers.randomElement(using: &random)!, accuracy: numbers.randomElement(using: &random)!,
+                _ = sampler.sample(
+                    .init(
+                        time: time, coordinate: place, speed: numbers.randomElement(using: &random)!,
+                        course: numbers.randomElement(using: &random)!,
+                        accuracy: numbers.randomElement(using: &random)!),
                     at: EventTime(nanoseconds: times.randomElement(using: &random)!), resolution: resolution,
                     standing: Bool.random(using: &random))
                 _ = sampler.deadline
@@ -176,7 +179,7 @@ import Testing
                 case 1: _ = sampler.split(at: .init(time: time, coordinate: place))
                 case 2: sampler.withdraw(from: time)
                 case 3: sampler.restart()
-                case 4: sampler.rebase(time: time, coordinate: place)
+                case 4: sampler.rebase(.init(time: time, coordinate: place))
                 default: break
                 }
             }

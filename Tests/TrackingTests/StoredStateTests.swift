@@ -26,7 +26,7 @@ import Testing
         state.released = true
         state.lastGap = UTCTime(milliseconds: 1_725_515_950_000)
         state.power = PowerState(batteryPercent: 87, charging: false, externalPower: true)
-        state.batteryTold = true
+        state.lowBatteryRecorded = true
         state.recorded = ["Wagen 7", ""].map {
             .init(
                 trackable: $0, time: UTCTime(milliseconds: 1_725_545_948_000),
@@ -71,7 +71,7 @@ import Testing
         before.version = 3
         let read = StoredState(bytes: before.bytes)
         before.version = StoredState.version
-        before.batteryTold = false
+        before.lowBatteryRecorded = false
         #expect(read == before)
     }
 

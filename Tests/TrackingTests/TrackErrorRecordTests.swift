@@ -136,25 +136,35 @@ import Testing
             script.happen(.noFix(.void))
         }
         script.happen(.shutdown)
-        var course = Course(Self.settings())
-        course.tracker.samplingTrace = SamplingTrace()
-        var records: [Location] = []
+        var recorder = Recorder(settings: Self.settings(), restored: nil)
+        recorder.setResolution(.standard, at: 0)
+        recorder.trace = SamplingTrace()
+        var effects: [Effect] = []
         for (at, event) in script.events {
-            var effects = course.tracker.handle(event, at: at)
-            if case .noFix = event {
-                let fed = try #require(course.tracker.samplingTrace?.taken)
+            let present = Present(at: at, odometer: 0)
+            switch event {
+            case .fixReceived(let fix):
+                let time = try #require(fix.time)
+                let context = RecordContext(
+                    present: present, moving: true, odometer: 0, held: nil, power: PowerState())
+                recorder.fixReceived(time, at: at)
+                #expect(recorder.sample(fix, time: time, late: false, opening: nil, context, &effects))
+            case .noFix:
+                let fed = try #require(recorder.trace?.taken)
                 let crossed = fed[fed.count - 4]
                 let location = Location(
                     trackable: nil, time: crossed.time, at: at, coordinate: crossed.coordinate, moving: true,
                     event: .geofence, reason: "exit")
-                course.tracker.recordAll(location, &effects)
+                recorder.record(location, present, &effects)
+            default:
+                recorder.closeSegments(present, &effects)
             }
-            records += effects.compactMap { if case .record(let location) = $0 { location } else { nil } }
         }
+        let records = effects.compactMap { if case .record(let location) = $0 { location } else { nil } }
         let crossings = records.filter { $0.event == .geofence }
         #expect(crossings.map { $0.at.seconds - $0.time.seconds } == [3, 3])
         #expect(isOrdered(records))
-        #expect(worst(records, course.tracker.samplingTrace?.taken ?? []) <= 5.05)
+        #expect(worst(records, recorder.trace?.taken ?? []) <= 5.05)
     }
 
     @Test func shutdownKeepsTheLastFix() {

@@ -48,8 +48,8 @@ import Testing
         }
 
         mutating func feed(_ fix: Fed, speed: Double? = nil, course: Double? = nil) {
-            let selection = sampler.take(
-                time: fix.time, coordinate: fix.coordinate, speed: speed, course: course,
+            let selection = sampler.sample(
+                .init(time: fix.time, coordinate: fix.coordinate, speed: speed, course: course),
                 at: EventTime(nanoseconds: (fix.time.milliseconds - Script.start.milliseconds) * 1_000_000),
                 resolution: .standard, standing: fix.isStanding)
             if let trigger = selection?.previous {
@@ -197,8 +197,8 @@ import Testing
         settings.rule = .trackError
         let selected = LocationSampler.Selected(time: Self.seconds(0), coordinate: Script.origin)
         var sampler = LocationSampler(settings: settings, selected: selected)
-        let first = sampler.take(
-            time: Self.seconds(20), coordinate: Script.place(north: 3), resolution: .standard)
+        let first = sampler.sample(
+            .init(time: Self.seconds(20), coordinate: Script.place(north: 3)), resolution: .standard)
         #expect(first == .init(previous: nil, current: .first))
     }
 

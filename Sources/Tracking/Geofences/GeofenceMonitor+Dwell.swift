@@ -2,8 +2,8 @@ import Positioning
 
 // What time does.
 extension GeofenceMonitor {
-    /// Longest wait for a decision about something that would be dated earlier.
-    static let patience = Nanoseconds(seconds: 5)
+    /// The longest wait for a decision that would be dated earlier.
+    static let decisionMax = Nanoseconds(seconds: 5)
 
     /// The next DWELL. One waits while the asset seems to have left, and for a crossing that would be dated before it.
     public var nextDeadline: EventTime? {
@@ -18,7 +18,7 @@ extension GeofenceMonitor {
     private func dwellDeadline(_ index: Int) -> EventTime? {
         guard let due = watches[index].dwellDue, watches[index].pending == nil else { return nil }
         guard let pendingSince, pendingSince < due else { return due }
-        return max(due, pendingSince + Self.patience)
+        return max(due, pendingSince + Self.decisionMax)
     }
 
     func dwell(in fence: Geofence, _ sighting: Sighting?, _ due: EventTime) -> Crossing {
@@ -60,8 +60,8 @@ extension GeofenceMonitor {
         return owed
     }
 
-    /// Nobody watched for a while: what would be a long stay by now must first be seen to go on.
-    mutating func beganAnew(at: EventTime) {
+    /// The asset was not watched for a while: a stay that would be long by now must first be seen to go on.
+    mutating func resumed(at: EventTime) {
         for index in watches.indices where watches[index].dwellDue != nil {
             guard let dwell = fences[watches[index].fence].dwell else { continue }
             watches[index].dwellDue = at + dwell

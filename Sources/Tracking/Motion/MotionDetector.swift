@@ -126,7 +126,7 @@ public struct MotionDetector: Sendable {
     }
 
     /// nil unless parked.
-    var fenceCentre: Coordinate? { if case .stationary(let parked) = state { parked.fenceCentre } else { nil } }
+    private var fenceCentre: Coordinate? { if case .stationary(let parked) = state { parked.fenceCentre } else { nil } }
 
     /// What `waypost status` shows.
     var phase: TrackerSnapshot.Motion {
@@ -148,11 +148,12 @@ public struct MotionDetector: Sendable {
     /// m/s over 5 s by the receiver's own speed; nil where it reports none.
     var dopplerSpeed: Double? { signals.window.hasDoppler ? signals.window.vectorSpeed : nil }
 
-    /// The last fix of this run that was observed.
-    var lastFix: Moment? { signals.lastFix }
-
-    /// Of the last fix, across a restart too.
-    var lastCoordinate: Coordinate? { signals.lastCoordinate }
+    func store(in state: inout StoredState) {
+        state.moving = isMoving
+        state.announced = hasPlace
+        state.anchor = place
+        state.fenceCentre = fenceCentre
+    }
 
     // MARK: Fixes
 

@@ -31,55 +31,39 @@ public struct MotionProfile: Hashable, Sendable {
     }
 }
 
-extension Tracker.Settings {
-    /// The settings that no motion state overrides.
-    public var profile: MotionProfile {
-        MotionProfile(
-            sampling: sampling, resolution: resolution.default, accuracyMax: admission.accuracyMax,
-            heartbeat: motion.heartbeat)
-    }
-}
-
-extension Tracker {
-    /// The settings of both motion states, worked out when settings change and not with each fix.
-    struct Profiles: Sendable {
-        var moving: MotionProfile
-        /// Until the first departure too.
-        var stationary: MotionProfile
-
-        init(_ settings: Settings) {
-            moving = settings.moving ?? settings.profile
-            stationary = settings.stationary ?? moving
-        }
+/// The profiles of both motion states, worked out when settings change, and which of them is in force.
+struct ProfileChoice: Sendable {
+    private struct Basis: Hashable {
+        let isMoving: Bool
+        let boost: Resolution?
     }
 
-    /// What chooses a profile.
-    struct ProfileChoice: Hashable, Sendable {
-        var isMoving: Bool
-        var boost: Resolution?
+    private let moving: MotionProfile
+    /// Until the first departure too.
+    private let stationary: MotionProfile
+    /// Between two heartbeats while parked; zero = none.
+    let heartbeat: Nanoseconds
+    /// nil = nothing is in force yet.
+    private var basis: Basis?
+
+    init(_ settings: Tracker.Settings) {
+        moving = settings.moving ?? settings.profile
+        stationary = settings.stationary ?? moving
+        heartbeat = Nanoseconds(stationary.heartbeat)
     }
 
-    /// Puts the profile of the motion state in force, or over it a boost.
-    mutating func chooseProfile(_ effects: inout [Effect]) {
-        let choice = ProfileChoice(isMoving: motion.isMoving, boost: board.boost)
-        guard choice != profileChoice else { return }
-        profileChoice = choice
-        let moving = choice.boost.map(profiles.moving.boosted) ?? profiles.moving
-        let profile = choice.isMoving || choice.boost != nil ? moving : profiles.stationary
-        filter.settings.accuracyMax = profile.accuracyMax
-        board.defaultResolution = profile.resolution
+    /// As in the settings.
+    var heartbeatSetting: Duration { stationary.heartbeat }
+
+    /// - Returns: the profile that comes into force; nil = it is already.
+    mutating func choose(isMoving: Bool, boost: Resolution?) -> MotionProfile? {
+        let basis = Basis(isMoving: isMoving, boost: boost)
+        guard basis != self.basis else { return nil }
+        self.basis = basis
+        let moving = boost.map(self.moving.boosted) ?? self.moving
+        var chosen = isMoving || boost != nil ? moving : stationary
         // Parked nothing is sampled but in a boost, so that no segment ends by a change of rules that choose nothing.
-        sample(by: moving.sampling, &effects)
-    }
-
-    /// nil, or a boost of no duration, ends the one that lasts; another replaces it.
-    mutating func boostChanged(_ boost: Boost?, _ effects: inout [Effect]) {
-        let boost = boost.flatMap { $0.duration > .zero ? $0 : nil }
-        boostUntil = boost.map { now + min($0.duration, Boost.durationMax) }
-        guard boost?.resolution != board.boost else { return }
-        board.boost = boost?.resolution
-        // A viewer who asks for more sees where the asset is with the next fix.
-        if motion.isMoving { segmentReason = segmentReason ?? "profile" }
-        recompute(&effects)
+        chosen.sampling = moving.sampling
+        return chosen
     }
 }

@@ -24,7 +24,7 @@ struct ResolutionBoard: Sendable {
     /// More subscribers of one trackable are refused: whoever may subscribe must not fill the memory.
     static let subscribersMax = 200
 
-    var policy: any ResolutionPolicy
+    private var policy: any ResolutionPolicy
     /// A policy of the user's own, which outlives a reload.
     private let isForeign: Bool
     /// What decides where nothing else does; the profile of the motion state may set another than the settings.
@@ -32,24 +32,26 @@ struct ResolutionBoard: Sendable {
         didSet { if defaultResolution != oldValue { refresh() } }
     }
     private(set) var settings: ResolutionSettings
-    var entries: [Entry]
+    private(set) var entries: [Entry]
     private(set) var engine: Resolution?
     var constantEngine: Resolution?
-    var boost: Resolution?
+    /// A boost that is in force, and when it ends.
+    private(set) var boost: Resolution?
+    private(set) var boostEnd: EventTime?
     /// Something that a policy wants to be asked about has changed since the last computation.
     private(set) var isStale = true
 
-    private(set) var circumstances = Circumstances()
+    private var circumstances = Circumstances()
     private var power = PowerState()
     /// When the battery was last read; nil = not in this run, or too long ago.
     private var batteryReadAt: EventTime?
 
     /// Id of the trackable that alone is watched in the mode `sticky`.
-    private(set) var active: String?
+    private var active: String?
     /// The one threshold of the mode `sticky`.
-    private(set) var armed: Proximity?
+    private var armed: Proximity?
     /// The one flag of the mode `sticky`.
-    var isNearForAll = false
+    private var isNearForAll = false
 
     /// - Parameter policy: nil = the one that the settings describe.
     init(settings: ResolutionSettings, policy: (any ResolutionPolicy)? = nil, trackables: [Trackable]) {
@@ -62,8 +64,6 @@ struct ResolutionBoard: Sendable {
         for entry in entries { apply(self.policy.trackableAdded(entry.trackable)) }
         chooseActive()
     }
-
-    // What happens.
 
     /// Subscribers, nearness and what was published so far stay with trackables that are in both.
     mutating func reload(settings: ResolutionSettings, trackables: [Trackable]) {
@@ -226,20 +226,38 @@ struct ResolutionBoard: Sendable {
 
     private var activeEntry: Entry? { entries.first { $0.trackable.id == active } }
 
-    func isNear(_ entry: Entry) -> Bool { settings.proximity == .sticky ? isNearForAll : entry.near.isNear }
+    private func isNear(_ entry: Entry) -> Bool { settings.proximity == .sticky ? isNearForAll : entry.near.isNear }
 
-    /// When a reading of the battery expires.
-    var nextDeadline: EventTime? { batteryReadAt.map { $0 + Self.batteryLifetime } }
-
-    mutating func deadlineReached(at now: EventTime) {
-        guard let due = nextDeadline, due <= now else { return }
-        batteryReadAt = nil
-        powerChanged(power)
+    /// nil, or a boost of no duration, ends the one in force; another replaces it.
+    /// - Returns: whether the resolutions change by it.
+    mutating func boostChanged(_ boost: Boost?, at now: EventTime) -> Bool {
+        let boost = boost.flatMap { $0.duration > .zero ? $0 : nil }
+        boostEnd = boost.map { now + min($0.duration, Boost.durationMax) }
+        guard boost?.resolution != self.boost else { return false }
+        self.boost = boost?.resolution
+        return true
     }
 
-    // What comes of it.
+    /// When a reading of the battery expires.
+    private var batteryExpiry: EventTime? { batteryReadAt.map { $0 + Self.batteryLifetime } }
 
-    mutating func apply(_ wishes: [PolicyEffect]) {
+    /// When the boost ends, or a reading of the battery expires.
+    var nextDeadline: EventTime? {
+        guard let boostEnd else { return batteryExpiry }
+        return min(boostEnd, batteryExpiry ?? boostEnd)
+    }
+
+    /// - Returns: whether a reading of the battery expired; the resolutions must be computed again.
+    mutating func deadlineReached(at now: EventTime) -> Bool {
+        guard let due = batteryExpiry, due <= now else { return false }
+        batteryReadAt = nil
+        powerChanged(power)
+        return true
+    }
+
+    // MARK: Computation
+
+    private mutating func apply(_ wishes: [PolicyEffect]) {
         for wish in wishes {
             switch wish {
             case .recomputeAll:
@@ -302,6 +320,17 @@ struct ResolutionBoard: Sendable {
         }
     }
 
+    /// For `TrackerSnapshot`.
+    /// - Parameter lastRecord: by index of the trackable.
+    func snapshot(lastRecord: (Int) -> UTCTime?) -> [TrackerSnapshot.TrackableResolution] {
+        entries.enumerated().map { index, entry in
+            TrackerSnapshot.TrackableResolution(
+                id: entry.trackable.id, resolution: entry.published ?? settings.default,
+                subscribers: entry.subscribers.count, near: isNear(entry), batteryLow: entry.battery.isLow,
+                lastRecorded: lastRecord(index))
+        }
+    }
+
     private func request(_ entry: Entry) -> TrackableResolutionRequest {
         TrackableResolutionRequest(
             trackable: entry.trackable, defaultResolution: defaultResolution, near: isNear(entry),
@@ -314,5 +343,67 @@ struct ResolutionBoard: Sendable {
         Resolution(
             priority: resolution.priority, intervalMs: max(0, resolution.intervalMs),
             displacement: resolution.displacement >= 0 ? min(resolution.displacement, 1e9) : 0)
+    }
+}
+
+// MARK: Restart
+
+extension ResolutionBoard {
+    private enum Mark {
+        static let spatial = 1
+        static let temporal = 2
+        static let sticky = 4
+        static let bits = 3
+    }
+
+    /// Who is near, as a small number: 0 = far. With a check of destination and threshold, so that the flag of another
+    /// destination is not taken over.
+    func proximityMark(at index: Int) -> Int {
+        let entry = entries[index]
+        var flags = 0
+        if entry.near.spatial { flags |= Mark.spatial }
+        if entry.near.temporal { flags |= Mark.temporal }
+        if isNearForAll, entry.trackable.id == active { flags |= Mark.sticky }
+        return flags == 0 ? 0 : check(entry) << Mark.bits | flags
+    }
+
+    mutating func restoreProximity(_ recorded: [StoredState.Recorded]) {
+        for index in entries.indices {
+            guard let last = recorded.first(where: { $0.trackable == entries[index].trackable.id }) else { continue }
+            restoreProximity(last.proximity, at: index)
+        }
+    }
+
+    private mutating func restoreProximity(_ mark: Int, at index: Int) {
+        let entry = entries[index]
+        guard mark != 0, mark >> Mark.bits == check(entry) else { return }
+        if settings.proximity == .sticky {
+            guard mark & Mark.sticky != 0, entry.trackable.id == active, armed != nil else { return }
+            isNearForAll = true
+        } else {
+            guard entry.watched != nil else { return }
+            entries[index].near.spatial = mark & Mark.spatial != 0
+            entries[index].near.temporal = mark & Mark.temporal != 0
+            guard entries[index].near.isNear else { return }
+        }
+        apply(policy.proximityChanged(of: entry.trackable, near: true))
+    }
+
+    /// FNV-1a, folded to 16 bits: it must be the same in every run, which the hashes of the language are not.
+    private func check(_ entry: Entry) -> Int {
+        let threshold = settings.proximity == .sticky ? armed : entry.watched
+        let words = [
+            UInt64(UInt32(bitPattern: entry.trackable.destination?.latitudeE7 ?? 0)),
+            UInt64(UInt32(bitPattern: entry.trackable.destination?.longitudeE7 ?? 0)),
+            (threshold?.spatial ?? 0).bitPattern,
+            UInt64(bitPattern: threshold?.temporal?.nanoseconds ?? 0),
+        ]
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for word in words {
+            for shift in stride(from: UInt64(0), to: 64, by: 8) {
+                hash = (hash ^ (word >> shift & 0xFF)) &* 0x100_0000_01b3
+            }
+        }
+        return Int((hash ^ hash >> 16 ^ hash >> 32 ^ hash >> 48) & 0xFFFF)
     }
 }

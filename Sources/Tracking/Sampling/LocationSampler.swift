@@ -94,31 +94,21 @@ public struct LocationSampler: Sendable {
     /// A location was recorded for another reason; the next fix is compared with it.
     public mutating func rebase(_ recorded: Selected) { select(recorded) }
 
-    /// The same for a location of which no more is known.
-    public mutating func rebase(time: UTCTime, coordinate: Coordinate) {
-        select(Selected(time: time, coordinate: coordinate))
-    }
-
-    /// Limits are inclusive.
+    /// Decides about the next fix. Limits are inclusive.
     /// - Parameters:
-    ///   - speed: m/s; nil = unknown.
-    ///   - course: degrees true; nil = unknown.
-    ///   - accuracy: metres; nil = unknown.
     ///   - at: event time of the fix, from which `deadline` counts.
     ///   - resolution: nil = none decided yet: every fix is selected.
     ///   - standing: the position is held, so only the interval can select, and with `track-error` only the bound.
     /// - Returns: what is kept; nil when nothing is.
-    public mutating func take(
-        time: UTCTime, coordinate: Coordinate, speed: Double? = nil, course: Double? = nil, accuracy: Double? = nil,
-        at: EventTime = .zero, resolution: Resolution?, standing: Bool = false
+    public mutating func sample(
+        _ fix: Selected, at: EventTime = .zero, resolution: Resolution?, standing: Bool = false
     ) -> Selection? {
         guard let selected, let resolution else {
             let previous: Trigger? = isOpen ? .stateChange : nil
-            select(Selected(time: time, coordinate: coordinate, speed: speed, course: course, accuracy: accuracy))
+            select(fix)
             return Selection(previous: previous, current: .first)
         }
-        let fix = Selected(time: time, coordinate: coordinate, speed: speed, course: course, accuracy: accuracy)
-        if segment != nil { return takeWithinBound(fix, since: selected, at: at, standing: standing) }
+        if segment != nil { return sampleWithinBound(fix, since: selected, at: at, standing: standing) }
         guard let trigger = trigger(fix, since: selected, resolution, standing) else { return nil }
         self.selected = fix
         return Selection(previous: nil, current: trigger)
@@ -237,7 +227,7 @@ extension LocationSampler {
     /// The next fix cannot be measured from what came before.
     mutating func restart() { isAnew = true }
 
-    private mutating func takeWithinBound(
+    private mutating func sampleWithinBound(
         _ fix: Selected, since last: Selected, at: EventTime, standing: Bool
     ) -> Selection? {
         let previousTime = newest?.time ?? last.time

@@ -1,0 +1,161 @@
+import Positioning
+
+/// The trip in progress, its halts, and what the odometer shows.
+struct TripBook: Sendable {
+    /// Moving this long without external power is no trip of the asset's own.
+    private static let towedAfter = Duration.seconds(120)
+    /// Milliseconds; a smaller step of the receiver's clock may be a reader that was held up, and corrects itself.
+    private static let clockStepMin = 10_000.0
+
+    private var odometer: Odometer
+    private var trip: StoredState.Trip?
+    /// Departure while moving, standstill while parked.
+    private(set) var since: UTCTime?
+    /// The beginning of the halt within the trip; nil while rolling or parked.
+    private(set) var halt: MotionDetector.Moment?
+    /// Event time of the departure; after a restart unknown until the first fix.
+    private var departedAt: EventTime?
+    /// Within the halt the receiver was silent for so long that the way since is unknown.
+    private var haltWasUnseen = false
+    /// Seconds of the halt that ended last, as counted in the trip.
+    private var lastIdle = 0.0
+
+    init(restored: StoredState?) {
+        odometer = Odometer(metres: restored?.odometer ?? 0, gapMetres: restored?.gapMetres ?? 0)
+        since = restored?.since
+        trip = restored?.trip
+    }
+
+    var metres: Double { odometer.metres }
+    var gapMetres: Double { odometer.gapMetres }
+
+    // MARK: Fixes
+
+    /// - Parameters:
+    ///   - silence: seconds before this fix.
+    ///   - clockStep: milliseconds; nil = the receiver's clock runs evenly.
+    ///   - isMoving: the asset was on a trip when the fix came.
+    mutating func fixReceived(
+        _ time: UTCTime, at: EventTime, silence: Double?, clockStep: Double?, isMoving: Bool
+    ) {
+        if (silence ?? 0) >= Odometer.gap { haltWasUnseen = true }
+        // A trip keeps its length.
+        if let clockStep, abs(clockStep) > Self.clockStepMin, abs(clockStep) < 1e15, let start = trip?.start {
+            trip?.start = start + .milliseconds(Int64(clockStep))
+        }
+        // Event times mean nothing after a restart: when the trip began follows from its date.
+        guard departedAt == nil, isMoving, let trip else { return }
+        let ago = min(max(0, time.milliseconds(since: trip.start)), Self.towedAfter.milliseconds)
+        departedAt = at + .milliseconds(-ago)
+    }
+
+    /// Counting goes on to a fix of the trip.
+    mutating func advance(to fix: Fix, time: UTCTime, at: EventTime, speedMax: Double, noise: Double) {
+        odometer.advance(to: fix, time: time, at: at, speedMax: speedMax, noise: noise)
+    }
+
+    mutating func observe(speed: Double?, max limit: Double) {
+        if let speed, speed > trip?.maxSpeed ?? 0, speed <= limit { trip?.maxSpeed = speed }
+    }
+
+    /// Nothing is known about the way to the next fix.
+    mutating func interrupted() { odometer.stop() }
+
+    /// Metres in a straight line that nobody saw it go.
+    mutating func addGap(_ metres: Double) { odometer.addGap(metres) }
+
+    // MARK: Changes of motion
+
+    mutating func departed(_ time: UTCTime, at: EventTime, from place: Coordinate, withoutPower: Bool) {
+        since = time
+        halt = nil
+        departedAt = at
+        trip = StoredState.Trip(
+            start: time, startCoordinate: place, startOdometer: odometer.metres, idle: 0, maxSpeed: nil,
+            withoutPower: withoutPower)
+    }
+
+    /// Counting begins at a fix.
+    mutating func start(at fix: Fix, time: UTCTime, at: EventTime) { odometer.start(at: fix, time: time, at: at) }
+
+    /// - Parameter noise: metres counted just before that were none.
+    mutating func halted(since moment: MotionDetector.Moment, noise: Double) {
+        halt = moment
+        haltWasUnseen = false
+        odometer.takeBack(noise)
+    }
+
+    /// The halt counts from its last creep.
+    mutating func crept(since moment: MotionDetector.Moment, metres: Double) {
+        if let halt { trip?.idle += max(0, moment.at.seconds(since: halt.at)) }
+        halt = moment
+        odometer.add(metres)
+    }
+
+    /// The last resumption was noise.
+    mutating func stoodOn(since moment: MotionDetector.Moment) {
+        halt = moment
+        trip?.idle -= lastIdle
+        lastIdle = 0
+    }
+
+    /// - Parameters:
+    ///   - from: the last fix that still stood; nil = none is known.
+    ///   - place: where the halt was.
+    mutating func resumed(from: FixRing.Entry?, place: Coordinate, since moment: MotionDetector.Moment) {
+        halt = nil
+        guard let from else { return }
+        lastIdle = max(0, from.at.seconds(since: moment.at))
+        trip?.idle += lastIdle
+        let moved = place.distance(to: from.coordinate)
+        if haltWasUnseen {
+            odometer.addGap(moved)
+        } else if moved > from.horizontalAccuracy ?? FixFilter.unknownAccuracy {
+            odometer.add(moved)
+        }
+        odometer.start(at: from.fix, time: from.time, at: from.at)
+    }
+
+    /// - Returns: the trip that ended; nil = there was none.
+    mutating func stopped(standstill: UTCTime?, decided: UTCTime) -> TripSummary? {
+        let ended = trip.map { trip in
+            TripSummary(
+                start: trip.start, startCoordinate: trip.startCoordinate, end: standstill ?? decided,
+                distance: max(0, odometer.metres - trip.startOdometer), idle: trip.idle, maxSpeed: trip.maxSpeed)
+        }
+        trip = nil
+        since = standstill
+        halt = nil
+        departedAt = nil
+        odometer.stop()
+        return ended
+    }
+
+    // MARK: Towing
+
+    /// When a trip that began without external power counts as towing; nil = it does not.
+    var towDue: EventTime? {
+        guard trip?.withoutPower == true, let departedAt else { return nil }
+        return departedAt + Self.towedAfter
+    }
+
+    /// External power came, or the towing was recorded.
+    mutating func towingSettled() { trip?.withoutPower = false }
+
+    // MARK: Odometer
+
+    /// Another reading; the trip so far keeps its length.
+    mutating func odometerSet(_ metres: Double) {
+        let before = odometer.metres
+        odometer.set(metres)
+        trip?.startOdometer += odometer.metres - before
+    }
+
+    func store(in state: inout StoredState) {
+        state.since = since
+        state.stopping = halt?.time
+        state.odometer = odometer.metres
+        state.gapMetres = odometer.gapMetres
+        state.trip = trip
+    }
+}
