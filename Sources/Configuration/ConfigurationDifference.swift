@@ -8,6 +8,7 @@ package struct ConfigurationDifference {
         package var index: Int
         /// There are more or fewer tables of this name: then this stands for all of their keys.
         var isWhole: Bool
+        package var effect: ChangeEffect
 
         /// `[tracking] stop_timeout`, `[[endpoint]] base_url`, `[[endpoint]]`
         package var name: String { isWhole ? table : "\(table) \(key)" }
@@ -24,18 +25,21 @@ package struct ConfigurationDifference {
         let places = Set(after.map(\.place))
         let counts = (Self.counts(before), Self.counts(after))
         var seen: Set<String> = []
-        func note(_ place: Place) {
+        func note(_ place: Place, _ effect: ChangeEffect) {
             if place.table.hasPrefix("[["), counts.0[place.table] != counts.1[place.table] {
                 guard seen.insert(place.table).inserted else { return }
-                changes.append(Change(table: place.table, key: "", index: 0, isWhole: true))
+                changes.append(Change(table: place.table, key: "", index: 0, isWhole: true, effect: effect))
             } else {
-                changes.append(Change(table: place.table, key: place.key, index: place.index, isWhole: false))
+                changes.append(
+                    Change(table: place.table, key: place.key, index: place.index, isWhole: false, effect: effect))
             }
         }
         for (place, entry) in after where entries[place]?.value != entry.value {
-            if entry.origin != nil || entries[place]?.origin != nil { note(place) }
+            if entry.origin != nil || entries[place]?.origin != nil { note(place, entry.effect) }
         }
-        for (place, entry) in before where !places.contains(place) && entry.origin != nil { note(place) }
+        for (place, entry) in before where !places.contains(place) && entry.origin != nil {
+            note(place, entry.effect)
+        }
     }
 
     fileprivate struct Place: Hashable {

@@ -12,7 +12,9 @@ final class ConfigurationReader {
     private(set) var effective = EffectiveConfiguration()
     private var problems: [ConfigurationProblem] = []
     private var warnings: [ConfigurationProblem] = []
-    /// The keys of each table, in the order in which they were asked for.
+    /// Those with a value, in the order in which they were first read.
+    private(set) var keys: [ConfigurationKey] = []
+    /// All keys of each table, in the order in which they were asked for.
     private var vocabulary: [(table: String, keys: [String])] = []
     private var visited: [TableReader] = []
 
@@ -24,7 +26,9 @@ final class ConfigurationReader {
     /// The outermost table.
     func root(_ table: TOMLTable) -> TableReader {
         let start = SourcePosition(file: files.first ?? "", line: 1, column: 1)
-        return visit(TableReader(reader: self, path: "", title: "", table: table, position: start, isWritten: true))
+        return visit(
+            TableReader(
+                reader: self, path: "", title: "", table: table, position: start, effect: .restart, isWritten: true))
     }
 
     func visit(_ table: TableReader) -> TableReader {
@@ -38,6 +42,10 @@ final class ConfigurationReader {
         } else {
             vocabulary.append((title, [key]))
         }
+    }
+
+    func describe(_ key: ConfigurationKey) {
+        if !keys.contains(where: { $0.table == key.table && $0.name == key.name }) { keys.append(key) }
     }
 
     func show(_ entry: EffectiveConfiguration.Entry) { effective.entries.append(entry) }

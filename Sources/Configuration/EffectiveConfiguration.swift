@@ -11,6 +11,7 @@ public struct EffectiveConfiguration: Sendable, CustomStringConvertible {
         public var origin: SourcePosition?
         /// Where the default comes from when it is not built in, such as `preset "active"`.
         public var note: String?
+        package var effect: ChangeEffect
     }
 
     public var entries: [Entry] = []

@@ -17,12 +17,12 @@ extension EndpointConfig {
     ///   - allowsPlaintext: secrets may go over plain http to another machine.
     ///   - vars: `[endpoint.vars]`, which what a profile suggests for `auth` and `sign` may name.
     mutating func readRequest(_ table: TableReader, allowsPlaintext: Bool, vars: [String: String] = [:]) {
-        let named = Self.secrets(table.table("secrets"))
+        let named = Self.secrets(table.table("secrets", .reloadOfCredentials))
         for secret in named.values { secrets[secret.name] = secret.reference }
         let context = CredentialContext(named: named, vars: vars, allowsPlaintext: allowsPlaintext)
         if let auth = suggestion("auth", table, context) { readAuth(auth, context) }
         if let sign = suggestion("sign", table, context) { readSign(sign, context) }
-        readTLS(table.table("tls"))
+        readTLS(table.table("tls", .reloadOfCredentials))
         if sign != nil {
             if settings.gzip, table.has("compress") {
                 table.report("compress", "found it together with sign, expected \"none\": the plain body is signed")
@@ -53,7 +53,7 @@ extension EndpointConfig {
     private func suggestion(_ key: String, _ table: TableReader, _ context: CredentialContext) -> TableReader? {
         guard case .table(let members) = profileTree.value, let node = members.first(where: { $0.name == key })?.node,
             case .table(let suggested) = node.value, !table.has(key)
-        else { return table.table(key) }
+        else { return table.table(key, .reloadOfCredentials) }
         let words = ["token", "password", "key", "secret", "access_key", "secret_key", "client_secret"]
         let missing = suggested.compactMap { member -> String? in
             guard words.contains(member.name), case .string(let name) = member.node.value,
@@ -67,7 +67,8 @@ extension EndpointConfig {
                 "found none named \(name), expected it for what the profile suggests as \(key) "
                     + "(or \(key) = { \(key == "auth" ? "kind" : "scheme") = \"none\" })")
         }
-        return missing.isEmpty ? table.table(key, orElse: node.asTable(table.position)) : nil
+        return missing.isEmpty
+            ? table.table(key, .reloadOfCredentials, orElse: node.asTable(table.position)) : nil
     }
 }
 

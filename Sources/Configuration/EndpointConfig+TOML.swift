@@ -43,22 +43,23 @@ extension EndpointConfig {
         let profile = ProfileSuggestions(reading: table, profiles)
 
         var settings = EndpointSettings(name: name ?? "main", baseURL: url?.text ?? "", device: device)
-        table.read("device", into: &settings.device, as: .name)
+        table.read("device", into: &settings.device, as: .name, note: "as [device]")
         settings.readBatches(table, vendor: vendor, profile)
         settings.readDelivery(table, vendor: vendor, profile)
-        table.read("timeout", into: &settings.timeout, as: .duration(.between(1, 3600)))
+        table.read("timeout", into: &settings.timeout, as: .duration(.between(1, 3600)), on: .reload)
         table.read("feed", into: &settings.feed, as: .word(EndpointSettings.Feed.allCases.map { ($0.rawValue, $0) }))
         table.read("required", into: &settings.required, as: .flag)
         table.read("backfill", into: &settings.backfill, as: .flag)
         settings.readMetered(table)
         table.read("backup_for", into: &settings.backupFor, as: .shortName)
         var allowsPlaintext = false
-        table.read("allow_plaintext", into: &allowsPlaintext, as: .flag)
+        table.read("allow_plaintext", into: &allowsPlaintext, as: .flag, on: .reloadOfCredentials)
 
         self.init(settings: settings)
         profileTree = profile.tree
         table.read(
-            "signing_clock", into: &signingClock, as: .word(SigningClock.allCases.map { ($0.rawValue, $0) }))
+            "signing_clock", into: &signingClock, as: .word(SigningClock.allCases.map { ($0.rawValue, $0) }),
+            on: .reloadOfCredentials)
         let own = readHeaders(table.table("headers"), hasAuth: table.has("auth"))
         let vars = readVars(table.table("vars"), profile, table)
         readRequest(table, allowsPlaintext: allowsPlaintext, vars: vars)
@@ -117,7 +118,7 @@ extension EndpointSettings {
         table.read(
             "batch_size", into: &batchSize, as: clipped(.integer(limits)),
             alias: .init("dataUploadingBatchSize", clipped(.integer("a number of points", limits)), in: vendor),
-            suggested: profile, note: batchSize < 100 ? profile.note : nil)
+            suggested: profile, note: batchSize < 100 ? profile.note : nil, on: .reload)
         if isClipped {
             let holder = table.has("batch_size") ? table : vendor
             holder.warn(
@@ -128,11 +129,11 @@ extension EndpointSettings {
         table.read(
             "batch_window", into: &batchWindow, as: .duration(.between(0, 86_400)),
             alias: .init("dataUploadingBatchWindow", .bare("seconds", seconds: 1, .between(0, 86_400)), in: vendor),
-            suggested: profile)
-        table.read("min_batch", into: &minBatch, as: .integer(.between(1, whole.upperBound)))
+            suggested: profile, on: .reload)
+        table.read("min_batch", into: &minBatch, as: .integer(.between(1, whole.upperBound)), on: .reload)
         if minBatch > batchSize {
             table.report(
-                table.has("min_batch") ? "min_batch" : "batch_size",
+                ["min_batch", "batch_size"],
                 "found a min_batch of \(minBatch) above the batch_size of \(batchSize), expected at most that")
         }
         gzip = false
@@ -151,10 +152,10 @@ extension EndpointSettings {
             "max_age", into: &maxAge, as: ValueForm<Duration>.duration(.between(1, 30 * 86_400)).orNone("off"),
             suggested: profile,
             note: delivery == .latest ? "with delivery = \"latest\"" : nil)
-        table.read("fresh_head", into: &freshHead, as: .flag, suggested: profile)
+        table.read("fresh_head", into: &freshHead, as: .flag, suggested: profile, on: .reload)
         table.read(
             "on_collision", into: &onCollision, as: .word(OnCollision.allCases.map { ($0.rawValue, $0) }),
-            alias: .init("shouldClearLocalDataWhenCollision", .clearsOnCollision, in: vendor))
+            alias: .init("shouldClearLocalDataWhenCollision", .clearsOnCollision, in: vendor), on: .reload)
     }
 }
 

@@ -12,20 +12,17 @@ extension Tracker.Settings {
             movingTable,
             layers: (sampling: "as [sampling]", resolution: "as [resolution.default]", tracking: "as [tracking]"))
         movingTable.read("receiver", into: &receiver.sleepMoving, as: .receiverSleeps)
-        movingTable.warnOfNoEffect(
-            [("heartbeat", moving.heartbeat == profile.heartbeat)], "it is of a parked asset: see [tracking.stationary]"
-        )
+        movingTable.warnOfNoEffect(["heartbeat"], "it is of a parked asset: see [tracking.stationary]")
         var stationary = moving
         stationary.heartbeat = motion.heartbeat
-        stationary.read(
+        let samplingKeys = stationary.read(
             stationaryTable,
             layers: (
                 sampling: "as [tracking.moving]", resolution: "as [tracking.moving]", tracking: "as [tracking.moving]"
             ), heartbeatLayer: "as [tracking]")
         stationaryTable.read("receiver", into: &receiver.sleep, as: .receiverSleeps, note: "as [receiver] sleep")
         stationaryTable.warnOfNoEffect(
-            stationary.sampling.keys(asIn: moving.sampling),
-            "while parked heartbeats and events are kept, whatever the rule")
+            samplingKeys, "while parked heartbeats and events are kept, whatever the rule")
         self.moving = movingTable.isWritten ? moving : nil
         self.stationary = stationaryTable.isWritten ? stationary : nil
     }
@@ -33,34 +30,27 @@ extension Tracker.Settings {
 
 extension MotionProfile {
     /// - Parameter layers: where a value that is not written comes from.
+    /// - Returns: the keys of sampling that the table changes.
+    @discardableResult
     fileprivate mutating func read(
         _ table: TableReader, layers: (sampling: String, resolution: String, tracking: String),
         heartbeatLayer: String? = nil
-    ) {
+    ) -> [String] {
         sampling.readKeys(table, note: layers.sampling)
+        let samplingKeys = table.changedKeys
         table.read("priority", into: &resolution.priority, as: .priority, note: layers.resolution)
         table.read("interval", into: &resolution.intervalMs, as: .intervalMs, note: layers.resolution)
         table.read("displacement", into: &resolution.displacement, as: .displacement, note: layers.resolution)
         table.read("accuracy_limit", into: &accuracyMax, as: .accuracyLimit, note: layers.tracking)
         table.read("heartbeat", into: &heartbeat, as: .heartbeat, note: heartbeatLayer ?? layers.tracking)
-    }
-}
-
-extension LocationSampler.Settings {
-    /// The keys of `readKeys`, and whether each has the same value as another's.
-    fileprivate func keys(asIn other: Self) -> [(key: String, isSame: Bool)] {
-        [
-            ("rule", rule == other.rule), ("bound", bound == other.bound), ("max_delay", maxDelay == other.maxDelay),
-            ("angle", angle == other.angle), ("speed_change", speedChange == other.speedChange),
-            ("elasticity", elasticity == other.elasticity), ("min_gap", minGap == other.minGap),
-        ]
+        return samplingKeys
     }
 }
 
 extension TableReader {
-    /// - Parameter keys: those that are as they would be anyhow are no mistake; `check --print` writes them all.
-    fileprivate func warnOfNoEffect(_ keys: [(key: String, isSame: Bool)], _ reason: String) {
-        for (key, isSame) in keys where has(key) && !isSame { warn(key, "has no effect: \(reason)") }
+    /// Keys with the value that would be in force anyhow are no mistake: `check --print` writes them all.
+    fileprivate func warnOfNoEffect(_ keys: [String], _ reason: String) {
+        for key in keys where changedKeys.contains(key) { warn(key, "has no effect: \(reason)") }
     }
 }
 

@@ -16,7 +16,7 @@ public struct OutboxConfig: Hashable, Sendable {
         let directory = table.environment.directory("STATE_DIRECTORY", fallback: "/var/lib/waypost")
         settings = OutboxSettings(path: "\(directory)/outbox.db")
         table.read("path", into: &settings.path, as: .absolutePath("the queue"))
-        table.read("commit_window", into: &commitWindow, as: .duration(.between(0, 3600)))
+        table.read("commit_window", into: &commitWindow, as: .duration(.between(0, 3600)), on: .reload)
 
         let rows = ValueForm<Int>.integer("a number of rows", .atLeast(100))
         let holder = vendor.first { $0.has("dataStorageSize") } ?? vendor.first

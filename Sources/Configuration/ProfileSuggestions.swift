@@ -30,13 +30,13 @@ extension TableReader {
     @discardableResult
     func read<Value>(
         _ key: String, into value: inout Value, as form: ValueForm<Value>, alias: Alias<Value>? = nil,
-        suggested profile: ProfileSuggestions, note: String? = nil
+        suggested profile: ProfileSuggestions, note: String? = nil, on effect: ChangeEffect? = nil
     ) -> Bool {
         var note = note
         if let suggestion = profile.value(key, as: form, self) {
             value = suggestion
             note = profile.note
         }
-        return read(key, into: &value, as: form, alias: alias, note: note)
+        return read(key, into: &value, as: form, alias: alias, note: note, on: effect)
     }
 }

@@ -44,7 +44,10 @@ extension LocationSampler.Settings {
         return preset
     }
 
-    /// The keys that may also stand where single ones are overridden; what is not written stays as it is.
+    /// The keys of `[sampling]` that `[tracking.moving]` and `[tracking.stationary]` may override: what is not written stays
+    /// as it is. It runs for all three tables, so a check across keys goes through `TableReader.report(_: [String], _:)`,
+    /// which reports in the table that has one of them. Any of these keys may be added without a thought for the receiver:
+    /// see `LocationSampler.Settings`.
     /// - Parameters:
     ///   - ruleNote: where a rule comes from that is not written there; nil = the default.
     ///   - angleNote: the same for the angle.

@@ -9,7 +9,7 @@ package struct Secret: Equatable {
         case environment(String)
     }
 
-    static let expectation = "\"credential:NAME\", \"file:PATH\" or \"env:NAME\" (the secret itself never stands here)"
+    static let expectation = "\"credential:NAME\", \"file:PATH\" or \"env:NAME\" (never the secret itself)"
     /// Longer ones are no secrets but mistakes.
     static let bytesMax = 64 * 1024
 

@@ -8,19 +8,23 @@ final class TableReader {
     let position: SourcePosition
     /// Whether the file has this table.
     let isWritten: Bool
+    /// The keys that the file has with another value than would be in force without them, in the order of reading.
+    private(set) var changedKeys: [String] = []
+    private let effect: ChangeEffect
     private let table: TOMLTable
     private var readKeys: Set<String> = []
     private let isShown: Bool
 
     init(
         reader: ConfigurationReader, path: String, title: String, table: TOMLTable, position: SourcePosition,
-        isWritten: Bool, isShown: Bool = true
+        effect: ChangeEffect, isWritten: Bool, isShown: Bool = true
     ) {
         self.reader = reader
         self.path = path
         self.title = title
         self.table = table
         self.position = position
+        self.effect = effect
         self.isWritten = isWritten
         self.isShown = isShown
     }
@@ -53,11 +57,28 @@ final class TableReader {
     }
 
     /// Puts the value of a key into `value`, which holds the default; true when the file has a value that counts.
+    /// - Parameters:
+    ///   - note: where the default comes from, unless it is built in.
+    ///   - effect: when a change takes effect; nil = as with the other keys of the table.
     @discardableResult
     func read<Value>(
         _ key: String, into value: inout Value, as form: ValueForm<Value>, alias: Alias<Value>? = nil,
-        note: String? = nil
+        note: String? = nil, on effect: ChangeEffect? = nil, isRequired: Bool = false
     ) -> Bool {
+        let standard = form.render(value)
+        let effect = effect ?? self.effect
+        reader.describe(
+            ConfigurationKey(
+                table: title, name: key, accepted: form.accepted ?? form.expected,
+                standard: standard == "" ? nil : standard,
+                note: note, isRequired: isRequired, effect: effect))
+        if let alias {
+            reader.describe(
+                ConfigurationKey(
+                    table: (alias.table ?? self).title, name: alias.name,
+                    accepted: alias.form.accepted ?? alias.form.expected,
+                    aliasOf: alias.table == nil ? key : "\(title) \(key)", effect: effect))
+        }
         var origin: SourcePosition?
         if let entry = take(key), let read = evaluate(entry, form) {
             value = read
@@ -75,7 +96,9 @@ final class TableReader {
                 origin = entry.keyPosition
             }
         }
-        show(key, form.render(value), origin, note)
+        let rendered = form.render(value)
+        if origin != nil, rendered != standard { changedKeys.append(key) }
+        show(key, rendered, origin, note, on: effect)
         return origin != nil
     }
 
@@ -83,18 +106,17 @@ final class TableReader {
     @discardableResult
     func read<Value>(
         _ key: String, into value: inout Value?, as form: ValueForm<Value>, alias: Alias<Value>? = nil,
-        note: String? = nil
+        note: String? = nil, on effect: ChangeEffect? = nil, isRequired: Bool = false
     ) -> Bool {
-        let optional = form.optional
-        return read(
-            key, into: &value, as: optional, alias: alias.map { Alias($0.name, $0.form.optional, in: $0.table) },
-            note: note)
+        read(
+            key, into: &value, as: form.optional, alias: alias.map { Alias($0.name, $0.form.optional, in: $0.table) },
+            note: note, on: effect, isRequired: isRequired)
     }
 
     /// A key that must be there; nil, and a problem, when it is not.
     func require<Value>(_ key: String, as form: ValueForm<Value>, alias: Alias<Value>? = nil) -> Value? {
         var value: Value?
-        read(key, into: &value, as: form, alias: alias)
+        read(key, into: &value, as: form, alias: alias, isRequired: true)
         let aliasWritten = alias.map { ($0.table ?? self).has($0.name) } ?? false
         if isWritten, !has(key), !aliasWritten {
             report(key, "found nothing, expected \(form.expected)", at: position)
@@ -104,6 +126,12 @@ final class TableReader {
 
     func report(_ key: String, _ message: String, at place: SourcePosition? = nil) {
         reader.report(ConfigurationProblem(message, at: place ?? self.place(of: key), key: keyPath(key)))
+    }
+
+    /// About several keys together, at the first of them that this table has. Where it has none, the values come from
+    /// another table, which reports the mistake itself: so one reading function may serve several tables.
+    func report(_ keys: [String], _ message: String) {
+        if let key = keys.first(where: has) { report(key, message) }
     }
 
     /// About another place than a key of this table.
@@ -131,11 +159,14 @@ final class TableReader {
         }
     }
 
-    func show(_ key: String, _ value: String?, _ origin: SourcePosition?, _ note: String? = nil) {
+    func show(
+        _ key: String, _ value: String, _ origin: SourcePosition?, _ note: String? = nil, on effect: ChangeEffect? = nil
+    ) {
         guard isShown else { return }
         reader.show(
             EffectiveConfiguration.Entry(
-                table: title, key: key, value: value == "" ? nil : value, origin: origin, note: note))
+                table: title, key: key, value: value == "" ? nil : value, origin: origin, note: note,
+                effect: effect ?? self.effect))
     }
 
     /// Marks a key as known and gives its entry.
@@ -167,13 +198,14 @@ final class TableReader {
     }
 
     /// A table of this table, empty where the file has none.
-    func table(_ key: String) -> TableReader {
-        let inner = path.isEmpty ? key : "\(path).\(key)"
-        let empty = child(inner, "[\(inner)]", TOMLTable(), position, isWritten: false)
+    /// - Parameter effect: when changes in it take effect; nil = as in this table.
+    func table(_ key: String, _ effect: ChangeEffect? = nil) -> TableReader {
+        let inner = keyPath(key)
+        let empty = child(inner, "[\(inner)]", TOMLTable(), position, effect, isWritten: false)
         guard let entry = take(key) else { return reader.visit(empty) }
         switch entry.node.value {
         case .table(let table):
-            return reader.visit(child(inner, "[\(inner)]", table, entry.keyPosition, isWritten: true))
+            return reader.visit(child(inner, "[\(inner)]", table, entry.keyPosition, effect, isWritten: true))
         case .array(let elements) where elements.contains { if case .table = $0.value { true } else { false } }:
             reader.report(
                 ConfigurationProblem(
@@ -189,24 +221,24 @@ final class TableReader {
     }
 
     /// The same; where the file has none, what something else says for it.
-    func table(_ key: String, orElse other: TOMLTable?) -> TableReader {
-        guard take(key) == nil, let other else { return table(key) }
+    func table(_ key: String, _ effect: ChangeEffect? = nil, orElse other: TOMLTable?) -> TableReader {
+        guard take(key) == nil, let other else { return table(key, effect) }
         let inner = keyPath(key)
-        return reader.visit(child(inner, "[\(inner)]", other, position, isWritten: true))
+        return reader.visit(child(inner, "[\(inner)]", other, position, effect, isWritten: true))
     }
 
     /// The tables of an array; where the file has none, one that is not written, so that its keys are known.
-    func tables(_ key: String) -> [TableReader] {
+    func tables(_ key: String, _ effect: ChangeEffect? = nil) -> [TableReader] {
         let inner = keyPath(key)
         let title = "[[\(inner)]]"
-        let none = child(inner, title, TOMLTable(), position, isWritten: false, isShown: false)
+        let none = child(inner, title, TOMLTable(), position, effect, isWritten: false, isShown: false)
         guard let entry = take(key) else { return [reader.visit(none)] }
         if case .array(let elements) = entry.node.value {
             let tables = elements.compactMap { element in
                 if case .table(let table) = element.value { (table, element.position) } else { nil }
             }
             if tables.count == elements.count, !tables.isEmpty {
-                return tables.map { reader.visit(child(inner, title, $0, $1, isWritten: true)) }
+                return tables.map { reader.visit(child(inner, title, $0, $1, effect, isWritten: true)) }
             }
         }
         reader.report(
@@ -217,12 +249,12 @@ final class TableReader {
     }
 
     private func child(
-        _ path: String, _ title: String, _ table: TOMLTable, _ position: SourcePosition, isWritten: Bool,
-        isShown: Bool = true
+        _ path: String, _ title: String, _ table: TOMLTable, _ position: SourcePosition,
+        _ effect: ChangeEffect?, isWritten: Bool, isShown: Bool = true
     ) -> TableReader {
         TableReader(
-            reader: reader, path: path, title: title, table: table, position: position, isWritten: isWritten,
-            isShown: isShown && self.isShown)
+            reader: reader, path: path, title: title, table: table, position: position, effect: effect ?? self.effect,
+            isWritten: isWritten, isShown: isShown && self.isShown)
     }
 }
 
@@ -237,6 +269,6 @@ extension ValueForm {
                 case .mistake(let mistake): .mistake(mistake)
                 }
             },
-            render: { $0.map(render) ?? "" }, isSecret: isSecret)
+            render: { $0.map(render) ?? "" }, isSecret: isSecret, accepted: accepted)
     }
 }

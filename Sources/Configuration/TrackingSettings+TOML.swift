@@ -23,7 +23,7 @@ extension MotionDetector.Settings {
         table.read("backup_radius", into: &backupRadius, as: .distance(.between(100, 100_000)))
         if backupRadius < stationaryRadius {
             table.report(
-                table.has("backup_radius") ? "backup_radius" : "stationary_radius",
+                ["backup_radius", "stationary_radius", "stationaryRadius"],
                 "found a backup radius of \(UnitScale.distance.render(backupRadius)) within the stationary radius of "
                     + "\(UnitScale.distance.render(stationaryRadius)), expected it to be at least as large")
         }
@@ -50,20 +50,16 @@ extension MotionDetector.Settings {
 
 extension ReceiverCycle.Settings {
     mutating func read(_ table: TableReader) {
-        table.read("sleep", into: &sleep, as: .flag)
-        table.read("settle", into: &settle, as: .duration(.between(0, 86_400)))
-        table.read("probe", into: &probe, as: .duration(.between(1, 86_400)))
-        table.read("probe_on", into: &probeOn, as: .duration(.between(1, 3600)))
+        table.read("sleep", into: &sleep, as: .flag, on: .reload)
+        table.read("settle", into: &settle, as: .duration(.between(0, 86_400)), on: .reload)
+        table.read("probe", into: &probe, as: .duration(.between(1, 86_400)), on: .reload)
+        table.read("probe_on", into: &probeOn, as: .duration(.between(1, 3600)), on: .reload)
     }
 
     /// - Parameter table: that of the receiver.
     func warnOfNoEffect(_ table: TableReader) {
-        let usual = Self()
-        let asleep = sleep || sleepMoving
-        for (key, isUsual, counts) in [
-            ("settle", settle == usual.settle, asleep), ("probe", probe == usual.probe, sleep),
-            ("probe_on", probeOn == usual.probeOn, asleep),
-        ] where table.has(key) && !isUsual && !counts {
+        if sleep { return }
+        for key in table.changedKeys where key == "probe" || (!sleepMoving && ["settle", "probe_on"].contains(key)) {
             table.warn(key, "found without sleep = true, expected only with it: the receiver never sleeps")
         }
     }

@@ -10,6 +10,8 @@ struct ValueForm<Value> {
     var render: (Value) -> String
     /// What is found is never repeated in a message.
     var isSecret = false
+    /// The same as `expected` with limits instead of units; nil = the same.
+    var accepted: String?
 
     enum Reading {
         case value(Value)
@@ -41,7 +43,7 @@ extension ValueForm {
                 case .mistake(let mistake): .mistake(mistake)
                 }
             },
-            render: { render(from($0)) }, isSecret: isSecret)
+            render: { render(from($0)) }, isSecret: isSecret, accepted: accepted)
     }
 
     /// The same, where a word stands for "none".
@@ -57,7 +59,8 @@ extension ValueForm {
                     return .mistake(mistake)
                 }
             },
-            render: { $0.map(render) ?? "\"\(word)\"" }, isSecret: isSecret)
+            render: { $0.map(render) ?? "\"\(word)\"" }, isSecret: isSecret,
+            accepted: accepted.map { "\($0), or \"\(word)\"" })
     }
 }
 
@@ -161,7 +164,7 @@ extension ValueForm where Value == Double {
                 if limits.contains(value) { return .value(value) }
                 return .mistake(Mistake(expected: limits.describe(scale.name, found: value, scale.render)))
             },
-            render: { scale.render($0).asTOML })
+            render: { scale.render($0).asTOML }, accepted: limits.describe(scale.name, scale.render))
     }
 
     static func distance(_ limits: Limits<Double> = .atLeast(0)) -> ValueForm {

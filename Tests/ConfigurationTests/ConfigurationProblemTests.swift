@@ -5,6 +5,13 @@ import Testing
 
 /// Wrong inputs and the exact words about them. The lines under test begin at line 6, after `smallest` and `upload`.
 @Suite struct ConfigurationProblemTests {
+    @Test func aMistakeAcrossKeysIsReportedOnceWhereOneOfThemIs() throws {
+        let reader = ConfigurationReader(files: ["w.toml"], environment: testEnvironment())
+        let root = reader.root(try TOMLTable.parse(Array("[a]\nlow = 3\n[b]\n".utf8), file: "w.toml"))
+        for name in ["a", "b", "c"] { root.table(name).report(["high", "low"], "found low above high") }
+        #expect(reader.sortedProblems.map(\.description) == ["w.toml:2:7: a.low: found low above high"])
+    }
+
     @Test(
         arguments: [
             // Unknown keys and tables.

@@ -18,17 +18,6 @@ struct ReloadPlan {
     /// Names of the endpoints whose credentials change.
     private(set) var newCredentials: Set<String> = []
 
-    private static let liveTables: Set = [
-        "[tracking]", "[tracking.moving]", "[tracking.stationary]", "[sampling]", "[resolution]", "[[resolution.rule]]",
-        "[[trackable]]", "[[geofence]]", "[geofences]", "[schedule]", "[battery]", "[log]",
-    ]
-    /// With everything below them.
-    private static let livePrefixes = ["[resolution.", "[trackable.", "[geofence."]
-    private static let liveKeys: [String: Set<String>] = [
-        "[receiver]": ["sleep", "settle", "probe", "probe_on"], "[outbox]": ["commit_window"],
-        "[[endpoint]]": ["batch_size", "batch_window", "min_batch", "timeout", "fresh_head", "on_collision"],
-    ]
-
     init(from old: AgentConfig, _ oldKeys: EffectiveConfiguration, to new: LoadedConfiguration) {
         let wanted = new.config
         config = old
@@ -72,13 +61,10 @@ struct ReloadPlan {
         for change in difference.changes {
             let isLive: Bool =
                 switch change.table {
-                case _ where Self.liveTables.contains(change.table): true
-                case _ where Self.livePrefixes.contains(where: { change.table.hasPrefix($0) }): true
-                case _ where Self.liveKeys[change.table]?.contains(change.key) ?? false:
-                    change.table != "[[endpoint]]" || change.index < whole.count
-                case "[[endpoint]]": change.index < whole.count && whole[change.index]
+                case "[[endpoint]]":
+                    change.index < whole.count && (change.effect == .reload || whole[change.index])
                 case _ where change.table.hasPrefix("[endpoint."): !whole.isEmpty && whole.allSatisfy { $0 }
-                default: false
+                default: change.effect == .reload
                 }
             if isLive {
                 add(change.name, to: &live)

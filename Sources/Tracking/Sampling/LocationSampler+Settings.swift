@@ -15,6 +15,9 @@ extension LocationSampler {
         case significant
     }
 
+    /// How the sampler chooses among the fixes that arrive. None of these settings changes how often the receiver
+    /// measures: `ResolutionBoard.engine` follows the intervals of the resolutions alone, so a setting may only keep fewer
+    /// or more of the fixes that come at that rate.
     public struct Settings: Hashable, Sendable {
         /// The default is `either`, as in Ably Asset Tracking: the interval is no cap on the rate of a fast asset.
         public var rule = Rule.either
