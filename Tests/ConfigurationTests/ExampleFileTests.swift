@@ -4,98 +4,100 @@ import Testing
 
 @testable import Configuration
 
-/// The file that the package installs: it must work as it is, and so must everything that it offers.
+/// The file that the package installs must work as it is, with everything that it offers, and so must every key that
+/// there is (`fixtures/configuration`).
 @Suite struct ExampleFileTests {
-    private let text: String
+    private let shipped: [String]
+    private let everything: [String]
+    /// The shipped file with other tables instead of those of the same names.
+    private let alternatives: [[String]]
     private let environment: ConfigurationEnvironment
     private let directory: TemporaryDirectory
 
     init() throws {
-        text = try String(
-            contentsOf: BuiltProducts.repository.appendingPathComponent("systemd/waypost.toml"), encoding: .utf8)
+        func lines(_ path: String) throws -> [String] {
+            try String(contentsOf: BuiltProducts.repository.appendingPathComponent(path), encoding: .utf8)
+                .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        }
+        let shipped = try lines("systemd/waypost.toml")
+        self.shipped = shipped
+        everything = try lines("fixtures/configuration/everything.toml")
+        alternatives = try lines("fixtures/configuration/alternatives.toml").split(separator: "").map { block in
+            let replaced = Set(block.filter { $0.hasPrefix("[") })
+            var kept: [String] = []
+            var isKept = true
+            for line in shipped {
+                if line.hasPrefix("[") { isKept = !replaced.contains(line) }
+                if isKept { kept.append(line) }
+            }
+            return kept + block
+        }
         directory = try TemporaryDirectory()
         try directory.write("fleet-key", "k-1\n")
         try directory.write("fleet-token", "t-1")
         environment = testEnvironment(["CREDENTIALS_DIRECTORY": directory.path])
     }
 
-    private var lines: [String] { text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init) }
-
-    /// `#key = value` and `#[table]`, without the mark.
-    private func offered(_ line: String) -> String? {
-        guard line.hasPrefix("#"), let second = line.dropFirst().first, second.isLetter || second == "[" else {
-            return nil
-        }
-        return String(line.dropFirst())
+    private func problems(_ lines: [String]) -> [String] {
+        TestSupport.problems(lines.joined(separator: "\n"), environment)
     }
 
-    /// Everything that is offered at once.
-    private var everything: [String] { lines.map { offered($0) ?? $0 } }
-
-    /// The file with one of its `#- ` blocks instead of the tables of the same names.
-    private var alternatives: [[String]] {
-        lines.split { !$0.hasPrefix("#- ") }.map { block in
-            let block = block.map { String($0.dropFirst(3)) }
-            let replaced = Set(block.filter { $0.hasPrefix("[") })
-            var kept: [String] = []
-            var isKept = true
-            for line in lines {
-                if line.hasPrefix("[") { isKept = !replaced.contains(line) }
-                if isKept { kept.append(line) }
-            }
-            return kept + block
-        }
+    /// `#key = value`, without the mark.
+    private func offered(_ line: String) -> String? {
+        line.hasPrefix("#") && line.dropFirst().first?.isLetter == true ? String(line.dropFirst()) : nil
     }
 
     @Test func worksAsShipped() throws {
-        let loaded = try loaded(text, testEnvironment())
+        let loaded = try loaded(shipped.joined(separator: "\n"), testEnvironment())
         #expect(loaded.warnings.isEmpty)
         #expect(loaded.config.endpoints.count == 1)
+        #expect(shipped.count < 60)
     }
 
-    @Test func everythingThatItOffersIsValidTogether() {
-        #expect(problems(everything.joined(separator: "\n"), environment).isEmpty)
-        #expect(everything.filter { $0.contains("=") && !$0.hasPrefix("#") }.count > 60)
-    }
-
-    @Test func eachLineThatItOffersIsValidByItself() {
-        for (index, line) in lines.enumerated() {
-            guard let key = offered(line), !key.hasPrefix("[") else { continue }
-            var changed = lines
+    @Test func eachLineThatItOffersIsValid() {
+        #expect(problems(shipped.map { offered($0) ?? $0 }).isEmpty)
+        for (index, line) in shipped.enumerated() {
+            guard let key = offered(line) else { continue }
+            var changed = shipped
             changed[index] = key
-            // A table that is commented out comes with all its lines.
-            var header = index
-            while !lines[header].hasPrefix("["), offered(lines[header])?.hasPrefix("[") != true { header -= 1 }
-            if offered(lines[header]) != nil { continue }
-            #expect(problems(changed.joined(separator: "\n"), environment) == [], "line \(index + 1): \(key)")
+            #expect(problems(changed) == [], "line \(index + 1): \(key)")
         }
     }
 
-    @Test func everyAlternativeIsValid() {
-        #expect(alternatives.count >= 9)
-        for alternative in alternatives {
-            #expect(problems(alternative.joined(separator: "\n"), environment) == [])
-        }
-    }
-
-    @Test func commentedDefaultsAreTheDefaults() throws {
-        // Settings that are shown as an example because their default is "none" or depends on the host.
-        let examples: Set = [
-            "talker", "preset", "max_records", "device", "group", "token", "key", "X-Api-Key", "X-Device", "id", "kind",
-            "timezone", "latitude", "longitude", "battery_threshold", "low_battery_multiplier", "spatial", "temporal",
-            "asset_id",
-        ]
-        func values(_ text: String) throws -> [String: String?] {
-            let entries = try loaded(text, environment).effective.entries
+    @Test func defaultsThatItOffersAreTheDefaults() throws {
+        let examples = ["[device] id", "[receiver] profile", "[[endpoint]] profile", "[endpoint.auth] token"]
+        func values(_ lines: [String]) throws -> [String: String?] {
+            let entries = try loaded(lines.joined(separator: "\n"), environment).effective.entries
             return Dictionary(entries.map { ("\($0.table) \($0.key)", $0.value) }) { first, _ in first }
         }
-        let shipped = try values(text)
-        let offered = try values(everything.joined(separator: "\n"))
-        for (key, value) in shipped where value != nil {
-            let name = key.split(separator: " ").last.map(String.init) ?? ""
-            if examples.contains(name) || key.contains("resolution") || key.contains("trackable") { continue }
+        let offered = try values(shipped.map { self.offered($0) ?? $0 })
+        for (key, value) in try values(shipped) where !examples.contains(key) && value != nil {
             #expect(offered[key] == value, "\(key)")
         }
+    }
+
+    @Test func everyKeyWorksTogetherWithTheOthers() {
+        #expect(problems(everything) == [])
+        for alternative in alternatives { #expect(problems(alternative) == []) }
+    }
+
+    @Test func everyKeyIsAmongThem() {
+        let reader = ConfigurationReader(files: [], environment: environment)
+        _ = AgentConfig(reading: reader.root(TOMLTable()))
+        var table = ""
+        var written: Set<String> = []
+        for line in everything + alternatives.joined() {
+            if line.hasPrefix("[") { table = line }
+            guard let equals = line.firstIndex(of: "=") else { continue }
+            let key = line[..<equals].filter { $0 != " " }
+            written.insert("\(table) \(key)")
+            // An inline table stands for a table of its own.
+            let names = line[equals...].matches(of: /[{,] ([a-z_]+) =/).map(\.output.1)
+            for name in names { written.insert("[\(table.filter { !"[]".contains($0) }).\(key)] \(name)") }
+        }
+        let missing = reader.keys.map { "\($0.table) \($0.name)" }.filter { !written.contains($0) }
+            .filter { !["[geofences] file", "[endpoint.tls] ca"].contains($0) && !$0.contains("tls] client_") }
+        #expect(missing == [], "fixtures/configuration lacks them")
     }
 
     @Test func oneWrongLetterInAKeyIsFoundAndPutRight() {
@@ -110,10 +112,10 @@ import Testing
                 let mutant = mutated(key, &random)
                 var changed = document
                 changed[index] = mutant + line.dropFirst(key.count)
-                let found = problems(changed.joined(separator: "\n"), environment)
                 let place = "w.toml:\(index + 1):1: "
                 let isUsersOwn = ["key", "X-Api-Key", "X-Device", "asset_id"].contains(key)
                 if isUsersOwn { continue }
+                let found = problems(changed)
                 if found.contains(where: { $0.hasPrefix(place) && $0.contains("did you mean \(key)?") }) {
                     right += 1
                 } else {

@@ -37,8 +37,12 @@ import Testing
         var text = block.text
         if block.isFragment, !text.contains("[source]") { text = smallest + text }
         if block.isFragment, !text.contains("[[endpoint]]") { text += upload }
-        #expect(problems(text) == [])
-        let warnings = try loaded(text).warnings.map(\.description)
+        let directory = try TemporaryDirectory()
+        try directory.write("fleet-key", "k-1\n")
+        try directory.write("fleet-token", "t-1")
+        let environment = testEnvironment(["CREDENTIALS_DIRECTORY": directory.path])
+        #expect(problems(text, environment) == [])
+        let warnings = try loaded(text, environment).warnings.map(\.description)
         #expect(warnings == [])
     }
 
