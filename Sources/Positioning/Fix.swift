@@ -37,9 +37,9 @@ public enum FixQuality: Int, Sendable, Codable {
     }
 }
 
-/// One solution of the receiver: what all sentences of one epoch say together. nil means not told.
+/// One solution of the receiver: all sentences of one epoch together. nil means not reported.
 public struct Fix: Hashable, Sendable {
-    /// UTC of the measurement. nil = the receiver has told no date yet (*dateless*): shown, never recorded.
+    /// UTC of the measurement. nil = the receiver has sent no date yet (*dateless*): shown, never recorded.
     public var time: UTCTime?
     /// Milliseconds since UTC midnight, 0…86 400 999 (a leap second is 86 400 000…).
     public var timeOfDay: Int
@@ -98,7 +98,7 @@ public enum NoFixReason: String, Sendable, Codable {
 public struct VoidEpoch: Hashable, Sendable {
     /// UTC by the date known before this epoch (a void sentence's own date is never believed); nil without one.
     public var time: UTCTime?
-    /// Milliseconds since UTC midnight; nil when the epoch told no time.
+    /// Milliseconds since UTC midnight; nil when the epoch has no time.
     public var timeOfDay: Int?
     /// Arrival of the first byte of the epoch.
     public var at: EventTime

@@ -33,7 +33,7 @@ public struct PlanePoint: Hashable, Sendable, Codable {
 
 /// The plane tangent at an origin (equirectangular, scaled by the cosine of the origin's latitude).
 ///
-/// Good to 0.1 % within 100 km outside the polar caps; across the antimeridian it takes the shorter way.
+/// Good to 0.1 % within 100 km outside the polar caps; across the antimeridian it goes the shorter way.
 public struct LocalPlane: Sendable {
     public let origin: Coordinate
     private let metresPerUnitEast: Double

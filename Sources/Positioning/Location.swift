@@ -93,7 +93,7 @@ public struct Location: Hashable, Sendable {
     public var course: Double?
     public var hdop: Double?
     public var satellitesUsed: Int?
-    /// nil in records that no fix stands behind.
+    /// nil in records without a fix of their own.
     public var mode: FixMode?
     public var quality: FixQuality?
     public var moving: Bool

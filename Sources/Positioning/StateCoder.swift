@@ -131,7 +131,7 @@ package struct StateCoder {
     }
 }
 
-/// A value that `StateCoder` takes: `code` names its members in a fixed order.
+/// A value that `StateCoder` writes and reads: `code` names its members in a fixed order.
 package protocol StateCoded {
     /// Any value, which reading overwrites.
     static var blank: Self { get }

@@ -1,4 +1,4 @@
-/// A point in civil time as the receiver tells it: Unix time in whole milliseconds, without leap seconds.
+/// A point in civil time as the receiver reports it: Unix time in whole milliseconds, without leap seconds.
 ///
 /// It is data. It may jump, repeat or be weeks off; no timer runs on it.
 public struct UTCTime: Hashable, Comparable, Sendable, Codable {

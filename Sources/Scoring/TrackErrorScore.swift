@@ -42,7 +42,7 @@ public struct TrackErrorScore: Sendable {
         let tracked = TrackedLog(bytes, settings: settings, tracesSampling: true) { epoch, _ in
             if countsPoints, case .fix(let fix) = epoch, let time = fix.time { courses[time] = fix.course }
         }
-        let taken = tracked.samplingTrace.taken
+        let taken = tracked.samplingTrace.entries
         let verifier = TrackErrorVerifier(
             records: tracked.locations,
             taken: taken.map {

@@ -11,7 +11,7 @@ public struct TrackedLog: Sendable {
 
     /// - Parameters:
     ///   - bytes: NMEA 0183.
-    ///   - tracesSampling: also keep what the samplers took, see `samplingTrace`.
+    ///   - tracesSampling: also keep what the samplers saw, see `samplingTrace`.
     ///   - observe: sees each epoch with its event time before the tracker does.
     public init(
         _ bytes: [UInt8], settings: Tracker.Settings, decoding: NMEADecoder.Settings = .init(),
@@ -37,7 +37,7 @@ public struct TrackedLog: Sendable {
         self.tracker = run.tracker
     }
 
-    /// What the samplers took, where that was asked for.
+    /// What the samplers saw, where that was asked for.
     var samplingTrace: SamplingTrace { tracker.samplingTrace ?? SamplingTrace() }
 
     public var locations: [Location] {

@@ -5,7 +5,7 @@ struct RingBuffer<Element: Sendable>: Sendable {
     private(set) var count = 0
     let countMax: Int
 
-    /// - Parameter countMax: appending to a buffer of so many elements drops the oldest.
+    /// - Parameter countMax: appending to a buffer with this many elements drops the oldest.
     init(countMax: Int) { self.countMax = max(1, countMax) }
 
     var isEmpty: Bool { count == 0 }
@@ -47,7 +47,7 @@ struct RingBuffer<Element: Sendable>: Sendable {
         return slot < storage.count ? slot : slot - storage.count
     }
 
-    /// Before the storage grows, the oldest element has to stand at its beginning.
+    /// Before the storage grows, the oldest element must be at its beginning.
     private mutating func straighten() {
         guard head != 0 else { return }
         storage = ContiguousArray(storage[head...] + storage[..<head])

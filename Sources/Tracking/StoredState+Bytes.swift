@@ -95,15 +95,15 @@ extension StoredState.Recorded: StateCoded {
 
 extension StoredState.Stay: StateCoded {
     package static var blank: Self {
-        Self(fence: "", revision: 0, entered: .blank, isTold: false, dwelled: false)
+        Self(fence: "", revision: 0, entered: .blank, isRecorded: false, dwelled: false)
     }
 
     package mutating func code(_ coder: inout StateCoder) {
         coder.code(&fence)
-        var number = UInt64(revision) << 2 | (isTold ? 2 : 0) | (dwelled ? 1 : 0)
+        var number = UInt64(revision) << 2 | (isRecorded ? 2 : 0) | (dwelled ? 1 : 0)
         coder.code(&number)
         revision = UInt32(truncatingIfNeeded: number >> 2)
-        isTold = number & 2 != 0
+        isRecorded = number & 2 != 0
         dwelled = number & 1 != 0
         coder.code(&entered)
     }

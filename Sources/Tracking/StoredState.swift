@@ -10,7 +10,7 @@ public struct StoredState: Hashable, Sendable {
 
     public struct Anchor: Hashable, Sendable {
         public var coordinate: Coordinate
-        /// Metres; nil when the receiver tells none.
+        /// Metres; nil when the receiver reports none.
         public var accuracy: Double?
     }
 
@@ -33,7 +33,7 @@ public struct StoredState: Hashable, Sendable {
         public var idle: Double
         /// Largest vector speed over 5 s, m/s; nil without speeds.
         public var maxSpeed: Double?
-        /// It left its place without external power, and nobody was told yet.
+        /// It left its place without external power, which is not recorded yet.
         public var withoutPower = false
     }
 
@@ -56,7 +56,7 @@ public struct StoredState: Hashable, Sendable {
         public var revision: UInt32
         public var entered: UTCTime
         /// ENTER was recorded.
-        public var isTold: Bool
+        public var isRecorded: Bool
         /// DWELL was recorded.
         public var dwelled: Bool
     }

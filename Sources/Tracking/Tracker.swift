@@ -8,7 +8,7 @@ import Positioning
 ///
 /// It only joins its parts. Each part owns its state and answers with values: `FixFilter` admits, `FixHistory` remembers,
 /// `MotionDetector` decides between moving and parked, `TripBook` counts, `GeofenceMonitor` decides crossings,
-/// `ResolutionBoard` how often to publish, `Recorder` what is kept, `ReceiverCycle` when the receiver may sleep.
+/// `ResolutionBoard` how often to publish, `TrackRecorder` what is kept, `ReceiverCycle` when the receiver may sleep.
 public struct Tracker: Sendable {
     /// A due heartbeat waits this long for a departure that the last fixes hint at: else it would be recorded at the old
     /// place, dated after the true start.
@@ -30,7 +30,7 @@ public struct Tracker: Sendable {
     private var geofences: GeofenceMonitor
     private var heldBack = HeldBackFixes()
     private var board: ResolutionBoard
-    private var recorder: Recorder
+    private var recorder: TrackRecorder
     private var cycle: ReceiverCycle
     private var power: PowerMonitor
     /// The receiver was released when the process before ended.
@@ -58,7 +58,7 @@ public struct Tracker: Sendable {
         geofences = GeofenceMonitor(settings: settings.geofences, restored: restored)
         board = ResolutionBoard(
             settings: settings.resolution, policy: settings.policy, trackables: settings.trackables)
-        recorder = Recorder(settings: settings, restored: restored)
+        recorder = TrackRecorder(settings: settings, restored: restored)
         cycle = ReceiverCycle(settings: settings.receiver)
         power = PowerMonitor(alarm: settings.batteryAlarm, restored: restored)
         restoredRelease = restored?.released ?? false
@@ -240,7 +240,7 @@ public struct Tracker: Sendable {
     private mutating func firstFixAfterRestart(
         _ last: StoredState.LastFix, _ time: UTCTime, _ effects: inout [Effect]
     ) {
-        // Earlier than what an earlier run saw: another log, or a clock that was corrected. Then nothing lies between, and
+        // Earlier than what an earlier run saw: another log, or a clock that was corrected. Then there is no gap, and
         // records that are dated later are no limit to a departure.
         guard time.milliseconds >= last.time.milliseconds - 2000 else {
             recorder.forgetRecords(from: time)
@@ -875,7 +875,7 @@ extension Tracker {
             isEngineConstant: board.constantEngine != nil,
             trackables: board.snapshot(lastRecord: recorder.lastRecord(at:)), odometer: trips.metres,
             gapMetres: trips.gapMetres, power: power.state, batteryLow: power.alarm.isLow,
-            fences: geofences.fences.count, fencesRefused: geofences.refused, staysUntold: geofences.untold,
+            fences: geofences.fences.count, fencesRefused: geofences.refused, staysUnrecorded: geofences.unrecorded,
             inside: geofences.inside.sorted())
     }
 

@@ -4,8 +4,8 @@ import Positioning
 public struct TrackerCounters: Hashable, Sendable {
     /// Fixes that were believed.
     public internal(set) var admitted = 0
-    private var rejections = [Int](repeating: 0, count: FixFilter.Rejection.allCases.count)
-    private var recordsByEvent = [Int](repeating: 0, count: LocationEvent.allCases.count)
+    private var rejections: [FixFilter.Rejection: Int] = [:]
+    private var recordsByEvent: [LocationEvent: Int] = [:]
     /// Departures announced.
     public private(set) var trips = 0
     /// Stops announced: ends of trips. Where an asset stands when it is first seen it made no stop.
@@ -27,47 +27,22 @@ public struct TrackerCounters: Hashable, Sendable {
 
     public init() {}
 
-    public func rejected(_ reason: FixFilter.Rejection) -> Int { rejections[Self.index(reason)] }
-    public var rejected: Int { rejections.reduce(0, +) }
-    public func records(_ event: LocationEvent) -> Int { recordsByEvent[Self.index(event)] }
-    public var records: Int { recordsByEvent.reduce(0, +) }
+    public func rejected(_ reason: FixFilter.Rejection) -> Int { rejections[reason] ?? 0 }
+    public var rejected: Int { rejections.values.reduce(0, +) }
+    public func records(_ event: LocationEvent) -> Int { recordsByEvent[event] ?? 0 }
+    public var records: Int { recordsByEvent.values.reduce(0, +) }
 
     mutating func count(_ effect: Effect) {
         switch effect {
-        case .record(let location): recordsByEvent[Self.index(location.event)] += 1
+        case .record(let location): recordsByEvent[location.event, default: 0] += 1
         case .announceMotion(let change):
             if change.moving { trips += 1 } else if change.trip != nil { stops += 1 }
-        case .count(.rejected(let reason)): rejections[Self.index(reason)] += 1
+        case .count(.rejected(let reason)): rejections[reason, default: 0] += 1
         case .count(.jump): jumps += 1
         case .count(.clockStep): clockSteps += 1
         case .count(.panicRefused): panicsRefused += 1
         case .count(.subscriberRefused): subscribersRefused += 1
         case .announceLowBattery, .announceResolution, .setReceiver, .sleepReceiver, .wakeReceiver: break
-        }
-    }
-
-    private static func index(_ reason: FixFilter.Rejection) -> Int {
-        switch reason {
-        case .position: 0
-        case .simulated: 1
-        case .dateless: 2
-        case .duplicate: 3
-        case .age: 4
-        case .accuracy: 5
-        case .impliedSpeed: 6
-        }
-    }
-
-    private static func index(_ event: LocationEvent) -> Int {
-        switch event {
-        case .none: 0
-        case .motionchange: 1
-        case .geofence: 2
-        case .heartbeat: 3
-        case .power: 4
-        case .gap: 5
-        case .trip: 6
-        case .panic: 7
         }
     }
 }

@@ -1,6 +1,6 @@
 import Positioning
 
-/// Everything that can happen to an asset, as told to `Tracker.handle(_:at:)`.
+/// Everything that can happen to an asset, for `Tracker.handle(_:at:)`.
 public enum TrackerEvent: Sendable {
     case fixReceived(Fix)
     /// An epoch without a fix.
@@ -9,8 +9,8 @@ public enum TrackerEvent: Sendable {
     /// true = connected (in a vehicle box: ignition on); nil = unknown, changes nothing.
     case externalPowerChanged(Bool?)
     case batteryChanged(percent: Int?, charging: Bool?)
-    /// A line or an accelerometer tells movement: less evidence starts a trip for five minutes, and a sleeping receiver
-    /// wakes. It neither starts nor ends a trip by itself; false changes nothing, since fixes alone decide what stands.
+    /// A line or an accelerometer reports movement: less evidence starts a trip for five minutes, and a sleeping receiver
+    /// wakes. It neither starts nor ends a trip by itself; false changes nothing, since fixes alone decide standstill.
     case movementSourceChanged(source: String, moving: Bool)
     case paceRequested(Pace)
     case panicRequested
@@ -22,11 +22,11 @@ public enum TrackerEvent: Sendable {
     case profileChanged(Boost?)
     /// Apart from the others in memory, so that a fix is not passed on in the space of all settings.
     indirect case settingsReloaded(Tracker.Settings)
-    /// Every resolution is decided anew.
+    /// Every resolution is decided again.
     case refreshRequested
     /// A span of days and hours began (true) or ended (false); the calendar is the agent's.
     case timeWindowChanged(TimeWindow, open: Bool)
-    /// The odometer shows so many metres from now on; what is not finite changes nothing.
+    /// The odometer shows this many metres from now on; a value that is not finite changes nothing.
     case odometerSet(metres: Double)
     case deadlineReached
     case shutdown
@@ -34,9 +34,9 @@ public enum TrackerEvent: Sendable {
 
 /// Days and hours that mean something to tracking, which itself knows no calendar.
 public enum TimeWindow: Hashable, Sendable {
-    /// The schedule of the whole tracker: open unless told otherwise. Closed, the asset counts as parked.
+    /// The schedule of the whole tracker: open until changed. Closed, the asset counts as parked.
     case tracking
-    /// Hours that a resolution rule names, in the words of the configuration: closed unless told otherwise.
+    /// Hours that a resolution rule names, in the words of the configuration: closed until changed.
     case hours(String)
 }
 
@@ -85,27 +85,13 @@ public struct MotionChange: Hashable, Sendable {
     public var at: EventTime
     /// UTC of the decision; nil before the first dated fix.
     public var decided: UTCTime?
-    /// moving: the departure; not moving: the standstill. Lies before the decision.
+    /// moving: the departure; not moving: the standstill. Earlier than the decision.
     public var since: UTCTime?
     public var coordinate: Coordinate
     /// The numbers that decided.
     public var evidence: MotionEvidence
     /// The trip that ended; nil for a departure, and for an asset that was parked when first seen.
     public var trip: TripSummary?
-
-    public init(
-        moving: Bool, reason: MotionReason, at: EventTime, decided: UTCTime?, since: UTCTime?, coordinate: Coordinate,
-        evidence: MotionEvidence, trip: TripSummary? = nil
-    ) {
-        self.moving = moving
-        self.reason = reason
-        self.at = at
-        self.decided = decided
-        self.since = since
-        self.coordinate = coordinate
-        self.evidence = evidence
-        self.trip = trip
-    }
 }
 
 /// Why the motion state changed.
@@ -118,7 +104,7 @@ public enum MotionReason: String, Sendable, Codable {
     case noFix = "no-fix"
     case gap
     case power
-    /// A movement source told first, and a little evidence of the receiver followed.
+    /// A movement source reported first, and a little evidence of the receiver followed.
     case movementSource = "movement-source"
     /// The hours in which the asset is tracked ended.
     case schedule
@@ -128,18 +114,11 @@ public enum MotionReason: String, Sendable, Codable {
 /// What the motion detector saw when it decided.
 public struct MotionEvidence: Hashable, Sendable, Codable {
     /// Metres of agreed movement in the window.
-    public var evidence: Double
+    public var evidence = 0.0
     /// Metres from the fence centre (while stopping: from the stop anchor).
-    public var distance: Double
+    public var distance = 0.0
     /// Vector speed over 5 s, m/s; nil without speed and course.
     public var speed: Double?
     /// Metres; nil when unknown.
     public var accuracy: Double?
-
-    public init(evidence: Double = 0, distance: Double = 0, speed: Double? = nil, accuracy: Double? = nil) {
-        self.evidence = evidence
-        self.distance = distance
-        self.speed = speed
-        self.accuracy = accuracy
-    }
 }

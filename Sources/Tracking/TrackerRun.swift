@@ -1,7 +1,7 @@
 import Positioning
 
-/// A tracker, the hours that it keeps, and the event time that it has reached: the one way in which epochs and deadlines
-/// meet, so that live and replay cannot differ.
+/// A tracker, the hours that it keeps, and the event time that it has reached: the only code that orders epochs and
+/// deadlines, so that live and replay cannot differ.
 ///
 /// `perform` gets each effect together with the UTC of its decision, which is nil before the first dated fix.
 public struct TrackerRun {
@@ -20,7 +20,7 @@ public struct TrackerRun {
         return min(due, tracker.nextDeadline ?? due)
     }
 
-    /// One epoch of the receiver. Deadlines that lie before it fire first, as they would have done live.
+    /// One epoch of the receiver. Deadlines before it fire first, as they would have done live.
     public mutating func epochReceived(
         _ epoch: Epoch, at: EventTime, _ perform: (Effect, UTCTime?) -> Void
     ) {
@@ -76,7 +76,7 @@ public struct TrackerRun {
                 guard watch.due.map({ $0 > due }) ?? true else { return }
             } else if let deadline = tracker.nextDeadline, deadline < at {
                 handle(.deadlineReached, at: deadline, perform)
-                // A deadline that does not move when it is served would hold the loop for ever.
+                // A deadline that does not move when it fires would loop forever.
                 guard tracker.nextDeadline.map({ $0 > deadline }) ?? true else { return }
             } else {
                 return
@@ -89,7 +89,7 @@ public struct TrackerRun {
         passDeadlines(before: at.advanced(byNanoseconds: 1), perform)
     }
 
-    /// Whether the tracker's hours are open at the time that has been reached, and until when (nil = for ever); nil
+    /// Whether the tracker's hours are open at the time that has been reached, and until when (nil = forever); nil
     /// without hours, or before the first dated fix.
     public var schedule: (isOpen: Bool, until: UTCTime?)? {
         tracker.utc(at: reached).flatMap { watch.timetable.tracking(at: $0) }

@@ -68,7 +68,7 @@ public struct TrackerSnapshot: Hashable, Sendable {
     /// Geofences that cannot be used.
     public var fencesRefused: Int
     /// Stays that were too many at once to be recorded.
-    public var staysUntold: Int
+    public var staysUnrecorded: Int
     /// Ids of the geofences that the asset is inside of, in order.
     public var inside: [String]
 }

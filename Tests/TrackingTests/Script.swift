@@ -41,20 +41,20 @@ struct Script {
 
     /// One fix now, without a step of time.
     mutating func fix(
-        speed told: Double? = nil, course: Double? = 0, accuracy: Double?? = nil, quality: FixQuality = .gps
+        speed reported: Double? = nil, course: Double? = 0, accuracy: Double?? = nil, quality: FixQuality = .gps
     ) {
         happen(
             .fixReceived(
                 Fix(
                     time: time, timeOfDay: time.timeOfDay, at: now,
                     coordinate: Self.plane.coordinate(PlanePoint(east: east, north: north) + offset),
-                    horizontalAccuracy: accuracy ?? self.accuracy, speed: tellsSpeed ? told ?? speed : nil,
+                    horizontalAccuracy: accuracy ?? self.accuracy, speed: tellsSpeed ? reported ?? speed : nil,
                     course: tellsSpeed ? course : nil, mode: .threeD, quality: quality)))
     }
 
     mutating func wait(_ seconds: Double) { elapsed += seconds }
 
-    /// Fixes for so many seconds, while the speed goes evenly to `target`.
+    /// Fixes for a number of seconds, while the speed goes evenly to `target`.
     mutating func drive(_ seconds: Double, to target: Double? = nil) {
         let steps = Int((seconds * rate).rounded())
         let change = ((target ?? speed) - speed) / Double(max(1, steps))
@@ -76,7 +76,7 @@ struct Script {
     mutating func pullAway(to speed: Double = 12) { drive(speed / 1.5, to: speed) }
     mutating func brake() { drive(speed / 1.5, to: 0) }
 
-    /// Parked for so many seconds, then a trip of a minute at least; ends standing.
+    /// A trip of a minute at least; ends standing.
     mutating func trip(metres: Double) {
         pullAway()
         drive(max(0, metres - 96) / 12)

@@ -36,7 +36,7 @@ import Testing
         state.fenceSet = 0x9E37_79B9_7F4A_7C15
         state.stays = [
             .init(
-                fence: "depot", revision: .max, entered: UTCTime(milliseconds: 1_725_515_950_000), isTold: true,
+                fence: "depot", revision: .max, entered: UTCTime(milliseconds: 1_725_515_950_000), isRecorded: true,
                 dwelled: true)
         ]
         return state
@@ -60,13 +60,13 @@ import Testing
         #expect(state.bytes.count < 220)
     }
 
-    @Test func takesNoPartOfAState() {
+    @Test func readsNoPartOfAState() {
         let bytes = Self.full.bytes
         for count in bytes.indices { #expect(StoredState(bytes: Array(bytes[..<count])) == nil) }
         #expect(StoredState(bytes: bytes + [0]) == nil)
     }
 
-    @Test func takesTheFormatBefore() {
+    @Test func readsTheFormatBefore() {
         var before = Self.full
         before.version = 3
         let read = StoredState(bytes: before.bytes)
@@ -75,7 +75,7 @@ import Testing
         #expect(read == before)
     }
 
-    @Test func takesNoOtherFormat() {
+    @Test func readsNoOtherFormat() {
         #expect(StoredState(bytes: Array(#"{"version":1,"moving":true}"#.utf8)) == nil)
         var state = Self.full
         state.version += 1

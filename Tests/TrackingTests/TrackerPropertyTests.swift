@@ -6,7 +6,7 @@ import Testing
 
 /// What holds whatever happens: any order of events, any values, any times, any restarts.
 @Suite struct TrackerPropertyTests {
-    /// A day in the life of a tracker as nobody would have it, drawn from a seed.
+    /// A day in the life of a tracker full of absurd events, drawn from a seed.
     private struct Ordeal {
         var random: SeededGenerator
         var settings: Tracker.Settings
@@ -118,7 +118,7 @@ import Testing
             at = at + .milliseconds(Int64(elapsed * 1000))
             time += Int64(elapsed * 1000)
             if chance(0.003) { time += Int64.random(in: -100_000...100_000, using: &random) }
-            let told = chance(hostility / 50) ? Int64.random(in: .min ... .max, using: &random) : time
+            let reported = chance(hostility / 50) ? Int64.random(in: .min ... .max, using: &random) : time
             if chance(0.003) { place = place + PlanePoint(east: number(-5000...5000), north: number(-5000...5000)) }
             if !place.length.isFinite { place = .zero }
             var coordinate = Script.plane.coordinate(place)
@@ -128,7 +128,7 @@ import Testing
                     longitudeE7: Int32.random(in: .min ... .max, using: &random))
             }
             return Fix(
-                time: chance(0.02) ? nil : UTCTime(milliseconds: told),
+                time: chance(0.02) ? nil : UTCTime(milliseconds: reported),
                 timeOfDay: Int.random(in: -5...90_000_000, using: &random),
                 at: at, coordinate: coordinate, altitudeMSL: maybe(-100...4000), altitudeHAE: maybe(-100...4000),
                 horizontalAccuracy: maybe(1...40),
@@ -144,7 +144,7 @@ import Testing
             if chance(0.05) { at = at + .seconds(Int64.random(in: 0...20_000, using: &random)) }
             // Time does not come back from there in this life.
             if chance(hostility / 1000) { at = EventTime(nanoseconds: Int64.random(in: .min ... .max, using: &random)) }
-            let trackable = ["car", "load", "nobody"].randomElement(using: &random)!
+            let trackable = ["car", "load", "unknown"].randomElement(using: &random)!
             let resolution = Resolution(
                 priority: .high,
                 intervalMs: Int64.random(in: chance(hostility) ? .min ... .max : 0...60_000, using: &random),

@@ -203,7 +203,7 @@ struct StatusReport {
         writer.endArray()
         writer.field("crossings", counters.records(.geofence))
         writer.field("refused", snapshot.fencesRefused)
-        writer.field("stays_untold", snapshot.staysUntold)
+        writer.field("stays_untold", snapshot.staysUnrecorded)
         writer.endObject()
     }
 

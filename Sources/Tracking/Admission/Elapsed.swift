@@ -8,8 +8,8 @@ enum Elapsed {
     static func seconds(from a: (time: UTCTime, at: EventTime), to b: (time: UTCTime, at: EventTime)) -> Double {
         let event = max(0, b.at.seconds(since: a.at))
         let (difference, overflow) = b.time.milliseconds.subtractingReportingOverflow(a.time.milliseconds)
-        let told = Double(difference) / 1000
-        return !overflow && told > 0 && abs(told - event) <= 2 ? told : event
+        let reported = Double(difference) / 1000
+        return !overflow && reported > 0 && abs(reported - event) <= 2 ? reported : event
     }
 }
 

@@ -10,7 +10,7 @@ public struct FixFilter: Sendable {
         /// 15 or so a receiver in a street canyon falls silent; above 1000 cell-tower quality enters the track.
         public var accuracyMax = 100.0
         /// Metres per second between two fixes beyond both accuracies. The default is 70 (252 km/h). Three rejected
-        /// fixes that agree among themselves are believed, so that a ferry or a cold start cannot block for ever.
+        /// fixes that agree among themselves are believed, so that a ferry or a cold start cannot block forever.
         public var speedMax = 70.0
 
         public init() {}
@@ -21,7 +21,7 @@ public struct FixFilter: Sendable {
         /// No solution, or exactly 0°/0°, which receivers send when they lose the sky.
         case position
         case simulated
-        /// The receiver has told no date yet, or one that no calendar has.
+        /// The receiver has sent no date yet, or one that no calendar has.
         case dateless
         /// Same time and place as the last one.
         case duplicate
@@ -44,7 +44,7 @@ public struct FixFilter: Sendable {
     static let risingMax = 10
     /// Far fixes in a row, consistent among themselves, after which the place is believed.
     static let farMax = 3
-    /// Metres assumed where the receiver tells no accuracy.
+    /// Metres assumed where the receiver reports no accuracy.
     static let unknownAccuracy = 10.0
 
     public var settings: Settings

@@ -34,7 +34,7 @@ struct FenceBounds: Sendable {
             south: Double(centre.latitudeE7) - reach, north: Double(centre.latitudeE7) + reach,
             west: Int64(centre.longitudeE7), east: Int64(centre.longitudeE7),
             reach: { latitude in
-                // Where a circle touches a meridian, which lies nearer to the pole than its centre.
+                // Where a circle touches a meridian, which is nearer to the pole than its centre.
                 let sine = sin(min(angle, .pi / 2)) / max(1e-12, cos(latitude))
                 return sine < 1 ? asin(sine) : .pi
             }, at: Double(centre.latitudeE7))
@@ -78,7 +78,7 @@ struct FenceBounds: Sendable {
     }
 }
 
-/// The plane in which a polygon lies. Its edges are straight lines in degrees, except beyond 85° of latitude, where
+/// The plane of a polygon. Its edges are straight lines in degrees, except beyond 85° of latitude, where
 /// degrees make no plane: there it is the azimuthal plane of the pole.
 struct FencePlane: Sendable {
     static let polarLatitude: Int32 = 850_000_000
@@ -120,7 +120,7 @@ struct FencePlane: Sendable {
         return Int64(origin.longitudeE7) + east
     }
 
-    /// The points as integers: as they were told, or at the poles in millimetres.
+    /// The points as integers: as given, or at the poles in millimetres.
     func grid(_ ring: [Coordinate]) -> [SimplePolygon.Point] {
         ring.map { coordinate in
             if pole == 0 { return SimplePolygon.Point(x: unwrapped(coordinate), y: Int64(coordinate.latitudeE7)) }
@@ -153,7 +153,7 @@ struct FenceArea: Sendable {
     /// Metres: the radius, or that of a circle of the same area.
     let size: Double
 
-    /// nil for a shape that no distance can be told of. One that crosses itself is taken by the even-odd rule.
+    /// nil for a shape without a distance. One that crosses itself is filled by the even-odd rule.
     init?(_ shape: Geofence.Shape) {
         switch shape {
         case .circle(let centre, let radius):

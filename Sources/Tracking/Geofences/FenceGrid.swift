@@ -2,22 +2,22 @@ import Positioning
 
 /// Finds the fences whose bounds may hold a position, without asking all of them.
 ///
-/// Three grids, of 0.00625°, 0.1° and 1.6°: a fence lies in the cells of the finest one where it needs at most sixteen,
+/// Three grids, of 0.00625°, 0.1° and 1.6°: a fence is in the cells of the finest one where it needs at most sixteen,
 /// so that neither many small fences in a town nor large ones make long lists. Those too large for any of them, and all
 /// when there are few, are `loose` and always asked.
 struct FenceGrid: Sendable {
-    struct Level: Sendable {
+    private struct Level: Sendable {
         private let cell: Int64
         private let columns: Int64
         /// Sorted; the members of the cell `keys[n]` are `members[starts[n]..<starts[n + 1]]`.
         private var keys: [UInt32] = []
         private var starts: [Int32] = []
-        private(set) var members: [Int32] = []
+        private var members: [Int32] = []
         /// An asset stays in a cell for many fixes.
         private var lastKey: UInt32?
         private var lastRange = 0..<0
 
-        fileprivate init(cell: Int64, entries: inout [UInt64]) {
+        init(cell: Int64, entries: inout [UInt64]) {
             self.cell = cell
             columns = FenceBounds.whole / cell
             entries.sort()
@@ -33,8 +33,12 @@ struct FenceGrid: Sendable {
             starts.append(Int32(members.count))
         }
 
-        /// The members of the cell in which the position lies, as a range of `members`.
-        mutating func range(at coordinate: Coordinate) -> Range<Int> {
+        mutating func visit(_ coordinate: Coordinate, _ body: (Int) -> Void) {
+            for index in range(at: coordinate) { body(Int(members[index])) }
+        }
+
+        /// The members of the cell of the position, as a range of `members`.
+        private mutating func range(at coordinate: Coordinate) -> Range<Int> {
             if keys.isEmpty { return 0..<0 }
             let row = (Int64(coordinate.latitudeE7) + 900_000_000) / cell
             let column = (Int64(coordinate.longitudeE7) + 1_800_000_000) / cell % columns
@@ -54,10 +58,10 @@ struct FenceGrid: Sendable {
     private static let cells: [Int64] = [62_500, 1_000_000, 16_000_000]
     private static let cellsMax: Int64 = 16
 
-    var levels: [Level] = []
-    private(set) var loose: [Int32] = []
+    private var levels: [Level] = []
+    private var loose: [Int32] = []
 
-    /// - Parameter above: so many fences or fewer are all loose.
+    /// - Parameter above: up to this number of fences all are loose.
     init(_ bounds: [FenceBounds], above: Int) {
         guard bounds.count > above else {
             loose = bounds.indices.map { Int32($0) }
@@ -75,6 +79,12 @@ struct FenceGrid: Sendable {
         for index in Self.cells.indices where !entries[index].isEmpty {
             levels.append(Level(cell: Self.cells[index], entries: &entries[index]))
         }
+    }
+
+    /// Passes on each fence whose bounds may contain a position.
+    mutating func visit(_ coordinate: Coordinate, _ body: (Int) -> Void) {
+        for index in levels.indices { levels[index].visit(coordinate, body) }
+        for fence in loose { body(Int(fence)) }
     }
 
     /// The cells that a rectangle touches.

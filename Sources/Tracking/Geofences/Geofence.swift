@@ -6,7 +6,7 @@ public struct Geofence: Hashable, Sendable, Codable {
         /// Radius in metres, 10 m…1000 km.
         case circle(centre: Coordinate, radius: Double)
         /// 3…1000 vertices of a simple polygon without holes, in either direction; the last one may repeat the first.
-        /// Its edges are straight in degrees, as in GeoJSON, and take the shorter way across the antimeridian.
+        /// Its edges are straight in degrees, as in GeoJSON, and cross the antimeridian the shorter way.
         case polygon([Coordinate])
     }
 
@@ -100,10 +100,10 @@ extension Geofence {
         return abs(value) < 10_000 ? "\((value * 10).rounded() / 10) m" : "\(Int((value / 1000).rounded())) km"
     }
 
-    /// 32 bits that tell one shape from another: FNV-1a over id and shape. Name and dwell do not count, a stay goes on
+    /// 32 bits that differ between shapes: FNV-1a over id and shape. Name and dwell do not count, a stay continues
     /// when they change.
     var revision: UInt32 {
-        var hash = FNV()
+        var hash = FNV1a()
         for byte in id.utf8 { hash.add(byte) }
         switch shape {
         case .circle(let centre, let radius):
@@ -116,19 +116,13 @@ extension Geofence {
         }
         return UInt32(truncatingIfNeeded: hash.value ^ (hash.value >> 32))
     }
+}
 
-    private struct FNV {
-        var value: UInt64 = 0xCBF2_9CE4_8422_2325
-
-        mutating func add(_ byte: UInt8) { value = (value ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        mutating func add(_ word: UInt64) {
-            for shift in stride(from: UInt64(0), to: 64, by: 8) { add(UInt8(truncatingIfNeeded: word >> shift)) }
-        }
-        mutating func add(_ coordinate: Coordinate) {
-            add(
-                UInt64(UInt32(bitPattern: coordinate.latitudeE7)) << 32
-                    | UInt64(UInt32(bitPattern: coordinate.longitudeE7)))
-        }
+extension FNV1a {
+    fileprivate mutating func add(_ coordinate: Coordinate) {
+        add(
+            UInt64(UInt32(bitPattern: coordinate.latitudeE7)) << 32
+                | UInt64(UInt32(bitPattern: coordinate.longitudeE7)))
     }
 }
 
@@ -169,7 +163,7 @@ enum SimplePolygon {
         min(ring[index].x, ring[(index + 1) % ring.count].x)
     }
 
-    /// The side of the line a→b on which c lies: −1, 0, 1.
+    /// The side of the line a→b of c: −1, 0, 1.
     private static func side(_ a: Point, _ b: Point, _ c: Point) -> Int {
         let cross = (b.x &- a.x) &* (c.y &- a.y) &- (b.y &- a.y) &* (c.x &- a.x)
         return cross.signum().asInt
@@ -186,7 +180,7 @@ enum SimplePolygon {
             || (cda == 0 && isWithin(a, c, d)) || (cdb == 0 && isWithin(b, c, d))
     }
 
-    /// The edge corner→end lies upon the edge start→corner.
+    /// The edge corner→end runs back along the edge start→corner.
     private static func folds(_ start: Point, _ corner: Point, _ end: Point) -> Bool {
         guard side(start, corner, end) == 0 else { return false }
         return (start.x &- corner.x) &* (end.x &- corner.x) &+ (start.y &- corner.y) &* (end.y &- corner.y) > 0

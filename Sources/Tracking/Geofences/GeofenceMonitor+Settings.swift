@@ -8,14 +8,14 @@ extension GeofenceMonitor {
         /// ENTER is recorded for a fence inside of which the asset is when it is first seen. Without it such a stay is
         /// silent: no ENTER, so no DWELL and no EXIT either. The default is true.
         public var initialEnter = true
-        /// Above so many fences a grid finds the near ones. The default is 64.
+        /// Above this number of fences a grid finds the near ones. The default is 64.
         public var gridAbove = 64
 
         public init(fences: [Geofence] = []) { self.fences = fences }
     }
 
     public static let fencesMax = 10_000
-    /// Stays that are told at the same time, and stored with each commit; further ones are silent, and counted.
+    /// Stays that are recorded at the same time, and stored with each commit; further ones are silent, and counted.
     public static let staysMax = 256
 
     /// A position as it is reported: where a standing asset is held, or the fix itself.

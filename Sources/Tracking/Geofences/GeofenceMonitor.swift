@@ -3,138 +3,140 @@ import Positioning
 /// Which geofences the asset is inside of: ENTER, EXIT and DWELL, for each fence in strict alternation.
 ///
 /// A side counts when two fixes in a row and 3 s agree on it, beyond the edge by more than a hysteresis that grows with
-/// the accuracy; the event is dated at the first of them. No pass-through detection: a fence that lies between two fixes
-/// is not seen.
+/// the accuracy; the event is dated at the first of them. No pass-through detection: a fence between two fixes is
+/// not seen.
 public struct GeofenceMonitor: Sendable {
-    var settings: Settings
-    /// The usable ones.
-    private(set) var fences: [Geofence] = []
-    private var areas: [FenceArea] = []
-    private var bounds: [FenceBounds] = []
-    var revisions: [UInt32] = []
-    /// A number for all fences together, in any order; 0 without fences.
-    var setNumber: UInt64 = 0
-    private var grid = FenceGrid([], above: 0)
-    private var isWatched: [Bool] = []
-    /// Fences that have not been looked at yet are neither inside nor outside.
-    var isUnknown: [Bool] = []
-    var hasUnknown = false
-    private var unknownFixes = 0
-    private var unknownSince: (time: UTCTime, at: EventTime)?
-    var watches: [Watch] = []
-    var told = 0
-    var last: Sighting?
-    /// A fence has another shape than in the run before.
-    private var hasOtherShapes = false
-    /// Crossings that could not be recorded yet, before the first dated fix or outside the hours.
-    var owed: [Crossing] = []
-    var awaitsDwells = false
-    /// The earliest fix that a decision is waiting for the confirmation of.
-    public private(set) var pendingSince: EventTime?
-    /// Fences that cannot be used.
-    public private(set) var refused = 0
-    /// Stays that were too many at once to be told.
-    public private(set) var untold = 0
+    /// A fence that needs a look at each fix: the asset is inside of it, or may be about to enter.
+    private struct Watch: Sendable {
+        var fence: Int
+        var isInside = false
+        /// ENTER was recorded, so EXIT will be.
+        var isRecorded = false
+        var enteredTime = UTCTime(milliseconds: 0)
+        /// nil after a restart until the first fix.
+        var enteredAt: EventTime?
+        var dwelled = false
+        /// Nothing was known about this fence before.
+        var isFirst = false
+        /// What changed other than the position since the last decision.
+        var cause: Reason?
+        /// The first fix of those that say otherwise, and how many there are.
+        var pending: Sighting?
+        var pendingFixes = 0
+        /// When DWELL is due; nil = never, or not known yet.
+        var dwellDue: EventTime?
+        /// Metres that the asset may move before the edge needs another look.
+        var clearance = 0.0
+    }
 
+    /// The longest wait for a decision that would be dated earlier.
+    static let decisionMax = Nanoseconds(seconds: 5)
     private static let debounceFixes = 2
     /// Seconds.
     private static let debounce = 3.0
+    /// Metres.
     private static let hysteresis = 5.0...30.0
+    /// Longer than the decision of a crossing at 1 Hz.
+    private static let confirmation = Duration.seconds(10)
+
+    private var settings: Settings
+    private var fenceSet: FenceSet
+    private var isWatched: [Bool]
+    /// Fences that have not been looked at yet are neither inside nor outside.
+    private var isUnknown: [Bool]
+    private var hasUnknown = false
+    private var unknownFixes = 0
+    private var unknownSince: (time: UTCTime, at: EventTime)?
+    private var watches: [Watch] = []
+    /// Stays whose ENTER was recorded.
+    private var recordedStays = 0
+    private var last: Sighting?
+    /// A fence has another shape than in the run before.
+    private var hasOtherShapes = false
+    /// Crossings that could not be recorded yet, before the first dated fix or outside the hours.
+    private var owed: [Crossing] = []
+    private var awaitsDwells = false
+    /// The earliest fix that a decision is waiting for the confirmation of.
+    public private(set) var pendingSince: EventTime?
+    /// Stays that were too many at once to be recorded.
+    public private(set) var unrecorded = 0
 
     public init(settings: Settings, restored: StoredState? = nil) {
         self.settings = settings
-        arm(settings.fences)
+        fenceSet = FenceSet(settings)
+        isWatched = [Bool](repeating: false, count: fenceSet.fences.count)
+        isUnknown = isWatched
         guard let restored else {
             forgetAll()
             return
         }
         // Unstored means outside, but of the fences of that run only.
-        if restored.fenceSet != setNumber { forgetAll() }
-        let numbers = Dictionary(fences.indices.map { (fences[$0].id, $0) }) { first, _ in first }
+        if restored.fenceSet != fenceSet.number { forgetAll() }
+        let indices = fenceSet.indicesByID
         for stay in restored.stays.prefix(Self.staysMax) {
-            guard let index = numbers[stay.fence] else {
-                if stay.isTold {
+            guard let index = indices[stay.fence] else {
+                if stay.isRecorded {
                     owed.append(Crossing(id: stay.fence, action: .exit, reason: .removed))
                 }
                 continue
             }
             guard !isWatched[index] else { continue }
-            let isSame = revisions[index] == stay.revision
+            let isSame = fenceSet.revisions[index] == stay.revision
             hasOtherShapes = hasOtherShapes || !isSame
             isUnknown[index] = false
             watch(
                 Watch(
-                    fence: index, isInside: true, isTold: stay.isTold, enteredTime: stay.entered,
+                    fence: index, isInside: true, isRecorded: stay.isRecorded, enteredTime: stay.entered,
                     dwelled: stay.dwelled, cause: isSame ? .restart : .changed))
         }
         awaitsDwells = !watches.isEmpty
     }
 
+    /// The fences that can be used.
+    public var fences: [Geofence] { fenceSet.fences }
+
+    /// Fences that cannot be used.
+    public var refused: Int { fenceSet.refused }
+
     /// There is nothing to watch.
-    public var isEmpty: Bool { fences.isEmpty }
+    public var isEmpty: Bool { fenceSet.fences.isEmpty }
 
     /// Something waits for the next dated fix.
     var awaitsFix: Bool { awaitsDwells || !owed.isEmpty }
 
-    /// Ids of the fences that the asset is inside of, told or not, in no particular order.
+    /// Ids of the fences that the asset is inside of, recorded or not, in no particular order.
     public var inside: [String] { watches.compactMap { $0.isInside ? fences[$0.fence].id : nil } }
 
     public func isInside(_ id: String) -> Bool { watches.contains { $0.isInside && fences[$0.fence].id == id } }
 
-    mutating func arm(_ list: [Geofence]) {
-        var ids: Set<String> = []
-        refused = 0
-        fences = []
-        areas = []
-        for fence in list {
-            guard fences.count < Self.fencesMax, let area = FenceArea(fence.shape), ids.insert(fence.id).inserted else {
-                refused += 1
-                continue
-            }
-            fences.append(fence)
-            areas.append(area)
-        }
-        bounds = areas.map(\.bounds)
-        revisions = fences.map(\.revision)
-        setNumber = revisions.reduce(fences.isEmpty ? 0 : 1) { sum, revision in
-            // Spread, so that sums of small differences do not cancel out.
-            let word = UInt64(revision) &* 0x9E37_79B9_7F4A_7C15
-            return sum &+ (word ^ (word >> 29))
-        }
-        grid = FenceGrid(bounds, above: settings.gridAbove)
-        isWatched = [Bool](repeating: false, count: fences.count)
-        isUnknown = isWatched
-    }
-
     private mutating func forgetAll() {
         for index in isUnknown.indices where !isWatched[index] { isUnknown[index] = true }
-        lookAnew()
+        lookAgain()
     }
 
-    mutating func lookAnew() {
+    private mutating func lookAgain() {
         hasUnknown = isUnknown.contains(true)
         unknownFixes = 0
         unknownSince = nil
     }
 
-    mutating func watch(_ watch: Watch) {
+    private mutating func watch(_ watch: Watch) {
         isWatched[watch.fence] = true
-        if watch.isTold { told += 1 }
+        if watch.isRecorded { recordedStays += 1 }
         watches.append(watch)
     }
 
-    /// The last one takes its place.
+    /// The last one moves to its index.
     private mutating func unwatch(_ index: Int) {
         isWatched[watches[index].fence] = false
         isUnknown[watches[index].fence] = false
-        if watches[index].isTold { told -= 1 }
+        if watches[index].isRecorded { recordedStays -= 1 }
         watches.swapAt(index, watches.count - 1)
         watches.removeLast()
     }
-}
 
-// What happens to the asset.
-extension GeofenceMonitor {
+    // MARK: Positions
+
     /// A fix that is reported. Sightings come in order of event time.
     /// - Returns: what it decides, in order of time; EXITs before ENTERs at one time, then by id.
     public mutating func reported(_ sighting: Sighting) -> [Crossing] {
@@ -142,8 +144,8 @@ extension GeofenceMonitor {
         var crossings: [Crossing] = []
         look(sighting, atOnce: false, &crossings)
         // Fixes of the past may follow one another within one call, with deadlines in between.
-        if let due = nextDeadline, due <= sighting.at { takeDwells(through: sighting.at, sighting, &crossings) }
-        if crossings.count > 1 { Self.order(&crossings) }
+        if let due = nextDeadline, due <= sighting.at { finishDwells(through: sighting.at, sighting, &crossings) }
+        Self.order(&crossings)
         return crossings
     }
 
@@ -152,11 +154,11 @@ extension GeofenceMonitor {
         if isEmpty { return [] }
         var crossings: [Crossing] = []
         look(sighting, atOnce: true, &crossings)
-        if crossings.count > 1 { Self.order(&crossings) }
+        Self.order(&crossings)
         return crossings
     }
 
-    /// A fence has not been looked at since it was told of, or was given its shape.
+    /// A fence has not been looked at since it was added, or got its shape.
     var needsPlace: Bool { hasUnknown || hasOtherShapes }
 
     /// What was seen before does not count any more: the asset is elsewhere, or the clock is.
@@ -181,7 +183,7 @@ extension GeofenceMonitor {
         let step = 1.5 * (last?.coordinate.distance(to: coordinate) ?? .infinity)
         last = sighting
         hasOtherShapes = false
-        let reach = Self.reach(sighting)
+        let hysteresis = Self.hysteresis(sighting)
         var index = watches.count
         while index > 0 {
             index -= 1
@@ -193,23 +195,22 @@ extension GeofenceMonitor {
                     continue
                 }
             }
-            let distance = distance(of: fence, coordinate)
+            let distance = fenceSet.distance(of: fence, coordinate)
             watches[index].clearance = -distance - Self.hysteresis.upperBound
-            judge(index, side(of: fence, distance, reach), sighting, atOnce, &crossings)
+            let side = fenceSet.side(of: fence, at: distance, hysteresis: hysteresis)
+            judge(index, side, sighting, atOnce, &crossings)
         }
-        for level in grid.levels.indices {
-            for member in grid.levels[level].range(at: coordinate) {
-                consider(Int(grid.levels[level].members[member]), coordinate, reach, sighting, atOnce, &crossings)
-            }
+        for fence in fenceSet.near(coordinate, leavingOut: isWatched) {
+            let distance = fenceSet.distance(of: fence, coordinate)
+            guard fenceSet.side(of: fence, at: distance, hysteresis: hysteresis) == .inside else { continue }
+            watch(Watch(fence: fence, isFirst: isUnknown[fence]))
+            judge(watches.count - 1, .inside, sighting, atOnce, &crossings)
         }
-        for member in grid.loose.indices {
-            consider(Int(grid.loose[member]), coordinate, reach, sighting, atOnce, &crossings)
-        }
-        if hasUnknown { settleUnknown(sighting, atOnce) }
+        if hasUnknown { resolveUnknown(sighting, atOnce) }
         findPending()
     }
 
-    mutating func findPending() {
+    private mutating func findPending() {
         pendingSince = nil
         for index in watches.indices {
             guard let first = watches[index].pending?.at else { continue }
@@ -218,44 +219,20 @@ extension GeofenceMonitor {
     }
 
     /// The hysteresis of a large fence, in metres.
-    static func reach(_ sighting: Sighting) -> Double {
+    private static func hysteresis(_ sighting: Sighting) -> Double {
         let accuracy = sighting.accuracy.flatMap { $0.isFinite ? $0 : nil } ?? FixFilter.unknownAccuracy
         return max(hysteresis.lowerBound, min(accuracy, hysteresis.upperBound))
     }
 
-    @inline(__always)
-    private mutating func consider(
-        _ fence: Int, _ coordinate: Coordinate, _ reach: Double, _ sighting: Sighting, _ atOnce: Bool,
-        _ crossings: inout [Crossing]
-    ) {
-        guard bounds[fence].contains(coordinate), !isWatched[fence] else { return }
-        guard side(of: fence, distance(of: fence, coordinate), reach) == .inside else { return }
-        watch(Watch(fence: fence, isFirst: isUnknown[fence]))
-        judge(watches.count - 1, .inside, sighting, atOnce, &crossings)
-    }
-
-    enum Side { case inside, outside, onTheEdge }
-
-    /// Metres beyond the edge, negative inside.
-    func distance(of fence: Int, _ coordinate: Coordinate) -> Double {
-        bounds[fence].contains(coordinate) ? areas[fence].signedDistance(to: coordinate) : .infinity
-    }
-
-    func side(of fence: Int, _ distance: Double, _ reach: Double) -> Side {
-        // A small fence is not all edge.
-        let edge = min(reach, areas[fence].size / 4)
-        return distance < -edge ? .inside : distance > edge ? .outside : .onTheEdge
-    }
-
-    /// What one sighting says about one watched fence. May take the watch away.
-    mutating func judge(
-        _ index: Int, _ side: Side, _ sighting: Sighting, _ atOnce: Bool, _ crossings: inout [Crossing]
+    /// What one sighting says about one watched fence. May remove the watch.
+    private mutating func judge(
+        _ index: Int, _ side: FenceSet.Side, _ sighting: Sighting, _ atOnce: Bool, _ crossings: inout [Crossing]
     ) {
         let isInside = watches[index].isInside
         guard side == (isInside ? .outside : .inside) else {
             watches[index].pending = nil
             if !isInside { return unwatchUndecided(index) }
-            // A place that was stored tells nothing new, a fix does.
+            // A stored place says nothing new, a fix does.
             if side == .inside, !atOnce { watches[index].cause = nil }
             return
         }
@@ -280,12 +257,12 @@ extension GeofenceMonitor {
         watches[index].enteredAt = first.at
         isUnknown[watches[index].fence] = false
         if watches[index].isFirst, !settings.initialEnter { return }
-        guard told < Self.staysMax else {
-            untold += 1
+        guard recordedStays < Self.staysMax else {
+            unrecorded += 1
             return
         }
-        watches[index].isTold = true
-        told += 1
+        watches[index].isRecorded = true
+        recordedStays += 1
         if let dwell = fence.dwell { watches[index].dwellDue = first.at + dwell }
         let reason = watches[index].isFirst ? .initial : watches[index].cause ?? Reason(opening: first.opening)
         watches[index].cause = nil
@@ -296,7 +273,7 @@ extension GeofenceMonitor {
     private mutating func left(_ index: Int, _ first: Sighting, _ crossings: inout [Crossing]) {
         let watch = watches[index]
         unwatch(index)
-        guard watch.isTold else { return }
+        guard watch.isRecorded else { return }
         let fence = fences[watch.fence]
         // Its time was over while it waited for another decision.
         if let due = watch.dwellDue, due < first.at { crossings.append(dwell(in: fence, first, due)) }
@@ -306,8 +283,8 @@ extension GeofenceMonitor {
                 sighting: first))
     }
 
-    /// Once the asset was seen for as long as a decision takes, fences that it is not about to enter are outside.
-    private mutating func settleUnknown(_ sighting: Sighting, _ atOnce: Bool) {
+    /// Once the asset was seen for the duration of a decision, fences that it is not about to enter are outside.
+    private mutating func resolveUnknown(_ sighting: Sighting, _ atOnce: Bool) {
         let since = unknownSince ?? (sighting.time, sighting.at)
         unknownSince = since
         unknownFixes += 1
@@ -319,7 +296,7 @@ extension GeofenceMonitor {
         hasUnknown = false
     }
 
-    static func order(_ crossings: inout [Crossing]) {
+    private static func order(_ crossings: inout [Crossing]) {
         func rank(_ crossing: Crossing) -> (EventTime, Int) {
             let action =
                 switch crossing.action {
@@ -329,7 +306,173 @@ extension GeofenceMonitor {
                 }
             return (crossing.due ?? crossing.sighting?.at ?? EventTime(nanoseconds: .max), action)
         }
-        crossings.sort { rank($0) == rank($1) ? $0.id < $1.id : rank($0) < rank($1) }
+        if crossings.count > 1 { crossings.sort { rank($0) == rank($1) ? $0.id < $1.id : rank($0) < rank($1) } }
+    }
+
+    // MARK: Time
+
+    /// The next DWELL. One waits while the asset seems to have left, and for a crossing that would be dated before it.
+    public var nextDeadline: EventTime? {
+        var next: EventTime?
+        for index in watches.indices {
+            guard let due = dwellDeadline(index) else { continue }
+            next = min(next ?? due, due)
+        }
+        return next
+    }
+
+    private func dwellDeadline(_ index: Int) -> EventTime? {
+        guard let due = watches[index].dwellDue, watches[index].pending == nil else { return nil }
+        guard let pendingSince, pendingSince < due else { return due }
+        return max(due, pendingSince + Self.decisionMax)
+    }
+
+    private func dwell(in fence: Geofence, _ sighting: Sighting?, _ due: EventTime) -> Crossing {
+        Crossing(id: fence.id, name: fence.name, action: .dwell, reason: .dwell, sighting: sighting, due: due)
+    }
+
+    mutating func deadlineReached(at: EventTime) -> [Crossing] {
+        var crossings: [Crossing] = []
+        finishDwells(through: at, nil, &crossings)
+        Self.order(&crossings)
+        return crossings
+    }
+
+    private mutating func finishDwells(
+        through at: EventTime, _ sighting: Sighting?, _ crossings: inout [Crossing]
+    ) {
+        for index in watches.indices {
+            guard let deadline = dwellDeadline(index), deadline <= at, let due = watches[index].dwellDue
+            else { continue }
+            watches[index].dwellDue = nil
+            watches[index].dwelled = true
+            crossings.append(dwell(in: fences[watches[index].fence], sighting, due))
+        }
+    }
+
+    /// The first dated fix of this run within the hours: it dates stays that began in another run.
+    mutating func firstFixReceived(time: UTCTime, at: EventTime) -> [Crossing] {
+        awaitsDwells = false
+        for index in watches.indices where watches[index].enteredAt == nil {
+            let (elapsed, overflow) = time.milliseconds.subtractingReportingOverflow(
+                watches[index].enteredTime.milliseconds)
+            watches[index].enteredAt = at - .milliseconds(overflow ? 0 : max(0, elapsed))
+            resetDwell(index)
+            // Overdue by now, unless it is elsewhere: an EXIT must have the time to come first.
+            if let due = watches[index].dwellDue { watches[index].dwellDue = max(due, at + Self.confirmation) }
+        }
+        defer { owed = [] }
+        return owed
+    }
+
+    /// The asset was not watched for a while: a stay that would be long by now must first be seen to go on.
+    mutating func resumed(at: EventTime) {
+        for index in watches.indices where watches[index].dwellDue != nil {
+            guard let dwell = fences[watches[index].fence].dwell else { continue }
+            watches[index].dwellDue = at + dwell
+        }
+    }
+
+    /// Crossings that cannot be recorded yet.
+    mutating func owe(_ crossings: [Crossing]) { owed += crossings }
+
+    private mutating func resetDwell(_ index: Int) {
+        let watch = watches[index]
+        watches[index].dwellDue = nil
+        guard watch.isInside, watch.isRecorded, !watch.dwelled, let dwell = fences[watch.fence].dwell,
+            let entered = watch.enteredAt
+        else { return }
+        watches[index].dwellDue = entered + dwell
+    }
+
+    // MARK: Changes of the fences
+
+    /// The fences are others now. Stays in fences that are still there go on.
+    /// - Returns: EXITs of fences that are gone, and what another shape changes where the asset was last reported.
+    mutating func settingsChanged(_ settings: Settings) -> [Crossing] {
+        guard settings != self.settings else { return [] }
+        let before = (fences: fences, indices: fenceSet.indicesByID, watches: watches, isUnknown: isUnknown)
+        self.settings = settings
+        watches = []
+        recordedStays = 0
+        fenceSet = FenceSet(settings)
+        isWatched = [Bool](repeating: false, count: fences.count)
+        isUnknown = isWatched
+
+        var crossings: [Crossing] = []
+        let indices = fenceSet.indicesByID
+        var changed: Set<Int> = []
+        for (index, fence) in fences.enumerated() {
+            guard let old = before.indices[fence.id] else {
+                isUnknown[index] = true
+                continue
+            }
+            isUnknown[index] = before.isUnknown[old]
+            if before.fences[old].shape != fence.shape { changed.insert(index) }
+        }
+        for old in before.watches {
+            let fence = before.fences[old.fence]
+            guard let index = indices[fence.id] else {
+                if old.isInside, old.isRecorded {
+                    crossings.append(Crossing(id: fence.id, name: fence.name, action: .exit, reason: .removed))
+                }
+                continue
+            }
+            var kept = old
+            kept.fence = index
+            if changed.contains(index) {
+                kept.pending = nil
+                kept.cause = .changed
+                kept.clearance = 0
+                guard old.isInside else {
+                    isUnknown[index] = old.isFirst
+                    continue
+                }
+            }
+            watch(kept)
+            resetDwell(watches.count - 1)
+        }
+        lookAgain()
+        judgeChanged(changed.sorted(), &crossings)
+        findPending()
+        Self.order(&crossings)
+        return crossings
+    }
+
+    /// Where the asset was last reported decides about shapes that changed; nothing is decided before any report.
+    private mutating func judgeChanged(_ changed: [Int], _ crossings: inout [Crossing]) {
+        guard var last else { return }
+        last.opening = nil
+        let hysteresis = Self.hysteresis(last)
+        var decided: [Crossing] = []
+        for fence in changed where !isUnknown[fence] {
+            let distance = fenceSet.distance(of: fence, last.coordinate)
+            let side = fenceSet.side(of: fence, at: distance, hysteresis: hysteresis)
+            if let index = watches.firstIndex(where: { $0.fence == fence }) {
+                if side == .outside { judge(index, side, last, true, &decided) }
+            } else if side == .inside {
+                watch(Watch(fence: fence, cause: .changed))
+                judge(watches.count - 1, side, last, true, &decided)
+            }
+        }
+        // It happens now, not when the last fix came.
+        for index in decided.indices { decided[index].sighting = nil }
+        crossings += decided
+    }
+
+    // MARK: Restart
+
+    /// Stays that must go on after a restart, and what says which fences they are of. Silent stays beyond the limit are
+    /// left out, and then the fences are new to the next run.
+    func store(in state: inout StoredState) {
+        let inside = watches.filter(\.isInside)
+        state.fenceSet = hasUnknown || inside.count > Self.staysMax ? 0 : fenceSet.number
+        state.stays = (inside.filter(\.isRecorded) + inside.filter { !$0.isRecorded }).prefix(Self.staysMax).map {
+            watch in
+            StoredState.Stay(
+                fence: fences[watch.fence].id, revision: fenceSet.revisions[watch.fence], entered: watch.enteredTime,
+                isRecorded: watch.isRecorded, dwelled: watch.dwelled)
+        }
     }
 }
 

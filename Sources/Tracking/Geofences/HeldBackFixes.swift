@@ -26,7 +26,7 @@ struct HeldBackFixes: Sendable {
         entries.append(Entry(sighting: sighting, isLate: late))
     }
 
-    /// Takes out the fixes up to and including an instant.
+    /// Removes the fixes up to and including an instant.
     mutating func release(through end: EventTime) -> [Entry] {
         guard let first = entries.first, first.sighting.at <= end else { return [] }
         let released = entries.prefix { $0.sighting.at <= end }

@@ -15,7 +15,7 @@ struct AverageSpeed: Sendable {
     private var value = 0.0
     private var at: EventTime?
 
-    /// - Parameter speed: m/s; nil = the fix told none.
+    /// - Parameter speed: m/s; nil = the fix has none.
     mutating func observe(_ speed: Double?, at now: EventTime) {
         guard let speed, speed.isFinite, speed >= 0 else { return }
         if let at {
@@ -26,13 +26,13 @@ struct AverageSpeed: Sendable {
         at = now
     }
 
-    /// m/s; nil = unknown, also when no fix has told one for the time constant.
+    /// m/s; nil = unknown, also when no fix had one for the time constant.
     func value(at now: EventTime) -> Double? {
         guard let at, now.seconds(since: at) <= Self.timeConstant else { return nil }
         return value
     }
 
-    /// Seconds to a place so many metres away; nil = unknown, or too slow to tell.
+    /// Seconds to a place at a distance in metres; nil = unknown, or too slow for an estimate.
     static func remaining(_ distance: Double, at speed: Double?) -> Double? {
         guard let speed, speed >= movingMin else { return nil }
         return distance / speed

@@ -45,13 +45,13 @@ struct EvidenceWindow: Sendable {
 
     /// Metres of agreed movement across the window; 0 = none.
     private(set) var evidence = 0.0
-    /// Metres per second of the vector speed over 5 s (10 s without Doppler); nil before so many seconds of fixes.
+    /// Metres per second of the vector speed over 5 s (10 s without Doppler); nil before the fixes span them.
     private(set) var vectorSpeed: Double?
-    /// Metres per second of the velocity vector over 3 s; 0 without Doppler, or before so many seconds of fixes.
+    /// Metres per second of the velocity vector over 3 s; 0 without Doppler, or before the fixes span them.
     private(set) var surge = 0.0
     /// Metres by the velocities alone, whatever the positions say; 0 without Doppler.
     private(set) var path = 0.0
-    /// The last fix told a velocity.
+    /// The last fix had a velocity.
     private(set) var hasDoppler = false
 
     mutating func clear() {
@@ -98,7 +98,7 @@ struct EvidenceWindow: Sendable {
         judge(fix, at: at, plane: plane, interval: interval)
     }
 
-    /// East and north, m/s. A speed without a course (receivers leave it out when slow) takes the direction in which the
+    /// East and north, m/s. A speed without a course (receivers leave it out when slow) gets the direction in which the
     /// position went; a fix without either keeps the last velocity for two seconds (RMC more seldom than GGA).
     private mutating func velocity(
         of fix: Fix, at: EventTime, from: Coordinate?, plane: LocalPlane, interval: Double

@@ -163,7 +163,7 @@ struct Halt: Sendable {
         path.now = max(path.now, metres)
     }
 
-    /// What moves beyond the radius when a stop is due does not stand, whatever its own slow speed was taken for before.
+    /// Movement beyond the radius when a stop is due is no standstill, however slow it was.
     private func isOnItsWay(_ distance: Double, isOutside: Bool, _ signals: MotionSignals) -> Bool {
         guard distance > signals.settings.stationaryRadius else { return false }
         if signals.window.evidence >= signals.settings.resumeEvidence { return true }

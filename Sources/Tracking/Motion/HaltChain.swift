@@ -3,11 +3,11 @@ import Positioning
 /// Halts that follow each other closely, and where the asset was all the while.
 ///
 /// Between towers a parked receiver now and then agrees with itself on ten metres of movement, and each time the stop
-/// timeout would begin anew. Looked at as a whole, such halts stand in one place; the halts of a queue do not.
+/// timeout would begin again. Seen as a whole, such halts are in one place; the halts of a queue are not.
 struct HaltChain: Sendable {
     /// Seconds of movement after which what comes is another chain.
     private static let movementMax = 60.0
-    /// Positions are thinned to so many for one stop timeout.
+    /// Positions for one stop timeout, after thinning.
     private static let perTimeout = 60.0
     private static let countMax = 128
 

@@ -33,7 +33,7 @@ extension MotionDetector {
         /// Time without a believed fix that is recorded as a gap; three measured intervals if that is longer. The default
         /// is 60 s.
         public var gapAfter = Duration.seconds(60)
-        /// A moving asset without a believed fix for so long is parked where it was last seen. The default is 30 min,
+        /// A moving asset without a believed fix for this long is parked where it was last seen. The default is 30 min,
         /// longer than the drive through any road tunnel.
         public var noFixTimeout = Duration.seconds(1800)
         /// Stop timeout once external power went off while standing. The default is 60 s.
@@ -46,7 +46,7 @@ extension MotionDetector {
         public var staticNavigation = true
         /// No halt ends a trip: only `pace` and `noFixTimeout` do. The default is false.
         public var disableStopDetection = false
-        /// After a stop that nobody told, sleep until `pace moving`: for assets that are followed on demand. The default
+        /// After a stop that was not requested, sleep until `pace moving`: for assets that are followed on demand. The default
         /// is false.
         public var stopOnStationary = false
         /// `pace moving` at every start. The default is false.

@@ -1,6 +1,6 @@
 import Positioning
 
-/// Decides whether the asset moves or is parked, from fixes, deadlines and the word of the user.
+/// Decides whether the asset moves or is parked, from fixes, deadlines and requests of the user.
 ///
 /// Deadlines run on event time: a receiver that falls silent while the asset stands does not delay the stop.
 public struct MotionDetector: Sendable {
@@ -161,7 +161,7 @@ public struct MotionDetector: Sendable {
         let previous = (moment: signals.lastFix, coordinate: signals.lastCoordinate)
         signals.append(sighting)
         if let transition = judgeGap(sighting, previous.moment, previous.coordinate) { return transition }
-        switch takeState() {
+        switch moveOutState() {
         case .waiting:
             return observe(sighting, Search(since: sighting.at))
         case .settling(let search):
@@ -189,7 +189,7 @@ public struct MotionDetector: Sendable {
     /// Evidence from before does not count any more: the asset is elsewhere, or the clock is.
     mutating func forgetEvidence() {
         signals.clearWindow()
-        switch takeState() {
+        switch moveOutState() {
         case .settling(var search):
             search.forgetEvidence()
             state = .settling(search)
@@ -229,7 +229,7 @@ public struct MotionDetector: Sendable {
         guard let nextDeadline, nextDeadline <= at, let lastFix = signals.lastFix else { return nil }
         signals.decision.evidence = 0
         signals.decision.speed = nil
-        switch takeState() {
+        switch moveOutState() {
         case .moving(let trip):
             guard let place = signals.lastPlace else {
                 state = .moving(trip)
@@ -256,7 +256,7 @@ public struct MotionDetector: Sendable {
         lastFix.at.seconds(since: halt.since.at) >= Tuning.seenBeforeSilence
     }
 
-    // MARK: The word of others
+    // MARK: Requests and other sources
 
     /// Parked, whatever the fixes say.
     mutating func park(_ reason: MotionReason, at place: StoredState.Anchor, standstill: UTCTime) -> Transition {
@@ -309,7 +309,7 @@ public struct MotionDetector: Sendable {
     mutating func expectDeparture(_ reason: MotionReason, until: EventTime) { hint = (reason, until) }
 
     mutating func externalPowerCame() {
-        switch takeState() {
+        switch moveOutState() {
         case .moving(var trip):
             trip.powerCame()
             state = .moving(trip)
@@ -325,7 +325,7 @@ public struct MotionDetector: Sendable {
         if hint?.reason == .power { hint = nil }
         // Lost in full motion it is a fuse, a plug or a tow, not a stop.
         guard signals.window.evidence < signals.settings.resumeEvidence else { return }
-        switch takeState() {
+        switch moveOutState() {
         case .moving(var trip):
             trip.powerWentOff(at: at)
             state = .moving(trip)
@@ -340,10 +340,10 @@ public struct MotionDetector: Sendable {
     // MARK: Changes
 
     /// The state, moved out so that what it holds changes in place. The caller puts one back.
-    private mutating func takeState() -> State {
-        var taken = State.waiting
-        swap(&taken, &state)
-        return taken
+    private mutating func moveOutState() -> State {
+        var moved = State.waiting
+        swap(&moved, &state)
+        return moved
     }
 
     private mutating func observe(_ sighting: Sighting, _ search: Search) -> Transition? {

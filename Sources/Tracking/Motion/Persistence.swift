@@ -18,7 +18,7 @@ struct Persistence: Sendable {
         last = at
     }
 
-    /// Held by so many fixes at 1 Hz. A faster receiver must hold it as long, a slower one by as many fixes.
+    /// Held by this many fixes at 1 Hz: by a faster receiver for as long, by a slower one for as many fixes.
     func holds(_ fixes: Int, for delay: Duration = .zero) -> Bool {
         count >= fixes && last.seconds(since: first) >= 0.8 * Double(fixes - 1) + delay.inSeconds
     }

@@ -20,8 +20,8 @@ struct PlaceEstimate: Sendable {
         lastAt = nil
     }
 
-    /// Takes at most one position a second, and none beyond the limit.
-    /// - Returns: whether it was taken.
+    /// Adds at most one position a second, and none beyond the limit.
+    /// - Returns: whether it was added.
     @discardableResult
     mutating func add(_ coordinate: Coordinate, accuracy: Double?, at: EventTime) -> Bool {
         if let lastAt, at.seconds(since: lastAt) < 0.8 { return false }

@@ -3,7 +3,7 @@
 /// A receiver between towers invents half a metre per second, one under the open sky a twentieth. With thresholds for the
 /// former the latter would see starts late; with those for the latter the former would see them all day.
 struct SpeedNoise: Sendable {
-    /// Seconds of standing over which the mean is taken.
+    /// Seconds of standing that the mean covers.
     private static let memory = 300.0
     /// Seconds of standing before which nothing is known.
     private static let enough = 10.0

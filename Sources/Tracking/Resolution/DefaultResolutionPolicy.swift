@@ -19,7 +19,7 @@ public struct DefaultResolutionPolicy: ResolutionPolicy {
 
     public func networkResolution(for request: TrackableResolutionRequest) -> Resolution {
         guard let constraints = request.trackable.constraints?.asDefault else {
-            // The default takes no part in a contest of requests.
+            // The default does not compete with requests.
             let resolution = Resolution.best(of: request.remoteRequests) ?? request.defaultResolution
             return slowed(resolution, for: request)
         }

@@ -20,7 +20,7 @@ public struct LowBatteryFlag: Hashable, Sendable {
 
     /// - Parameters:
     ///   - percent: nil = unknown: not low.
-    ///   - hysteresis: percent; a battery that is full is never low, wherever the threshold lies.
+    ///   - hysteresis: percent; a full battery is never low, whatever the threshold.
     public mutating func observe(percent: Double?, threshold: Double, hysteresis: Double) {
         guard let percent else { return isLow = false }
         isLow = percent < (isLow ? min(100, threshold + hysteresis) : threshold)

@@ -18,7 +18,7 @@ public struct ReceiverCycle: Sendable {
         /// needs at most.
         public var probeOn = Duration.seconds(30)
         /// Put the receiver to sleep between two fixes of a moving asset, where the interval that is asked of it is far
-        /// above the time that it takes to find itself again. The default is false: nothing is known of the way between.
+        /// above its time to a fix. The default is false: nothing is known of the way between.
         public var sleepMoving = false
 
         public init() {}
@@ -26,7 +26,7 @@ public struct ReceiverCycle: Sendable {
 
     /// What the receiver should do now.
     enum Order: Hashable, Sendable {
-        /// nil = until told to wake.
+        /// nil = until `wake`.
         case sleep(until: EventTime?)
         case wake
     }
@@ -44,10 +44,10 @@ public struct ReceiverCycle: Sendable {
 
     /// Seconds without any fix after which a probe is given up: where there is no sky looking longer only costs power.
     private static let acquisition = Duration.seconds(120)
-    /// A probe whose last fixes hint at a departure goes on for so long.
+    /// A probe whose last fixes hint at a departure goes on for this long.
     private static let prolongation = Duration.seconds(30)
 
-    /// What it takes to find itself again until that was measured: a cold receiver under open sky.
+    /// Time to a fix until it was measured: a cold receiver under open sky.
     private static let usualTimeToFix = Duration.seconds(30)
     /// Intervals below are never far above it.
     private static let intervalMin = Duration.seconds(60)
@@ -128,7 +128,7 @@ public struct ReceiverCycle: Sendable {
         return max(base + (cycle - timeToFix), at + .seconds(1))
     }
 
-    /// Something other than the receiver tells movement: it is awake at least for so long. A released one stays so.
+    /// Another source reports movement: the receiver is awake at least for this duration. A released one stays so.
     mutating func roused(for duration: Duration, at: EventTime) -> Order? {
         if isReleased { return nil }
         guard mayEverSleep, let due = nextDeadline else { return nil }

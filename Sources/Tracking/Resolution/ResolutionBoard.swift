@@ -2,7 +2,7 @@ import Positioning
 
 /// The resolutions in force: one published for each trackable, and one asked of the receiver.
 ///
-/// Keeps what a policy needs to know and tells it what happens; the policy says what it wants to be asked anew.
+/// Keeps what a policy needs to know and reports changes to it; the policy returns what is to be decided again.
 /// Recomputing is idempotent: effects come only of changes.
 struct ResolutionBoard: Sendable {
     struct Entry: Sendable {
@@ -21,7 +21,7 @@ struct ResolutionBoard: Sendable {
 
     /// A reading of the battery that is older says nothing.
     static let batteryLifetime = Duration.seconds(600)
-    /// More subscribers of one trackable are refused: whoever may subscribe must not fill the memory.
+    /// More subscribers of one trackable are refused: a subscriber must not fill the memory.
     static let subscribersMax = 200
 
     private var policy: any ResolutionPolicy
@@ -146,7 +146,7 @@ struct ResolutionBoard: Sendable {
         return request
     }
 
-    /// The battery was read; `powerChanged` tells what.
+    /// The battery was read; `powerChanged` follows with the level.
     mutating func batteryRead(at now: EventTime) { batteryReadAt = now }
 
     mutating func powerChanged(_ power: PowerState) {
@@ -357,7 +357,7 @@ extension ResolutionBoard {
     }
 
     /// Who is near, as a small number: 0 = far. With a check of destination and threshold, so that the flag of another
-    /// destination is not taken over.
+    /// destination is not restored.
     func proximityMark(at index: Int) -> Int {
         let entry = entries[index]
         var flags = 0
@@ -389,21 +389,15 @@ extension ResolutionBoard {
         apply(policy.proximityChanged(of: entry.trackable, near: true))
     }
 
-    /// FNV-1a, folded to 16 bits: it must be the same in every run, which the hashes of the language are not.
+    /// A hash of 16 bits.
     private func check(_ entry: Entry) -> Int {
         let threshold = settings.proximity == .sticky ? armed : entry.watched
-        let words = [
-            UInt64(UInt32(bitPattern: entry.trackable.destination?.latitudeE7 ?? 0)),
-            UInt64(UInt32(bitPattern: entry.trackable.destination?.longitudeE7 ?? 0)),
-            (threshold?.spatial ?? 0).bitPattern,
-            UInt64(bitPattern: threshold?.temporal?.nanoseconds ?? 0),
-        ]
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for word in words {
-            for shift in stride(from: UInt64(0), to: 64, by: 8) {
-                hash = (hash ^ (word >> shift & 0xFF)) &* 0x100_0000_01b3
-            }
-        }
+        var fnv = FNV1a()
+        fnv.add(UInt64(UInt32(bitPattern: entry.trackable.destination?.latitudeE7 ?? 0)))
+        fnv.add(UInt64(UInt32(bitPattern: entry.trackable.destination?.longitudeE7 ?? 0)))
+        fnv.add((threshold?.spatial ?? 0).bitPattern)
+        fnv.add(UInt64(bitPattern: threshold?.temporal?.nanoseconds ?? 0))
+        let hash = fnv.value
         return Int((hash ^ hash >> 16 ^ hash >> 32 ^ hash >> 48) & 0xFFFF)
     }
 }

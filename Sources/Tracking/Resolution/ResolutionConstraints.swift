@@ -17,7 +17,7 @@ public enum ConstraintValue: Hashable, Sendable {
 
 /// What the default policy obeys for one trackable (Ably Asset Tracking `DefaultResolutionConstraints`).
 public struct DefaultResolutionConstraints: Hashable, Sendable {
-    /// Resolutions by nearness to the destination and presence of a subscriber; nil = not told for that case.
+    /// Resolutions by nearness to the destination and presence of a subscriber; nil = unset for that case.
     public struct ResolutionSet: Hashable, Sendable {
         public var farWithoutSubscriber: Resolution?
         public var farWithSubscriber: Resolution?

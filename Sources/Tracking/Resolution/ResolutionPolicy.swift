@@ -30,21 +30,21 @@ public struct TrackableResolutionRequest: Hashable, Sendable {
     }
 }
 
-/// What a policy wants done about something that it was told.
+/// What a policy wants done after a change.
 public enum PolicyEffect: Hashable, Sendable {
-    /// Ask anew for the network resolutions of these trackables (ids). Unknown ones are ignored.
+    /// Ask again for the network resolutions of these trackables (ids). Unknown ones are ignored.
     case recompute(trackables: [String])
-    /// Ask anew for all.
+    /// Ask again for all.
     case recomputeAll
-    /// Tell `proximityChanged` when this trackable comes near its destination or leaves it; nil = no more. A new threshold
-    /// begins with far. In the mode `sticky` there is one threshold, which the last one told replaces.
+    /// Call `proximityChanged` when this trackable comes near its destination or leaves it; nil = no more. A new threshold
+    /// begins with far. In the mode `sticky` there is one threshold, which the last one replaces.
     case watchProximity(trackable: String, Proximity?)
 }
 
 /// Decides how often and how finely positions are published and measured.
 ///
-/// Pure: it holds no clock and reads nothing, the same calls give the same answers. It is told what happens and returns
-/// what should be asked of it anew; until then the last answers stay in force. Every method but `networkResolution(for:)`
+/// Pure: it holds no clock and reads nothing, the same calls give the same answers. Each change is reported to it, and it returns
+/// what is to be decided again; until then the last answers stay in force. Every method but `networkResolution(for:)`
 /// has a default, with which all trackables are asked for again at each change and nearness is watched as their default
 /// constraints say. A policy is copied with the tracker, so it should be a value.
 ///
@@ -62,7 +62,7 @@ public protocol ResolutionPolicy: Sendable {
     /// Whether these constraints mean something to the policy. Settings with others are refused.
     func accepts(_ constraints: ResolutionConstraints) -> Bool
 
-    /// Also told of every trackable at the start, before anything else.
+    /// Also called for every trackable at the start, before anything else.
     mutating func trackableAdded(_ trackable: Trackable) -> [PolicyEffect]
     mutating func trackableRemoved(_ trackable: Trackable) -> [PolicyEffect]
     /// The active one is the first of the settings, until it is removed; nil = that has happened.

@@ -1,6 +1,6 @@
 import Positioning
 
-/// A rule of the configuration: where all its conditions hold, its fields take the place of what the default policy picks.
+/// A rule of the configuration: where all its conditions hold, its fields replace what the default policy picks.
 ///
 /// nil in a condition = does not matter. What a condition asks for and is not known does not hold.
 public struct ResolutionRule: Hashable, Sendable {
@@ -14,7 +14,7 @@ public struct ResolutionRule: Hashable, Sendable {
     /// Percent of the battery, exclusive; holds until 2 % above.
     public var batteryBelow: Double?
     public var externalPower: Bool?
-    /// Whether anybody watches the trackable.
+    /// Whether the trackable has subscribers.
     public var subscribers: Bool?
     /// Whether the trackable is near its destination.
     public var near: Bool?

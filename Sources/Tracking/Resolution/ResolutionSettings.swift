@@ -29,7 +29,7 @@ public struct ResolutionSettings: Hashable, Sendable {
         self.constantEngine = constantEngine
     }
 
-    /// The hours that rules name, each once: somebody must tell when they begin and end (`TimeWindow.hours`).
+    /// The hours that rules name, each once: the tracker must be sent when they begin and end (`TimeWindow.hours`).
     public var hours: [String] {
         var seen: Set<String> = []
         return rules.compactMap(\.hours).filter { seen.insert($0).inserted }

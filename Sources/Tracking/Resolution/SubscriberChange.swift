@@ -5,7 +5,7 @@ public struct SubscriberChange: Hashable, Sendable {
     public enum Action: Hashable, Sendable {
         /// nil = present without asking for a resolution of its own.
         case add(Resolution?)
-        /// Ignored for a member that was never added; nil takes its request back, the member stays.
+        /// Ignored for a member that was never added; nil withdraws its request, the member stays.
         case update(Resolution?)
         case remove
     }

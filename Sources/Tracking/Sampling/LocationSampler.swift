@@ -18,11 +18,11 @@ public struct LocationSampler: Sendable {
         case trackError = "track-error"
         /// Kept because the next one would have come too late.
         case maxDelay = "max-delay"
-        /// Kept because so many fixes in a row cannot be remembered.
+        /// Kept because no more fixes in a row can be remembered.
         case segmentFull = "segment-full"
         /// The last fix before something that is recorded for itself, or before a gap, a jump or the end.
         case stateChange = "state-change"
-        /// The receiver's clock went back: the choice starts anew rather than freeze until the old time comes again.
+        /// The receiver's clock went back: the choice starts again rather than freeze until the old time is reached.
         case clockStep = "clock-step"
     }
 
@@ -50,7 +50,7 @@ public struct LocationSampler: Sendable {
 
     /// What is kept now that a fix came: at least one of the two.
     public struct Selection: Hashable, Sendable {
-        /// Why the fix taken before this one is kept; nil = it is not, or was already. Only the rule `track-error` looks
+        /// Why the fix sampled before this one is kept; nil = it is not, or was already. Only the rule `track-error` looks
         /// back.
         public var previous: Trigger?
         /// Why this fix is kept; nil = it is not, or not yet.
@@ -60,7 +60,7 @@ public struct LocationSampler: Sendable {
     public var settings: Settings {
         didSet {
             guard settings != oldValue else { return }
-            if settings.rule != oldValue.rule { isAnew = true }
+            if settings.rule != oldValue.rule { mustRestart = true }
             adopt()
         }
     }
@@ -70,10 +70,10 @@ public struct LocationSampler: Sendable {
     private var hasExtras = false
     /// What the next fix is compared with.
     public private(set) var selected: Selected?
-    /// Rule `track-error`: what was taken since.
+    /// Rule `track-error`: the fixes since.
     private var segment: TrackErrorSegment?
     /// Rule `track-error`: fixes may have been lost since the last selected one, so no segment can begin there.
-    private var isAnew = true
+    private var mustRestart = true
 
     /// - Parameter selected: what an earlier run selected last.
     public init(settings: Settings, selected: Selected? = nil) {
@@ -116,7 +116,7 @@ public struct LocationSampler: Sendable {
 
     private mutating func select(_ fix: Selected) {
         selected = fix
-        isAnew = false
+        mustRestart = false
         segment?.begin(at: fix)
     }
 
@@ -225,13 +225,13 @@ extension LocationSampler {
     mutating func withdraw(from time: UTCTime) { segment?.withdraw(from: time) }
 
     /// The next fix cannot be measured from what came before.
-    mutating func restart() { isAnew = true }
+    mutating func restart() { mustRestart = true }
 
     private mutating func sampleWithinBound(
         _ fix: Selected, since last: Selected, at: EventTime, standing: Bool
     ) -> Selection? {
         let previousTime = newest?.time ?? last.time
-        if fix.time < previousTime || isAnew {
+        if fix.time < previousTime || mustRestart {
             let reason: Trigger = fix.time < previousTime ? .clockStep : .first
             let previous: Trigger? = isOpen ? .stateChange : nil
             select(fix)
@@ -267,5 +267,30 @@ extension LocationSampler {
             return Selection(previous: previous, current: .trackError)
         }
         return previous.map { Selection(previous: $0, current: nil) }
+    }
+}
+
+extension LocationSampler {
+    /// Rule `significant`, after Badoo's article on tracking on iOS; the article has no numbers.
+    private enum Significance {
+        static let intervalMs: Int64 = 300_000
+        /// Metres that are significant however inaccurate both fixes are.
+        private static let farMin = 500.0
+        /// Metres by which the accuracy must get better, besides by half.
+        private static let betterMin = 10.0
+
+        static func trigger(_ fix: Selected, since last: Selected, displacement: Double) -> Trigger? {
+            if let accuracy = fix.accuracy, let before = last.accuracy, accuracy <= before / 2,
+                before - accuracy >= betterMin
+            {
+                return .accuracy
+            }
+            let sum = (fix.accuracy ?? FixFilter.unknownAccuracy) + (last.accuracy ?? FixFilter.unknownAccuracy)
+            let distance = last.coordinate.distance(to: fix.coordinate)
+            if distance >= max(farMin, 5 * sum) { return .displacement }
+            let isWorse =
+                if let accuracy = fix.accuracy, let before = last.accuracy { accuracy > 1.5 * before } else { false }
+            return distance >= max(displacement, sum) && !isWorse ? .displacement : nil
+        }
     }
 }

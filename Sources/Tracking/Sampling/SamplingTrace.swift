@@ -1,8 +1,8 @@
 import Positioning
 
-/// What the samplers took, in order, so that somebody else can judge what they kept of it.
+/// The fixes that the samplers saw, in order, for a check of those that they kept.
 package struct SamplingTrace: Sendable {
-    package struct Taken: Sendable {
+    package struct Entry: Sendable {
         package var time: UTCTime
         /// Event time of its arrival.
         package var at: EventTime
@@ -11,17 +11,17 @@ package struct SamplingTrace: Sendable {
         package var isHeld: Bool
     }
 
-    package private(set) var taken: [Taken] = []
+    package private(set) var entries: [Entry] = []
 
     package init() {}
 
-    mutating func taken(_ time: UTCTime, at: EventTime, _ coordinate: Coordinate, isHeld: Bool) {
-        taken.append(Taken(time: time, at: at, coordinate: coordinate, isHeld: isHeld))
+    mutating func add(_ time: UTCTime, at: EventTime, _ coordinate: Coordinate, isHeld: Bool) {
+        entries.append(Entry(time: time, at: at, coordinate: coordinate, isHeld: isHeld))
     }
 
-    /// Fixes from this time on were taken back, as far as they came after the last one kept; better ones for the same
+    /// Fixes from this time on were withdrawn, as far as they came after the last one kept; better ones for the same
     /// times follow.
     mutating func withdrawn(from time: UTCTime, after kept: UTCTime?) {
-        while let last = taken.last, last.time >= time, kept.map({ last.time > $0 }) ?? true { taken.removeLast() }
+        while let last = entries.last, last.time >= time, kept.map({ last.time > $0 }) ?? true { entries.removeLast() }
     }
 }

@@ -2,8 +2,8 @@ import Positioning
 
 /// Fixes of one trackable that were not sent by themselves and ride along with its next message.
 ///
-/// Ordered by fix time, equal times by sequence number. Beyond the limit the oldest by fix time go. They leave when the
-/// message that carried them was acknowledged, not when it was sent: what was added in between stays.
+/// Ordered by fix time, equal times by sequence number. Beyond the limit the oldest by fix time are dropped. They are removed
+/// when the message that carried them was acknowledged, not when it was sent: what was added in between stays.
 public struct SkippedLocations<Element: Sendable>: Sendable {
     public struct Entry: Sendable {
         /// Time of the fix.
@@ -25,7 +25,7 @@ public struct SkippedLocations<Element: Sendable>: Sendable {
     /// Oldest first.
     public var elements: [Element] { entries.map(\.element) }
 
-    /// Takes a fix at its place in time; the oldest one goes when there are too many, which may be this one.
+    /// Adds a fix at its place in time; the oldest one is dropped when there are too many, which may be this one.
     public mutating func add(_ element: Element, time: UTCTime, sequence: Int64) {
         var index = entries.count
         while index > 0, (time, sequence) < (entries[index - 1].time, entries[index - 1].sequence) { index -= 1 }

@@ -2,14 +2,14 @@ import Positioning
 
 /// The fixes since the last kept one, as far as they limit which fix may be kept next.
 ///
-/// Between a kept fix A and the next one B the asset is taken to go evenly with v = (B − A) / (t_B − t_A). It passes a fix P
+/// Between a kept fix A and the next one B the asset is assumed to move evenly with v = (B − A) / (t_B − t_A). It passes a fix P
 /// between them within the bound exactly if |v − (P − A) / (t_P − t_A)| ≤ bound / (t_P − t_A): P is a disc in the plane of
 /// velocities, and B may be kept if its velocity lies in all discs (the velocity form of CISED, arXiv 1801.05360, with the
 /// discs themselves instead of polygons). Memory is constant and nothing is allocated for a fix.
 struct TrackErrorSegment: Sendable {
-    /// So many fixes at most; then one is kept.
+    /// At most this many fixes; then one is kept.
     static let countMax = 256
-    /// So many of the last fixes at one place can be taken back.
+    /// At least this many of the last fixes at one place can be withdrawn.
     private static let withdrawable = 64
 
     private struct Disc: Sendable {
@@ -40,11 +40,11 @@ struct TrackErrorSegment: Sendable {
     /// Between this disc and the next one there were more of the same place; nil = nowhere.
     private var hole: Int?
     private var place = Coordinate(latitudeE7: 0, longitudeE7: 0)
-    /// The delay counts from here: the last fix that still stood where the kept one lies.
+    /// The delay counts from here: the last fix that still stood at the kept one.
     private var delayStart = UTCTime(milliseconds: 0)
     /// The fix that is kept next unless a later one may be; nil = none came since the last kept one.
     private(set) var newest: LocationSampler.Selected?
-    /// Event time of the first fix that tells more than the kept one.
+    /// Event time of the first fix that adds to the kept one.
     private(set) var newsAt: EventTime?
 
     init(bound: Double) {
@@ -82,8 +82,8 @@ struct TrackErrorSegment: Sendable {
         return true
     }
 
-    /// Takes a fix that is admitted.
-    /// - Returns: false when it was not taken because it is elsewhere at the very time of the kept one.
+    /// Adds a fix that is admitted.
+    /// - Returns: false when it cannot be added because it is elsewhere at the very time of the kept one.
     mutating func append(_ fix: LocationSampler.Selected, at: EventTime, standing: Bool) -> Bool {
         let point = plane.point(fix.coordinate)
         let elapsed = elapsed(to: fix.time)

@@ -59,7 +59,7 @@ struct PosixZone: Hashable, Sendable {
     private struct Reader {
         var rest: ArraySlice<UInt8>
 
-        mutating func take(_ character: Character) -> Bool {
+        mutating func skip(_ character: Character) -> Bool {
             guard rest.first == character.asciiValue else { return false }
             rest.removeFirst()
             return true
@@ -67,7 +67,7 @@ struct PosixZone: Hashable, Sendable {
 
         /// `CET`, or in angle brackets `<+0330>`.
         mutating func skipName() -> Bool {
-            if take("<") {
+            if skip("<") {
                 guard let end = rest.firstIndex(of: UInt8(ascii: ">")) else { return false }
                 rest = rest[(end + 1)...]
                 return true
@@ -87,33 +87,33 @@ struct PosixZone: Hashable, Sendable {
 
         /// `[+-]h[:m[:s]]` in seconds.
         mutating func time(hoursMax: Int64) -> Int64? {
-            let negative = take("-")
-            if !negative { _ = take("+") }
+            let negative = skip("-")
+            if !negative { _ = skip("+") }
             guard var seconds = number(0...hoursMax).map({ $0 * 3600 }) else { return nil }
-            for unit in [Int64(60), 1] where take(":") {
+            for unit in [Int64(60), 1] where skip(":") {
                 guard let part = number(0...59) else { return nil }
                 seconds += part * unit
             }
             return negative ? -seconds : seconds
         }
 
-        /// `,Mm.w.d[/time]`, `,Jn[/time]`, `,n[/time]`; two o'clock unless told.
+        /// `,Mm.w.d[/time]`, `,Jn[/time]`, `,n[/time]`; two o'clock by default.
         mutating func change() -> Change? {
-            guard take(",") else { return nil }
+            guard skip(",") else { return nil }
             let day: Change.Day
-            if take("M") {
-                guard let month = number(1...12), take("."), let week = number(1...5), take("."),
+            if skip("M") {
+                guard let month = number(1...12), skip("."), let week = number(1...5), skip("."),
                     let weekday = number(0...6)
                 else { return nil }
                 day = .weekday(month: Int(month), week: Int(week), day: Int(weekday))
-            } else if take("J") {
+            } else if skip("J") {
                 guard let number = number(1...365) else { return nil }
                 day = .julian(Int(number))
             } else {
                 guard let number = number(0...365) else { return nil }
                 day = .ordinal(Int(number))
             }
-            guard take("/") else { return Change(day: day, time: 7200) }
+            guard skip("/") else { return Change(day: day, time: 7200) }
             return time(hoursMax: 167).map { Change(day: day, time: $0) }
         }
     }

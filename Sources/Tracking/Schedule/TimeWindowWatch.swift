@@ -1,14 +1,14 @@
 import Positioning
 
-/// Follows the receiver's time through a timetable, and tells which windows open and close.
+/// Follows the receiver's time through a timetable, and reports which windows open and close.
 ///
 /// The time of the fixes decides, live and in replay; between fixes it goes on with the event time. Before the first dated
-/// fix nothing is known, and the windows are as the tracker takes them to be.
+/// fix nothing is known, and the windows are as the tracker assumes.
 struct TimeWindowWatch {
     private(set) var timetable: Timetable
-    /// What the tracker was told, in the order of the timetable.
+    /// As reported to the tracker, in the order of the timetable.
     private var isOpen: [Bool]
-    /// The times at which this remains so.
+    /// The times at which this holds.
     private var valid: Range<Int64>?
     /// Event time of the next change; nil = none is known.
     private(set) var due: EventTime?
@@ -39,8 +39,8 @@ struct TimeWindowWatch {
     mutating func reached(_ time: UTCTime, at: EventTime, believed: Int) -> [TrackerEvent] {
         if let last {
             let elapsed = (at.nanoseconds &- last.at.nanoseconds) / 1_000_000
-            let told = time.milliseconds &- last.time.milliseconds
-            if (told &- elapsed).magnitude > Self.step {
+            let passed = time.milliseconds &- last.time.milliseconds
+            if (passed &- elapsed).magnitude > Self.step {
                 steppedAt = believed
                 due = nil
             }
@@ -78,13 +78,13 @@ struct TimeWindowWatch {
     /// - Parameter time: what the receiver's clock shows; nil before it showed anything.
     mutating func reloaded(_ new: Timetable, _ time: UTCTime?, at: EventTime) -> [TrackerEvent] {
         guard new != timetable else { return [] }
-        let told = Dictionary(uniqueKeysWithValues: zip(timetable.entries.map(\.window), isOpen))
+        let before = Dictionary(uniqueKeysWithValues: zip(timetable.entries.map(\.window), isOpen))
         // A window that is no more is as it would be without any hours.
         let events = timetable.entries.map(\.window).filter { window in
-            !new.entries.contains { $0.window == window } && told[window] != (window == .tracking)
+            !new.entries.contains { $0.window == window } && before[window] != (window == .tracking)
         }.map { TrackerEvent.timeWindowChanged($0, open: $0 == .tracking) }
         timetable = new
-        isOpen = new.entries.map { told[$0.window] ?? ($0.window == .tracking) }
+        isOpen = new.entries.map { before[$0.window] ?? ($0.window == .tracking) }
         valid = nil
         due = nil
         return time.map { events + look($0, at: at) } ?? events
@@ -110,7 +110,7 @@ struct TimeWindowWatch {
     private mutating func aim(_ end: Int64, from time: UTCTime, at: EventTime) {
         guard end < .max else { return due = nil }
         let (ahead, overflow) = end.subtractingReportingOverflow(time.milliseconds)
-        // Beyond a year the next fix aims anew.
+        // Beyond a year the next fix aims again.
         due = overflow || ahead > 31_536_000_000 ? nil : at.advanced(byNanoseconds: max(0, ahead) * 1_000_000)
     }
 }

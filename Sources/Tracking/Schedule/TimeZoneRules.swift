@@ -3,7 +3,7 @@ import Positioning
 /// Local time of one place: what the clocks there show at any UTC.
 ///
 /// Read from a file of the tz database and held as a value: glibc knows one zone in a process, by an environment
-/// variable, which also moves the stamps of the log and tells nobody that a zone does not exist.
+/// variable, which also moves the stamps of the log and reports no unknown zone.
 package struct TimeZoneRules: Hashable, Sendable {
     /// Unix times at which the clocks changed, rising, and seconds east of UTC from each on.
     private var changes: [Change] = []
@@ -87,7 +87,7 @@ package struct TimeZoneRules: Hashable, Sendable {
         }
     }
 
-    /// Where the tables behind a header lie.
+    /// The offsets of the tables behind a header.
     private struct Block {
         var header: Header
         var timeSize: Int
@@ -134,7 +134,7 @@ extension TimeZoneRules {
     private func ruled(at time: Int64) -> (seconds: Int64, until: Int64?)? {
         guard let rule else { return nil }
         guard rule.daylight != nil else { return (rule.offset, nil) }
-        // Beyond the years that a receiver may tell the clocks stand still.
+        // Beyond the years that a receiver may report the clocks do not change.
         let day = Int(max(-1_000_000, min(time / 86_400, 10_000_000)))
         let year = CivilDate(daysSince1970: day).year
         // A change that comes with another in the same second (daylight time all year) gives way to the later one.

@@ -26,7 +26,7 @@ public struct Timetable: Hashable, Sendable {
             Entry(window: window, hours: hours), at: window == .tracking ? entries.startIndex : entries.endIndex)
     }
 
-    /// Hours that are known by their words alone; words that are none stay closed for ever.
+    /// Hours that are known by their words alone; words that are none stay closed.
     public mutating func set(hours text: String) {
         if let hours = try? WeeklyHours(parsing: text) { set(.hours(text), hours) }
     }

@@ -91,7 +91,7 @@ extension WeeklyHours {
         /// Minutes of the week; may run beyond its end.
         mutating func spans() throws(Mistake) -> [Range<Int>] {
             skipBlanks()
-            guard let first = rest.first else { throw mistake("days, times or both: \"mon-fri 08:00-18:00\"") }
+            guard let first = rest.first else { throw misskip("days, times or both: \"mon-fri 08:00-18:00\"") }
             var days = Set(0..<7)
             var times: [(from: Int, to: Int)] = [(0, 24 * 60)]
             if !first.isNumber {
@@ -100,7 +100,7 @@ extension WeeklyHours {
             } else {
                 times = try readTimes()
             }
-            guard rest.isEmpty else { throw mistake("\",\" or the end") }
+            guard rest.isEmpty else { throw misskip("\",\" or the end") }
             return days.sorted().flatMap { day in
                 times.map { time in
                     let end = time.to > time.from ? time.to : time.to + 24 * 60
@@ -113,14 +113,14 @@ extension WeeklyHours {
             var days: Set<Int> = []
             repeat {
                 let first = try day()
-                guard take("-") else {
+                guard skip("-") else {
                     days.insert(first)
                     continue
                 }
                 let last = try day()
                 // fri-mon goes over the end of the week.
                 for day in first...(last >= first ? last : last + 7) { days.insert(day % 7) }
-            } while take(",")
+            } while skip(",")
             return days
         }
 
@@ -131,17 +131,17 @@ extension WeeklyHours {
                 let from = try time()
                 guard from < 24 * 60 else {
                     rest = start
-                    throw mistake("a time before 24:00 at which the hours begin")
+                    throw misskip("a time before 24:00 at which the hours begin")
                 }
-                guard take("-") else { throw mistake("\"-\" and the time at which the hours end") }
+                guard skip("-") else { throw misskip("\"-\" and the time at which the hours end") }
                 let end = rest
                 let to = try time()
                 guard from != to else {
                     rest = end
-                    throw mistake("another time than the one at which the hours begin")
+                    throw misskip("another time than the one at which the hours begin")
                 }
                 times.append((from, to))
-            } while take(",")
+            } while skip(",")
             return times
         }
 
@@ -150,7 +150,7 @@ extension WeeklyHours {
             guard let day = Self.days.firstIndex(of: word.lowercased()) else {
                 let start = word.prefix(3).lowercased()
                 let meant = Self.days.contains(start) ? start : nearest(word.lowercased(), in: Self.days)
-                throw mistake(Self.dayExpected, suggestion: meant)
+                throw misskip(Self.dayExpected, suggestion: meant)
             }
             rest = rest.dropFirst(word.count)
             skipBlanks()
@@ -163,13 +163,13 @@ extension WeeklyHours {
             guard parts.count == 2, (1...2).contains(parts[0].count), parts[1].count == 2,
                 let hour = Int(parts[0]), let minute = Int(parts[1]), minute < 60,
                 Self.wholeDay.contains(hour * 60 + minute)
-            else { throw mistake(Self.timeExpected) }
+            else { throw misskip(Self.timeExpected) }
             rest = rest.dropFirst(word.count)
             skipBlanks()
             return hour * 60 + minute
         }
 
-        private mutating func take(_ character: Character) -> Bool {
+        private mutating func skip(_ character: Character) -> Bool {
             guard rest.first == character else { return false }
             rest.removeFirst()
             skipBlanks()
@@ -178,7 +178,7 @@ extension WeeklyHours {
 
         private mutating func skipBlanks() { rest = rest.drop { $0 == " " } }
 
-        private func mistake(_ expected: String, suggestion: String? = nil) -> Mistake {
+        private func misskip(_ expected: String, suggestion: String? = nil) -> Mistake {
             // To the next separator, at least one character.
             let word = rest.prefix { $0 != " " && $0 != "," && $0 != "-" }
             return Mistake(

@@ -27,7 +27,7 @@ public struct Odometer: Sendable {
     /// Metres counted in the first seconds of halts, before they were seen to be halts: noise that the next metres pay for,
     /// so that the odometer never runs back.
     private var debt = 0.0
-    /// Where the distance was last taken up.
+    /// The place up to which the distance is counted.
     private var counted: Coordinate?
 
     init(metres: Double, gapMetres: Double) {
@@ -41,7 +41,7 @@ public struct Odometer: Sendable {
         debt = 0
     }
 
-    /// Counting goes on from here; what lies between is not counted.
+    /// Counting continues from here; the way to here is not counted.
     mutating func start(at fix: Fix, time: UTCTime, at: EventTime) {
         last = Point(
             time: time, at: at, coordinate: fix.coordinate, speed: fix.speed, accuracy: fix.horizontalAccuracy)
@@ -62,13 +62,13 @@ public struct Odometer: Sendable {
     }
 
     /// The noise of a velocity vector across the direction of travel makes its length too large, the more the slower the
-    /// asset is: half of the square of the noise lies across.
+    /// asset is: half of the square of the noise is across.
     private static func withoutNoise(_ speed: Double, _ noise: Double) -> Double {
         max(0, speed * speed - noise * noise / 2).squareRoot()
     }
 
-    /// So many metres were noise.
-    mutating func takeBack(_ distance: Double) { debt += max(0, distance) }
+    /// Counted metres that were noise.
+    mutating func deduct(_ distance: Double) { debt += max(0, distance) }
 
     mutating func addGap(_ distance: Double) { gapMetres += distance }
 

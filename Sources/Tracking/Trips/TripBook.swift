@@ -61,7 +61,7 @@ struct TripBook: Sendable {
     /// Nothing is known about the way to the next fix.
     mutating func interrupted() { odometer.stop() }
 
-    /// Metres in a straight line that nobody saw it go.
+    /// Metres in a straight line across an unknown way.
     mutating func addGap(_ metres: Double) { odometer.addGap(metres) }
 
     // MARK: Changes of motion
@@ -82,7 +82,7 @@ struct TripBook: Sendable {
     mutating func halted(since moment: MotionDetector.Moment, noise: Double) {
         halt = moment
         haltWasUnseen = false
-        odometer.takeBack(noise)
+        odometer.deduct(noise)
     }
 
     /// The halt counts from its last creep.

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Tracking
 
-/// Hours as the tracker is told of them, live and in replay alike.
+/// Hours as they are reported to the tracker, live and in replay alike.
 @Suite struct TimeWindowWatchTests {
     /// 2026-03-02, a Monday, 07:59:00 UTC.
     private static let start: Int64 = 1_772_438_340_000
@@ -235,9 +235,9 @@ import Testing
         #expect(open.log.isEmpty && open.records.first?.reason == "restart")
     }
 
-    @Test func otherHoursAreToldToo() throws {
+    @Test func otherHoursAreReportedToo() throws {
         var rig = try Rig(nil, hours: ["mon 08:00-09:00", "tue 08:00-09:00"])
-        var told: [TrackerEvent] = []
+        var reported: [TrackerEvent] = []
         var watch = TimeWindowWatch(
             try {
                 var timetable = Timetable()
@@ -246,17 +246,17 @@ import Testing
                 timetable.set(.tracking, try WeeklyHours(parsing: "mon"))
                 return timetable
             }())
-        told += watch.begins(UTCTime(milliseconds: Self.start), at: .zero)
-        #expect(told.isEmpty && watch.due == nil)
-        told += watch.reached(UTCTime(milliseconds: Self.start), at: .zero, believed: 1)
-        #expect(told.isEmpty && watch.due == .zero + .seconds(60))
-        told += watch.deadlineReached(UTCTime(milliseconds: Self.start + 59_999), at: .zero + .seconds(60))
-        guard case .timeWindowChanged(.hours("a"), open: true) = told.first, told.count == 1 else {
-            Issue.record("\(told)")
+        reported += watch.begins(UTCTime(milliseconds: Self.start), at: .zero)
+        #expect(reported.isEmpty && watch.due == nil)
+        reported += watch.reached(UTCTime(milliseconds: Self.start), at: .zero, believed: 1)
+        #expect(reported.isEmpty && watch.due == .zero + .seconds(60))
+        reported += watch.deadlineReached(UTCTime(milliseconds: Self.start + 59_999), at: .zero + .seconds(60))
+        guard case .timeWindowChanged(.hours("a"), open: true) = reported.first, reported.count == 1 else {
+            Issue.record("\(reported)")
             return
         }
-        told = watch.deadlineReached(UTCTime(milliseconds: Self.start + 16 * 3_600_000 + 60_000), at: .zero)
-        #expect(told.count == 3)
+        reported = watch.deadlineReached(UTCTime(milliseconds: Self.start + 16 * 3_600_000 + 60_000), at: .zero)
+        #expect(reported.count == 3)
         // The tracker's own hours never close here.
         rig.fixes(120)
         #expect(rig.log.isEmpty && rig.run.schedule == nil)

@@ -68,7 +68,7 @@ import Testing
         #expect(changes > (name == "Asia/Kolkata" ? -1 : 10))
     }
 
-    /// Daylight time ends after it has begun anew: what holds at a time does not depend on when that is asked.
+    /// Daylight time ends after it has begun again: what holds at a time does not depend on when that is asked.
     @Test func followsARuleWhoseDaylightTimeIsLongerThanAYear() throws {
         let rules = try #require(TimeZoneRules(posix: "EST5EDT,0/0,365/25"))
         // 2 January 1900 and 2023, one o'clock: standard time, until the year is over.
@@ -100,7 +100,7 @@ import Testing
         #expect([first, try #require(rules.offset(at: first).until)] == changes)
     }
 
-    @Test func aZoneWithoutARuleForTheFutureStandsStill() throws {
+    @Test func aZoneWithoutARuleForTheFutureDoesNotChange() throws {
         let rules = try #require(TimeZoneRules(posix: "<+0530>-5:30"))
         #expect(rules.offset(at: 0).seconds == 19_800 && rules.offset(at: 0).until == nil)
         #expect(rules.offset(at: .max).seconds == 19_800)

@@ -94,7 +94,7 @@ import Testing
                     check(tracker.handle(.deadlineReached, at: due))
                     guard tracker.nextDeadline.map({ $0 > due }) ?? true else { break }
                 }
-                // Before the fix: a departure that is told at its very time is dated a millisecond after it.
+                // Before the fix: a departure that is reported at its very time is dated a millisecond after it.
                 let between = at - .milliseconds(100)
                 if Int.random(in: 0..<60, using: &random) == 0 {
                     let count = Int.random(in: 0...14, using: &random)
@@ -209,14 +209,14 @@ import Testing
             let time = Script.start + .seconds(second)
             let at = EventTime(nanoseconds: Int64(second) * 1_000_000_000)
             let fix = Fix(time: time, timeOfDay: 0, at: at, coordinate: coordinate, horizontalAccuracy: accuracy)
-            let told = monitor.reported(.init(fix: fix, time: time, at: at)).map { "\($0.action) \($0.id)" }
+            let reported = monitor.reported(.init(fix: fix, time: time, at: at)).map { "\($0.action) \($0.id)" }
             var expected: [String] = []
             for (index, fence) in fences.enumerated()
             where plain[index].reported(coordinate, accuracy: accuracy, second: second) {
                 expected.append("\(plain[index].isInside ? "enter" : "exit") \(fence.id)")
             }
-            #expect(told.sorted() == expected.sorted(), "seed \(seed), second \(second)")
-            crossings += told.count
+            #expect(reported.sorted() == expected.sorted(), "seed \(seed), second \(second)")
+            crossings += reported.count
         }
         #expect(crossings > 10, "seed \(seed)")
     }

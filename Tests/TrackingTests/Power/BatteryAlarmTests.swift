@@ -46,7 +46,7 @@ import Tracking
         #expect(record.trackable == "car")
     }
 
-    @Test func isNotToldAgainAfterARestart() {
+    @Test func isNotRecordedAgainAfterARestart() {
         let before = Course(script([12]))
         #expect(before.records(.power).count == 1)
         var later = Script()

@@ -202,7 +202,7 @@ import Testing
         #expect(first == .init(previous: nil, current: .first))
     }
 
-    @Test func aClockThatGoesBackKeepsWhatWaitsAndStartsAnew() {
+    @Test func aClockThatGoesBackKeepsThePendingFixAndRestartsSampling() {
         var run = Run()
         for second in [100.0, 101, 102, 99, 100, 101] {
             run.feed(Fed(time: Self.seconds(second), coordinate: Script.place(north: second)))

@@ -35,7 +35,7 @@ import Testing
         #expect(nothing.networkResolution(for: .init(trackable: Trackable(id: "t"))) == .standard)
     }
 
-    @Test func aRuleStandsWhereTheConstraintsPickAndRequestsAndBatteryStillAct() {
+    @Test func aRuleReplacesConstraintsAndRequestsAndBatteryStillAct() {
         let picked = Resolution(priority: .low, intervalMs: 60_000, displacement: 100)
         let constraints = DefaultResolutionConstraints(
             resolutions: .init(farWithoutSubscriber: picked, farWithSubscriber: picked),
@@ -83,7 +83,7 @@ import Testing
         return request
     }
 
-    @Test func motionChangesTheResolutionAlsoAtAHaltThatNobodyAnnounces() {
+    @Test func motionChangesTheResolutionAlsoAtAHaltThatIsNotAnnounced() {
         let rules = [rule(20_000) { $0.motion = [.stopping] }, rule(1000) { $0.motion = [.moving] }]
         var script = Script()
         script.stand(100)

@@ -18,7 +18,7 @@ import Testing
         return (script, .car([.circle("depot", north: edge + 200, radius: 200)]))
     }
 
-    @Test func aCrossingBeforeAGapTellsNoLessOfTheOdometerThanTheGap() throws {
+    @Test func aCrossingBeforeAGapShowsNoLessOdometerThanTheGap() throws {
         let (script, settings) = lostAtTheEdge()
         let course = Course(script, settings)
         #expect(course.passages == ["enter depot"] && course.records(.gap).count == 1)
@@ -44,7 +44,7 @@ import Testing
     }
 
     /// The detector has stopped the trip before what waited for a crossing is recorded.
-    @Test func whatWaitedWhenTheTripEndedWasMoving() {
+    @Test func whatWasPendingWhenTheTripEndedWasMoving() {
         var settings = Tracker.Settings.car
         settings.motion.stopTimeout = .seconds(6)
         settings.motion.staticNavigation = false

@@ -171,7 +171,7 @@ import Testing
     }
 
     /// What lies outside of the bounds must be outside by more than any hysteresis.
-    @Test func boundsHoldEverythingNear() throws {
+    @Test func boundsContainEverythingNear() throws {
         let seed = testSeed(2)
         var random = SeededGenerator(seed: seed)
         for _ in 0..<3000 {

@@ -194,7 +194,7 @@ import Tracking
     }
 
     @Test func speedsThatThePositionsDoNotFollowAreNoise() {
-        // A parked receiver off by 60 m that tells 1.7 m/s northward for half a minute.
+        // A parked receiver off by 60 m that reports 1.7 m/s northward for half a minute.
         var script = Script()
         script.stand(300)
         script.offset.east = 60

@@ -54,7 +54,7 @@ import Testing
         #expect(Course(script, settings([trackable])).intervals() == [60_000, 1000, 3000, 60_000])
     }
 
-    @Test func nobodyGetsAShorterIntervalThanTheFloor() {
+    @Test func noSubscriberGetsAShorterIntervalThanTheFloor() {
         var script = Script()
         script.happen(change("a", .add(Resolution(priority: .maximum, intervalMs: 0, displacement: 0))))
         script.happen(change("a", .update(Resolution(priority: .maximum, intervalMs: 201, displacement: 0))))
@@ -82,7 +82,7 @@ import Testing
         #expect(course.intervals() == [3000, 1000])
     }
 
-    @Test func whatDoesNotChangeIsNotTold() {
+    @Test func whatDoesNotChangeIsNotAnnounced() {
         var script = Script()
         for _ in 0..<5 {
             script.happen(.refreshRequested)
@@ -95,7 +95,7 @@ import Testing
         #expect(course.intervals() == [3000] && course.engine.count == 1)
     }
 
-    @Test func theSnapshotTellsWhoseWordTheReceiverFollows() {
+    @Test func theSnapshotShowsWhatTheReceiverFollows() {
         var script = Script()
         script.happen(.engineSet(Self.fine))
         var course = Course(script, settings([Trackable(id: "car")]))
@@ -134,7 +134,7 @@ import Testing
         course.runDeadlines(through: .zero + .seconds(1199))
         #expect(course.intervals() == [1000, 3000, 1000])
         #expect(course.tracker.nextDeadline == nil && !course.tracker.snapshot.trackables[0].batteryLow)
-        // Records still tell the last reading.
+        // Records still carry the last reading.
         #expect(course.tracker.snapshot.power.batteryPercent == 10)
     }
 
@@ -181,7 +181,7 @@ import Testing
         #expect(Course(script, settings).intervals(of: "x") == [1000])
     }
 
-    @Test func externalPowerSparesTheBatteryUnlessToldOtherwise() {
+    @Test func externalPowerSparesTheBatteryByDefault() {
         let trackable = constrained("car", Self.fine, battery: LowBattery(threshold: 20, multiplier: 3))
         var script = Script()
         script.happen(.batteryChanged(percent: 10, charging: nil))
@@ -206,7 +206,7 @@ import Testing
 
     // The seam of the profiles.
 
-    @Test func aNewDefaultIsDecidedAnew() {
+    @Test func aNewDefaultIsDecidedAgain() {
         var board = ResolutionBoard(settings: ResolutionSettings(), trackables: [Trackable(id: "t")])
         var effects: [Effect] = []
         board.recompute(cap: nil, into: &effects)

@@ -102,7 +102,7 @@ import Testing
         #expect(rejected(script) == 2)
     }
 
-    @Test func aReloadTakesTheProfilesOver() {
+    @Test func aReloadReplacesTheProfiles() {
         var script = Self.day
         script.happen(.settingsReloaded(Self.settings(stationary: { $0.resolution = Self.coarse })))
         #expect(engine(Course(script).effects).last == Self.coarse)
@@ -167,7 +167,7 @@ import Testing
         #expect(course.story == ["-start"])
     }
 
-    @Test func aBoostEndsAtItsTimeAndEachNewOneBeginsAnew() throws {
+    @Test func aBoostEndsAtItsTimeAndEachNewOneReplacesIt() throws {
         var script = Script()
         script.stand(100)
         script.happen(.profileChanged(Boost(resolution: Self.fine, duration: .seconds(60))))

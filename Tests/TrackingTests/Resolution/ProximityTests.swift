@@ -25,7 +25,7 @@ import Testing
         return settings
     }
 
-    /// Parked at the origin, then north at 12 m/s for so many seconds.
+    /// Parked at the origin, then north at 12 m/s for a number of seconds.
     private static func northward(_ seconds: Double) -> Script {
         var script = Script()
         script.stand(100)
@@ -100,7 +100,7 @@ import Testing
         #expect(course.engine.map(\.intervalMs) == [3000, 2000])
     }
 
-    @Test func withoutDestinationOrProximityNobodyIsNear() {
+    @Test func withoutDestinationOrProximityNothingIsNear() {
         var nowhere = Self.load(at: 0)
         nowhere.destination = nil
         var careless = Self.load("b", at: 1000)
@@ -136,7 +136,7 @@ import Testing
         let settings = Self.settings([Self.load(at: destination)])
         let before = Course(script, settings)
         #expect(before.tracker.snapshot.trackables[0].near)
-        // 40 m back, where nobody would be near who was not.
+        // 40 m back, where nothing would be near that was not.
         var later = Script()
         later.north = script.north - 40
         later.clockStep = Int64(script.elapsed * 1000) + 30_000

@@ -13,7 +13,7 @@ import Tracking
         }
     }
 
-    /// Stands for so many seconds under a receiver that tells half a metre per second, in each direction in turn.
+    /// Stands for a number of seconds under a receiver that reports half a metre per second, in each direction in turn.
     private func stand(_ script: inout Script, _ seconds: Int) {
         script.speed = 0
         for second in 0..<seconds {
@@ -38,7 +38,7 @@ import Tracking
         shift(&script, north: -11)
         stand(&script, 220)
         let course = Course(script)
-        // The timer alone, begun anew at the second movement, would be due more than a minute later.
+        // The timer alone, restarted at the second movement, would be due more than a minute later.
         let stop = try #require(course.changes.last)
         #expect(!stop.moving && stop.reason == .stopTimeout)
         #expect(abs(try #require(stop.since).milliseconds(since: standstill)) <= 3000)
@@ -54,7 +54,7 @@ import Tracking
         #expect(Course(script).changes.last?.moving == true)
     }
 
-    @Test func whoCameBackAfterLongerHaltsAnew() {
+    @Test func whoCameBackAfterLongerHaltsAgain() {
         var script = drive()
         stand(&script, 150)
         script.pullAway()

@@ -3,7 +3,7 @@ import Testing
 import Tracking
 
 /// What the tracker does outside the hours in which it tracks.
-@Suite struct ScheduleTests {
+@Suite struct TrackingHoursTests {
     private static let closed = TrackerEvent.timeWindowChanged(.tracking, open: false)
     private static let open = TrackerEvent.timeWindowChanged(.tracking, open: true)
 
@@ -118,7 +118,7 @@ import Tracking
         #expect(course.records.count == 1)
     }
 
-    @Test func theFirstPlaceIsSoughtAnewWithinTheHours() throws {
+    @Test func theFirstPlaceIsSoughtAgainWithinTheHours() throws {
         var script = Script()
         script.stand(10)
         script.happen(Self.closed)
@@ -186,7 +186,7 @@ import Tracking
         return settings
     }
 
-    @Test func fencesThatChangeOutsideTheHoursAreToldWhenTheyBegin() {
+    @Test func fencesThatChangeOutsideTheHoursAreRecordedWhenTheyBegin() {
         var script = parked()
         script.happen(Self.closed)
         script.stand(100)
@@ -214,7 +214,7 @@ import Tracking
         #expect(course.records.allSatisfy { $0.at.seconds > 100 })
     }
 
-    @Test func aStayThatNobodyWatchedIsNotLongUntilItIsSeenToGoOn() {
+    @Test func anUnwatchedStayIsNotLongUntilItIsSeenToGoOn() {
         var script = parked()
         script.happen(Self.closed)
         script.stand(1000)

@@ -136,7 +136,7 @@ import Testing
         #expect(found == [.first, expected])
     }
 
-    @Test func significantTakesUnknownAccuraciesForTenMetres() {
+    @Test func significantAssumesTenMetresForUnknownAccuracies() {
         let resolution = Resolution(priority: .low, intervalMs: 1000, displacement: 5)
         let looks = [Look(seconds: 0), Look(seconds: 1, metres: 19.9), Look(seconds: 2, metres: 20.1)]
         #expect(reasons(looks, resolution) { $0.rule = .significant } == [.first, nil, .displacement])

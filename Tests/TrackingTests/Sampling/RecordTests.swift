@@ -89,7 +89,7 @@ import Tracking
         script.wait(100)
         script.drive(10)
         #expect(Course(script).records(.gap).map(\.reason) == ["power"])
-        // Fixes that nobody believes are no fixes.
+        // Fixes that are not believed are no fixes.
         script = Self.parked()
         script.pullAway()
         script.drive(60)
@@ -252,7 +252,7 @@ import Tracking
     }
 
     /// Brakes for some seconds before a tunnel and comes out of it after its timer has run out.
-    @Test func theWayThatNobodySawWithinAHaltIsNotOnTheOdometer() {
+    @Test func theUnseenWayWithinAHaltIsNotOnTheOdometer() {
         var script = Self.parked(100)
         script.pullAway(to: 20)
         script.drive(60)

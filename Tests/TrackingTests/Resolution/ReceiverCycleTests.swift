@@ -15,13 +15,13 @@ import Tracking
         var until: Double?
         var wakes: Bool
 
-        var description: String { "\(at): \(wakes ? "wake" : "sleep until \(until.map { "\($0)" } ?? "told")")" }
+        var description: String { "\(at): \(wakes ? "wake" : "sleep until \(until.map { "\($0)" } ?? "woken")")" }
 
         static func sleep(_ at: Double, until: Double?) -> Turn { Turn(at: at, until: until, wakes: false) }
         static func wake(_ at: Double) -> Turn { Turn(at: at, until: nil, wakes: true) }
     }
 
-    /// A receiver that obeys: it tells the fixes of the script only while it is awake, the first after `acquisition`
+    /// A receiver that obeys: it reports the fixes of the script only while it is awake, the first after `acquisition`
     /// seconds (nil = none).
     private struct Obedient {
         var course: Course
@@ -117,7 +117,7 @@ import Tracking
         #expect(fixes.count >= 5)
         #expect(zip(fixes, fixes.dropFirst()).dropFirst().allSatisfy { $1 - $0 == 300 })
         #expect(zip(fixes, sleeps.dropFirst()).allSatisfy { $1.at - $0 == 30 })
-        // Silence by order is none that anybody has to know of.
+        // Silence that was ordered is not recorded.
         #expect(receiver.course.records(.gap).isEmpty && receiver.course.tracker.counters.gaps == 0)
         #expect(receiver.course.records.filter { $0.at.seconds > departed + 600 }.count >= 5)
     }
@@ -233,7 +233,7 @@ import Tracking
             receiver.run(script)
             #expect(receiver.turns == [.sleep(330, until: 630), .wake(400 + delay)], "\(event)")
         }
-        // That somebody says "still", or "parked" of what is parked, is no reason.
+        // A report of no movement, or `pace stationary` while parked, is no reason.
         for event in [TrackerEvent.movementSourceChanged(source: "gpio", moving: false), .paceRequested(.stationary)] {
             var script = Self.parked(400)
             script.happen(event)

@@ -2,7 +2,7 @@ import Positioning
 import Testing
 import Tracking
 
-/// Witnesses of movement besides the fixes: external power, lines and accelerometers; and the odometer that somebody sets.
+/// Sources of movement besides the fixes: external power, lines and accelerometers; and the odometer that a user sets.
 @Suite struct MovementTests {
     private static func parked(_ seconds: Double = 300, power: Bool? = nil) -> Script {
         var script = Script()
@@ -42,7 +42,7 @@ import Tracking
         #expect((Course(script).story == ["-start", "+movement-source"]) == departs)
     }
 
-    @Test func aWitnessStartsAndStopsNothingByItself() {
+    @Test func aMovementSourceStartsAndStopsNothingByItself() {
         var script = Self.parked()
         for _ in 0..<20 {
             script.happen(.movementSourceChanged(source: "accelerometer", moving: true))
@@ -98,18 +98,18 @@ import Tracking
         #expect(Course(script).records(.power).map(\.reason) == ["power-off"])
     }
 
-    @Test func leavingWithoutPowerIsToldOnceATrip() throws {
+    @Test func leavingWithoutPowerIsRecordedOnceATrip() throws {
         var script = Self.parked(power: false)
         let departure = script.elapsed
         script.trip(metres: 6000)
         script.stand(400)
         var course = Course(script)
-        let told = course.records(.power)
-        #expect(told.map(\.reason) == ["moved-without-power"])
-        let alarm = try #require(told.first)
+        let recorded = course.records(.power)
+        #expect(recorded.map(\.reason) == ["moved-without-power"])
+        let alarm = try #require(recorded.first)
         #expect(alarm.moving && abs(alarm.at.seconds - departure - 120) <= 2)
         #expect(alarm.coordinate.distance(to: Script.origin) > 1000)
-        // The next one is told again.
+        // The next one is recorded again.
         script.trip(metres: 6000)
         course = Course(script)
         #expect(course.records(.power).map(\.reason) == ["moved-without-power", "moved-without-power"])

@@ -1,7 +1,7 @@
 import Positioning
 
 /// Makes records: chooses fixes for each trackable, puts decisions between them, and keeps times and odometer in order.
-struct Recorder: Sendable {
+struct TrackRecorder: Sendable {
     /// One trackable, in the order of the settings.
     private struct Track: Sendable {
         let id: String
@@ -182,7 +182,7 @@ struct Recorder: Sendable {
             tracks[index].sample(
                 sampled, at: at, standing: held != nil, late: late, opens: opening != nil, &outcome)
         }
-        trace?.taken(time, at: at, sampled.coordinate, isHeld: held != nil)
+        trace?.add(time, at: at, sampled.coordinate, isHeld: held != nil)
         if held == nil {
             heldSince = nil
         } else if heldSince == nil {

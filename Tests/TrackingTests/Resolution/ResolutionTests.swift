@@ -20,7 +20,7 @@ import Testing
                 remoteRequests: requests, batteryLow: batteryLow))
     }
 
-    @Test func withoutConstraintsTheDefaultTakesNoPartInTheContest() {
+    @Test func withoutConstraintsTheDefaultDoesNotCompete() {
         #expect(resolve(nil) == .standard)
         #expect(resolve(nil, requests: [Self.coarse]) == Self.coarse)
         #expect(

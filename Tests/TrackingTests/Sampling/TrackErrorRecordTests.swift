@@ -34,16 +34,16 @@ import Testing
         return script
     }
 
-    private func traced(_ script: Script, _ settings: Tracker.Settings) -> (course: Course, fed: [SamplingTrace.Taken])
+    private func traced(_ script: Script, _ settings: Tracker.Settings) -> (course: Course, fed: [SamplingTrace.Entry])
     {
         var course = Course(settings)
         course.tracker.samplingTrace = SamplingTrace()
         course.run(script)
-        return (course, course.tracker.samplingTrace?.taken ?? [])
+        return (course, course.tracker.samplingTrace?.entries ?? [])
     }
 
     /// Metres: the worst fix between two records.
-    private func worst(_ records: [Location], _ fed: [SamplingTrace.Taken]) -> Double {
+    private func worst(_ records: [Location], _ fed: [SamplingTrace.Entry]) -> Double {
         var worst = 0.0
         for (begin, end) in zip(records, records.dropFirst()) {
             let a = TrackErrorTests.Fed(time: begin.time, coordinate: begin.coordinate)
@@ -89,7 +89,7 @@ import Testing
         #expect(kept.map { $0.at.seconds <= before + 1 + 30 } == true)
     }
 
-    @Test func aGapStandsForTheFixThatWaited() {
+    @Test func aGapReplacesThePendingFix() {
         var script = Script()
         script.stand(60)
         script.pullAway()
@@ -105,7 +105,7 @@ import Testing
         #expect(isOrdered(course.records) && worst(course.records, fed) <= 5.05)
     }
 
-    @Test func eventsStandInOrderBetweenThePoints() {
+    @Test func eventsAreInOrderBetweenThePoints() {
         var script = Script()
         script.stand(60)
         script.happen(.externalPowerChanged(true))
@@ -125,7 +125,7 @@ import Testing
     }
 
     /// A crossing is certain some seconds after it happened.
-    @Test func aCrossingThatIsDatedBackStandsInItsPlace() throws {
+    @Test func aCrossingThatIsDatedBackKeepsItsPlaceInTheTrack() throws {
         var script = Script()
         script.stand(60)
         script.pullAway()
@@ -136,7 +136,7 @@ import Testing
             script.happen(.noFix(.void))
         }
         script.happen(.shutdown)
-        var recorder = Recorder(settings: Self.settings(), restored: nil)
+        var recorder = TrackRecorder(settings: Self.settings(), restored: nil)
         recorder.setResolution(.standard, at: 0)
         recorder.trace = SamplingTrace()
         var effects: [Effect] = []
@@ -150,7 +150,7 @@ import Testing
                 recorder.fixReceived(time, at: at)
                 #expect(recorder.sample(fix, time: time, late: false, opening: nil, context, &effects))
             case .noFix:
-                let fed = try #require(recorder.trace?.taken)
+                let fed = try #require(recorder.trace?.entries)
                 let crossed = fed[fed.count - 4]
                 let location = Location(
                     trackable: nil, time: crossed.time, at: at, coordinate: crossed.coordinate, moving: true,
@@ -164,7 +164,7 @@ import Testing
         let crossings = records.filter { $0.event == .geofence }
         #expect(crossings.map { $0.at.seconds - $0.time.seconds } == [3, 3])
         #expect(isOrdered(records))
-        #expect(worst(records, recorder.trace?.taken ?? []) <= 5.05)
+        #expect(worst(records, recorder.trace?.entries ?? []) <= 5.05)
     }
 
     @Test func shutdownKeepsTheLastFix() {
@@ -180,7 +180,7 @@ import Testing
     }
 
     /// What is recorded then by the old clock must not hold up what follows by the new one.
-    @Test func aClockThatIsSetBackWhileAFixWaitsEndsNoTrack() {
+    @Test func aClockThatIsSetBackWhileAFixIsPendingEndsNoTrack() {
         var script = Self.drive()
         script.pullAway()
         script.drive(45)
@@ -237,14 +237,14 @@ import Testing
         #expect(fed.filter { $0.time.seconds > away + 2 }.allSatisfy { !$0.isHeld })
     }
 
-    @Test func everyFixIsToldOnceWhereAllAreWanted() {
+    @Test func everyFixIsRecordedOnceWhereAllAreWanted() {
         var script = Self.drive()
         script.happen(.shutdown)
         let (course, fed) = traced(script, Self.settings { $0.keepEngineFixes = true })
-        let told = course.records.filter { $0.event == .none }
-        #expect(told.map(\.time) == told.map(\.time).sorted())
-        #expect(Set(told.map(\.time)).count == told.count)
-        #expect(told.contains { $0.published } && told.contains { !$0.published })
+        let recorded = course.records.filter { $0.event == .none }
+        #expect(recorded.map(\.time) == recorded.map(\.time).sorted())
+        #expect(Set(recorded.map(\.time)).count == recorded.count)
+        #expect(recorded.contains { $0.published } && recorded.contains { !$0.published })
         // Records for themselves stand for their fix.
         let all = Set(course.records.map(\.time))
         #expect(fed.filter { !$0.isHeld && !all.contains($0.time) }.map(\.time.seconds) == [])

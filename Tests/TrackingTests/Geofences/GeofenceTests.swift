@@ -62,7 +62,7 @@ extension Course {
 
     // MARK: crossing
 
-    @Test func tellsEachCrossingOnceAndDatesItAtTheFirstFixBeyondTheEdge() throws {
+    @Test func reportsEachCrossingOnceAndDatesItAtTheFirstFixBeyondTheEdge() throws {
         let script = trip(metres: 2000)
         let course = Course(script, .car([.circle("home"), .circle("depot", north: 1000, radius: 100)]))
         #expect(course.passages == ["enter home initial", "exit home", "enter depot", "exit depot"])
@@ -185,10 +185,10 @@ extension Course {
 
     // MARK: first look
 
-    @Test func insideAtTheFirstLookIsAnEnterUnlessToldOtherwise() {
+    @Test func insideAtTheFirstFixIsAnEnterByDefault() {
         #expect(
             Course(parked, .car([.circle("home"), .circle("away", north: 900)])).passages == ["enter home initial"])
-        // A silent stay has no DWELL and no EXIT; the next one is told.
+        // A silent stay has no DWELL and no EXIT; the next one is recorded.
         var script = trip(metres: 1000)
         script.north = 0
         script.stand(600)
@@ -221,7 +221,7 @@ extension Course {
 
     // MARK: dwell
 
-    @Test func dwellIsToldOnceAlsoWithoutAFix() throws {
+    @Test func dwellIsRecordedOnceAlsoWithoutAFix() throws {
         var course = Course(parked, .car([.circle("home", dwell: .seconds(1800))]))
         let entered = try #require(course.crossings.first?.time)
         course.runDeadlines(through: .zero + .seconds(7200))
@@ -248,8 +248,8 @@ extension Course {
         #expect(after.passages.isEmpty)
         after.runDeadlines(through: .zero + .seconds(7200))
         #expect(after.passages == ["dwell home"])
-        let told = try #require(after.crossings.first?.time)
-        #expect(abs(told.milliseconds(since: entered) - 3_600_000) <= 1000)
+        let recorded = try #require(after.crossings.first?.time)
+        #expect(abs(recorded.milliseconds(since: entered) - 3_600_000) <= 1000)
         // And not once more.
         var third = later(than: parked, by: 9000)
         third.stand(60)
@@ -273,7 +273,7 @@ extension Course {
         }
     }
 
-    @Test func whoLeftWhileNobodyLookedDidNotDwell() {
+    @Test func whoLeftUnseenDidNotDwell() {
         let settings = Tracker.Settings.car([.circle("home", dwell: .seconds(600))])
         let before = Course(parked, settings)
         var script = later(than: parked, by: 3600)
@@ -295,7 +295,7 @@ extension Course {
         #expect(try #require(after.crossings.first).time.seconds > 900)
     }
 
-    @Test func nothingIsToldAgainAfterARestartWhereNothingChanged() {
+    @Test func nothingIsRecordedAgainAfterARestartWhereNothingChanged() {
         let settings = Tracker.Settings.car([.circle("home"), .circle("depot", north: 1000, radius: 100)])
         let script = trip(metres: 1000)
         let before = Course(script, settings)
@@ -380,7 +380,7 @@ extension Course {
         #expect(course.crossings.last?.geofence?.name == "Zuhause")
     }
 
-    @Test func fencesThatChangeBeforeTheFirstFixAreToldAtIt() {
+    @Test func fencesThatChangeBeforeTheFirstFixAreRecordedWithIt() {
         let before = Course(parked, .car([.circle("home")]))
         var script = later(than: parked)
         script.happen(.fencesChanged([]))
@@ -435,22 +435,22 @@ extension Course {
         #expect(many.fences.count == 10_000 && many.refused == 50)
     }
 
-    @Test func tenThousandStaysAtOnceAreToldUpToALimitAndPaired() throws {
+    @Test func tenThousandStaysAtOnceAreRecordedUpToALimitAndPaired() throws {
         let fences = (0..<10_000).map { Geofence.circle("\($0)", radius: 100 + Double($0) / 100) }
         var script = parked
         let before = Course(script, .car(fences))
         #expect(before.passages.count == GeofenceMonitor.staysMax)
         #expect(before.tracker.snapshot.inside.count == 10_000)
-        #expect(before.tracker.snapshot.staysUntold == 10_000 - GeofenceMonitor.staysMax)
+        #expect(before.tracker.snapshot.staysUnrecorded == 10_000 - GeofenceMonitor.staysMax)
         #expect(before.tracker.state.bytes.count < 16_000)
-        // What was not stored is new, but told no more than there is room for.
+        // What was not stored is new, but recorded only up to the limit.
         script = later(than: script)
         script.stand(30)
         script.trip(metres: 1500)
         let after = Course(script, .car(fences), restored: restored(before))
-        let told = Set(before.crossings.map(\.geofence!.id))
+        let recorded = Set(before.crossings.map(\.geofence!.id))
         #expect(after.crossings.allSatisfy { $0.geofence?.action == .exit })
-        #expect(Set(after.crossings.map(\.geofence!.id)) == told && after.crossings.count == told.count)
+        #expect(Set(after.crossings.map(\.geofence!.id)) == recorded && after.crossings.count == recorded.count)
     }
 
     @Test func aFenceOfAThousandKilometresIsLeftAndEntered() {

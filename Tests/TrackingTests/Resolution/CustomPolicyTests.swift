@@ -42,7 +42,7 @@ private struct ChessClock: ResolutionPolicy {
     mutating func batteryChanged(percent: Double?) -> [PolicyEffect] { [] }
 }
 
-@Suite struct OwnPolicyTests {
+@Suite struct CustomPolicyTests {
     private func settings(_ trackables: [Trackable]) -> Tracker.Settings {
         var settings = Tracker.Settings(trackables: trackables)
         settings.motion.heartbeat = .zero
@@ -58,7 +58,7 @@ private struct ChessClock: ResolutionPolicy {
         .subscriberChanged(SubscriberChange(trackable: trackable, member: member, action: .add(nil)))
     }
 
-    @Test func decidesInsteadOfOurs() {
+    @Test func decidesInsteadOfTheDefaultPolicy() {
         var script = Script()
         script.happen(watch("x", "a"))
         script.happen(watch("y", "b"))
@@ -70,13 +70,13 @@ private struct ChessClock: ResolutionPolicy {
         #expect(course.engine == [Resolution(priority: .low, intervalMs: 0, displacement: 2)])
     }
 
-    @Test func isAskedAnewOnlyForWhatItNames() {
+    @Test func isAskedAgainOnlyForWhatItNames() {
         var script = Script()
         script.happen(watch("x", "a"))
         script.happen(watch("y", "unheard of"))
         script.happen(watch("x", "a"))
         let course = Course(script, settings([load("a", 7000), load("b", 8000)]))
-        // b would be fine too, if anybody asked; an update of a present subscriber keeps the mind of the policy.
+        // b would be fine too, if it were asked for; an update of a present subscriber does not change the policy.
         #expect(course.tracker.snapshot.trackables.map(\.resolution.priority) == [.maximum, .balanced])
         script.happen(.refreshRequested)
         #expect(

@@ -51,7 +51,7 @@ import Testing
         #expect(admit([fix(0, accuracy: accuracy)]) == [admitted ? .admitted : .rejected(.accuracy)])
     }
 
-    @Test func tellsDuplicatesFromOldFixes() {
+    @Test func distinguishesDuplicatesFromOldFixes() {
         let fixes = [fix(10), fix(10), fix(10, north: 3), fix(9)]
         #expect(admit(fixes) == [.admitted, .rejected(.duplicate), .rejected(.age), .rejected(.age)])
     }

@@ -1,0 +1,10 @@
+/// FNV-1a with 64 bits: the same in every run, which the hashes of the language are not.
+struct FNV1a {
+    private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
+
+    mutating func add(_ byte: UInt8) { value = (value ^ UInt64(byte)) &* 0x100_0000_01B3 }
+
+    mutating func add(_ word: UInt64) {
+        for shift in stride(from: UInt64(0), to: 64, by: 8) { add(UInt8(truncatingIfNeeded: word >> shift)) }
+    }
+}
