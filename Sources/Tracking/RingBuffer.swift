@@ -7,7 +7,6 @@ struct RingBuffer<Element: Sendable>: Sendable {
 
     /// - Parameter countMax: appending to a buffer with this many elements drops the oldest.
     init(countMax: Int) { self.countMax = max(1, countMax) }
-
     var isEmpty: Bool { count == 0 }
     var last: Element? { count > 0 ? self[count - 1] : nil }
 

@@ -3,12 +3,8 @@ import Positioning
 /// What a fix means: whether it is believed, whether the asset moves or is parked, and which fixes are kept.
 ///
 /// Pure: it holds no clock, and the same events give the same effects, live and in replay. The caller feeds events in
-/// order of event time, performs the effects in order, and sends `deadlineReached` when `nextDeadline` has come. In replay
-/// and for a file each deadline before the next epoch fires before it, and none after the last event.
-///
-/// It only joins its parts. Each part owns its state and answers with values: `FixFilter` admits, `FixHistory` remembers,
-/// `MotionDetector` decides between moving and parked, `TripBook` counts, `GeofenceMonitor` decides crossings,
-/// `ResolutionBoard` how often to publish, `TrackRecorder` what is kept, `ReceiverCycle` when the receiver may sleep.
+/// order of event time, performs the effects in order, and sends `deadlineReached` when `nextDeadline` has come. It only
+/// joins its parts, each of which owns its state and answers with values.
 public struct Tracker: Sendable {
     /// A due heartbeat waits this long for a departure that the last fixes hint at: else it would be recorded at the old
     /// place, dated after the true start.
@@ -141,8 +137,7 @@ public struct Tracker: Sendable {
         return effects
     }
 
-    /// UTC of an event time: the last dated fix plus the event time elapsed since. nil before the first dated fix of
-    /// this run.
+    /// The last dated fix plus the event time elapsed since; nil before the first dated fix of this run.
     public func utc(at: EventTime) -> UTCTime? { fixes.utc(at: at) }
 
     private mutating func reload(_ settings: Settings, _ effects: inout [Effect]) {
@@ -153,7 +148,7 @@ public struct Tracker: Sendable {
         fixes.reload(span: settings.motion.ring)
         gaps.reload(gapAfter: settings.motion.gapAfter, heartbeat: profile.heartbeatSetting)
         motion.reload(settings.motion)
-        power.alarmSettings = settings.batteryAlarm
+        power.alarm = settings.batteryAlarm
         perform(cycle.reload(settings.receiver, isParked: motion.isParked, at: now), &effects)
         if cycle.isReleased, !settings.motion.stopOnStationary { wakeReceiver(&effects) }
         board.reload(settings: settings.resolution, trackables: settings.trackables)
@@ -219,7 +214,7 @@ public struct Tracker: Sendable {
             pendingPace = nil
             paceRequested(pace, &effects)
         }
-        if power.alarm.isLow { reportLowBattery(&effects) }
+        if power.isLow { reportLowBattery(&effects) }
     }
 
     private mutating func isAdmitted(_ verdict: FixFilter.Verdict, _ effects: inout [Effect]) -> Bool {
@@ -277,7 +272,6 @@ public struct Tracker: Sendable {
         }
     }
 
-    /// The fix that caused a transition, if one did.
     private mutating func trackNewest(_ effects: inout [Effect]) {
         if let fix = fixes.newest, let time = fix.time, now == fixes.newestAt { track(fix, time: time, &effects) }
     }
@@ -286,12 +280,9 @@ public struct Tracker: Sendable {
         trips.advance(to: fix, time: time, at: at, speedMax: settings.admission.speedMax, noise: motion.noiseSpeed)
     }
 
-    /// Passes on a position as it is reported: proximity, geofences, then sampling. The position is held while standing, so
-    /// that drift crosses no fence.
-    /// - Parameters:
-    ///   - at: when the fix came.
-    ///   - held: the place that a standing asset reports instead of the fix.
-    ///   - late: the fix comes from the ring.
+    /// Passes on a position as it is reported: proximity, geofences, then sampling. It is held while standing, so that drift
+    /// crosses no fence.
+    /// - Parameter late: the fix comes from the ring.
     private mutating func report(
         _ fix: Fix, time: UTCTime, at: EventTime, held: StoredState.Anchor?, late: Bool = false,
         _ effects: inout [Effect]
@@ -360,9 +351,7 @@ public struct Tracker: Sendable {
         return abs(time.milliseconds(since: standstill)) > Self.standstillTolerance ? time : standstill
     }
 
-    /// - Parameters:
-    ///   - anchor: the place that it left; nil = none was known.
-    ///   - reported: the departure where it was reported and not found in the ring.
+    /// - Parameter reported: the departure where it was reported and not found in the ring.
     private mutating func departed(
         _ reason: MotionReason, from anchor: StoredState.Anchor?, at reported: UTCTime? = nil,
         _ effects: inout [Effect]
@@ -423,8 +412,7 @@ public struct Tracker: Sendable {
         replay(after: index, &effects)
     }
 
-    /// The fixes of the ring after the last one that stood, as if they came now; those before the last record count on the
-    /// odometer only.
+    /// The fixes of the ring after the last one that stood, as if they came now.
     private mutating func replay(after index: Int?, _ effects: inout [Effect]) {
         guard let index, index + 1 < fixes.ring.count else { return }
         for position in (index + 1)..<fixes.ring.count {
@@ -527,8 +515,7 @@ public struct Tracker: Sendable {
 
     // MARK: Geofences
 
-    /// Lets the fences see a reported fix, and records what it decides.
-    /// - Returns: whether the fix waits for a decision; then it is sampled later.
+    /// - Returns: whether the fix waits for a decision of the fences; then it is sampled later.
     private mutating func waitsForFences(
         _ sighting: GeofenceMonitor.Sighting, late: Bool, _ effects: inout [Effect]
     ) -> Bool {
@@ -617,10 +604,7 @@ public struct Tracker: Sendable {
 
     private var present: Present { Present(at: now, odometer: trips.metres) }
 
-    /// - Parameters:
-    ///   - held: the place that a standing asset reports instead of a fix.
-    ///   - moving: nil = as now.
-    ///   - odometer: metres; nil = as now.
+    /// - Parameters: nil = as now.
     private func context(
         held: StoredState.Anchor?, moving: Bool? = nil, odometer: Double? = nil
     ) -> RecordContext {
@@ -874,7 +858,7 @@ extension Tracker {
             engine: board.engine ?? settings.resolution.constantEngine ?? settings.resolution.default,
             isEngineConstant: board.constantEngine != nil,
             trackables: board.snapshot(lastRecord: recorder.lastRecord(at:)), odometer: trips.metres,
-            gapMetres: trips.gapMetres, power: power.state, batteryLow: power.alarm.isLow,
+            gapMetres: trips.gapMetres, power: power.state, batteryLow: power.isLow,
             fences: geofences.fences.count, fencesRefused: geofences.refused, staysUnrecorded: geofences.unrecorded,
             inside: geofences.inside.sorted())
     }

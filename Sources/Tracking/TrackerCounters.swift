@@ -26,7 +26,6 @@ public struct TrackerCounters: Hashable, Sendable {
     public internal(set) var voidEpochs = 0
 
     public init() {}
-
     public func rejected(_ reason: FixFilter.Rejection) -> Int { rejections[reason] ?? 0 }
     public var rejected: Int { rejections.values.reduce(0, +) }
     public func records(_ event: LocationEvent) -> Int { recordsByEvent[event] ?? 0 }

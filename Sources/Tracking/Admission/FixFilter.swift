@@ -71,10 +71,10 @@ public struct FixFilter: Sendable {
             return .rejected(.simulated)
         }
         guard let time = fix.time, time.isPlausible else { return .rejected(.dateless) }
-        guard let last else {
-            guard isAccurate(fix) else { return .rejected(.accuracy) }
-            return believe(fix, time, at, .admitted)
-        }
+        let seen = Sighting(
+            time: time, at: at, coordinate: fix.coordinate,
+            accuracy: fix.horizontalAccuracy ?? Self.unknownAccuracy)
+        guard let last else { return isAccurate(fix) ? believe(seen, .admitted) : .rejected(.accuracy) }
 
         var verdict = Verdict.admitted
         if time <= last.time {
@@ -83,21 +83,14 @@ public struct FixFilter: Sendable {
             verdict = .admittedAfterClockStep
         }
         guard isAccurate(fix) else { return .rejected(.accuracy) }
-
-        let seen = Sighting(
-            time: time, at: at, coordinate: fix.coordinate,
-            accuracy: fix.horizontalAccuracy ?? Self.unknownAccuracy)
         guard isPlausible(from: last, to: seen) else {
-            guard isThirdFar(seen) else { return .rejected(.impliedSpeed) }
-            return believe(fix, time, at, .admittedAfterJump)
+            return isThirdFar(seen) ? believe(seen, .admittedAfterJump) : .rejected(.impliedSpeed)
         }
-        return believe(fix, time, at, verdict)
+        return believe(seen, verdict)
     }
 
-    private mutating func believe(_ fix: Fix, _ time: UTCTime, _ at: EventTime, _ verdict: Verdict) -> Verdict {
-        last = Sighting(
-            time: time, at: at, coordinate: fix.coordinate,
-            accuracy: fix.horizontalAccuracy ?? Self.unknownAccuracy)
+    private mutating func believe(_ seen: Sighting, _ verdict: Verdict) -> Verdict {
+        last = seen
         rising.count = 0
         far = nil
         return verdict

@@ -14,7 +14,7 @@ struct FixHistory: Sendable {
 
     private static let clockStepMin = 2000.0
 
-    /// The last fix that was believed in this run.
+    /// Of this run.
     private(set) var newest: Fix?
     private(set) var newestAt: EventTime?
     /// The last fix of the run before, until the first one of this run.
@@ -38,19 +38,15 @@ struct FixHistory: Sendable {
     /// m/s, smoothed over half a minute; nil = unknown.
     func speed(at now: EventTime) -> Double? { averageSpeed.value(at: now) }
 
-    /// UTC of an event time: the last dated fix plus the event time elapsed since. nil before the first dated fix of this
-    /// run.
+    /// See `Tracker.utc(at:)`.
     func utc(at: EventTime) -> UTCTime? {
         guard let newestAt, let time = newest?.time else { return nil }
         return time + at.duration(since: newestAt)
     }
 
-    /// No fix for this many seconds makes earlier signals say nothing about now.
-    private var staleAfter: Double { max(10, 3 * interval) }
-
     /// An instant is too recent for the receiver to have fallen silent since.
     func isFresh(_ instant: EventTime?, at now: EventTime) -> Bool {
-        instant.map { now.seconds(since: $0) <= staleAfter } ?? false
+        instant.map { now.seconds(since: $0) <= max(10, 3 * interval) } ?? false
     }
 
     /// - Parameter measuresInterval: false after epochs without a fix.
@@ -69,7 +65,6 @@ struct FixHistory: Sendable {
 
     /// Nothing is known about the way to the newest fix.
     mutating func keepNewest() { ring.keepNewest() }
-
     mutating func clearRing() { ring.removeAll() }
 
     private func silence(before time: UTCTime, at: EventTime) -> Double? {

@@ -23,9 +23,8 @@ struct GapWatch: Sendable {
 
     /// - Parameter heartbeat: while parked.
     init(gapAfter: Duration, heartbeat: Duration, recorded: UTCTime?) {
-        self.gapAfter = gapAfter.inSeconds
-        pause = heartbeat > .zero ? heartbeat : Self.parkedPause
-        recordedTime = recorded
+        (self.gapAfter, pause, recordedTime) = (0, .zero, recorded)
+        reload(gapAfter: gapAfter, heartbeat: heartbeat)
     }
 
     mutating func reload(gapAfter: Duration, heartbeat: Duration) {
@@ -54,9 +53,7 @@ struct GapWatch: Sendable {
     }
 
     /// When silence becomes a gap; nil while one is going on.
-    /// - Parameters:
-    ///   - lastFix: when it came.
-    ///   - woken: when the receiver was last woken.
+    /// - Parameter woken: when the receiver was last woken.
     func due(lastFix: EventTime, woken: EventTime?, interval: Double) -> EventTime? {
         if isOpen { return nil }
         return max(lastFix, woken ?? lastFix, openedAt ?? lastFix) + Nanoseconds(seconds: max(gapAfter, 3 * interval))

@@ -106,7 +106,6 @@ public struct GeofenceMonitor: Sendable {
 
     /// Ids of the fences that the asset is inside of, recorded or not, in no particular order.
     public var inside: [String] { watches.compactMap { $0.isInside ? fences[$0.fence].id : nil } }
-
     public func isInside(_ id: String) -> Bool { watches.contains { $0.isInside && fences[$0.fence].id == id } }
 
     private mutating func forgetAll() {

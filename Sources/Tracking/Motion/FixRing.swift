@@ -62,11 +62,9 @@ struct FixRing: Sendable {
     var span: Double
 
     init(span: Duration) { self.span = span.inSeconds }
-
     var count: Int { entries.count }
     var newest: Entry? { entries.last }
     subscript(index: Int) -> Entry { entries[index] }
-
     mutating func removeAll() { entries.removeAll() }
 
     /// The fixes before the newest one are no part of what begins now.

@@ -98,7 +98,6 @@ struct Halt: Sendable {
     }
 
     mutating func powerWentOff(at: EventTime) { trip.powerWentOff(at: at) }
-
     mutating func powerCame() { trip.powerCame() }
 
     /// The trip goes on.

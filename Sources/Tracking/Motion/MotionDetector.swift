@@ -81,12 +81,7 @@ public struct MotionDetector: Sendable {
     // MARK: What it knows
 
     /// The first motion change was announced.
-    var hasPlace: Bool {
-        switch state {
-        case .waiting, .settling: false
-        case .stationary, .moving, .stopping: true
-        }
-    }
+    var hasPlace: Bool { isMoving || isParked }
 
     var isMoving: Bool {
         switch state {
@@ -189,19 +184,8 @@ public struct MotionDetector: Sendable {
     /// Evidence from before does not count any more: the asset is elsewhere, or the clock is.
     mutating func forgetEvidence() {
         signals.clearWindow()
-        switch moveOutState() {
-        case .settling(var search):
-            search.forgetEvidence()
-            state = .settling(search)
-        case .stationary(var parked):
-            parked.forgetEvidence()
-            state = .stationary(parked)
-        case .stopping(var halt):
-            halt.forgetEvidence()
-            state = .stopping(halt)
-        case let other:
-            state = other
-        }
+        change(
+            settling: { $0.forgetEvidence() }, stationary: { $0.forgetEvidence() }, stopping: { $0.forgetEvidence() })
     }
 
     /// The first place is sought from the beginning; one that was found stays.
@@ -308,33 +292,13 @@ public struct MotionDetector: Sendable {
     /// Another source reported movement: while the asset is not on a trip a little evidence suffices.
     mutating func expectDeparture(_ reason: MotionReason, until: EventTime) { hint = (reason, until) }
 
-    mutating func externalPowerCame() {
-        switch moveOutState() {
-        case .moving(var trip):
-            trip.powerCame()
-            state = .moving(trip)
-        case .stopping(var halt):
-            halt.powerCame()
-            state = .stopping(halt)
-        case let other:
-            state = other
-        }
-    }
+    mutating func externalPowerCame() { change(moving: { $0.powerCame() }, stopping: { $0.powerCame() }) }
 
     mutating func externalPowerWentOff(at: EventTime) {
         if hint?.reason == .power { hint = nil }
         // Lost in full motion it is a fuse, a plug or a tow, not a stop.
         guard signals.window.evidence < signals.settings.resumeEvidence else { return }
-        switch moveOutState() {
-        case .moving(var trip):
-            trip.powerWentOff(at: at)
-            state = .moving(trip)
-        case .stopping(var halt):
-            halt.powerWentOff(at: at)
-            state = .stopping(halt)
-        case let other:
-            state = other
-        }
+        change(moving: { $0.powerWentOff(at: at) }, stopping: { $0.powerWentOff(at: at) })
     }
 
     // MARK: Changes
@@ -344,6 +308,29 @@ public struct MotionDetector: Sendable {
         var moved = State.waiting
         swap(&moved, &state)
         return moved
+    }
+
+    /// Changes what the present state holds.
+    private mutating func change(
+        settling: (inout Search) -> Void = { _ in }, stationary: (inout Parked) -> Void = { _ in },
+        moving: (inout Trip) -> Void = { _ in }, stopping: (inout Halt) -> Void
+    ) {
+        switch moveOutState() {
+        case .waiting:
+            break
+        case .settling(var search):
+            settling(&search)
+            state = .settling(search)
+        case .stationary(var parked):
+            stationary(&parked)
+            state = .stationary(parked)
+        case .moving(var trip):
+            moving(&trip)
+            state = .moving(trip)
+        case .stopping(var halt):
+            stopping(&halt)
+            state = .stopping(halt)
+        }
     }
 
     private mutating func observe(_ sighting: Sighting, _ search: Search) -> Transition? {

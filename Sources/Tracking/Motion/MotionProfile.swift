@@ -12,15 +12,6 @@ public struct MotionProfile: Hashable, Sendable {
     /// While parked a record at least this often; zero = none. Means nothing while moving.
     public var heartbeat: Duration
 
-    public init(
-        sampling: LocationSampler.Settings, resolution: Resolution, accuracyMax: Double, heartbeat: Duration
-    ) {
-        self.sampling = sampling
-        self.resolution = resolution
-        self.accuracyMax = accuracyMax
-        self.heartbeat = heartbeat
-    }
-
     /// What holds while a boost lasts: a fix is kept when interval or displacement is reached, whatever the rule else.
     func boosted(_ resolution: Resolution) -> MotionProfile {
         var boosted = self

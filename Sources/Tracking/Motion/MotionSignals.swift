@@ -47,7 +47,6 @@ struct MotionSignals: Sendable {
 
     /// Evidence from before does not count any more.
     mutating func clearWindow() { window.clear() }
-
     mutating func forget(before instant: EventTime) { window.forget(before: instant) }
 
     /// The asset stands: what the receiver says of its speed is noise.

@@ -12,7 +12,6 @@ struct PlaceEstimate: Sendable {
     private let countMax: Int
 
     init(countMax: Int) { self.countMax = countMax }
-
     var count: Int { samples.count }
 
     mutating func reset() {

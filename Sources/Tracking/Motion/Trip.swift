@@ -43,9 +43,7 @@ struct Trip: Sendable {
     }
 
     mutating func note(_ sighting: Sighting) { chain.note(sighting.fix.coordinate, at: sighting.at) }
-
     mutating func powerWentOff(at: EventTime) { powerOff = at }
-
     mutating func powerCame() { powerOff = nil }
 
     /// Is the halt that has begun the next one of a queue, and of a chain?

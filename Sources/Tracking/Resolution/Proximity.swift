@@ -43,7 +43,6 @@ public struct NearFlag: Hashable, Sendable {
     public internal(set) var temporal = false
 
     public init() {}
-
     public var isNear: Bool { spatial || temporal }
 
     /// Metres and seconds beyond a limit that at least count as having left.

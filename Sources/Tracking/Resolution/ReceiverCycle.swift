@@ -66,7 +66,6 @@ public struct ReceiverCycle: Sendable {
     private var sleepMax = Duration.seconds(900)
 
     init(settings: Settings) { self.settings = settings }
-
     var isAsleep: Bool { if case .asleep = phase { true } else { false } }
     /// Asleep until a trip begins by `pace`.
     var isReleased: Bool { if case .asleep(nil) = phase { true } else { false } }

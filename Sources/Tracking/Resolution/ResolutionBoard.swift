@@ -225,7 +225,6 @@ struct ResolutionBoard: Sendable {
     }
 
     private var activeEntry: Entry? { entries.first { $0.trackable.id == active } }
-
     private func isNear(_ entry: Entry) -> Bool { settings.proximity == .sticky ? isNearForAll : entry.near.isNear }
 
     /// nil, or a boost of no duration, ends the one in force; another replaces it.

@@ -92,7 +92,11 @@ public struct LocationSampler: Sendable {
     }
 
     /// A location was recorded for another reason; the next fix is compared with it.
-    public mutating func rebase(_ recorded: Selected) { select(recorded) }
+    public mutating func rebase(_ recorded: Selected) {
+        selected = recorded
+        mustRestart = false
+        segment?.begin(at: recorded)
+    }
 
     /// Decides about the next fix. Limits are inclusive.
     /// - Parameters:
@@ -105,19 +109,13 @@ public struct LocationSampler: Sendable {
     ) -> Selection? {
         guard let selected, let resolution else {
             let previous: Trigger? = isOpen ? .stateChange : nil
-            select(fix)
+            rebase(fix)
             return Selection(previous: previous, current: .first)
         }
         if segment != nil { return sampleWithinBound(fix, since: selected, at: at, standing: standing) }
         guard let trigger = trigger(fix, since: selected, resolution, standing) else { return nil }
         self.selected = fix
         return Selection(previous: nil, current: trigger)
-    }
-
-    private mutating func select(_ fix: Selected) {
-        selected = fix
-        mustRestart = false
-        segment?.begin(at: fix)
     }
 
     private func trigger(
@@ -206,7 +204,7 @@ extension LocationSampler {
 
     /// Keeps the fix that waits.
     public mutating func keepNewest() {
-        if let newest { select(newest) }
+        if let newest { rebase(newest) }
     }
 
     /// Whether a record at this place and time keeps all fixes since the last one within the bound.
@@ -234,7 +232,7 @@ extension LocationSampler {
         if fix.time < previousTime || mustRestart {
             let reason: Trigger = fix.time < previousTime ? .clockStep : .first
             let previous: Trigger? = isOpen ? .stateChange : nil
-            select(fix)
+            rebase(fix)
             return Selection(previous: previous, current: reason)
         }
         let elapsed = fix.time.milliseconds.subtractingReportingOverflow(last.time.milliseconds)
@@ -252,18 +250,18 @@ extension LocationSampler {
                 previous = .segmentFull
             }
             if previous != nil {
-                select(newest)
+                rebase(newest)
                 let (rest, overflow) = fix.time.milliseconds.subtractingReportingOverflow(newest.time.milliseconds)
                 sinceKept = overflow ? .max : rest
             }
         }
         // Without a rule of its own for the points that the bound needs, a cap would break the bound.
         if let extra, sinceKept >= minGapMs {
-            select(fix)
+            rebase(fix)
             return Selection(previous: previous, current: extra)
         }
         if segment?.append(fix, at: at, standing: standing) == false {
-            select(fix)
+            rebase(fix)
             return Selection(previous: previous, current: .trackError)
         }
         return previous.map { Selection(previous: $0, current: nil) }

@@ -19,7 +19,6 @@ public struct SkippedLocations<Element: Sendable>: Sendable {
 
     /// - Parameter countMax: at least 1. The default is 60, as in Ably Asset Tracking.
     public init(countMax: Int = 60) { self.countMax = max(1, countMax) }
-
     public var count: Int { entries.count }
     public var isEmpty: Bool { entries.isEmpty }
     /// Oldest first.

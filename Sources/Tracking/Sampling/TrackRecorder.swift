@@ -163,8 +163,7 @@ struct TrackRecorder: Sendable {
     /// Samples one fix for every trackable.
     /// - Parameters:
     ///   - late: the fix comes from the ring.
-    ///   - opening: why a segment begins with it, which it is recorded for whatever the samplers say. Segments must be
-    ///     closed.
+    ///   - opening: why a segment begins with it, for which it is recorded in any case. Segments must be closed.
     /// - Returns: whether a sampler looked at it.
     mutating func sample(
         _ fix: Fix, time: UTCTime, late: Bool, opening: String?, _ context: RecordContext, _ effects: inout [Effect]
@@ -222,7 +221,7 @@ struct TrackRecorder: Sendable {
     /// - Parameters:
     ///   - time: of the last fix that stood.
     ///   - standing: a record of the place of the halt.
-    /// - Returns: whether that fix is to be sampled now, and the fixes after it.
+    /// - Returns: whether that fix is to be sampled now.
     mutating func withdrawHeld(from time: UTCTime, standing: Location) -> Bool {
         guard pending != nil, let heldSince else { return false }
         let limit = max(time, heldSince)
@@ -287,7 +286,6 @@ struct TrackRecorder: Sendable {
 
     /// Ends the segments of all samplers: the pending fix is kept, unless the record that comes now keeps the bound
     /// without it.
-    /// - Parameter event: the record that comes now; nil = none does.
     mutating func closeSegments(before event: Location? = nil, _ present: Present, _ effects: inout [Effect]) {
         guard let pending else { return }
         // Dated before the pending fix: `record` puts it in its place.
@@ -350,9 +348,8 @@ struct TrackRecorder: Sendable {
         recordBeside(finished.location, present, &effects)
     }
 
-    /// Records a fix that no trackable selected, where an endpoint wants all of them. It is recorded when that is certain, so
-    /// that no fix is recorded twice. The drift of a parked receiver must not reach viewers, so nothing is kept beside the
-    /// track while standing.
+    /// Records a fix that no trackable selected, where an endpoint wants all of them: once that is certain, so that no fix
+    /// is recorded twice. While standing nothing is kept beside the track: viewers must not see the drift.
     private mutating func recordBeside(_ location: Location, _ present: Present, _ effects: inout [Effect]) {
         guard keepsEngineFixes else { return }
         if let engineRecorded, location.time <= engineRecorded { return }

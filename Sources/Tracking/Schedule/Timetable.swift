@@ -16,7 +16,6 @@ public struct Timetable: Hashable, Sendable {
 
     /// Without any window.
     public init() { zone = .utc }
-
     package init(zone: TimeZoneRules) { self.zone = zone }
 
     /// A window that is there already gets other hours.

@@ -69,7 +69,6 @@ public struct Odometer: Sendable {
 
     /// Counted metres that were noise.
     mutating func deduct(_ distance: Double) { debt += max(0, distance) }
-
     mutating func addGap(_ distance: Double) { gapMetres += distance }
 
     /// Doppler first: it does not see jumps. Otherwise the straight line, once it stands out of the noise.
@@ -91,12 +90,11 @@ public struct Odometer: Sendable {
         }
         let noise =
             ((last.accuracy ?? FixFilter.unknownAccuracy) + (fix.horizontalAccuracy ?? FixFilter.unknownAccuracy)) / 2
+        start(at: fix, time: time, at: at)
         if chord > noise, seconds <= Self.stepMax || chord <= speedMax * seconds + 2 * noise {
             add(chord)
-            start(at: fix, time: time, at: at)
         } else {
-            self.last = Point(
-                time: time, at: at, coordinate: fix.coordinate, speed: fix.speed, accuracy: fix.horizontalAccuracy)
+            self.counted = counted
         }
     }
 }

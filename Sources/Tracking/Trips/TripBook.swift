@@ -34,7 +34,6 @@ struct TripBook: Sendable {
     /// - Parameters:
     ///   - silence: seconds before this fix.
     ///   - clockStep: milliseconds; nil = the receiver's clock runs evenly.
-    ///   - isMoving: the asset was on a trip when the fix came.
     mutating func fixReceived(
         _ time: UTCTime, at: EventTime, silence: Double?, clockStep: Double?, isMoving: Bool
     ) {
@@ -49,7 +48,6 @@ struct TripBook: Sendable {
         departedAt = at + .milliseconds(-ago)
     }
 
-    /// Counting goes on to a fix of the trip.
     mutating func advance(to fix: Fix, time: UTCTime, at: EventTime, speedMax: Double, noise: Double) {
         odometer.advance(to: fix, time: time, at: at, speedMax: speedMax, noise: noise)
     }
@@ -75,7 +73,6 @@ struct TripBook: Sendable {
             withoutPower: withoutPower)
     }
 
-    /// Counting begins at a fix.
     mutating func start(at fix: Fix, time: UTCTime, at: EventTime) { odometer.start(at: fix, time: time, at: at) }
 
     /// - Parameter noise: metres counted just before that were none.
@@ -99,9 +96,7 @@ struct TripBook: Sendable {
         lastIdle = 0
     }
 
-    /// - Parameters:
-    ///   - from: the last fix that still stood; nil = none is known.
-    ///   - place: where the halt was.
+    /// - Parameter from: the last fix that still stood; nil = none is known.
     mutating func resumed(from: FixRing.Entry?, place: Coordinate, since moment: MotionDetector.Moment) {
         halt = nil
         guard let from else { return }
