@@ -6,11 +6,6 @@ import Positioning
 /// the place made while speed and position agreed on movement, each from the mean before to the mean after; what drifts
 /// in between does not.
 struct CreepLog: Sendable {
-    /// Seconds over which the place before a creep is averaged.
-    private static let calmMemory = 8.0
-    /// Seconds of calm after which a creep is over and its step is known.
-    private static let calmAfter = 8.0
-
     private var origin: Coordinate?
     private var calm = Mean()
     private var before: PlanePoint?
@@ -59,8 +54,8 @@ struct CreepLog: Sendable {
             if rolls { ended = moment }
             return
         }
-        calm.add(point, elapsed: elapsed, memory: Self.calmMemory)
-        guard let from = before, calm.seconds >= Self.calmAfter else { return }
+        calm.add(point, elapsed: elapsed, memory: Tuning.creepCalmMemory)
+        guard let from = before, calm.seconds >= Tuning.creepCalmAfter else { return }
         let made = calm.point - from
         sum = sum + made
         if made.length >= step { last = ended ?? last }

@@ -28,12 +28,6 @@ struct EvidenceWindow: Sendable {
 
     /// 25 Hz for 15 s; above that the window is shorter, never larger.
     private static let countMax = 384
-    /// Metres by which path and displacement may always differ.
-    private static let agreement = 3.0
-    /// Seconds by which the velocity of a receiver may lag behind its position: it is filtered more.
-    private static let lagMax = 1.0
-    /// Seconds of the briefest mean velocity.
-    private static let surgeSpan = 3.0
 
     private var entries = RingBuffer<Entry>(countMax: countMax)
     /// Index of the entry that the vector speed is measured from.
@@ -146,7 +140,7 @@ struct EvidenceWindow: Sendable {
             let travelled = Self.travelled(path, displacement, by: newest.velocity - first.velocity, interval: interval)
             let length = travelled.length
             self.path = length
-            evidence = (displacement - travelled).length <= max(Self.agreement, length / 2) ? length : 0
+            evidence = (displacement - travelled).length <= max(Tuning.windowAgreement, length / 2) ? length : 0
             judgeSurge(newest, interval: interval)
         } else {
             surge = 0
@@ -179,11 +173,11 @@ struct EvidenceWindow: Sendable {
         guard square > 1 else { return path }
         let lead = displacement - path
         let lag = (lead.east * change.east + lead.north * change.north) / square
-        return path + change * max(-interval / 2, min(lagMax, lag))
+        return path + change * max(-interval / 2, min(Tuning.velocityLagMax, lag))
     }
 
     private mutating func judgeSurge(_ newest: Entry, interval: Double) {
-        let span = 0.98 * max(Self.surgeSpan, interval)
+        let span = 0.98 * max(Tuning.surgeSpan, interval)
         while brief + 2 < entries.count, newest.clock - entries[brief + 1].clock >= span { brief += 1 }
         let start = entries[brief]
         let seconds = newest.clock - start.clock

@@ -112,17 +112,6 @@ struct FixRing: Sendable {
 // MARK: Departure
 
 extension FixRing {
-    /// Metres per second over three fixes at which the asset still moves.
-    private static let movingSpeed = 0.6
-    /// The same as a multiple of the speed that this receiver reports while parked.
-    private static let movingNoise = 2.0
-    /// Seconds that a pause within the departure may last (reversing out, then forward).
-    private static let pauseMax = 20.0
-    /// Metres of movement before a pause that make it part of the departure.
-    private static let evidenceBeforePause = 8.0
-    /// Seconds; no departure is older.
-    private static let backMax = 180.0
-
     /// Walks back from the newest fix while it moves.
     /// - Parameters:
     ///   - floor: never before this instant.
@@ -133,7 +122,7 @@ extension FixRing {
         var oldest = count - 1
         while oldest > 0, isUsable(oldest - 1, newest: newest, floor: floor, interval: interval) { oldest -= 1 }
 
-        let least = max(Self.movingSpeed, Self.movingNoise * noise)
+        let least = max(Tuning.departureSpeed, Tuning.departureNoise * noise)
         var index = count - 1
         while index > oldest {
             if isMoving(index, from: oldest, plane: plane, least: least) {
@@ -150,7 +139,7 @@ extension FixRing {
     private func isUsable(_ index: Int, newest: Entry, floor: EventTime?, interval: Double) -> Bool {
         let entry = self[index]
         if let floor, entry.at < floor { return false }
-        return newest.at.seconds(since: entry.at) <= Self.backMax
+        return newest.at.seconds(since: entry.at) <= Tuning.departureBackMax
             && self[index + 1].at.seconds(since: entry.at) <= max(5, 3 * interval)
     }
 
@@ -160,10 +149,12 @@ extension FixRing {
     ) -> Int? {
         var last = standing
         while last > oldest, !isMoving(last, from: oldest, plane: plane, least: least) {
-            if self[standing].at.seconds(since: self[last].at) > Self.pauseMax { return nil }
+            if self[standing].at.seconds(since: self[last].at) > Tuning.departurePauseMax { return nil }
             last -= 1
         }
-        guard last > oldest, self[standing].at.seconds(since: self[last].at) <= Self.pauseMax else { return nil }
+        guard last > oldest, self[standing].at.seconds(since: self[last].at) <= Tuning.departurePauseMax else {
+            return nil
+        }
         var first = last
         var path = PlanePoint.zero
         while first > oldest, isMoving(first, from: oldest, plane: plane, least: least) {
@@ -171,7 +162,7 @@ extension FixRing {
             path = path + (velocity(first, plane: plane) ?? .zero) * seconds
             first -= 1
         }
-        return path.length >= Self.evidenceBeforePause ? last : nil
+        return path.length >= Tuning.departureEvidence ? last : nil
     }
 
     /// By the mean velocity vector of three neighbours; without Doppler by the displacement over about six seconds.
@@ -193,7 +184,7 @@ extension FixRing {
         let seconds = self[to].at.seconds(since: self[from].at)
         guard seconds > 0 else { return false }
         return (plane.point(self[to].coordinate) - plane.point(self[from].coordinate)).length / seconds
-            >= Self.movingSpeed
+            >= Tuning.departureSpeed
     }
 
     private func velocity(_ index: Int, plane: LocalPlane) -> PlanePoint? {

@@ -5,8 +5,6 @@ import Positioning
 /// Between towers a parked receiver now and then agrees with itself on ten metres of movement, and each time the stop
 /// timeout would begin again. Seen as a whole, such halts are in one place; the halts of a queue are not.
 struct HaltChain: Sendable {
-    /// Seconds of movement after which what comes is another chain.
-    private static let movementMax = 60.0
     /// Positions for one stop timeout, after thinning.
     private static let perTimeout = 60.0
     private static let countMax = 128
@@ -24,7 +22,7 @@ struct HaltChain: Sendable {
     }
 
     mutating func halted(since: MotionDetector.Moment, timeout: Double) {
-        if let resumed, since.at.seconds(since: resumed) <= Self.movementMax, began != nil {
+        if let resumed, since.at.seconds(since: resumed) <= Tuning.chainMovementMax, began != nil {
             self.resumed = nil
             return
         }
@@ -37,7 +35,7 @@ struct HaltChain: Sendable {
 
     mutating func note(_ coordinate: Coordinate, at: EventTime) {
         guard began != nil else { return }
-        if let resumed, at.seconds(since: resumed) > Self.movementMax { return clear() }
+        if let resumed, at.seconds(since: resumed) > Tuning.chainMovementMax { return clear() }
         if let last = places.last, at.seconds(since: last.at) < spacing { return }
         places.append((at, coordinate))
     }

@@ -87,6 +87,8 @@ enum Tuning {
 
     // MARK: Halts that follow each other
 
+    /// Seconds of movement after which what comes is another chain.
+    static let chainMovementMax = 60.0
     /// Seconds that a movement may last and be noise.
     static let noiseMax = 30.0
     /// Seconds of the new halt after which its place is good enough to be compared.
@@ -103,4 +105,46 @@ enum Tuning {
     static let queueHalt = 200.0
     static let queueSeconds = 90.0
     static let queueMetres = 40.0
+
+    // MARK: Evidence
+
+    /// Metres by which path and displacement may always differ.
+    static let windowAgreement = 3.0
+    /// Seconds by which the velocity of a receiver may lag behind its position: it is filtered more.
+    static let velocityLagMax = 1.0
+    /// Seconds of the briefest mean velocity.
+    static let surgeSpan = 3.0
+
+    // MARK: Noise of the receiver
+
+    /// Seconds of standing that the mean covers.
+    static let noiseMemory = 300.0
+    /// Seconds of standing before which nothing is known.
+    static let noiseKnownAfter = 10.0
+    /// m/s; a mooring that swings is no noise, and must not make the detector deaf.
+    static let noiseSpeedLimit = 0.8
+    /// m/s; a faster asset is pulling away.
+    static let noiseVelocityMax = 2.0
+    /// Seconds; times the noise this is the path that noise makes in the 15 s of the evidence window, correlated over about 4 s.
+    static let noiseWindowSeconds = 9.5
+
+    // MARK: Departure
+
+    /// Metres per second over three fixes at which the asset still moves.
+    static let departureSpeed = 0.6
+    /// The same as a multiple of the speed that this receiver reports while parked.
+    static let departureNoise = 2.0
+    /// Seconds that a pause within the departure may last (reversing out, then forward).
+    static let departurePauseMax = 20.0
+    /// Metres of movement before a pause that make it part of the departure.
+    static let departureEvidence = 8.0
+    /// Seconds; no departure is older.
+    static let departureBackMax = 180.0
+
+    // MARK: Creeping jams
+
+    /// Seconds over which the place before a creep is averaged.
+    static let creepCalmMemory = 8.0
+    /// Seconds of calm after which a creep is over and its step is known.
+    static let creepCalmAfter = 8.0
 }
