@@ -11,7 +11,7 @@ struct Collector: ParsableCommand {
             POST to any path a batch in the native shape of waypost, or in its columns (Content-Type \
             application/vnd.waypost.compact+json). A body of another shape is answered 400 with the reason; a repeated \
             Idempotency-Key is answered 200 and not stored again; a row whose (device, outbox, seq) is known is \
-            counted, not stored again. GET /stats tells the counts as JSON. SIGTERM and SIGINT end it with a summary.
+            counted, not stored again. GET /stats returns the counts as JSON. SIGTERM and SIGINT end it with a summary.
 
             For tests it can misbehave: choose one of --answer, --hang, --close and --close-after-store, and narrow it \
             with --first, --for, --every, --probability, --above-bytes and --with-seq.

@@ -4,7 +4,7 @@ extension NativeBatch {
     static let compactType = "application/vnd.waypost.compact+json"
 
     /// A batch in columns, turned into records of the native shape. Columns that are not known are let through unread.
-    /// - Parameter id: of the batch, which a body of this shape does not tell.
+    /// - Parameter id: of the batch, which a body of this shape does not contain.
     init(compact bytes: [UInt8], id: String) throws(ShapeProblem) {
         let top = try Self.read(bytes)
         guard let version = top["v"] else { throw ShapeProblem(text: "v: is missing") }

@@ -19,12 +19,12 @@ struct FaultOptions: ParsableArguments {
     @Flag(help: "Store the batch, then cut the connection without an answer.")
     var closeAfterStore = false
 
-    @Option(help: ArgumentHelp("Only the first so many batches.", valueName: "count"))
+    @Option(help: ArgumentHelp("Only this many of the first batches.", valueName: "count"))
     var first: Int?
 
     @Option(
         name: .customLong("for"),
-        help: ArgumentHelp("Only so long after the start: 250ms, 10s, 2m.", valueName: "duration"))
+        help: ArgumentHelp("Only for this time after the start: 250ms, 10s, 2m.", valueName: "duration"))
     var period: String?
 
     @Option(help: ArgumentHelp("Only every so manieth batch.", valueName: "count"))
@@ -36,7 +36,7 @@ struct FaultOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Start of the random sequence of --probability.", valueName: "number"))
     var seed: UInt64 = 1
 
-    @Option(help: ArgumentHelp("Only bodies above so many bytes on the wire.", valueName: "count"))
+    @Option(help: ArgumentHelp("Only bodies above this many bytes on the wire.", valueName: "count"))
     var aboveBytes: Int?
 
     @Option(

@@ -8,7 +8,7 @@ struct FaultPlan {
     }
 
     var fault: Fault
-    /// Only the first so many batches.
+    /// Only this many of the first batches.
     var first: Int?
     /// Only this long after the start.
     var period: Duration?
@@ -16,7 +16,7 @@ struct FaultPlan {
     var every: Int?
     /// Only with this probability, 0…1.
     var probability: Double?
-    /// Only bodies above so many bytes, as they come over the wire.
+    /// Only bodies above this size in bytes, as they come over the wire.
     var aboveBytes: Int?
     /// Only batches with one of these seqs.
     var seqs: Set<Int64> = []

@@ -106,7 +106,7 @@ final class Account {
         notBefore = [:]
         failed = [:]
         open = nil
-        // Until the next process tells: what it settled last may not have reached the disk.
+        // Until the next process reports: what it finished last may not have reached the disk.
         held = 1 << 30
         answered = [:]
         requests = []

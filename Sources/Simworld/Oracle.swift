@@ -12,7 +12,7 @@ final class Oracle {
     /// Rows that retention took, whoever waited for them.
     private var dropped = DropCounts()
     private var settings: OutboxConfigFacts
-    /// The receiver and the host told the same wrong time: what is too old by both is.
+    /// The receiver and the host had the same wrong time: what is too old by both is.
     var clocksErredAlike = false
     /// Commits of which it is not known what they counted: they ended with their process, or were refused and perhaps stored.
     private var unknownCommits = 0
@@ -56,7 +56,7 @@ final class Oracle {
         }
     }
 
-    /// A commit came to its end on the disk, whether or not anybody hears of it.
+    /// A commit came to its end on the disk, whether or not the daemon hears of it.
     func committed(_ commit: Commit, _ result: Result<CommitReply, OutboxError>, isCut: Bool) {
         // What the disk had of it by then is not known, nor what was counted.
         if isCut {
@@ -207,7 +207,7 @@ final class Oracle {
         }
     }
 
-    /// So many rows went in this commit that the endpoint has not had.
+    /// Rows that went in this commit without the endpoint having had them.
     private func evicted(_ account: Account, _ reply: CommitReply) -> Int {
         (reply.depths.first { $0.endpoint == account.endpoint.name }?.finishedUnsent["evicted"] ?? 0)
             - (account.unsent["evicted"] ?? 0)
@@ -261,7 +261,7 @@ final class Oracle {
 
     // The end.
 
-    /// After the faults stopped: so many rows wait for an endpoint that nothing holds back.
+    /// After the faults stopped: rows wait for an endpoint that nothing holds back.
     func waits(_ count: Int, for name: String) {
         guard let account = books.accounts[name] else { return }
         // What an operator wants sent again is in the quarantine, which memory has not, until the disk takes it out. Rows on

@@ -146,7 +146,7 @@ final class RequestOracle {
         let fresh = indexes.filter {
             $0 >= account.since && (!account.attempted.contains($0) || isRenamed($0) && account.acked[$0] == nil)
         }
-        // Not every profile says of which trackable a record is: two of the same time are told apart by their names.
+        // Not every profile says of which trackable a record is: two of the same time are distinguished by their names.
         func isFree(_ index: Int) -> Bool {
             account.named[index].map { $0 == record.identity || isRenamed(index) } ?? true
         }

@@ -3,9 +3,9 @@ import Positioning
 
 /// When a server wants to be asked again, as it says so.
 enum RetryWish: Hashable {
-    /// A number of seconds, or what somebody took for one.
+    /// A number of seconds, or what a server took for one.
     case seconds(String)
-    /// The instant so many seconds from now.
+    /// The instant this many seconds from now.
     case date(Form, in: Int)
 
     enum Form {
@@ -14,7 +14,7 @@ enum RetryWish: Hashable {
         case withoutClock
     }
 
-    /// What a client has to wait for, seconds; nil = the wish is none, or none that anybody would follow.
+    /// What a client has to wait for, seconds; nil = the wish is none, or none that a client would follow.
     var honoured: Int? {
         let seconds: Int? =
             switch self {
@@ -43,7 +43,7 @@ enum RetryWish: Hashable {
         let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
         let month = months[date.month - 1]
         return switch form {
-        // Nobody reads the day of the week.
+        // Clients ignore the day of the week.
         case .imf, .withoutClock: "Mon, \(two(date.day)) \(month) \(date.year) \(clock) GMT"
         case .rfc850: "Monday, \(two(date.day))-\(month)-\(two(date.year % 100)) \(clock) GMT"
         case .asctime: "Mon \(month) \(date.day < 10 ? " " : "")\(date.day) \(clock) \(date.year)"

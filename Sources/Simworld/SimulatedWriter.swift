@@ -10,7 +10,7 @@ final class SimulatedWriter: CommitWriter {
         var dice: Dice
         /// How long the next job takes.
         var duration: () -> Duration
-        /// What the disk has by now, before anybody hears of it.
+        /// What the disk has by now, before the daemon hears of it.
         var committed: (Commit, Result<CommitReply, OutboxError>) -> Void
         /// The process ended in the middle of a job.
         var died: () -> Void

@@ -169,7 +169,7 @@ enum WireBody {
     }
 }
 
-/// What tells a record from all others in every profile.
+/// What distinguishes a record from all others in every profile.
 struct RowKey: Hashable {
     /// Unix milliseconds.
     var ms: Int64

@@ -68,10 +68,10 @@ public final class World {
     private static let replyMax = 262_144
     private static let logMax: Int64 = 6 << 20
     /// After the faults stop, everything has to be delivered within this time.
-    private static let patience = Duration.seconds(3 * 3600)
-    /// The disk may go on refusing for so long: meanwhile uploads go on.
+    private static let recoveryLimit = Duration.seconds(3 * 3600)
+    /// The disk may go on refusing for this time: meanwhile uploads go on.
     private static let refusal = Duration.seconds(1800)
-    /// Rows may come for so long after the faults stop.
+    /// Rows may come for this time after the faults stop.
     private static let rest = Duration.seconds(1500)
 
     /// - Parameters:
@@ -475,7 +475,7 @@ public final class World {
         host.after(rest, ofProcess: false) { [unowned self] in asset.reception = .silent }
         agent?.linksChanged()
         turns["disk", default: 0] += 1
-        var until = host.time + Self.patience
+        var until = host.time + Self.recoveryLimit
         if isRich, worldDice.chance(0.3) {
             trace("the disk goes on refusing")
             troubled()
