@@ -62,7 +62,7 @@ public final class EventLoop {
 
     /// Watches a descriptor, or changes what it is watched for. Regular files cannot be watched (EPERM).
     ///
-    /// A descriptor that was closed in the meantime and opened again under the same number is watched anew.
+    /// A descriptor that was closed in the meantime and opened again under the same number is watched again.
     public func watch(
         _ descriptor: Int32, readable: Bool = true, writable: Bool = false,
         _ handler: @escaping (Readiness, EventTime) -> Void

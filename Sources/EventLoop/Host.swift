@@ -12,7 +12,7 @@ public protocol Host: AnyObject {
     /// bear it; what it decides, such as the age of old rows and a signature, it decides where it is synchronised or the
     /// receiver agrees (`TrustedTime`, `SigningClock`).
     var wallClockMs: Int64 { get }
-    /// Somebody vouches for the wall clock.
+    /// A time service vouches for the wall clock.
     var isClockSynchronised: Bool { get }
     /// 0 ≤ x < 1, for delays.
     var jitter: Double { get }
@@ -104,7 +104,7 @@ public final class LinuxHost: Host {
         }
         guard count == 1 else { return nil }
         guard event.data.fd != timer else {
-            // Arming the timer anew clears its readiness; the due alarms are fired by the caller.
+            // Arming the timer again clears its readiness; the due alarms are fired by the caller.
             try disarm()
             return nil
         }

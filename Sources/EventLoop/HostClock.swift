@@ -6,7 +6,7 @@ public enum HostClock {
     /// systemd-timesyncd makes this file when it has set the clock for the first time since boot.
     private static let timesyncdMark = "/run/systemd/timesync/synchronized"
 
-    /// Somebody vouches for the wall clock: the kernel, which a time service told, or that service itself.
+    /// A time service vouches for the wall clock: by the kernel's clock state, or by a file of its own.
     ///
     /// The unit's `ProtectClock=` forbids asking the kernel even without any wish to change it.
     public static var isSynchronised: Bool {

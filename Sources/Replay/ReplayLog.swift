@@ -102,7 +102,7 @@ final class ReplayPrinter {
         }
     }
 
-    /// Writes what has come together; false when there is nobody to write to.
+    /// Writes what has come together; false when the reader has gone.
     func passOn() -> Bool {
         guard failure == nil else { return false }
         do throws(SystemError) {

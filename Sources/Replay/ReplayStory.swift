@@ -2,7 +2,7 @@ import NMEA
 import Positioning
 import Tracking
 
-/// Tells a replay to people, on a page: trips, stops, gaps and what was not believed, with times and reasons, and at
+/// A replay for people, on a page: trips, stops, gaps and what was not believed, with times and reasons, and at
 /// the end what became of the fixes.
 ///
 /// A stop is known minutes after the standstill, so lines wait until a motion change sorts them.
@@ -28,7 +28,7 @@ public struct ReplayStory {
         var last: UTCTime
     }
 
-    /// A log of a flapping receiver must not grow the memory: so many lines wait at most.
+    /// A log of a flapping receiver must not grow the memory: at most this many lines wait.
     private static let waitingMax = 1000
     /// Refused fixes in a row that are worth a line of their own; the others are in the last lines.
     private static let refusedMin = 10
@@ -47,8 +47,8 @@ public struct ReplayStory {
     private var odometer = 0.0
     private var refused: Refused?
     private var keptBy: [String: Int] = [:]
-    /// What was told last of each trackable, moving and not: a motion change alone is no news.
-    private var told: [String: Resolution] = [:]
+    /// What was printed last of each trackable, moving and not: a motion change alone is no news.
+    private var printed: [String: Resolution] = [:]
 
     public init() {}
 
@@ -98,7 +98,7 @@ public struct ReplayStory {
             line(change.since ?? change.decided, "parked", "here when first seen \(why)")
         }
         parkedSince = change.moving ? nil : change.since ?? change.decided
-        tell()
+        printWaiting()
     }
 
     private mutating func record(_ location: Location) {
@@ -148,15 +148,15 @@ public struct ReplayStory {
 
     private mutating func follow(_ trackable: String, _ resolution: Resolution, _ decided: UTCTime?) {
         let key = (moving ? "moving " : "parked ") + trackable
-        defer { told[key] = resolution }
-        guard let before = told[key], before != resolution else { return }
+        defer { printed[key] = resolution }
+        guard let before = printed[key], before != resolution else { return }
         line(decided, "follows", "\(trackable) with \(Self.words(resolution))")
     }
 
     /// The last lines.
     public mutating func end(_ decoded: NMEACounters, _ tracked: TrackerCounters, published: Int) {
         endRefused()
-        tell()
+        printWaiting()
         if let trip {
             text += "\ntrip \(trip.number) had not ended when the log did: "
             text += "\(Self.distance(odometer - trip.startOdometer)) so far, \(trip.locations) locations.\n"
@@ -190,11 +190,11 @@ public struct ReplayStory {
 
     private mutating func line(_ time: UTCTime?, _ word: String, _ words: String) {
         waiting.append(Line(time: time, word: word, words: words))
-        if waiting.count >= Self.waitingMax { tell() }
+        if waiting.count >= Self.waitingMax { printWaiting() }
     }
 
     /// Writes the lines that wait in the order of their times; those without a time stay where they came.
-    private mutating func tell() {
+    private mutating func printWaiting() {
         var reached = UTCTime(milliseconds: .min)
         let stamped = waiting.enumerated().map { index, line in
             reached = line.time ?? reached

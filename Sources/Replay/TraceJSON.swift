@@ -78,7 +78,7 @@ public struct TraceJSON {
     }
 
     private mutating func resolutions(decided: UTCTime?) {
-        // At the start the engine is told before the first trackable: one line for both.
+        // At the start the engine's resolution comes before the first trackable: one line for both.
         guard engine != nil, !network.isEmpty else { return }
         writer.beginObject()
         writer.field("type", word: "resolution")
@@ -106,7 +106,7 @@ public struct TraceJSON {
         writer.endObject()
     }
 
-    /// One decoded epoch. A void one has mode 1 and no position; an epoch without a time tells nothing and is left out.
+    /// One decoded epoch. A void one has mode 1 and no position; an epoch without a time is left out.
     public mutating func epoch(_ epoch: Epoch) {
         switch epoch {
         case .fix(let fix):

@@ -67,7 +67,7 @@ public final class JournalSocket: Sendable {
     /// - Parameters:
     ///   - path: journald's socket.
     ///   - identifier: `SYSLOG_IDENTIFIER` of the report about dropped entries.
-    ///   - fallback: takes the text of an entry while nobody listens at `path`.
+    ///   - fallback: takes the text of an entry while no journald listens at `path`.
     public init(path: String = JournalSocket.standardPath, identifier: String = "waypost", fallback: StderrSink) {
         self.identifier = identifier
         self.fallback = fallback

@@ -44,12 +44,4 @@ public enum LogDestination: Sendable {
         case .standardError(let sink): sink.form == .terminal ? "terminal" : "stderr"
         }
     }
-
-    /// Entries lost since the start because the reader did not take them.
-    public var dropped: Int {
-        switch self {
-        case .journal(let journal): journal.dropped
-        case .standardError(let sink): sink.dropped
-        }
-    }
 }

@@ -1,7 +1,7 @@
 import Glibc
 import Positioning
 
-/// Tells the service manager how the daemon is (the protocol of `sd_notify(3)`).
+/// Reports the daemon's state to the service manager (the protocol of `sd_notify(3)`).
 ///
 /// Without `NOTIFY_SOCKET` every call is silent. No call blocks; a message that the manager does not take is lost, and
 /// the next one is sent all the same.
@@ -17,7 +17,7 @@ public final class Notifier {
         socket = environment["NOTIFY_SOCKET"].flatMap(UnixAddress.init).map { UnixDatagramSocket(to: $0) }
     }
 
-    /// Somebody listens (`NOTIFY_SOCKET` is set and usable).
+    /// A service manager listens (`NOTIFY_SOCKET` is set and usable).
     public var isActive: Bool { socket != nil }
 
     /// Start, or a reload, is complete.
@@ -45,11 +45,6 @@ public final class Notifier {
     /// - Parameter monotonicMicroseconds: CLOCK_MONOTONIC now; `Type=notify-reload` waits in vain without it.
     @discardableResult public func reloading(monotonicMicroseconds: UInt64 = Notifier.monotonicMicroseconds()) -> Bool {
         send(["RELOADING=1", "MONOTONIC_USEC=\(monotonicMicroseconds)"])
-    }
-
-    /// A long step of start, reload or stop goes on: the manager waits at least so long for the next message.
-    @discardableResult public func extendTimeout(microseconds: UInt64) -> Bool {
-        send(["EXTEND_TIMEOUT_USEC=\(microseconds)"])
     }
 
     /// CLOCK_MONOTONIC in whole microseconds.

@@ -49,7 +49,7 @@ public final class StderrSink: Sendable {
     private let timeOfDay: @Sendable () -> String
     private let state = Mutex(State())
 
-    /// - Parameter timeOfDay: what stands before a line on a terminal.
+    /// - Parameter timeOfDay: precedes a line on a terminal.
     public init(
         form: Form, descriptor: Int32 = STDERR_FILENO,
         timeOfDay: @escaping @Sendable () -> String = StderrSink.localTime
@@ -73,12 +73,13 @@ public final class StderrSink: Sendable {
 
     func write(_ level: Logger.Level, _ message: String, _ fields: LogFields) {
         var text = message
-        // A statement with a message id says in words what its fields say to programs.
+        // The text of a statement with a message id contains its fields already.
         if fields.messageID == nil { for (key, value) in fields.pairs { text += " \(key)=\(value)" } }
         let line = line(level, text)
         state.withLock { state in
             if state.unreported > 0 {
-                let report = self.line(.warning, "\(state.unreported) log lines were dropped: nobody read them")
+                let report = self.line(
+                    .warning, "\(state.unreported) log lines were dropped because they were not read")
                 if put(report, &state) { state.unreported = 0 }
             }
             if !put(line, &state) {

@@ -9,7 +9,7 @@ struct UnixDatagramSocket: ~Copyable {
     enum Failure: Equatable {
         /// The receiver's queue is full.
         case full
-        /// Nobody is bound to the address, or not any more.
+        /// No socket is bound to the address, or not any more.
         case absent
         /// Longer than the socket buffer takes.
         case tooLarge

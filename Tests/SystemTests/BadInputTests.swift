@@ -136,7 +136,7 @@ import Testing
         _ = try rig.waitFor("queue", "queue_depth") { $0 as? Int == 724 }
         daemon.kill(SIGTERM)
         #expect(try daemon.exitStatus(within: 20) == 0)
-        #expect(daemon.text.contains("set aside as \(rig.path("outbox.db")).corrupt-1"), "\(daemon.text)")
+        #expect(daemon.text.contains("moved to \(rig.path("outbox.db")).corrupt-1"), "\(daemon.text)")
         #expect(FileManager.default.contents(atPath: rig.path("outbox.db.corrupt-1")) == garbage)
         #expect(try rig.newestRow()?.seq == 724)
     }
@@ -172,7 +172,7 @@ import Testing
         try rig.reconfigure("outbox.db", to: "other.db")
         let third = try rig.startDaemon()
         #expect(try third.exitStatus(within: 20) == 75)
-        #expect(third.text.contains("another waypost listens there"))
+        #expect(third.text.contains("another waypost uses it"))
         #expect(try rig.status().exit == 1)
         first.kill(SIGTERM)
         #expect(try first.exitStatus(within: 10) == 0)

@@ -67,7 +67,7 @@ import Testing
         #expect(low.reason == "battery-low")
         #expect(low.members["battery"] as? Int == 9)
         #expect(low.members["external_power"] as? Bool == false)
-        #expect(daemon.text.contains("power: low: battery at 9 %"))
+        #expect(daemon.text.contains("power: the battery is low, 9 %"))
 
         // Not again after a restart.
         daemon.kill(SIGTERM)
@@ -159,7 +159,7 @@ import Testing
         let daemon = try rig.startDaemon()
         try server.accept()
         try rig.waitFor("power", "low", within: 60) { $0 as? Bool == true }
-        #expect(daemon.text.components(separatedBy: "power: low: battery at 9 %").count == 2, "\(daemon.text)")
+        #expect(daemon.text.components(separatedBy: "power: the battery is low, 9 %").count == 2, "\(daemon.text)")
         #expect(try rig.received().isEmpty)
         try set(rig, "BAT0", ["capacity": "8"])
         try rig.waitFor("power", "battery", within: 60) { $0 as? Int == 8 }

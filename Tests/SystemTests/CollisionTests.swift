@@ -52,7 +52,7 @@ import Testing
         try server.accept()
         #expect(answer("200 OK", #"{"status":"Ok"}"#).contains("POST /skynet/asset/van/track?key=sekret "))
         _ = answer("409 Conflict", "{}")
-        try daemon.waitFor("asset id taken")
+        try daemon.waitFor("another device reports this asset")
         try rig.waitFor("motion", "kept") { $0 as? Int ?? 0 >= 724 }
         #expect(try rig.waitFor("queue", "ram_ring_depth") { $0 as? Int == 0 }.exit == 1)
         // A restart changes nothing.

@@ -255,7 +255,7 @@ import Testing
         let daemon = try rig.startDaemon()
         try waitUntilRead()
         let list = try call("endpoint list")
-        #expect(list.status == 0 && list.text.contains("the way out leads over lo, which is metered"), "\(list.text)")
+        #expect(list.status == 0 && list.text.contains("the route to it is over lo, which is metered"), "\(list.text)")
         let flush = try call("flush")
         #expect(flush.status == 1 && flush.text.contains("724 waiting: held"), "\(flush.text)")
         #expect(try rig.received().isEmpty)
@@ -272,7 +272,7 @@ import Testing
         try waitUntilRead()
         try rig.waitFor("queue", "last_seq") { _ in (try? rig.received().last?.seq) == 724 }
         #expect(try rig.received().map(\.seq) == Array(1...724))
-        #expect(try call("endpoint list").text.contains("the way out leads over lo, which is metered"))
+        #expect(try call("endpoint list").text.contains("the route to it is over lo, which is metered"))
         #expect(daemon.isRunning)
     }
 

@@ -192,7 +192,7 @@ import Testing
         #expect((report["source"] as? [String: Any])?["checksum_errors"] as? Int == 0)
         daemon.kill(SIGTERM)
         #expect(try daemon.exitStatus(within: 10) == 0)
-        #expect(daemon.text.contains("configuration read anew"))
+        #expect(daemon.text.contains("configuration reloaded"))
     }
 
     /// Writes beyond the limit fail, as on a full disk.

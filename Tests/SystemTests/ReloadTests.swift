@@ -44,7 +44,9 @@ import Testing
         }
         let reload = ["RELOADING=1\nMONOTONIC_USEC=", "READY=1"]
         #expect(Array(story.prefix(11)) == ["READY=1"] + (0..<5).flatMap { _ in reload })
-        #expect(daemon.text.components(separatedBy: "configuration read anew; new: [tracking] gap_after").count == 6)
+        #expect(
+            daemon.text.components(separatedBy: "configuration reloaded; in effect now: [tracking] gap_after").count
+                == 6)
         let (received, expected) = try (rig.received(), rig.replayed(drive))
         #expect(received.map(\.timeMs) == expected.map(\.timeMs))
         #expect(received.map(\.seq) == Array(1...expected.count))
@@ -64,7 +66,9 @@ import Testing
             try rig.reconfigure("gap_after = \"\(60 + round)s\"", to: "gap_after = \"\(61 + round)s\"")
             daemon.kill(SIGHUP)
             let deadline = Date(timeIntervalSinceNow: 60)
-            while daemon.text.components(separatedBy: "read anew; new: [tracking] gap_after").count <= round {
+            while daemon.text.components(separatedBy: "configuration reloaded; in effect now: [tracking] gap_after")
+                .count <= round
+            {
                 try #require(Date() < deadline, "\(daemon.text)")
                 usleep(5000)
             }
@@ -95,7 +99,7 @@ import Testing
         #expect(refused.text.contains("nothing has changed"))
         #expect(try self.engine(rig) == "dynamic")
         #expect(try rig.status().exit == 1)
-        #expect(try problems(rig).contains("configuration refused, the one before stays in force"))
+        #expect(try problems(rig).contains("configuration refused, the previous one stays in force"))
         let told = manager.texts()
         let end = try #require(told.last { $0.hasPrefix("READY=1") })
         #expect(end.contains("STATUS=") && end.contains("configuration refused"))

@@ -164,7 +164,7 @@ import Testing
         logger.info("again")
         close(ends[1])
         let text = try readAll(ends[0])
-        #expect(text == "<4>\(dropped) log lines were dropped: nobody read them\n<6>again\n")
+        #expect(text == "<4>\(dropped) log lines were dropped because they were not read\n<6>again\n")
     }
 
     @Test func aReaderThatIsGoneDoesNoHarm() throws {

@@ -10,28 +10,42 @@ struct CredentialProblem: Error, Hashable {
     var message: String
     /// It waits for the clock.
     var isClock = false
-    /// Whoever gives the credential out could not be asked. Neither = it is for whoever looks after the credential.
+    /// The issuer of the credential could not be reached. Neither of the two = a person has to renew the credential.
     var mayPass = false
 }
 
 /// What the requests of one endpoint need beside rows: secrets, the token of a command, signatures.
 final class EndpointCredentials {
-    /// So long before a certificate of ours ends it is spoken of, once a day.
+    /// From this time before a client certificate ends it is logged, once a day.
     private static let expiryNotice: Int64 = 14 * 86_400
     private static let expiryPause = Duration.seconds(86_400)
-    /// A connection is kept for two windows, and for half a minute where that is more.
+    /// A connection is kept for two batch windows, at least this long.
     private static let idleLeast = Duration.seconds(30)
 
-    /// What is asked about time. Tests have their own.
+    /// The clocks that a signature may take its time from. Tests have their own.
     struct Clock {
         /// Host wall clock, Unix milliseconds.
         var hostMs: () -> Int64
-        /// Somebody vouches for it.
+        /// A time service vouches for it.
         var isSynchronised: () -> Bool
-    }
+        /// Newest time of the receiver plus what has passed since, Unix milliseconds; nil = unknown.
+        var receiverMs: (EventTime) -> Int64?
 
-    /// Newest time of the receiver plus what has passed since, Unix milliseconds; nil = unknown.
-    var receiverMs: (EventTime) -> Int64? = { _ in nil }
+        init(
+            hostMs: @escaping () -> Int64, isSynchronised: @escaping () -> Bool,
+            receiverMs: @escaping (EventTime) -> Int64?
+        ) {
+            self.hostMs = hostMs
+            self.isSynchronised = isSynchronised
+            self.receiverMs = receiverMs
+        }
+
+        init(host: any Host, receiver: ReceiverClock) {
+            self.init(
+                hostMs: { host.wallClockMs }, isSynchronised: { host.isClockSynchronised },
+                receiverMs: { receiver.time(at: $0)?.milliseconds })
+        }
+    }
 
     private let config: EndpointConfig
     private let variables: [String: String]
@@ -41,8 +55,8 @@ final class EndpointCredentials {
     private var values: [String: String] = [:]
     private var source: TokenSource?
     private var token: String?
-    private var expiryLookedAt: EventTime?
-    private var saidFixed = false
+    private var expiryCheckedAt: EventTime?
+    private var fixedLogged = false
 
     /// - Parameters:
     ///   - environment: of the process.
@@ -53,9 +67,7 @@ final class EndpointCredentials {
     ) {
         self.config = config
         self.log = log
-        let host = loop.host
-        self.clock =
-            clock ?? Clock(hostMs: { host.wallClockMs }, isSynchronised: { host.isClockSynchronised })
+        self.clock = clock ?? Clock(host: loop.host, receiver: ReceiverClock())
         variables = environment
         tls = config.tls.map { tls in
             func path(_ reference: Secret.Reference?) -> String? {
@@ -86,25 +98,25 @@ final class EndpointCredentials {
             return done(.failure(CredentialProblem(message: "the secret \(reference) cannot be read")))
         }
         guard let source else { return done(.success(RequestSecrets(values: values))) }
-        // Others may have taken its place before the token is there.
+        // These credentials may have been replaced before the token is there.
         source.obtain(at: now, values) { [self] result in
             token = try? result.get()
             done(result.map { RequestSecrets(values: values, token: $0) })
         }
     }
 
-    /// After a 401 or its kin: reads files anew, runs the token command or asks the issuer.
+    /// After a 401 or the like: reads files again, runs the token command or asks the issuer.
     func refresh(at now: EventTime, _ done: @escaping (CredentialRenewal) -> Void) {
         let isNew = reread()
-        if !isNew { sayWhatIsFixed() }
+        if !isNew { logFixedCredentials() }
         guard let source else { return done(isNew ? .new : .none) }
         source.renew(at: now, values) { done(isNew ? .new : $0) }
     }
 
-    /// An operator ended a pause, and may have mended the issuer: it may be asked at once.
+    /// An operator ended a pause, and may have repaired the issuer: it may be asked at once.
     func resumed() { source?.resumed() }
 
-    /// Reads the `file:` secrets anew, as on a reload.
+    /// Reads the `file:` secrets again, as on a reload.
     /// - Returns: whether one of them changed.
     @discardableResult
     func reread() -> Bool {
@@ -128,13 +140,14 @@ final class EndpointCredentials {
         }
         request.tls = tls
         request.idleLimit = max(config.settings.batchWindow * 2, Self.idleLeast)
-        noticeExpiry(at: now)
+        logExpiry(at: now)
         guard let signer = try signer() else { return }
         var milliseconds: Int64 = 0
         if signer.needsTime {
-            guard let time = signingTime(at: now) else {
+            guard let time = time(of: config.signingClock, at: now) else {
                 throw CredentialProblem(
-                    message: "the clock of this device is not synchronised, so nothing can be signed", isClock: true)
+                    message: "the clock of this device is not synchronised, so requests cannot be signed", isClock: true
+                )
             }
             milliseconds = time
         }
@@ -153,13 +166,13 @@ extension EndpointCredentials {
         }
     }
 
-    private func sayWhatIsFixed() {
+    private func logFixedCredentials() {
         let fixed = config.secrets.values.filter { if case .credential = $0 { true } else { false } }.map(\.words)
-        guard !fixed.isEmpty, !saidFixed else { return }
-        saidFixed = true
+        guard !fixed.isEmpty, !fixedLogged else { return }
+        fixedLogged = true
         log.warning(
-            "endpoint \(config.settings.name): the receiver refuses the credential; \(fixed.sorted().joined(separator: ", ")) "
-                + "was read when waypost started, so after a change restart it")
+            "endpoint \(config.settings.name): the server refuses the credential; \(fixed.sorted().joined(separator: ", ")) "
+                + "was read when waypost started: restart it after a change")
     }
 
     private func set(_ header: HeaderTemplate, of request: inout UplinkRequest) throws(CredentialProblem) {
@@ -204,19 +217,18 @@ extension EndpointCredentials {
         }
     }
 
-    private func signingTime(at now: EventTime) -> Int64? {
-        config.signingClock.time(
-            hostMs: clock.hostMs(), isSynchronised: clock.isSynchronised(), receiverMs: receiverMs(now))
+    private func time(of kind: SigningClock, at now: EventTime) -> Int64? {
+        kind.time(hostMs: clock.hostMs(), isSynchronised: clock.isSynchronised(), receiverMs: clock.receiverMs(now))
     }
 
-    private func noticeExpiry(at now: EventTime) {
-        guard let path = tls?.certificate, expiryLookedAt.map({ now >= $0 + Self.expiryPause }) ?? true else { return }
-        let time = SigningClock.receiver.time(
-            hostMs: clock.hostMs(), isSynchronised: clock.isSynchronised(), receiverMs: receiverMs(now))
-        guard let time, let bytes = Secret.bytes(ofFile: path), let end = ClientCertificate.validUntil(bytes) else {
+    private func logExpiry(at now: EventTime) {
+        guard let path = tls?.certificate, expiryCheckedAt.map({ now >= $0 + Self.expiryPause }) ?? true else { return }
+        guard let time = time(of: .receiver, at: now), let bytes = Secret.bytes(ofFile: path),
+            let end = ClientCertificate.validUntil(bytes)
+        else {
             return
         }
-        expiryLookedAt = now
+        expiryCheckedAt = now
         let left = end - time / 1000
         guard left < Self.expiryNotice else { return }
         let date = UTCTime(milliseconds: end * 1000).iso8601

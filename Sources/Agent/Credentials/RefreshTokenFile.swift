@@ -5,7 +5,7 @@ import Uplink
 
 /// The refresh token that an issuer gave in place of the configured one, kept over restarts with mode 0600.
 ///
-/// It counts only as long as the configuration names the token that it came from: who writes a new one there means it.
+/// It counts only while the configuration names the token that it came from: a new one in the configuration replaces it.
 struct RefreshTokenFile {
     let path: String
     /// Names the configured token without holding it.

@@ -11,23 +11,23 @@ import Positioning
 final class TokenCommand {
     /// Longest time that it may take.
     static let limit = Duration.seconds(10)
-    /// It may print less than this, which is what a pipe holds: whoever waits for room in it has printed too much, also
-    /// when nobody has looked until its time was over.
+    /// It may print less than this, which is what a pipe holds: a program that blocks on it has printed too much, also
+    /// when its output was not read before its time was over.
     static let outputMax = 64 * 1024
-    /// How often to look where the kernel does not tell of an end.
-    private static let glance = Duration.milliseconds(100)
+    /// How often to check where the kernel does not report the end of the process.
+    private static let pollInterval = Duration.milliseconds(100)
 
     private let command: [String]
     private let environment: [String]
     private let loop: EventLoop
     private var alarm: EventLoop.Alarm?
     private var running: Running?
-    /// It did not even start; to be told from the loop.
+    /// It did not even start; reported from the loop.
     private var failure: (() -> Void)?
 
     private struct Running {
         var process: pid_t
-        /// Its end was taken note of: the number may be that of another process by now.
+        /// It was reaped: the number may be that of another process by now.
         var isReaped = false
         var output: Int32
         /// -1 where there is none.
@@ -45,7 +45,7 @@ final class TokenCommand {
             environment[name].map { "\(name)=\($0)" }
         }
         self.loop = loop
-        alarm = loop.alarm { [unowned self] now in looked(at: now) }
+        alarm = loop.alarm { [unowned self] now in check(at: now) }
     }
 
     deinit {
@@ -69,11 +69,11 @@ final class TokenCommand {
         }
         let ending = waypost_pidfd(process)
         running = Running(process: process, output: ends[0], ending: ending, until: now + Self.limit, done: done)
-        // A descriptor that cannot be watched leaves the glances of the alarm.
-        try? loop.watch(ends[0]) { [unowned self] _, now in looked(at: now) }
+        // A descriptor that cannot be watched leaves the polling by the alarm.
+        try? loop.watch(ends[0]) { [unowned self] _, now in check(at: now) }
         if ending >= 0 {
             _ = fcntl(ending, F_SETFD, FD_CLOEXEC)
-            do { try loop.watch(ending) { [unowned self] _, now in looked(at: now) } } catch { closeEnding() }
+            do { try loop.watch(ending) { [unowned self] _, now in check(at: now) } } catch { closeEnding() }
         }
         arm(at: now)
     }
@@ -89,7 +89,7 @@ final class TokenCommand {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, output, 1)
-        // What a program says when it fails may hold what it failed with.
+        // The error messages of a program may contain secrets.
         posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
@@ -112,8 +112,8 @@ final class TokenCommand {
         return (process, code)
     }
 
-    /// Something was printed, the process ended, or it is time to look.
-    private func looked(at now: EventTime) {
+    /// Something was printed, the process ended, or it is time to check.
+    private func check(at now: EventTime) {
         if let failure {
             self.failure = nil
             return failure()
@@ -182,8 +182,9 @@ final class TokenCommand {
 
     private func arm(at now: EventTime) {
         guard let running else { return }
-        let isTold = running.ending >= 0 && running.breach == nil
-        alarm?.deadline = isTold ? running.until : min(now + Self.glance, max(running.until, now + Self.glance))
+        let isWatched = running.ending >= 0 && running.breach == nil
+        alarm?.deadline =
+            isWatched ? running.until : min(now + Self.pollInterval, max(running.until, now + Self.pollInterval))
     }
 
     private func closeEnding() {

@@ -9,7 +9,7 @@ struct TokenReply: Hashable {
     /// A new one to ask with the next time; nil = the old one stays good.
     var refreshToken: String?
 
-    /// Why there is no token, in words that hold nothing of it.
+    /// Why there is no token, without any part of it.
     struct Problem: Error, Hashable {
         var message: String
         /// Whoever gives tokens out could not be asked.

@@ -4,7 +4,7 @@ import EventLoop
 import Positioning
 import Uplink
 
-/// The short-lived token of one endpoint: fetched when it is wanted and due, kept in memory only.
+/// The short-lived token of one endpoint: fetched when it is needed and due, kept in memory only.
 final class TokenSource {
     private enum Means {
         case command(TokenCommand, name: String)
@@ -91,19 +91,19 @@ final class TokenSource {
         lifetime.fetchStarted(at: now)
         switch means {
         case .command(let command, let name):
-            command.run(at: now) { [weak self] result in self?.settle(result.flatMap(Self.reply), name) }
+            command.run(at: now) { [weak self] result in self?.received(result.flatMap(Self.reply), name) }
         case .issuer(let client, _):
             guard let request = request(client, secrets) else {
                 problem = CredentialProblem(message: "a secret that \(host(client)) wants cannot be read")
-                return tellWaiters()
+                return callWaiters()
             }
-            // Others may have taken its place when the answer comes. It is heard all the same: the issuer may have changed
-            // the refresh token, and the old one is dead then.
-            uplink.send(request) { [self] outcome in settle(Self.reply(outcome), host(client)) }
+            // This source may have been replaced when the answer comes, which counts all the same: the issuer may have changed
+            // the refresh token, and the old one is invalid then.
+            uplink.send(request) { [self] outcome in received(Self.reply(outcome), host(client)) }
         }
     }
 
-    private func settle(_ result: Result<TokenReply, TokenReply.Problem>, _ name: String) {
+    private func received(_ result: Result<TokenReply, TokenReply.Problem>, _ name: String) {
         switch result {
         case .success(let reply):
             token = reply.token
@@ -113,16 +113,16 @@ final class TokenSource {
         case .failure(let failure):
             problem = CredentialProblem(message: "no token: \(name) \(failure.message)", mayPass: failure.mayPass)
         }
-        tellWaiters()
+        callWaiters()
     }
 
-    private func tellWaiters() {
+    private func callWaiters() {
         let waiting = waiters
         waiters = []
         for done in waiting { done(loop.now) }
     }
 
-    /// The old one may be dead by now: the new one is on disk before the access token is used.
+    /// The old one may be invalid by now: the new one is on disk before the access token is used.
     private func keep(_ rotated: String) {
         refreshToken = rotated
         guard case .issuer(_, let file?) = means else { return }
@@ -130,12 +130,12 @@ final class TokenSource {
             try file.write(rotated)
             keptToken = rotated
         } catch {
-            warn("the new refresh token cannot be kept, and after a restart the old one may be refused: \(error)")
+            warn("the new refresh token cannot be stored; after a restart the issuer may refuse the old one: \(error)")
         }
     }
 
-    /// One that this has taken the place of may have been given another token meanwhile.
-    private func takeKeptToken() {
+    /// The source that this one replaced may have received another token meanwhile.
+    private func readKeptToken() {
         guard case .issuer(_, let file?) = means, let kept = file.read(), kept != keptToken else { return }
         keptToken = kept
         refreshToken = kept
@@ -144,7 +144,7 @@ final class TokenSource {
     private func request(_ client: OAuthClient, _ secrets: [String: String]) -> UplinkRequest? {
         var fields = [("grant_type", "client_credentials"), ("client_id", client.id)]
         if client.refreshToken != nil {
-            takeKeptToken()
+            readKeptToken()
             guard let refreshToken else { return nil }
             fields[0].1 = "refresh_token"
             fields.append(("refresh_token", refreshToken))

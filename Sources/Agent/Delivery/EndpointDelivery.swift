@@ -5,7 +5,7 @@ import Positioning
 import Systemd
 import Uplink
 
-/// Carries out what the schedule of one cursor says: forms batches through the recorder, sends them, settles them.
+/// Delivers to one endpoint: does what its schedule decides, forms batches through the recorder, sends them, and reports answers back.
 final class EndpointDelivery {
     /// A way to send what waits for this cursor.
     struct Route {
@@ -13,39 +13,42 @@ final class EndpointDelivery {
         var credentials: EndpointCredentials
     }
 
+    /// An operator waits for the asset to be bound to this device by a request to the server.
+    private struct Binding {
+        /// Takes what went wrong, for people; nil = bound.
+        var done: (String?) -> Void
+        /// A credential was renewed for it.
+        var isRepeated = false
+    }
+
     private(set) var settings: EndpointSettings
     /// The endpoint itself, and those that stand in for it.
     private(set) var routes: [Route]
-    let uplink: any Uplink
-    let recorder: Recorder
-    let log: AgentLog
-    let loop: EventLoop
+    private let uplink: any Uplink
+    private let recorder: Recorder
+    private let log: AgentLog
+    private let loop: EventLoop
+    /// 0 ≤ x < 1, from the system's random source.
+    private let jitter: () -> Double
     private var alarm: EventLoop.Alarm?
-    /// In flight on disk, in the order in which they go out.
-    var batches: [Batch]
-    /// What was tried with a batch in flight.
-    var histories: [String: BatchHistory] = [:]
-    var problem = RepeatGate()
-    var schedule: DeliverySchedule
-    /// Which of the routes the journal has as the present one.
-    private var route: Int
-    var link: EndpointLink
-    var counters = Counters()
-    var lastSuccess: EventTime?
-    var lastProblem: String?
+    private(set) var schedule: DeliverySchedule
+    private(set) var link: EndpointLink
+    private(set) var counters = EndpointCounters()
+    private(set) var lastSuccess: EventTime?
+    private var batches: BatchesInFlight
+    private var problem = UploadProblem()
+    /// Which of the routes was logged as the present one.
+    private var loggedRoute: Int
     /// The request of the attempt that is under way; nil before it is sent.
     private var transfer: UplinkTransfer?
-    /// What an operator waits for.
-    var binding: Binding?
+    private var binding: Binding?
     private(set) var bindAlarm: EventLoop.Alarm?
-    /// When rows of a taken asset were last dealt with as `on_collision` says; nil = not since it was taken.
-    var collisionHandledAt: EventTime?
+    /// When rows of a taken asset were last handled as `on_collision` says; nil = not since it was taken.
+    private var collisionHandledAt: EventTime?
     /// Something about this endpoint changed that the status line shows.
     var changed: () -> Void = {}
     /// It is about to form a batch: others may join.
     var willForm: (EventTime) -> Void = { _ in }
-    /// 0 ≤ x < 1, from the system's random source.
-    let jitter: () -> Double
 
     /// - Parameters:
     ///   - depth: of its cursor, as the outbox was opened; nil when it has none yet.
@@ -59,7 +62,7 @@ final class EndpointDelivery {
         let own = batches.filter { names.contains($0.endpoint) }
         self.settings = settings
         self.routes = routes
-        self.batches = own
+        self.batches = BatchesInFlight(own)
         self.uplink = uplink
         self.recorder = recorder
         self.log = log
@@ -70,17 +73,19 @@ final class EndpointDelivery {
             inFlight: own.map { .init($0, among: names) },
             unlisted: max(0, (depth?.inFlight ?? 0) - own.reduce(0) { $0 + $1.rows.count }), routes: routes.count,
             acceptedBefore: depth?.acceptedBefore ?? false, at: loop.now)
-        route = schedule.route
-        for batch in own { histories[batch.id] = BatchHistory(mayBeStored: true) }
+        loggedRoute = schedule.route
         link = EndpointLink(settings, host: loop.host)
         alarm = loop.alarm { [unowned self] now in step(at: now) }
         bindAlarm = loop.alarm { [unowned self] _ in bindTimedOut() }
     }
 
+    /// What is wrong with it, for people; nil = nothing.
+    var lastProblem: String? { problem.last }
+
     /// Rows that this endpoint has not accepted, in memory, on disk and in flight.
     var waiting: Int { schedule.waiting + schedule.inFlight }
 
-    /// Nothing is sent until somebody does something about it.
+    /// Nothing is sent until a person does something about it.
     var awaitsOperator: Bool {
         switch schedule.state {
         case .stopped, .taken, .rebind: true
@@ -93,7 +98,7 @@ final class EndpointDelivery {
         schedule.rowsRecorded(1, at: now)
     }
 
-    /// Goes on by another pace and with other credentials.
+    /// Goes on with other settings of pace and other credentials.
     ///
     /// - Parameter routes: the same endpoints in the same order.
     func reload(_ routes: [Route], at now: EventTime) {
@@ -102,7 +107,7 @@ final class EndpointDelivery {
         settings = routes[0].settings
         schedule.reloaded(settings, at: now)
         if areReplaced {
-            // What was begun with the old ones is not waited for: its answer would be held against the others.
+            // What was begun with the old ones is not waited for: its answer would count against the new ones.
             abandonAttempt(because: "its credentials were replaced meanwhile")
             schedule.credentialsReplaced()
         }
@@ -131,14 +136,11 @@ final class EndpointDelivery {
     /// Gives up what is under way with the server, if anything is: nothing of it is sent any more, and no answer to it acts.
     ///
     /// - Parameter reason: for an operator who waits for it.
-    func abandonAttempt(because reason: String) {
+    private func abandonAttempt(because reason: String) {
         guard let attempt = schedule.abandonAttempt() else { return }
         if let transfer {
             uplink.cancel(transfer)
-            if case .batch(let id) = attempt.purpose, batches.contains(where: { $0.id == id }) {
-                histories[id, default: BatchHistory()].attempts += 1
-                histories[id]?.mayBeStored = true
-            }
+            if case .batch(let id) = attempt.purpose { batches.abandoned(id) }
         }
         transfer = nil
         if attempt.purpose == .bind { endBinding(reason) }
@@ -157,11 +159,10 @@ final class EndpointDelivery {
             case .bind: sendBind(at: now)
             case .form(let limit): form(limit, at: now)
             case .reform(let limit):
-                batches = []
-                histories = [:]
+                batches.removeAll()
                 form(limit, at: now)
             case .send(let id):
-                guard let batch = batches.first(where: { $0.id == id }) else { return }
+                guard let batch = batches[id] else { return }
                 send(batch, at: now)
             case .preview: preview(at: now)
             case .refreshCredentials: refreshCredentials(at: now)
@@ -174,7 +175,7 @@ final class EndpointDelivery {
 
     private func form(_ limit: Int, at now: EventTime) {
         let number = schedule.formRequested(at: now)
-        noteRoute()
+        logRoute()
         if limit > 0 { willForm(now) }
         recorder.form(
             FormRequest(
@@ -182,21 +183,20 @@ final class EndpointDelivery {
                 limit: limit, isProbe: !batches.isEmpty, sentMs: loop.host.wallClockMs, number: number), at: now)
     }
 
-    func noteRoute() {
-        guard schedule.route != route else { return }
-        route = schedule.route
-        log.routeChanged(endpoint: settings.name, to: routes[route].settings.name)
+    private func logRoute() {
+        guard schedule.route != loggedRoute else { return }
+        loggedRoute = schedule.route
+        log.routeChanged(endpoint: settings.name, to: routes[loggedRoute].settings.name)
     }
 
-    /// A commit succeeded: take over the batches in flight, and the truth about what waits.
+    /// A commit succeeded, which says what is in flight and what waits.
     func committed(_ reply: CommitReply, _ forms: [FormRequest], at now: EventTime) {
         let depth = reply.depths.first { $0.endpoint == settings.name }
         let uncommitted = recorder.uncommitted(for: settings)
         let names = routes.map(\.settings.name)
         if !reply.dissolved.isEmpty {
             schedule.batchesDissolved(reply.dissolved)
-            batches.removeAll { reply.dissolved.contains($0.id) }
-            for id in reply.dissolved { histories[id] = nil }
+            batches.remove(reply.dissolved)
         }
         for request in forms where request.endpoint == settings.name {
             let listed = reply.formed.filter { names.contains($0.endpoint) }
@@ -205,9 +205,7 @@ final class EndpointDelivery {
                 left: depth.map { $0.waiting + uncommitted },
                 unlisted: max(0, (depth?.inFlight ?? 0) - listed.reduce(0) { $0 + $1.rows.count }), at: now)
             guard isAwaited else { continue }
-            batches = listed
-            let known = Set(batches.map(\.id))
-            histories = histories.filter { known.contains($0.key) }
+            batches.replace(with: listed)
         }
         // Retention removes rows, and a commit that was reported as failed may have formed a batch all the same. While
         // another request to form is on its way its batch is counted on neither side.
@@ -228,16 +226,16 @@ final class EndpointDelivery {
         step(at: now)
     }
 
-    /// The way by which a batch was formed to go.
-    func route(of batch: Batch) -> Route {
+    /// The way for which a batch was formed.
+    private func route(of batch: Batch) -> Route {
         routes.first { $0.settings.name == batch.endpoint } ?? routes[0]
     }
 
     private func send(_ batch: Batch, at now: EventTime) {
         let attempt = schedule.attemptStarted(batch.id, at: now)
-        noteRoute()
+        logRoute()
         transmit(batch, attempt) { [unowned self] in
-            guard let history = histories[batch.id] else { return }
+            guard let history = batches.history(of: batch.id) else { return }
             if history.attempts > 0 { counters.retries += 1 }
             if history.mayBeStored { counters.batchesRepeated += 1 }
         } answered: { [unowned self] outcome, request in
@@ -252,7 +250,7 @@ final class EndpointDelivery {
         }
     }
 
-    /// The newest row alone: what becomes of it settles nothing.
+    /// The newest row alone: its answer finishes nothing.
     private func preview(at now: EventTime) {
         let head = batches.first
         let newest = head?.newest.flatMap { $0.seq > (head?.rows.last?.seq ?? .max) ? $0 : nil }
@@ -299,7 +297,7 @@ final class EndpointDelivery {
     }
 
     /// Hands the request of the attempt that is under way to the uplink.
-    func send(_ request: UplinkRequest, of attempt: Attempt, answered: @escaping (UplinkOutcome) -> Void) {
+    private func send(_ request: UplinkRequest, of attempt: Attempt, answered: @escaping (UplinkOutcome) -> Void) {
         counters.requests += 1
         transfer = uplink.send(request) { [unowned self] outcome in
             guard receives(attempt) else { return }
@@ -309,7 +307,7 @@ final class EndpointDelivery {
     }
 
     /// Whether something that comes late is for the attempt that is under way.
-    func receives(_ attempt: Attempt) -> Bool {
+    private func receives(_ attempt: Attempt) -> Bool {
         if schedule.receives(attempt) { return true }
         changed()
         return false
@@ -324,12 +322,343 @@ final class EndpointDelivery {
             schedule.credentialsRefreshed(attempt, renewal, jitter: jitter(), at: loop.now)
             let isNews = stateMayHaveChanged(from: stateBefore, at: loop.now)
             if renewal != .new {
-                let status = batches.first.flatMap { histories[$0.id]?.answer.status }.map { "status \($0), " } ?? ""
-                let why = renewal == .later ? "no other credential can be had now" : "the credential is refused"
-                complain(status + why, isNews: isNews, at: loop.now)
+                let status =
+                    batches.first.flatMap { batches.history(of: $0.id)?.answer.status }.map { "status \($0), " } ?? ""
+                let why = renewal == .later ? "no other credential is available now" : "the credential is refused"
+                failed(status + why, isNews: isNews, at: loop.now)
             }
             step(at: loop.now)
         }
+    }
+}
+
+// What an answer means, and what is done about it.
+extension EndpointDelivery {
+    private func judge(of batch: Batch) -> AnswerJudge {
+        AnswerJudge(route(of: batch).settings, in: RenderContext(identify: RecordID.make))
+    }
+
+    private func finished(_ outcome: UplinkOutcome, _ attempt: Attempt, _ sent: Batch, wasCompressed: Bool) {
+        link.reached(outcome.peerAddress)
+        let judge = judge(of: sent)
+        let verdict = judge.verdict(for: outcome, of: sent)
+        counters.count(outcome, verdict)
+        schedule.compressionUsed(wasCompressed)
+        batches.answered(sent.id, verdict, outcome)
+        if verdict == .accepted, let stored = judge.stored(outcome) {
+            counters.stored = (counters.stored ?? 0) + min(stored, sent.rows.count)
+        }
+        answered(attempt, verdict, outcome, sent, at: loop.now)
+    }
+
+    private func answered(
+        _ attempt: Attempt, _ verdict: Verdict, _ outcome: UplinkOutcome, _ sent: Batch, at now: EventTime
+    ) {
+        let stateBefore = schedule.state
+        let failuresBefore = schedule.failures
+        guard let settled = schedule.attemptFinished(attempt, verdict, jitter: jitter(), at: now) else { return }
+        for batch in settled { finish(batch, at: now) }
+        switch verdict {
+        case .accepted, .partlyAccepted: succeeded(sent, failures: failuresBefore, at: now)
+        default: counters.failed[verdict.word, default: 0] += 1
+        }
+        logRoute()
+        let isNews = stateMayHaveChanged(from: stateBefore, at: now)
+        if verdict != .accepted {
+            let (text, isAlarm) = UploadProblem.words(verdict, outcome)
+            failed(text, isAlarm: isAlarm, isNews: isNews, at: now)
+        }
+        if verdict == .collision { collided(at: now) }
+        changed()
+        step(at: now)
+    }
+
+    private func finish(_ settled: DeliverySchedule.Settled, at now: EventTime) {
+        guard let (batch, history) = batches.finish(settled.batch) else { return }
+        var how = BatchAnswer.Outcome.accepted
+        var gone = batch.rows.count
+        switch settled.how {
+        case .accepted:
+            counters.accepted += batch.rows.count
+        case .split:
+            how = .split
+            gone = 0
+        case .refused:
+            how = .refused(history.refusal(history.answer.reason))
+            quarantined(batch.rows.map(\.seq), history.answer.reason)
+        case .partly(let items):
+            how = .partly(refused: items.refused.mapValues { history.refusal($0) }, again: items.again)
+            gone -= items.again.count
+            counters.accepted += gone - items.refused.count
+            if !items.refused.isEmpty {
+                quarantined(items.refused.keys.sorted(), items.refused.values.sorted().first ?? "")
+            }
+        }
+        link.gate.settled(gone)
+        let isFinal = settled.how == .accepted || settled.how == .split
+        // What was set aside is committed at once; a split is committed with the list of its parts.
+        recorder.settle(
+            BatchAnswer(endpoint: batch.endpoint, batchID: batch.id, outcome: how), soon: !isFinal, at: now)
+    }
+
+    private func quarantined(_ seqs: [Int64], _ reason: String) {
+        counters.quarantined += seqs.count
+        log.quarantined(
+            endpoint: settings.name, seqs.count, row: seqs.count == 1 ? seqs[0] : nil,
+            reason.isEmpty ? "refused" : reason)
+    }
+
+    private func succeeded(_ sent: Batch, failures: Int, at now: EventTime) {
+        counters.batchesAccepted += 1
+        lastSuccess = now
+        log.uploaded(endpoint: settings.name, batch: sent.id, count: sent.rows.count)
+        if problem.ended(isActive: schedule.state == .active, at: now) {
+            log.uploadRecovered(endpoint: settings.name, failures: failures)
+        }
+    }
+
+    /// - Returns: whether it did.
+    @discardableResult
+    private func stateMayHaveChanged(from before: EndpointState, at now: EventTime) -> Bool {
+        guard schedule.state != before else { return false }
+        recorder.stateChanged(.init(endpoint: settings.name, state: schedule.state), at: now)
+        changed()
+        return true
+    }
+
+    /// - Parameter text: what has gone wrong; what is done about it is added.
+    private func failed(_ text: String, isAlarm: Bool = false, isNews: Bool, at now: EventTime) {
+        guard let text = problem.occurred(text, schedule, isNews: isNews, at: now) else { return }
+        log.uploadProblem(endpoint: settings.name, text, failures: schedule.failures, isAlarm: isAlarm)
+    }
+}
+
+// Another device reports this asset.
+extension EndpointDelivery {
+    /// Rows that are recorded meanwhile are handled no more often than this, so that they cost no commit each.
+    private static let collisionInterval = Duration.seconds(900)
+
+    private func collided(at now: EventTime) {
+        log.collision(
+            endpoint: settings.name,
+            settings.onCollision == .keep
+                ? "nothing is sent; `waypost endpoint bind \(settings.name)` takes it back"
+                : "nothing is sent; what waits is handled by on_collision = \"\(settings.onCollision.rawValue)\"")
+        collisionHandledAt = nil
+        handleCollision(at: now)
+    }
+
+    /// Handles what waits as `on_collision` says. What the quarantine cannot hold stays where it is.
+    private func handleCollision(at now: EventTime) {
+        guard settings.onCollision != .keep else { return }
+        if let last = collisionHandledAt, last + Self.collisionInterval > now { return }
+        collisionHandledAt = now
+        let asset = settings.assetID.map { " of asset \($0)" } ?? ""
+        let order: QueueOrder =
+            settings.onCollision == .clear
+            ? .clear(endpoint: settings.name)
+            : .quarantine(endpoint: settings.name, Refusal(reason: "collision\(asset)"))
+        recorder.order(order, at: now) { [unowned self] result in
+            switch result {
+            case .refused(let why): log.collision(endpoint: settings.name, "what waits is kept: \(why)")
+            case .done(let rows, let first, let last):
+                guard rows > 0, let depth = recorder.latest.depths.first(where: { $0.endpoint == settings.name }) else {
+                    return
+                }
+                startOver(from: depth, because: "its rows were given up meanwhile")
+                if settings.onCollision == .quarantine { counters.quarantined += rows }
+                let range = first.flatMap { first in last.map { " (\(first) to \($0))" } } ?? ""
+                log.collision(
+                    endpoint: settings.name,
+                    "\(rows) locations\(range) were \(settings.onCollision == .clear ? "deleted" : "quarantined")")
+            }
+        }
+    }
+}
+
+// The links of this host, other endpoints, and what an operator did.
+extension EndpointDelivery {
+    /// Whether the link lets it send, whatever is due.
+    func maySend(at now: EventTime) -> Bool { link.gate.opening(at: now) == .open }
+
+    /// After `shutdown`: there is nothing left to do or to wait for.
+    var isShutDown: Bool { schedule.isShutDown || link.gate.isHeldByLink }
+
+    /// Links, addresses or routes of this host may have changed.
+    func linksChanged(at now: EventTime) {
+        let reason = link.holdReason
+        guard link.look() else { return }
+        if link.holdReason != reason { log.linkHeld(endpoint: settings.name, link.holdReason) }
+        // Another way than the one that failed.
+        if link.wayOut != nil { schedule.linkChanged(at: now) }
+        changed()
+        step(at: now)
+    }
+
+    /// This host has just started, perhaps together with a fleet: what waits from before goes out a moment later.
+    func startedWithHost(jitter: Double, at now: EventTime) {
+        guard waiting > 0 else { return }
+        link.gate.startedWithBacklog(window: settings.batchWindow, jitter: jitter, at: now)
+    }
+
+    /// Another endpoint forms a batch: forms one too when its own window ends soon.
+    func mayJoin(at now: EventTime) {
+        guard batches.isEmpty, !schedule.isForming, schedule.state == .active, maySend(at: now),
+            case .wait(let ends) = schedule.next(at: now),
+            SendAlignment.joins(windowEnds: ends, window: settings.batchWindow, at: now)
+        else { return }
+        schedule.flushRequested(at: now)
+        step(at: now)
+    }
+
+    /// An operator ended a pause or a stop.
+    func resumed(at now: EventTime) {
+        for route in routes { route.credentials.resumed() }
+        schedule.resumed(at: now)
+        recorder.stateChanged(.init(endpoint: settings.name, state: schedule.state), at: now)
+        problem.clear()
+        changed()
+        step(at: now)
+    }
+
+    /// Why what waits is not tried at once, and for how many seconds as far as that is known; nil = it is, or nothing waits.
+    func postponement(at now: EventTime) -> (seconds: Double?, reason: String)? {
+        guard waiting > 0 else { return nil }
+        if let rest = schedule.rest(at: now) { return (rest, "the server has asked for that") }
+        return link.holdReason.map { (nil, $0) }
+    }
+
+    /// Asks the server to bind the asset to this device, where the profile has a request for that.
+    ///
+    /// It waits for the attempt that is under way, and nothing else is sent from its start until `rebound` or
+    /// `orderRefused` says what became of the order behind it.
+    ///
+    /// - Parameter done: with what went wrong, in words for people; nil = bound, or nothing to ask.
+    func bind(at now: EventTime, _ done: @escaping (String?) -> Void) {
+        guard settings.profile.canBind else { return done(nil) }
+        if schedule.isShuttingDown { return done("waypost is stopping") }
+        if binding != nil || schedule.attempt?.purpose == .bind { return done("another request to bind is under way") }
+        let rests = schedule.bindRestsUntil
+        if rests >= now + Self.bindLimit {
+            return done("the server wants no request for another \(Int(rests.seconds(since: now).rounded(.up))) s")
+        }
+        binding = Binding(done: done)
+        bindAlarm?.deadline = now + Self.bindLimit
+        schedule.bindRequested()
+        step(at: now)
+    }
+
+    private func sendBind(at now: EventTime) { requestBind(schedule.bindStarted(at: now)) }
+
+    private func requestBind(_ attempt: Attempt) {
+        let credentials = routes[0].credentials
+        credentials.obtain(at: loop.now) { [unowned self] result in
+            guard receives(attempt) else { return }
+            do throws(CredentialProblem) {
+                let context = RenderContext(identify: RecordID.make, secrets: try result.get(), gzip: false)
+                guard var request = RequestRenderer(settings, in: context).bindRequest() else { return endBinding(nil) }
+                request.timeout = min(request.timeout, Self.bindTimeout)
+                try credentials.complete(&request, batchID: "\(settings.name)-bind", at: loop.now)
+                send(request, of: attempt) { [unowned self] outcome in bindAnswered(attempt, outcome) }
+            } catch {
+                bindRefused(error.message)
+            }
+        }
+    }
+
+    private func bindAnswered(_ attempt: Attempt, _ outcome: UplinkOutcome) {
+        guard case .reply(let reply) = outcome.result else {
+            if case .failed(let failure) = outcome.result { bindRefused(failure.message) }
+            return
+        }
+        schedule.bindAnswered(asked: RetryAfter.parse(reply.headers), at: loop.now)
+        switch reply.status {
+        case 200..<300: endBinding(nil)
+        case 401, 407:
+            guard binding?.isRepeated == false, schedule.bindRestsUntil <= loop.now else {
+                return bindRefused("status \(reply.status)")
+            }
+            binding?.isRepeated = true
+            routes[0].credentials.refresh(at: loop.now) { [unowned self] renewal in
+                guard receives(attempt) else { return }
+                guard renewal == .new else { return bindRefused("status \(reply.status), the credential is refused") }
+                requestBind(attempt)
+            }
+        default: bindRefused("status \(reply.status)")
+        }
+    }
+
+    private func bindRefused(_ problem: String) {
+        endBinding(problem)
+        step(at: loop.now)
+    }
+
+    /// Answers the operator, if one waits.
+    ///
+    /// - Parameter problem: nil = the server has bound it, and the order behind it is next.
+    private func endBinding(_ problem: String?) {
+        guard let done = binding?.done else { return }
+        binding = nil
+        bindAlarm?.deadline = nil
+        schedule.bindWithdrawn()
+        if problem != nil { schedule.bindEnded() }
+        done(problem)
+    }
+
+    /// The operator has waited long enough.
+    func bindTimedOut() {
+        if schedule.attempt?.purpose == .bind {
+            abandonAttempt(because: "no answer within 30 s; whether the server has bound the asset is not known")
+        } else {
+            endBinding("another request to the server is under way and has not ended within 30 s")
+        }
+        step(at: loop.now)
+    }
+
+    /// A person waits for the answer.
+    private static let bindTimeout = Duration.seconds(15)
+    /// For the attempt before it, the bind itself and a renewed credential.
+    private static let bindLimit = ControlTicket.patience
+
+    /// The order behind a bind was refused.
+    func orderRefused() {
+        schedule.bindEnded()
+        step(at: loop.now)
+    }
+
+    /// An operator gave its rows another binding, or none: from now on the queue's word counts.
+    func rebound(_ depth: EndpointDepth) {
+        let now = loop.now
+        startOver(from: depth, because: "its rows have another binding meanwhile")
+        collisionHandledAt = nil
+        schedule.stateChanged(to: depth.state, acceptedBefore: depth.acceptedBefore)
+        if depth.state == .active { schedule.resumed(at: now) }
+        problem.clear()
+        changed()
+        step(at: now)
+    }
+
+    /// The queue was read at last, or released what it held back while damaged pages were read. That says nothing about the
+    /// server: a back-off goes on, and so does a pause or a stop.
+    func found(_ depth: EndpointDepth) {
+        startOver(from: depth, because: "its queue was read meanwhile")
+        let state = depth.state == .active && schedule.state != .rebind ? schedule.state : depth.state
+        schedule.stateChanged(to: state, acceptedBefore: depth.acceptedBefore)
+        stateMayHaveChanged(from: depth.state, at: loop.now)
+        changed()
+        step(at: loop.now)
+    }
+
+    /// What was in flight is no more, or is another's.
+    ///
+    /// - Parameter reason: for an operator who waits for what is under way.
+    private func startOver(from depth: EndpointDepth, because reason: String) {
+        abandonAttempt(because: reason)
+        batches.removeAll()
+        schedule.emptied()
+        // Batches that are still there are handed out again when one is asked for.
+        schedule.waitingCorrected(
+            to: depth.waiting + recorder.uncommitted(for: settings), inFlight: depth.inFlight)
     }
 }
 

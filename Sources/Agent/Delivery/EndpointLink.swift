@@ -3,7 +3,7 @@ import Delivery
 import EventLoop
 import Positioning
 
-/// By which way an endpoint is reached, and whether anything may be sent to it over that way now.
+/// The route to an endpoint, and whether anything may be sent over it now.
 struct EndpointLink {
     var gate: SendGate
     private(set) var wayOut: WayOut?
@@ -19,15 +19,15 @@ struct EndpointLink {
         peerAddress = try? BaseURL.parse(settings.baseURL).get().host
     }
 
-    /// An upload ended, with this server. That it has another address is no news about the links.
+    /// An upload to this server ended. Another address of the server says nothing about the links.
     mutating func reached(_ address: String?) {
         guard let address, address != peerAddress else { return }
         peerAddress = address
         look()
     }
 
-    /// Looks by which way the endpoint is reached now.
-    /// - Returns: whether it is another one than before.
+    /// Finds the route to the endpoint again.
+    /// - Returns: whether it has changed.
     @discardableResult
     mutating func look() -> Bool {
         let found = host.wayOut(to: peerAddress) ?? host.wayOut(to: nil)
@@ -41,6 +41,6 @@ struct EndpointLink {
     /// Why nothing is sent although nothing is wrong; nil when that is not so.
     var holdReason: String? {
         guard gate.isHeldByLink, let wayOut else { return nil }
-        return "held while the way out leads over \(wayOut.interface), which is metered"
+        return "held while the route to it is over \(wayOut.interface), which is metered"
     }
 }

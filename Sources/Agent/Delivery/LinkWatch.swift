@@ -4,10 +4,10 @@ import EventLoop
 import Glibc
 import Positioning
 
-/// Tells when links, addresses or routes of this host change, and by which interface an endpoint is reached.
+/// Reports when links, addresses or routes of this host change.
 ///
-/// The kernel tells over rtnetlink; nothing is asked in between. Changes come in swarms (a lease is a dozen messages),
-/// so they are looked at together a moment after the first.
+/// The kernel reports over rtnetlink; nothing is polled. Changes come in bursts (a lease is a dozen messages), so they are
+/// handled together a moment after the first.
 final class LinkWatch {
     private static let settling = Duration.milliseconds(200)
 
@@ -24,7 +24,7 @@ final class LinkWatch {
         alarm = loop.alarm(changed)
         do throws(SystemError) {
             try loop.watch(descriptor) { [unowned self] _, now in
-                // Which message it was does not matter, nor that some were lost (ENOBUFS): the state is read anew.
+                // Which message it was does not matter, nor that some were lost (ENOBUFS): the state is read again.
                 guard waypost_rtnetlink_drain(descriptor) != 0, alarm?.deadline == nil else { return }
                 alarm?.deadline = now + Self.settling
             }

@@ -4,7 +4,7 @@ import Positioning
 import Uplink
 
 /// The HTTP uplink on the event loop: watches the descriptors that it names and keeps its deadline armed.
-final class LoopedUplink: CountingUplink {
+final class LoopedUplink: Uplink {
     private let loop: EventLoop
     private let http: HTTPUplink
     private let alarm: EventLoop.Alarm

@@ -27,7 +27,7 @@ extension Agent {
     package var eventLoop: EventLoop { loop }
 
     /// As SIGTERM does.
-    package func terminate() { stop("SIGTERM", at: loop.now) }
+    package func terminate() { shutdown.stop("SIGTERM", at: loop.now) }
 
     /// Links, addresses or routes may have changed.
     package func linksChanged() { linksChanged(at: loop.now) }
@@ -43,6 +43,6 @@ extension Agent {
 
     /// Of each endpoint with a cursor: what waits, in flight included, and whether an operator is waited for.
     package var backlog: [(endpoint: String, waiting: Int, state: EndpointState)] {
-        deliveries.map { ($0.settings.name, $0.waiting, $0.schedule.state) }
+        report(at: loop.now).deliveries.map { ($0.settings.name, $0.waiting, $0.schedule.state) }
     }
 }

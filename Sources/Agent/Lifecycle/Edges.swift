@@ -7,12 +7,7 @@ import Positioning
 import Sensors
 import Uplink
 
-/// An uplink that says what went over the wire.
-protocol CountingUplink: Uplink {
-    var counters: HTTPUplink.Counters { get }
-}
-
-/// Where the daemon touches the world. `.linux` is the real one; the simulated world puts its own in each place.
+/// Where the daemon touches the outside. `.linux` is the real one; the simulated world replaces each part.
 package struct Edges {
     package var host: any Host
     package var medium: any QueueMedium
@@ -24,8 +19,8 @@ package struct Edges {
     package var uplink: (any Uplink)?
     /// nil: the one of the configuration.
     package var source: (any FixSource)?
-    /// Listens on the control socket, takes signals, and watches devices, links and supplies. Without, whoever runs the
-    /// agent hands over what comes by these ways.
+    /// It listens on the control socket, receives signals, and watches devices, links and supplies. Otherwise its owner calls
+    /// what these would.
     package var isDaemon: Bool
 
     package init(
@@ -51,26 +46,10 @@ package struct Edges {
             source: nil, isDaemon: true)
     }
 
-    func makeUplink(loop: EventLoop) throws(HTTPUplink.SetupError) -> any CountingUplink {
-        if let uplink { return GivenUplink(uplink) }
-        return try LoopedUplink(settings: .init(version: AgentVersion.current), loop: loop)
-    }
-
-    /// An uplink that does not count.
-    private final class GivenUplink: CountingUplink {
-        private let uplink: any Uplink
-        let counters = HTTPUplink.Counters()
-
-        init(_ uplink: any Uplink) { self.uplink = uplink }
-
-        func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer {
-            uplink.send(request, completion: completion)
-        }
-
-        func cancel(_ transfer: UplinkTransfer) { uplink.cancel(transfer) }
-
-        func closeIdleConnections(at now: EventTime) { uplink.closeIdleConnections(at: now) }
-
-        func close() { uplink.close() }
+    func makeUplink(loop: EventLoop) throws(StartupError) -> any Uplink {
+        if let uplink { return uplink }
+        do throws(HTTPUplink.SetupError) {
+            return try LoopedUplink(settings: .init(version: AgentVersion.current), loop: loop)
+        } catch { throw StartupError(error.description, exitCode: 70) }
     }
 }

@@ -5,12 +5,12 @@ import Outbox
 import Positioning
 import Tracking
 
-/// What the daemon says to people: one line for each start, stop, motion change, receiver state and upload problem, and a
-/// summary an hour. Never a line per fix or per upload above debug. Coordinates only at debug with `log.positions`.
+/// The daemon's log for people: one line for each start, stop, motion change, receiver state and upload problem, and a summary
+/// an hour. Never a line per fix or per upload above debug. Coordinates only at debug with `log.positions`.
 ///
 /// Each kind of event has a MESSAGE_ID of its own, so that `journalctl MESSAGE_ID=…` finds it in any wording.
 public struct AgentLog {
-    /// What is told. All copies of the log share it.
+    /// What is logged. All copies of the log share it.
     private final class Verbosity {
         var level: Logger.Level
         /// Whether coordinates may appear, at debug.
@@ -38,7 +38,7 @@ public struct AgentLog {
         verbosity.positions = positions
     }
 
-    private func say(
+    private func log(
         _ level: Logger.Level, _ id: MessageID?, _ message: String, _ fields: [String: String] = [:],
         trackables: [String] = []
     ) {
@@ -50,31 +50,32 @@ public struct AgentLog {
     }
 
     func started(version: String, source: String, endpoints: [String], waiting: Int) {
-        say(
+        log(
             .notice, .started,
-            "waypost \(version) started: reads \(source), uploads to "
-                + (endpoints.isEmpty ? "nobody" : endpoints.joined(separator: ", "))
-                + (waiting > 0 ? ", \(waiting) locations wait from before" : ""),
+            "waypost \(version) started: reading \(source), "
+                + (endpoints.isEmpty ? "no endpoint" : "uploading to \(endpoints.joined(separator: ", "))")
+                + (waiting > 0 ? ", \(waiting) locations are queued from before" : ""),
             ["version": version, "source": source, "waiting": String(waiting)])
     }
 
     func refused(_ error: StartupError) {
-        say(.critical, .refused, "\(error)", ["status": String(error.exitCode)])
+        log(.critical, .refused, "\(error)", ["status": String(error.exitCode)])
     }
 
     func stopping(why: String) {
-        say(.notice, .stopping, "stopping: \(why)", ["reason": why])
+        log(.notice, .stopping, "stopping: \(why)", ["reason": why])
     }
 
     func stopped(waiting: Int) {
-        say(
+        log(
             .notice, .stopping,
-            waiting == 0 ? "stopped, queue empty" : "stopped, \(waiting) locations wait on disk",
+            waiting == 0
+                ? "stopped, queue empty" : "stopped, \(waiting) locations stay queued on disk for the next start",
             ["waiting": String(waiting)])
     }
 
     func lost(_ count: Int, because reason: String?) {
-        say(
+        log(
             .error, .queue,
             "queue: \(count) locations could not be stored and are lost: \(reason ?? "the disk did not answer in time")",
             ["lost": String(count), "state": "failed"])
@@ -82,7 +83,7 @@ public struct AgentLog {
 
     func hoursChanged(open: Bool, until: UTCTime?) {
         let words = until.map { " until \($0.iso8601)" } ?? ""
-        say(
+        log(
             .info, .schedule, "schedule: \(open ? "tracking" : "not tracking")\(words)",
             ["state": open ? "open" : "closed", "until": until?.iso8601 ?? ""])
     }
@@ -105,16 +106,17 @@ public struct AgentLog {
             fields["accuracy_m"] = metres(accuracy)
             numbers += ", accuracy \(metres(accuracy))"
         }
-        say(
+        log(
             .notice, .motion, "\(state)\(since) (\(change.reason.rawValue): \(numbers))", fields,
             trackables: trackables)
         if verbosity.positions {
-            say(.debug, nil, "at \(change.coordinate.latitude) \(change.coordinate.longitude)")
+            log(.debug, nil, "at \(change.coordinate.latitude) \(change.coordinate.longitude)")
         }
     }
 
-    /// - Parameter expected: it is what the receiver was asked for, and happens many times a day.
-    /// - Parameter lines: what may be said of it: a plug with a bad contact does not fill the journal.
+    /// - Parameters:
+    ///   - expected: it is what the receiver was asked for, and happens many times a day.
+    ///   - lines: how many may be logged: a plug with a bad contact does not fill the journal.
     func sourceChanged(
         _ name: String, _ state: SourceState, expected: Bool = false, lines: inout LineBudget, at now: EventTime
     ) {
@@ -133,101 +135,101 @@ public struct AgentLog {
             }
         let fields = ["source": name, "state": word]
         if expected && (state == .opening || state == .receiving) {
-            return say(.debug, .source, "receiver \(name): \(words)", fields)
+            return log(.debug, .source, "receiver \(name): \(words)", fields)
         }
         switch lines.spend(at: now) {
-        case .tell(let untold):
-            let more = untold > 0 ? " (\(untold) changes before it were not told)" : ""
-            say(usual, .source, "receiver \(name): \(words)\(more)", fields)
+        case .write(let withheld):
+            let more = withheld > 0 ? " (\(withheld) changes before this one were not logged)" : ""
+            log(usual, .source, "receiver \(name): \(words)\(more)", fields)
         case .withhold:
-            say(.debug, .source, "receiver \(name): \(words)", fields)
+            log(.debug, .source, "receiver \(name): \(words)", fields)
         }
     }
 
-    /// - Parameter isAlarm: somebody has to look at it: nothing is sent to a peer that may be the wrong one.
+    /// - Parameter isAlarm: a person has to look at it: nothing is sent to a peer that may be the wrong one.
     func uploadProblem(endpoint: String, _ text: String, failures: Int, isAlarm: Bool = false) {
-        say(
+        log(
             isAlarm ? .error : .warning, .upload, "upload to \(endpoint): \(text)",
             ["endpoint": endpoint, "failures": String(failures), "state": "failing"])
     }
 
     func uploadRecovered(endpoint: String, failures: Int) {
-        say(
+        log(
             .notice, .upload, "upload to \(endpoint) works again after \(failures) failed attempts",
             ["endpoint": endpoint, "failures": String(failures), "state": "ok"])
     }
 
     /// - Parameter reason: why it is held; nil = it is not any more.
     func linkHeld(endpoint: String, _ reason: String?) {
-        say(
+        log(
             .notice, .upload,
-            "upload to \(endpoint): \(reason ?? "the way out is no longer metered")",
+            "upload to \(endpoint): \(reason ?? "its route is no longer metered, uploads go on")",
             ["endpoint": endpoint, "state": reason == nil ? "ok" : "held"])
     }
 
     /// - Parameter row: nil for several.
     func quarantined(endpoint: String, _ count: Int, row: Int64?, _ reason: String) {
         let what = row.map { "location \($0)" } ?? "\(count) locations"
-        say(
+        log(
             .warning, .quarantine,
-            "upload to \(endpoint): \(what) set aside: \(reason); waypost quarantine list shows what is there",
+            "upload to \(endpoint): \(what) quarantined: \(reason); `waypost quarantine list` shows what is there",
             ["endpoint": endpoint, "quarantined": String(count), "reason": reason])
     }
 
     func collision(endpoint: String, _ text: String) {
-        say(
-            .error, .upload, "upload to \(endpoint): asset id taken: \(text)",
+        log(
+            .error, .upload, "upload to \(endpoint): another device reports this asset: \(text)",
             ["endpoint": endpoint, "state": "taken"])
     }
 
     func routeChanged(endpoint: String, to route: String) {
-        say(
-            .notice, .upload, "upload to \(endpoint): goes to \(route) now",
+        log(
+            .notice, .upload, "upload to \(endpoint): sent to \(route) from now on",
             ["endpoint": endpoint, "route": route])
     }
 
     func uploaded(endpoint: String, batch: String, count: Int) {
-        say(.debug, nil, "batch \(batch) of \(count) accepted", ["endpoint": endpoint])
+        log(.debug, nil, "batch \(batch) of \(count) accepted", ["endpoint": endpoint])
     }
 
     func queueProblem(_ text: String, waiting: Int) {
-        say(
+        log(
             .error, .queue, "queue: \(text); \(waiting) locations are held in memory",
             ["ram_ring_depth": String(waiting), "state": "degraded"])
     }
 
     /// Rows on disk could not be read for ten minutes.
     func queueUnreadable(_ path: String) {
-        say(
+        log(
             .error, .queue,
-            "queue: \(path) cannot be read; newer locations are sent, those on disk follow when it can be",
+            "queue: \(path) cannot be read; newer locations are sent, those on disk follow when they can be read",
             ["state": "degraded"])
     }
 
     func queueRecovered() {
-        say(.notice, .queue, "queue: written to disk again", ["state": "ok"])
+        log(.notice, .queue, "queue: written to disk again", ["state": "ok"])
     }
 
     func queueSetAside(_ recovery: Recovery) {
         let copy = recovery.copy ?? "?"
-        say(
+        log(
             .error, .queue,
-            "queue: \(recovery.reason ?? "damaged"); set aside as \(copy), which is worth keeping and reporting; "
-                + "a new one is in use, and what can be read is brought back",
+            "queue: \(recovery.reason ?? "damaged"); moved to \(copy), which should be kept and reported as a bug; "
+                + "a new queue is in use, and what can be read of the old one is restored",
             ["copy": copy, "state": "degraded"])
     }
 
     func keptForRemoved(endpoint: String, _ rows: Int) {
-        say(
+        log(
             .warning, .queue,
             "endpoint \(endpoint) is no longer configured: \(rows) locations, and all that are recorded after them, are kept "
-                + "for it while there is room, or until `waypost queue forget \(endpoint)` gives them up",
+                + "for it while the queue has space, or until `waypost queue forget \(endpoint)` deletes them",
             ["endpoint": endpoint, "waiting": String(rows)])
     }
 
     func queueSalvaged(_ recovery: Recovery) {
-        say(
-            .notice, .queue, "queue: \(recovery.salvaged) locations were brought back from the damaged copy",
+        log(
+            .notice, .queue, "queue: \(recovery.salvaged) locations were restored from the damaged copy",
             ["salvaged": String(recovery.salvaged), "salvage_inversions": String(recovery.inversions)])
     }
 
@@ -236,40 +238,42 @@ public struct AgentLog {
             ("dropped_oldest", dropped.oldest), ("dropped_newest", dropped.newest), ("thinned", dropped.thinned),
             ("expired", dropped.expired), ("events_dropped", dropped.events),
         ].filter { $0.1 > 0 }
-        say(
+        log(
             .warning, .queue,
-            "queue: its limits were reached: " + counts.map { "\($0.0) \($0.1)" }.joined(separator: ", "),
+            "queue: its limits were reached, and locations were removed: "
+                + counts.map { "\($0.0) \($0.1)" }.joined(separator: ", "),
             Dictionary(uniqueKeysWithValues: counts.map { ($0.0, String($0.1)) }))
     }
 
     func warning(_ text: String) {
-        say(.warning, .configuration, text)
+        log(.warning, .configuration, text)
     }
 
     /// - Parameters:
     ///   - live: keys that took effect.
     ///   - atRestart: keys that did not.
     func reloaded(live: [String], atRestart: [String]) {
-        let now = live.isEmpty ? "nothing that takes effect now has changed" : "new: \(live.joined(separator: ", "))"
-        let later = atRestart.isEmpty ? "" : "; at the next start: \(atRestart.joined(separator: ", "))"
-        say(
-            atRestart.isEmpty ? .notice : .warning, .configuration, "configuration read anew; \(now)\(later)",
+        let now =
+            live.isEmpty ? "nothing changed that takes effect now" : "in effect now: \(live.joined(separator: ", "))"
+        let later = atRestart.isEmpty ? "" : "; after a restart: \(atRestart.joined(separator: ", "))"
+        log(
+            atRestart.isEmpty ? .notice : .warning, .configuration, "configuration reloaded; \(now)\(later)",
             ["state": "reloaded", "live": live.joined(separator: ","), "restart": atRestart.joined(separator: ",")])
     }
 
     /// - Parameter problems: one line each.
     func reloadRefused(_ problems: [String]) {
         for problem in problems.prefix(20) {
-            say(.error, .configuration, "configuration refused: \(problem)", ["state": "refused"])
+            log(.error, .configuration, "configuration refused: \(problem)", ["state": "refused"])
         }
-        say(
+        log(
             .error, .configuration,
             "configuration refused (\(problems.count) \(problems.count == 1 ? "problem" : "problems")), "
-                + "the one before stays in force", ["state": "refused"])
+                + "the previous one stays in force", ["state": "refused"])
     }
 
     func supplyChanged(_ name: String, _ words: String, isProblem: Bool) {
-        say(
+        log(
             isProblem ? .warning : .info, .power, "power supply \(name): \(words)",
             ["supply": name, "state": isProblem ? "unreadable" : words == "gone" ? "gone" : "ok"])
     }
@@ -283,26 +287,26 @@ public struct AgentLog {
             default: reason ?? "changed"
             }
         let level = power.batteryPercent.map { "battery at \($0) %" } ?? "battery unknown"
-        sayPower(reason == "power-on" ? .notice : .warning, "\(words), \(level)", reason, power)
+        logPower(reason == "power-on" ? .notice : .warning, "\(words), \(level)", reason, power)
     }
 
     func batteryLow(_ power: PowerState) {
-        let level = power.batteryPercent.map { "battery at \($0) %" } ?? "battery"
-        sayPower(.warning, "low: \(level)", "battery-low", power)
+        let level = power.batteryPercent.map { ", \($0) %" } ?? ""
+        logPower(.warning, "the battery is low\(level)", "battery-low", power)
     }
 
-    private func sayPower(_ level: Logger.Level, _ words: String, _ reason: String?, _ power: PowerState) {
-        say(
+    private func logPower(_ level: Logger.Level, _ words: String, _ reason: String?, _ power: PowerState) {
+        log(
             level, .power, "power: \(words)",
             ["reason": reason ?? "", "battery": power.batteryPercent.map(String.init) ?? ""])
     }
 
     func receiverNotice(_ text: String) {
-        say(.warning, .source, text)
+        log(.warning, .source, text)
     }
 
     func summary(_ text: String, fields: [String: String]) {
-        say(.info, .summary, text, fields)
+        log(.info, .summary, text, fields)
     }
 
     private func metres(_ value: Double) -> String { "\(Int(value.rounded())) m" }

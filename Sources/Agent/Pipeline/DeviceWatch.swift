@@ -2,15 +2,15 @@ import EventLoop
 import Positioning
 import Sensors
 
-/// The one ear of the daemon for hotplug: passes what udev tells to whoever named the subsystem.
+/// Listens for hotplug events of udev, and passes each to the handler of its subsystem.
 final class DeviceWatch {
-    /// What is told: an event, or nil when some were lost and everything may be different.
+    /// Called with an event, or with nil when some were lost and everything may be different.
     typealias Handler = (DeviceEvent?, EventTime) -> Void
 
     private let monitor: DeviceMonitor
     private let loop: EventLoop
 
-    /// nil where there are no such events to be had; every device is then found by its own timer.
+    /// nil where no such events are available; each device is then found by its own timer.
     init?(loop: EventLoop, _ handlers: [String: Handler]) {
         guard let monitor = DeviceMonitor(subsystems: handlers.keys.sorted()) else { return nil }
         self.loop = loop

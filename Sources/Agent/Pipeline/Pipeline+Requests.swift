@@ -3,8 +3,8 @@ import Delivery
 import Positioning
 import Tracking
 
-/// What may be recorded by request: ten at once and ten a minute, whoever asks. Otherwise a program that repeats itself would
-/// push what was driven out of a full queue, wear out the card and fill the log.
+/// Limits what is recorded by request: ten at once and ten a minute, over all clients. Otherwise a program in a loop would push
+/// what was driven out of a full queue, wear out the SD card and fill the log.
 struct RequestBudget {
     enum Panic: Hashable {
         case recorded
@@ -18,7 +18,7 @@ struct RequestBudget {
     /// - Throws: `busy`, which says when to try again.
     mutating func spend(at now: EventTime) throws(ControlError) {
         guard let wait = bucket.take(at: now) else { return }
-        throw .busy(for: wait, "too many changes by request: ten a minute are taken")
+        throw .busy(for: wait, "too many changes by request: at most ten a minute")
     }
 
     /// An emergency is never refused: where the budget is spent, there is one a minute beside it.
@@ -30,7 +30,7 @@ struct RequestBudget {
 }
 
 extension ControlError {
-    /// - Parameter wait: until it is worth while to ask again.
+    /// - Parameter wait: until a new request may succeed.
     static func busy(for wait: Duration, _ message: String) -> ControlError {
         ControlError("busy", message, hint: "try again in \(max(1, Int(wait.inSeconds.rounded(.up)))) s")
     }
@@ -58,7 +58,7 @@ extension Pipeline {
             if tracker.counters.panicsRefused > refused {
                 throw ControlError(
                     "no-position", "no position is known yet, so no panic can be recorded",
-                    hint: "`waypost status` tells what the receiver does")
+                    hint: "`waypost status` shows what the receiver does")
             }
         }
         budget = tried

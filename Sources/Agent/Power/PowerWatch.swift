@@ -3,21 +3,21 @@ import EventLoop
 import Positioning
 import Sensors
 
-/// Keeps an eye on battery and external power: on every event of the kernel, and slowly besides.
+/// Watches battery and external power: on every event of the kernel, and by slow polling.
 ///
-/// Many drivers send no event for a level that sinks, and where no udevd runs there may be none at all. The files are read
-/// beside the loop, those of chargers first: the loss of power is told while a slow gauge is still being read.
+/// Many drivers send no event for a falling level, and without udevd there may be no events at all. The files are read beside
+/// the loop, those of chargers first: the loss of power is reported while a slow gauge is still being read.
 final class PowerWatch {
     struct Reading {
         var state: PowerState
         /// A battery was read, or went away. Otherwise another program may know of one, over the control socket, and a
         /// level that none has confirmed for long is forgotten.
-        var tellsBattery: Bool
+        var hasBattery: Bool
         /// External power went away.
         var isLoss: Bool
     }
 
-    /// Between two looks while all is well.
+    /// Between two readings while all is well.
     static let slow = Duration.seconds(60)
     /// While the battery is low.
     static let fast = Duration.seconds(10)
@@ -42,21 +42,21 @@ final class PowerWatch {
     private let log: AgentLog
     private let loop: EventLoop
     private let changed: (Reading, EventTime) -> Void
-    /// The next look.
+    /// The next reading.
     private var alarm: EventLoop.Alarm?
-    /// While one is under way: when to see who keeps it waiting.
-    private var patience: EventLoop.Alarm?
-    /// When the last look began.
+    /// While one is under way: when to check which supply has not answered.
+    private var checkAlarm: EventLoop.Alarm?
+    /// When the last reading began.
     private var readAt: EventTime?
-    private var isLooking = false
+    private var isReading = false
     /// Of each in the folder what it said last, whether it counts or not.
     private var known: [String: PowerSupply] = [:]
     private var names: Set<String> = []
     /// Those that have been asked and do not answer. What they said last stays.
     private var silent: Set<String> = []
-    /// Those that answered or went since it was last told.
+    /// Those that answered or went since the last report.
     private var news: Set<String> = []
-    /// As last told.
+    /// As last reported.
     private var found = PowerSupplies()
 
     /// - Parameter passes: how often the loop wakes up in any case, and calls `passing(at:)`.
@@ -69,24 +69,24 @@ final class PowerWatch {
         self.log = log
         self.loop = loop
         self.changed = changed
-        alarm = loop.alarm { [unowned self] now in look(at: now) }
-        patience = loop.alarm { [unowned self] now in
+        alarm = loop.alarm { [unowned self] now in readAll(at: now) }
+        checkAlarm = loop.alarm { [unowned self] now in
             survey?.prod(at: now)
             follow(at: now)
         }
     }
 
-    /// Those that count and what they said last, in the order of their names; nil = nobody looks.
+    /// Those that count and what they said last, in the order of their names; nil = none are read.
     var supplies: [(name: String, words: String)]? {
         guard survey != nil else { return nil }
-        let told = found.all.map { (name: $0.name, words: words($0)) }
-        let untold = silent.subtracting(told.map(\.name)).map { (name: $0, words: Self.noAnswer) }
-        return (told + untold).sorted { $0.name < $1.name }
+        let answering = found.all.map { (name: $0.name, words: words($0)) }
+        let others = silent.subtracting(answering.map(\.name)).map { (name: $0, words: Self.noAnswer) }
+        return (answering + others).sorted { $0.name < $1.name }
     }
 
     func start(at now: EventTime) {
         begin()
-        if survey != nil { look(at: now) }
+        if survey != nil { readAll(at: now) }
     }
 
     func reload(_ settings: Settings, at now: EventTime) {
@@ -94,19 +94,19 @@ final class PowerWatch {
         let old = self.settings
         self.settings = settings
         if settings.supplies != old.supplies { begin() }
-        look(at: now)
+        readAll(at: now)
     }
 
     func stop() {
         alarm?.deadline = nil
-        patience?.deadline = nil
+        checkAlarm?.deadline = nil
         if let survey { loop.forget(survey.descriptor) }
     }
 
-    /// The loop is awake for something else: no wake-up of its own is needed for the slow look.
+    /// The loop is awake for something else: no wake-up of its own is needed for the slow reading.
     func passing(at now: EventTime) {
         guard survey != nil, let passes, let readAt, now >= readAt + (Self.slow - passes / 2) else { return }
-        look(at: now)
+        readAll(at: now)
     }
 
     func devicesChanged(at now: EventTime) {
@@ -115,7 +115,7 @@ final class PowerWatch {
         alarm?.deadline = min(alarm?.deadline ?? due, due)
     }
 
-    /// From now on those of the settings are read. What is still being read for the settings before is of no interest.
+    /// From now on those of the settings are read. What is still being read for the previous settings is dropped.
     private func begin() {
         if let survey { loop.forget(survey.descriptor) }
         survey = nil
@@ -132,9 +132,9 @@ final class PowerWatch {
         }
     }
 
-    private func look(at now: EventTime) {
+    private func readAll(at now: EventTime) {
         readAt = now
-        isLooking = true
+        isReading = true
         alarm?.deadline = nil
         names = Set(survey?.reader.names() ?? [])
         for gone in known.keys where !names.contains(gone) {
@@ -152,22 +152,22 @@ final class PowerWatch {
         return supply.kind == .battery || supply.kind == .other || supply.isOfPeripheral ? 2 : 0
     }
 
-    /// Takes what has been read, and tells it once all have answered that will.
+    /// Collects what has been read, and reports it once all have answered that will.
     private func follow(at now: EventTime) {
         let (answers, questions) = survey?.collect() ?? ([], [])
-        for answer in answers where names.contains(answer.name) { take(answer) }
+        for answer in answers where names.contains(answer.name) { received(answer) }
         let open = questions.filter { names.contains($0.name) }
         for question in open where question.since.map({ now >= $0 + Self.limit }) ?? false {
             guard silent.insert(question.name).inserted else { continue }
             log.supplyChanged(question.name, known[question.name].map(words) ?? Self.noAnswer, isProblem: true)
         }
         let awaited = open.filter { !silent.contains($0.name) }
-        // One that was never read may turn the picture: a low battery is nothing while it is being filled.
+        // One that was never read may change the picture: a low battery is no problem while it is charging.
         let isOverdue = now >= (readAt ?? now) + PowerSupplySurvey.patience
         let isEnough = isOverdue && awaited.allSatisfy { known[$0.name] != nil }
-        if awaited.isEmpty || isEnough, isLooking || !answers.isEmpty { tell(at: now) }
+        if awaited.isEmpty || isEnough, isReading || !answers.isEmpty { report(at: now) }
         if awaited.isEmpty { complete(at: now) }
-        patience?.deadline = awaited.isEmpty ? nil : nextCheck(awaited, at: now)
+        checkAlarm?.deadline = awaited.isEmpty ? nil : nextCheck(awaited, at: now)
     }
 
     private func nextCheck(_ awaited: [PowerSupplySurvey.Question], at now: EventTime) -> EventTime? {
@@ -178,23 +178,23 @@ final class PowerWatch {
         return checks.filter { $0 > now }.min()
     }
 
-    private func take(_ supply: PowerSupply) {
-        let isHeardAgain = silent.remove(supply.name) != nil
-        if isHeardAgain, known[supply.name] != nil {
+    private func received(_ supply: PowerSupply) {
+        let answersAgain = silent.remove(supply.name) != nil
+        if answersAgain, known[supply.name] != nil {
             log.supplyChanged(supply.name, supply.words, isProblem: supply.isUnreadable)
         }
         known[supply.name] = supply
         news.insert(supply.name)
     }
 
-    private func tell(at now: EventTime) {
+    private func report(at now: EventTime) {
         let before = found
         found = PowerSupplies(Array(known.values), selection: settings.supplies?.selection ?? .init())
         let (state, old) = (found.state, before.state)
-        tellChanges(since: before)
+        logChanges(since: before)
         let reading = Reading(
             state: state,
-            tellsBattery: (before.batteries + found.batteries).contains { news.contains($0.name) }
+            hasBattery: (before.batteries + found.batteries).contains { news.contains($0.name) }
                 && [state, old].contains { $0.batteryPercent != nil || $0.charging != nil },
             isLoss: old.externalPower == true && state.externalPower == false)
         news = []
@@ -202,8 +202,8 @@ final class PowerWatch {
     }
 
     private func complete(at now: EventTime) {
-        guard isLooking else { return }
-        isLooking = false
+        guard isReading else { return }
+        isReading = false
         guard survey != nil else { return }
         let isLow = found.state.batteryPercent.map { Double($0) < (settings.low ?? 0) } ?? false
         guard let pause = isLow ? Self.fast : passes == nil ? Self.slow : nil else { return }
@@ -211,7 +211,7 @@ final class PowerWatch {
     }
 
     /// One line for each supply that comes, goes, cannot be read any more, or can again.
-    private func tellChanges(since before: PowerSupplies) {
+    private func logChanges(since before: PowerSupplies) {
         let old = Dictionary(before.all.map { ($0.name, $0) }) { first, _ in first }
         let new = Dictionary(found.all.map { ($0.name, $0) }) { first, _ in first }
         for supply in found.all {

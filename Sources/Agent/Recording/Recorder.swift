@@ -2,7 +2,6 @@ import Delivery
 import EventLoop
 import Outbox
 import Positioning
-import Systemd
 
 /// Hands rows to the queue: one commit per commit window, or at once when something important happened.
 ///
@@ -18,54 +17,36 @@ final class Recorder {
         var ringMax = 10_000
         /// Which of them. The default is `dropOldest`.
         var onFull = OutboxSettings.OnFull.dropOldest
-        /// Rows on a disk that refuses and that cannot be read keep newer ones waiting no longer than this.
-        var unreadableLimit = Duration.seconds(600)
     }
 
-    /// Acknowledged rows alone make a commit only after this long, so that a parked and drained tracker writes nothing.
-    private static let settlementWindow = Duration.seconds(900)
+    /// Since the start.
+    struct Counters {
+        fileprivate(set) var commits = 0
+        fileprivate(set) var commitsFailed = 0
+        /// Seconds that the slowest commit took.
+        fileprivate(set) var slowestCommit = 0.0
+        /// What retention removed.
+        fileprivate(set) var dropped = DropCounts()
+        /// Of these, what memory gave up while the disk refused.
+        fileprivate var droppedInMemory = 0
+    }
 
-    private(set) var settings: Settings
+    /// Acknowledged rows alone make a commit only after this time, so that a parked and drained tracker writes nothing.
+    private static let acknowledgementWindow = Duration.seconds(900)
+
+    private var settings: Settings
     private let started: EventTime
-    let writer: any CommitWriter
+    private let writer: any CommitWriter
     private let log: AgentLog
-    let loop: EventLoop
+    private let loop: EventLoop
     private var alarm: EventLoop.Alarm?
-    private var problem = RepeatGate()
-
-    private var ring = RowRing()
+    private var pending = PendingCommit()
     private var underWay: Commit?
-    private var dropLog = DropLog()
-    private var answers: [BatchAnswer] = []
-    private var states: [Commit.StateChange] = []
-    private var reloaded: [EndpointSettings] = []
-    private var forms: [FormRequest] = []
-    private var orders: [(order: QueueOrder, done: (OrderResult) -> Void)] = []
-    private(set) var windowEnds: EventTime?
+    private var windowEnds: EventTime?
     private var commitWanted = false
-    private var waiters: [() -> Void] = []
-
-    /// Since when the disk refuses, and when it is asked again; nil = it does not.
-    private var refusal: (since: EventTime, retry: DiskRetry, askAt: EventTime)?
-    /// It was logged that rows on disk wait because they cannot be read.
-    private var unreadableLogged = false
-
-    /// Rows that memory gave up while the disk was busy or refused.
-    var ringDropped: Int { ring.dropped + droppedInMemory }
-    private var droppedInMemory = 0
-    /// Rows that every required endpoint got from memory, so that they never came to disk.
-    var sentFromRAM: Int { latest.sentUnstored }
-    /// The disk has refused the last commit.
-    var isDiskBad: Bool { refusal != nil }
-    var recovery: Recovery { latest.recovery }
-    private(set) var commits = 0
-    private(set) var commitsFailed = 0
-    /// Seconds that the slowest commit took.
-    private(set) var slowestCommit = 0.0
-    /// What retention removed since the start.
-    private(set) var dropped = DropCounts()
+    private var disk: DiskHealth
+    private(set) var counters = Counters()
     private(set) var latest: CommitReply
-    private(set) var lastError: OutboxError?
 
     /// State of tracker and source as of the rows recorded so far.
     var snapshot: () -> (trackerState: [UInt8]?, sourceState: [UInt8]?) = { (nil, nil) }
@@ -83,127 +64,116 @@ final class Recorder {
         self.writer = writer
         self.log = log
         self.loop = loop
+        disk = DiskHealth(log: log)
         latest = current
         started = loop.now
         alarm = loop.alarm { [unowned self] now in commit(at: now) }
         try loop.watch(writer.descriptor) { [unowned self] _, _ in self.writer.drain() }
         if let error = current.refusal { diskRefused(error) }
-        // Nothing that is recorded may come for long.
+        // It may be long until anything is recorded.
         if let due = current.recovery.due { endWindow(by: loop.now + due) }
         arm()
     }
 
-    /// So many rows make a commit by themselves.
+    /// This number of rows makes a commit by itself.
     var rowsMax: Int { settings.rowsMax }
     /// Rows that are not on disk.
-    var held: Int { ring.count + (underWay?.rows.count ?? 0) + latest.unstored }
+    var held: Int { uncommittedCount + latest.unstored }
     /// Rows in the queue, on disk and in memory.
-    var depth: Int { latest.rows + ring.count + (underWay?.rows.count ?? 0) }
-    /// Rows that no commit has taken yet.
-    var rows: [NewRow] { ring.rows }
-
+    var depth: Int { latest.rows + uncommittedCount }
+    private var uncommittedCount: Int { pending.ring.count + (underWay?.rows.count ?? 0) }
+    /// Rows that memory gave up while the disk was busy or refused.
+    var ringDropped: Int { pending.ring.dropped + counters.droppedInMemory }
+    /// Rows that every required endpoint got from memory, so that they never came to disk.
+    var sentFromRAM: Int { latest.sentUnstored }
+    /// The disk has refused the last commit.
+    var isDiskBad: Bool { disk.isBad }
+    var lastError: OutboxError? { disk.lastError }
+    var recovery: Recovery { latest.recovery }
     /// Bytes of the queue's files, the log beside it included.
     var bytesOnDisk: Int { writer.bytesOnDisk }
 
     /// Rows that this endpoint waits for and no commit has taken yet.
-    func uncommitted(for endpoint: EndpointSettings) -> Int { ring.count(for: endpoint) }
+    func uncommitted(for endpoint: EndpointSettings) -> Int { pending.ring.count(for: endpoint) }
 
     /// What is in memory already waits no longer than the new window.
     func reload(commitWindow: Duration, _ endpoints: [EndpointSettings], at now: EventTime) {
         settings.commitWindow = commitWindow
-        reloaded = endpoints
-        guard windowEnds != nil else { return }
-        endWindow(by: now + commitWindow)
-        arm()
+        pending.set(endpoints)
+        if windowEnds != nil { commit(by: now + commitWindow) }
     }
 
-    /// Takes a row; it reaches the disk with a later commit.
+    /// The row reaches the disk with a later commit.
     func record(_ row: NewRow, at now: EventTime) {
-        ring.append(row)
+        pending.add(row)
         endWindow(by: now + settings.commitWindow)
-        ring.limit(to: settings.ringMax, onFull: settings.onFull)
+        pending.limit(to: settings.ringMax, onFull: settings.onFull)
         // Never from in here: tracker and source are ahead of the row that is being recorded.
-        if ring.count >= settings.rowsMax { windowEnds = now }
+        if pending.ring.count >= settings.rowsMax { windowEnds = now }
         arm()
     }
 
-    /// Takes along with the next commit; alone it waits.
+    /// Is part of the next commit; alone it waits.
     /// - Parameter soon: commits at the end of the loop's turn.
     func settle(_ answer: BatchAnswer, soon: Bool = false, at now: EventTime) {
-        answers.append(answer)
-        endWindow(by: soon ? now : now + Self.settlementWindow)
-        arm()
+        pending.add(answer)
+        commit(by: soon ? now : now + Self.acknowledgementWindow)
     }
 
     /// Commits at the end of the loop's turn, together with whatever else comes up in it.
     func stateChanged(_ change: Commit.StateChange, at now: EventTime) {
-        states.removeAll { $0.endpoint == change.endpoint }
-        states.append(change)
-        endWindow(by: now)
-        arm()
+        pending.add(change)
+        commit(by: now)
     }
 
     /// Forms at the end of the loop's turn, so that rows and the batches of all endpoints share one commit.
     func form(_ request: FormRequest, at now: EventTime) {
-        forms.append(request)
-        endWindow(by: now)
-        arm()
+        pending.add(request)
+        commit(by: now)
     }
 
     /// Carries out an order with the commit that the end of the loop's turn makes.
     /// - Parameter done: what became of it; a disk that refuses refuses the order, which is not tried again.
     func order(_ order: QueueOrder, at now: EventTime, done: @escaping (OrderResult) -> Void) {
-        orders.append((order, done))
-        endWindow(by: now)
-        arm()
+        pending.add(order, done: done)
+        commit(by: now)
     }
 
     /// Commits what is held, or as soon as the commit under way has ended.
     ///
-    /// - Parameter done: called once everything that is held now is on disk, or the disk has refused it. Who waits has the
-    ///   disk asked.
+    /// - Parameter done: called once everything that is held now is on disk, or the disk has refused it. It has the disk
+    ///   asked, even one that has just refused.
     func commit(at now: EventTime, done: (() -> Void)? = nil) {
-        if let done { waiters.append(done) }
+        if let done { pending.add(waiter: done) }
         guard underWay == nil else {
             commitWanted = true
             return
         }
-        let (trackerState, sourceState) = snapshot()
-        var commit = Commit(
-            rows: ring.takeAll(), trackerState: trackerState, sourceState: sourceState, answers: answers,
-            states: states, orders: orders.map(\.order), forms: forms,
+        let state = snapshot()
+        let isAwaited = pending.isAwaited
+        let taken = pending.take(
+            trackerState: state.trackerState, sourceState: state.sourceState,
             ages: AgeReference(now: now, started: started, trusted: trustedTime(now)))
-        commit.reloaded = reloaded
-        if let refusal {
-            commit.asksDisk = refusal.askAt <= now || !waiters.isEmpty
-            commit.passesUnreadable = now.duration(since: refusal.since) >= settings.unreadableLimit
-        }
-        let orderDone = orders.map(\.done)
+        var commit = taken.commit
+        disk.prepare(&commit, isAwaited: isAwaited, at: now)
         underWay = commit
-        answers = []
-        states = []
-        reloaded = []
-        forms = []
-        orders = []
         windowEnds = nil
         commitWanted = false
         alarm?.deadline = nil
-        let waiters = self.waiters
-        self.waiters = []
         let submitted = loop.now
-        writer.submit(commit) { [unowned self] result in
+        writer.submit(commit) { [unowned self, commit] result in
             underWay = nil
-            slowestCommit = max(slowestCommit, loop.now.seconds(since: submitted))
+            counters.slowestCommit = max(counters.slowestCommit, loop.now.seconds(since: submitted))
             switch result {
             case .success(let reply):
                 succeeded(reply, commit)
-                for (result, done) in zip(reply.orders, orderDone) { done(result) }
+                for (result, done) in zip(reply.orders, taken.ordered) { done(result) }
             case .failure(let error):
                 failed(error, commit)
-                for done in orderDone { done(.refused(error.description)) }
+                for done in taken.ordered { done(.refused(error.description)) }
             }
-            for waiter in waiters { waiter() }
-            // What was recorded while the commit was under way waits for an alarm that nobody has set yet.
+            for waiter in taken.waiters { waiter() }
+            // What was recorded while the commit was under way waits for an alarm that is not set yet.
             if commitWanted { self.commit(at: loop.now) } else { arm() }
         }
     }
@@ -213,61 +183,48 @@ final class Recorder {
         if reply.recovery.corruptRecovered > latest.recovery.corruptRecovered { log.queueSetAside(reply.recovery) }
         if latest.recovery.isSalvaging, !reply.recovery.isSalvaging { log.queueSalvaged(reply.recovery) }
         latest = reply
-        dropped += reply.dropped
+        counters.dropped += reply.dropped
         if let error = reply.refusal {
-            droppedInMemory += reply.dropped.total
-            if reply.passedUnreadable, !unreadableLogged {
-                unreadableLogged = true
-                log.queueUnreadable(error.path)
-            }
+            counters.droppedInMemory += reply.dropped.total
+            if reply.passedUnreadable { disk.passedUnreadable(error) }
             if commit.asksDisk { diskRefused(error) }
         } else {
-            commits += 1
-            lastError = nil
-            refusal = nil
-            unreadableLogged = false
-            if problem.ended(at: now.nanoseconds) != nil { log.queueRecovered() }
+            counters.commits += 1
+            disk.accepted(at: now)
         }
-        if let lines = dropLog.dropped(reply.dropped, at: now) { log.queueDropped(lines) }
+        disk.dropped(reply.dropped, at: now)
         if let due = reply.recovery.due { endWindow(by: now + due) }
         committed(reply, commit.forms, now)
     }
 
     /// Memory failed as well.
     private func failed(_ error: OutboxError, _ commit: Commit) {
-        ring.putBack(commit.rows)
-        ring.limit(to: settings.ringMax, onFull: settings.onFull)
-        answers = commit.answers + answers
-        states = commit.states.filter { old in !states.contains { $0.endpoint == old.endpoint } } + states
+        pending.putBack(commit)
+        pending.limit(to: settings.ringMax, onFull: settings.onFull)
         diskRefused(error)
         endWindow(by: loop.now + settings.commitWindow)
         refused(commit.forms, loop.now)
     }
 
     private func diskRefused(_ error: OutboxError) {
-        let now = loop.now
-        commitsFailed += 1
-        lastError = error
-        var retry = refusal?.retry ?? DiskRetry()
-        let pause = retry.failed(error.cause, window: settings.commitWindow)
-        refusal = (refusal?.since ?? now, retry, now + pause)
-        let verdict = problem.occurred(at: now.nanoseconds)
-        guard verdict != .suppressed else { return }
-        let finding = DiskFinding(path: error.path, cause: error.cause).text
-        log.queueProblem("\(error.description)\(finding)\(verdict.words)", waiting: held)
+        counters.commitsFailed += 1
+        disk.refused(error, window: settings.commitWindow, held: held, at: loop.now)
     }
 
-    func endWindow(by instant: EventTime) {
-        windowEnds = windowEnds.map { min($0, instant) } ?? instant
+    private func commit(by instant: EventTime) {
+        endWindow(by: instant)
+        arm()
     }
 
-    func arm() {
+    private func endWindow(by instant: EventTime) { windowEnds = windowEnds.map { min($0, instant) } ?? instant }
+
+    private func arm() {
         guard underWay == nil else { return }
-        alarm?.deadline = [windowEnds, refusal?.askAt].compactMap { $0 }.min()
+        alarm?.deadline = [windowEnds, disk.askAt].compactMap { $0 }.min()
     }
 
     /// Ends the writer's thread, and waits no longer than this for a commit that the disk is busy with.
-    /// - Returns: whether it ended; if not, nobody can say what became of that commit.
+    /// - Returns: whether it ended; if not, it is not known what became of that commit.
     @discardableResult
     func close(timeout: Duration) -> Bool {
         loop.forget(writer.descriptor)

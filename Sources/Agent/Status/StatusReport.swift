@@ -7,10 +7,11 @@ import Positioning
 import Replay
 import Sensors
 import Tracking
+import Uplink
 
 /// The daemon's health and counters at one instant, for `waypost status`, the service manager and the hourly summary.
 struct StatusReport {
-    /// What to tell at a glance.
+    /// The one word for all of it.
     enum Health: String {
         /// Everything works, or waits for nothing but time.
         case ok
@@ -28,24 +29,24 @@ struct StatusReport {
     let pipeline: Pipeline
     let recorder: Recorder
     let deliveries: [EndpointDelivery]
-    let uplink: any CountingUplink
+    let sent: HTTPUplink.Counters
     /// What power supplies said last, by name; nil = they are not read.
     let supplies: [(name: String, words: String)]?
-    /// Why the configuration in the file is not the one in force; nil = it is, or nobody has asked to read it.
+    /// Why the configuration in the file is not the one in force; nil = it is, or it was not read since the start.
     let configurationProblem: String?
 
     var problems: [String] {
         var problems: [String] = []
         switch pipeline.sourceState {
         case .receiving, .ended: break
-        // A line that is closed on purpose tells nothing.
+        // A line that is closed on purpose is no problem.
         case _ where pipeline.receiverSleep != nil: break
         case .opening: problems.append("receiver: opening")
         case .silent: problems.append("receiver: silent")
         case .unreadable: problems.append("receiver: bytes but no sentence")
         case .lost(let reason): problems.append("receiver: \(reason)")
         }
-        if let unbelieved = pipeline.unbelieved, unbelieved.fixes >= Self.unbelievedMin {
+        if let unbelieved = pipeline.reception.unbelieved, unbelieved.fixes >= Self.unbelievedMin {
             problems.append(
                 "receiver: none of the last \(unbelieved.fixes) fixes was believed: \(unbelieved.reason.advice)")
         }
@@ -84,7 +85,7 @@ struct StatusReport {
         let snapshot = pipeline.tracker.snapshot
         var parts = [snapshot.motion.rawValue]
         if !snapshot.inHours { parts.append("outside the schedule") }
-        parts.append(pipeline.lastFixAt.map { "last fix \(age($0)) ago" } ?? "no fix yet")
+        parts.append(pipeline.reception.lastFixAt.map { "last fix \(age($0)) ago" } ?? "no fix yet")
         if let sleep { parts.append("receiver asleep \(sleep)") }
         parts.append("\(waiting) waiting")
         if let last = deliveries.compactMap(\.lastSuccess).max() { parts.append("last upload \(age(last)) ago") }
@@ -95,13 +96,13 @@ struct StatusReport {
         let tracked = pipeline.tracker.counters
         return "\(line); \(pipeline.source.counters.fixes) fixes, \(tracked.records) kept, "
             + "\(deliveries.map(\.counters.accepted).reduce(0, +)) accepted, "
-            + "\(uplink.counters.bytesSent) bytes sent since start"
+            + "\(sent.bytesSent) bytes sent since start"
     }
 
     var fields: [String: String] {
         [
             "fixes": String(pipeline.source.counters.fixes), "kept": String(pipeline.tracker.counters.records),
-            "queue_depth": String(waiting), "bytes_sent": String(uplink.counters.bytesSent),
+            "queue_depth": String(waiting), "bytes_sent": String(sent.bytesSent),
             "trips": String(pipeline.tracker.counters.trips),
         ]
     }
@@ -121,7 +122,7 @@ struct StatusReport {
         writer.endArray()
         writer.field("uptime_s", seconds(startedAt), places: 1)
         writer.field("wakeups", wakeups)
-        writer.field("repeated_on_fresh_connection", uplink.counters.repeatedOnFreshConnection)
+        writer.field("repeated_on_fresh_connection", sent.repeatedOnFreshConnection)
         motion(&writer)
         source(&writer)
         power(&writer)
@@ -130,7 +131,7 @@ struct StatusReport {
     }
 
     private static let problemsMax = 20
-    /// Names of many trackables would fill the frame: they get what is left below so many bytes.
+    /// Names of many trackables would fill the frame: they get what is left below this size.
     private static let trackablesBytesMax = 28_000
 
     private func motion(_ writer: inout JSONWriter) {
@@ -141,7 +142,7 @@ struct StatusReport {
         writer.field("state", snapshot.motion.rawValue)
         writer.field("since", snapshot.since?.iso8601)
         writer.field("last_fix", snapshot.lastFixTime?.iso8601)
-        writer.field("last_fix_age_s", seconds(pipeline.lastFixAt), places: 1)
+        writer.field("last_fix_age_s", seconds(pipeline.reception.lastFixAt), places: 1)
         writer.field("odometer", snapshot.odometer, places: 1)
         writer.field("gap_metres", snapshot.gapMetres, places: 1)
         writer.field("trips", counters.trips)
@@ -233,7 +234,7 @@ struct StatusReport {
             writer.field("honoured", rate.isHonoured)
             writer.endObject()
         }
-        writer.field("last_epoch_age_s", seconds(pipeline.lastEpochAt), places: 1)
+        writer.field("last_epoch_age_s", seconds(pipeline.reception.lastEpochAt), places: 1)
         writer.field("bytes", counters.bytes)
         writer.field("sentences", counters.sentences)
         writer.field("fixes", counters.fixes)
@@ -256,14 +257,14 @@ struct StatusReport {
         writer.field("ram_ring_dropped", recorder.ringDropped)
         writer.field("sent_from_ram", recorder.sentFromRAM)
         writer.field("queue_bytes", recorder.bytesOnDisk)
-        writer.field("commits", recorder.commits)
-        writer.field("commit_latency_s", recorder.slowestCommit, places: 3)
-        writer.field("commit_failed", recorder.commitsFailed)
-        writer.field("dropped_oldest", recorder.dropped.oldest)
-        writer.field("dropped_newest", recorder.dropped.newest)
-        writer.field("thinned", recorder.dropped.thinned)
-        writer.field("expired", recorder.dropped.expired)
-        writer.field("events_dropped", recorder.dropped.events)
+        writer.field("commits", recorder.counters.commits)
+        writer.field("commit_latency_s", recorder.counters.slowestCommit, places: 3)
+        writer.field("commit_failed", recorder.counters.commitsFailed)
+        writer.field("dropped_oldest", recorder.counters.dropped.oldest)
+        writer.field("dropped_newest", recorder.counters.dropped.newest)
+        writer.field("thinned", recorder.counters.dropped.thinned)
+        writer.field("expired", recorder.counters.dropped.expired)
+        writer.field("events_dropped", recorder.counters.dropped.events)
         writer.field("corrupt_recovered", recorder.recovery.corruptRecovered)
         writer.field("salvaged", recorder.recovery.salvaged)
         writer.field("salvage_inversions", recorder.recovery.inversions)

@@ -89,7 +89,7 @@ import Testing
             requests.clock.isSynchronised = false
             requests.clock.ms = 5_000
             return try [nil, 1_700_000_000_999].map { (receiver: Int64?) in
-                requests.credentials.receiverMs = { _ in receiver }
+                requests.clock.receiverMs = receiver
                 do {
                     return try requests.request().headers.first { $0.name == "webhook-timestamp" }?.value ?? ""
                 } catch let problem as CredentialProblem {

@@ -53,6 +53,7 @@ final class Requests {
     final class WallClock {
         var ms: Int64 = 1_700_000_000_000
         var isSynchronised = true
+        var receiverMs: Int64?
     }
 
     init(
@@ -69,7 +70,8 @@ final class Requests {
         credentials = EndpointCredentials(
             config, environment: environment, stateDirectory: stateDirectory, uplink: uplink,
             log: AgentLog(logger: logger, positions: true), loop: loop,
-            clock: .init(hostMs: { clock.ms }, isSynchronised: { clock.isSynchronised }))
+            clock: .init(
+                hostMs: { clock.ms }, isSynchronised: { clock.isSynchronised }, receiverMs: { _ in clock.receiverMs }))
     }
 
     /// The request of one attempt, made `later` after now.

@@ -1,6 +1,5 @@
 import Delivery
 import EventLoop
-import Logging
 import Outbox
 import Positioning
 
@@ -27,7 +26,6 @@ class DeliveryBench {
         let settings = EndpointSettings(
             name: "main", baseURL: "http://127.0.0.1:9", device: "d", batchSize: batchSize,
             profile: Profile(response: .waypost), delivery: kind)
-        let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
         loop = try EventLoop()
         let outbox = try Outbox(
             OutboxSettings(path: path), endpoints: [settings], bootID: nil, newUUID: Self.uuid, worksWithoutDisk: true)
@@ -35,14 +33,14 @@ class DeliveryBench {
         var recording = Recorder.Settings()
         adjust(&recording)
         recorder = try Recorder(
-            settings: recording, writer: try OutboxWriter(outbox), current: current, log: log, loop: loop)
+            settings: recording, writer: try OutboxWriter(outbox), current: current, log: .silent, loop: loop)
         delivery = EndpointDelivery(
             routes: [
                 .init(
                     settings: settings,
                     credentials: EndpointCredentials(
-                        EndpointConfig(settings: settings), uplink: uplink, log: log, loop: loop))
-            ], depth: current.depths.first, batches: [], uplink: uplink, recorder: recorder, log: log, loop: loop,
+                        EndpointConfig(settings: settings), uplink: uplink, log: .silent, loop: loop))
+            ], depth: current.depths.first, batches: [], uplink: uplink, recorder: recorder, log: .silent, loop: loop,
             jitter: { 0 })
         connect()
     }

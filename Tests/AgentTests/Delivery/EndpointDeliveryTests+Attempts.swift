@@ -141,7 +141,7 @@ extension EndpointDeliveryTests {
         try bench(lines: lines) { loop, delivery, uplink in
             sending(loop, delivery)
             uplink.answer(401)
-            let words = "status 401, the credential is refused; paused (auth), tried again every 15 min"
+            let words = "status 401, the credential is refused; paused (auth), retried every 15 min"
             #expect(delivery.schedule.state == .paused(reason: "auth") && delivery.lastProblem == words)
             #expect(lines.text.contains { $0.hasPrefix("upload to main: \(words)") })
         }
@@ -232,7 +232,7 @@ extension EndpointDeliveryTests {
     @Test func otherCredentialsGiveUpTheRequestUnderWay() throws {
         try bench { loop, delivery, uplink in
             sending(loop, delivery)
-            let others = plain(loop, delivery)
+            let others = plain(loop, uplink)
             delivery.reload([others], at: loop.now)
             // The same batch once more, by the others.
             #expect(uplink.cancelled.count == 1 && uplink.requests.count == 2 && uplink.requestsOpen == 1)
@@ -248,7 +248,7 @@ extension EndpointDeliveryTests {
     }
 
     /// Asks an issuer for its token, and keeps the refresh token that it gets there.
-    private func issued(_ loop: EventLoop, _ delivery: EndpointDelivery, _ directory: String) throws
+    private func issued(_ loop: EventLoop, _ uplink: ScriptedUplink, _ directory: String) throws
         -> EndpointCredentials
     {
         let text = """
@@ -260,14 +260,14 @@ extension EndpointDeliveryTests {
         let variables = ["RT": "first"]
         return EndpointCredentials(
             try loaded(text, testEnvironment(variables)).config.endpoints[0], environment: variables,
-            stateDirectory: directory, uplink: delivery.uplink, log: delivery.log, loop: loop)
+            stateDirectory: directory, uplink: uplink, log: .silent, loop: loop)
     }
 
-    private func plain(_ loop: EventLoop, _ delivery: EndpointDelivery) -> EndpointDelivery.Route {
+    private func plain(_ loop: EventLoop, _ uplink: ScriptedUplink) -> EndpointDelivery.Route {
         .init(
             settings: settings,
             credentials: EndpointCredentials(
-                EndpointConfig(settings: settings), uplink: delivery.uplink, log: delivery.log, loop: loop))
+                EndpointConfig(settings: settings), uplink: uplink, log: .silent, loop: loop))
     }
 
     private static let token = #"{"access_token":"t","refresh_token":"second"}"#
@@ -275,11 +275,11 @@ extension EndpointDeliveryTests {
     @Test(.bug(id: 11)) func aTokenThatComesForAnAttemptThatWasGivenUpSendsNothing() throws {
         let directory = try TemporaryDirectory()
         try bench { loop, delivery, uplink in
-            let credentials = try issued(loop, delivery, directory.path)
+            let credentials = try issued(loop, uplink, directory.path)
             delivery.reload([.init(settings: settings, credentials: credentials)], at: loop.now)
             sending(loop, delivery)
             #expect(uplink.requests.map(\.url) == ["https://login.example/t"])
-            delivery.reload([plain(loop, delivery)], at: loop.now)
+            delivery.reload([plain(loop, uplink)], at: loop.now)
             #expect(uplink.rows == ["1", "2", "3", "4", "5"] && uplink.requestsOpen == 2)
             uplink.answer(200, Self.token)
             #expect(uplink.requests.count == 2 && uplink.requestsOpen == 1)
@@ -294,7 +294,7 @@ extension EndpointDeliveryTests {
     @Test(.bug(id: 11)) func aReloadEndsTheWaitForATokenThatWasRefused() throws {
         let directory = try TemporaryDirectory()
         try bench { loop, delivery, uplink in
-            var credentials: EndpointCredentials? = try issued(loop, delivery, directory.path)
+            var credentials: EndpointCredentials? = try issued(loop, uplink, directory.path)
             weak let old = credentials
             credentials?.obtain(at: loop.now - .seconds(61)) { _ in }
             uplink.answer(200, Self.token)
@@ -303,7 +303,7 @@ extension EndpointDeliveryTests {
             sending(loop, delivery)
             uplink.answer(401)
             #expect(delivery.schedule.attempt?.purpose == .refresh && uplink.requestsOpen == 1)
-            delivery.reload([plain(loop, delivery)], at: loop.now)
+            delivery.reload([plain(loop, uplink)], at: loop.now)
             #expect(old == nil)
             #expect(uplink.rows == ["1", "2", "3", "4", "5"] && uplink.requestsOpen == 2)
             // The issuer was asked by the token that it gave last, and its answer is for no one that waits.

@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import NMEA
 import Outbox
 import Positioning
@@ -17,16 +16,16 @@ import Tracking
         let directory = try makeTemporaryDirectory()
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let bench = try DeliveryBench(path: directory + "/outbox.db", batchSize: 100)
-        let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
         let source = FixesOnDemand()
+        let clock = ReceiverClock()
         let pipeline = Pipeline(
-            source: source, memory: nil,
+            source: source, memory: nil, clock: clock,
             run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
-            recorder: bench.recorder, deliveries: [], log: log, loop: bench.loop)
+            recorder: bench.recorder, deliveries: [], log: .silent, loop: bench.loop)
         let start = (at: bench.loop.now, ms: Int64(1_700_000_000_000))
         let month = Int64(35 * 86_400)
         bench.recorder.trustedTime = { now in
-            pipeline.trustedTime.time(at: now, hostMs: start.ms + now.duration(since: start.at).milliseconds)
+            clock.trustedTime(at: now, hostMs: start.ms + now.duration(since: start.at).milliseconds)
         }
         func pass(_ seconds: ClosedRange<Int64>, ahead: Int64 = 0) throws {
             for second in seconds {
@@ -51,33 +50,31 @@ import Tracking
         #expect(bench.recorder.trustedTime(start.at + .seconds(280)) == nil)
         try pass(281...500)
         #expect(bench.recorder.trustedTime(start.at + .seconds(500))?.milliseconds == start.ms + 500_000)
-        #expect(bench.recorder.dropped == DropCounts())
+        #expect(bench.recorder.counters.dropped == DropCounts())
         pipeline.close()
     }
 
     @Test func aFixWithoutADateIsCountedOnce() throws {
         let bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5)
-        let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
         let source = FixesOnDemand()
         source.date = nil
         let pipeline = Pipeline(
             source: source, memory: nil,
             run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
-            recorder: bench.recorder, deliveries: [], log: log, loop: bench.loop)
+            recorder: bench.recorder, deliveries: [], log: .silent, loop: bench.loop)
         for second in 0..<3 { pipeline.deviceChanged(nil, at: bench.loop.now + .seconds(second)) }
         #expect(pipeline.tracker.counters.rejected(.dateless) == 3)
-        #expect(pipeline.unbelieved?.fixes == 3 && pipeline.unbelieved?.reason == .dateless)
+        #expect(pipeline.reception.unbelieved?.fixes == 3 && pipeline.reception.unbelieved?.reason == .dateless)
         pipeline.close()
     }
 
     /// The status line is made when the motion changes, and tells of it.
     @Test func whoHearsOfAChangeMayLookAtTheTracker() throws {
         let bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5)
-        let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
         let pipeline = Pipeline(
             source: FixesOnDemand(), memory: nil,
             run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
-            recorder: bench.recorder, deliveries: [], log: log, loop: bench.loop)
+            recorder: bench.recorder, deliveries: [], log: .silent, loop: bench.loop)
         var seen: [String] = []
         pipeline.changed = { seen.append(pipeline.tracker.snapshot.motion.rawValue) }
         pipeline.start(at: bench.loop.now)

@@ -1,4 +1,3 @@
-import Logging
 import NMEA
 import Positioning
 import Sensors
@@ -45,11 +44,10 @@ import Tracking
 
         init() throws {
             bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5)
-            let log = AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false)
             pipeline = Pipeline(
                 source: source, memory: nil,
                 run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
-                recorder: bench.recorder, deliveries: [], log: log, loop: bench.loop)
+                recorder: bench.recorder, deliveries: [], log: .silent, loop: bench.loop)
             pipeline.start(at: bench.loop.now)
         }
 

@@ -1,5 +1,4 @@
 import EventLoop
-import Logging
 import Positioning
 import TestSupport
 import Testing
@@ -22,7 +21,7 @@ import Testing
             supplies.root = folder.path
             watch = PowerWatch(
                 settings: .init(supplies: supplies, low: 15), passes: nil,
-                log: AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false), loop: loop
+                log: .silent, loop: loop
             ) { [unowned self] reading, _ in readings.append(reading) }
         }
 
@@ -35,7 +34,7 @@ import Testing
         let bench = try Bench()
         bench.watch.start(at: bench.loop.now)
         #expect(bench.readings.map(\.state) == [PowerState()])
-        #expect(bench.readings.first?.tellsBattery == false)
+        #expect(bench.readings.first?.hasBattery == false)
     }
 
     @Test func aGaugeThatHangsHidesNoLossOfPower() throws {
@@ -52,7 +51,7 @@ import Testing
         bench.watch.devicesChanged(at: bench.loop.now)
         try bench.run { $0.readings.count == 2 }
         let loss = try #require(bench.readings.last)
-        #expect(loss.isLoss && !loss.tellsBattery)
+        #expect(loss.isLoss && !loss.hasBattery)
         #expect(loss.state == PowerState(batteryPercent: 80, charging: true, externalPower: false))
         // And once more, while it goes on hanging.
         try bench.folder.set("AC", ["online": "1\n"])
@@ -63,7 +62,7 @@ import Testing
         try bench.folder.set("BAT0", ["status": "Discharging\n"])
         while try !bench.folder.answer("capacity", of: "BAT0", "60\n") {}
         try bench.run { $0.readings.last?.state.batteryPercent == 60 }
-        #expect(bench.readings.last?.tellsBattery == true)
+        #expect(bench.readings.last?.hasBattery == true)
         try bench.run { $0.watch.supplies?.last?.words == "battery, 60 %, discharging" }
     }
 
@@ -112,6 +111,6 @@ import Testing
         bench.watch.devicesChanged(at: bench.loop.now)
         try bench.run { $0.watch.supplies?.isEmpty == true }
         #expect(bench.readings.last?.state == PowerState())
-        #expect(bench.readings.last?.tellsBattery == true)
+        #expect(bench.readings.last?.hasBattery == true)
     }
 }

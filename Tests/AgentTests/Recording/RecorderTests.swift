@@ -1,7 +1,6 @@
 import Delivery
 import EventLoop
 import Glibc
-import Logging
 import Outbox
 import Positioning
 import TestSupport
@@ -38,7 +37,7 @@ import Testing
             recorder = try Recorder(
                 settings: .init(commitWindow: commitWindow, ringMax: ringMax),
                 writer: try OutboxWriter(outbox), current: current,
-                log: AgentLog(logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, positions: false),
+                log: .silent,
                 loop: loop)
             recorder.committed = { [unowned self] reply, _, _ in
                 stored.append(reply.lastSeq)
@@ -109,7 +108,7 @@ import Testing
         bench.record(2)
         try bench.loop.run { bench.recorder.held == 0 }
         #expect(bench.loop.now.duration(since: refused) > .milliseconds(90))
-        #expect(bench.recorder.commitsFailed == 1 && bench.recorder.lastError == nil)
+        #expect(bench.recorder.counters.commitsFailed == 1 && bench.recorder.lastError == nil)
         #expect(bench.stored.last == 2 && bench.refusals.last == .some(nil))
     }
 

@@ -103,16 +103,16 @@ def run(program):
                 "power_supply", name, None, [part for pair in attributes.items() for part in pair],
                 ["POWER_SUPPLY_NAME", name])
 
-        def change(device, tells=True, **attributes):
+        def change(device, announces=True, **attributes):
             for name, value in attributes.items():
                 testbed.set_attribute(device, name, value + "\n")
-            if tells:
+            if announces:
                 testbed.uevent(device, "change")
 
         mouse = supply("hid-00:1f-battery", {"type": "Battery\n", "scope": "Device\n", "online": "1\n", "capacity": "4\n"})
         daemon = Daemon(program, pathlib.Path(folder))
         daemon.wait("a mouse is no battery", power(battery=None, external=None, low=False))
-        daemon.wait("a place to tell it at", lambda status: status["motion"]["admitted"] > 5, meanwhile=daemon.fix)
+        daemon.wait("a position for the record", lambda status: status["motion"]["admitted"] > 5, meanwhile=daemon.fix)
         daemon.ask({"do": "pace", "moving": False})
 
         charger = supply("AC", {"type": "Mains\n", "online": "0\n"})
@@ -124,8 +124,8 @@ def run(program):
         daemon.wait("it says 103", power(battery=100, low=False), BY_EVENT_S)
         change(battery, capacity="12", status="Discharging")
         daemon.wait("it runs low", power(battery=12, low=True), BY_EVENT_S)
-        daemon.says("power: low: battery at 12 %", 1)
-        change(battery, tells=False, capacity="11")
+        daemon.says("power: the battery is low, 12 %", 1)
+        change(battery, announces=False, capacity="11")
         daemon.wait("it sinks without an event", power(battery=11), BY_LOOK_S)
         change(charger, online="1")
         change(battery, status="Charging")
@@ -154,7 +154,7 @@ def run(program):
         daemon.says("power supply sbs-5-000b: gone", 1)
         daemon.says("power supply sbs-5-000b: battery, cannot be read", 1)
         # Once low, whatever came after.
-        daemon.says("power: low:", 1)
+        daemon.says("power: the battery is low", 1)
         daemon.says("hid-00", 0)
         testbed.remove_device(mouse)
         daemon.process.terminate()

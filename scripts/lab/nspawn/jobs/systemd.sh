@@ -39,11 +39,11 @@ ok "the port opens in the sandbox, and fixes arrive" within 30 at_least '["sourc
 ok "a name is resolved and the fix uploaded" within 60 received
 ok "the asset moves" within 60 field_is '["motion"]["state"]' moving
 ok "status says that all is well, by 0" within 20 waypost status
-ok "the status line tells it" within 10 said "moving, last fix"
-# The status line is told again at a change that comes some seconds after the last one.
+ok "the status line says so" within 10 said "moving, last fix"
+# The status line is sent again at a change that comes some seconds after the last one.
 sleep 6
 waypost pace stationary >/dev/null
-ok "a stop that is asked for is told" within 10 has_entry MESSAGE_ID=b3a1c0de5f6a4a0f8c2d1e4b7a905103 WAYPOST_STATE=stationary
+ok "a stop by request is logged" within 10 has_entry MESSAGE_ID=b3a1c0de5f6a4a0f8c2d1e4b7a905103 WAYPOST_STATE=stationary
 ok "and what it does goes on to be noticed" within 30 field_is '["motion"]["state"]' moving
 ok "nothing has restarted it" test "$(get NRestarts)" = 0
 
@@ -51,7 +51,7 @@ title journal
 ok "an entry for the start" has_entry MESSAGE_ID=b3a1c0de5f6a4a0f8c2d1e4b7a905101
 ok "one for the receiver" has_entry MESSAGE_ID=b3a1c0de5f6a4a0f8c2d1e4b7a905104 WAYPOST_STATE=receiving
 ok "one for the motion, with the trackable" has_entry MESSAGE_ID=b3a1c0de5f6a4a0f8c2d1e4b7a905103 WAYPOST_STATE=moving WAYPOST_TRACKABLE=order-17
-ok "the catalogue explains" sh -c 'journalctl -u waypost -x MESSAGE_ID=b3a1c0de5f6a4a0f8c2d1e4b7a905103 | grep -q "prints$"'
+ok "the catalogue explains" sh -c 'journalctl -u waypost -x MESSAGE_ID=b3a1c0de5f6a4a0f8c2d1e4b7a905103 | grep -q "waypost replay"'
 ok "every line of ours has a MESSAGE_ID" test "$(entries _COMM=waypost | grep -vc MESSAGE_ID)" = 0
 ok "no coordinate" sh -c '! journalctl -u waypost -o cat | grep -q "52[.][0-9]"'
 systemctl kill -s STOP systemd-journald
@@ -61,7 +61,7 @@ systemctl kill -s CONT systemd-journald
 
 title kill -9
 sleep 4
-# Nobody takes the fixes, so that what is lost cannot have been sent.
+# No server takes the fixes, so that what is lost cannot have been sent.
 no_collector
 sleep 6
 ok "the failed uploads, with the endpoint" has_entry MESSAGE_ID=b3a1c0de5f6a4a0f8c2d1e4b7a905105 WAYPOST_ENDPOINT=main
@@ -81,7 +81,7 @@ drop_in '[Service]' WatchdogSec=3 RestartSec=200ms
 systemctl restart waypost
 restarts=$(get NRestarts)
 kill -STOP "$(main_pid)"
-ok "is noticed and started anew" within 15 more_restarts_than "$restarts"
+ok "is noticed and restarted" within 15 more_restarts_than "$restarts"
 ok "the journal names the watchdog" logged "Watchdog timeout"
 sleep 7
 ok "one that works is left alone" test "$(get NRestarts)" = $((restarts + 1))

@@ -2,35 +2,10 @@ import ControlProtocol
 import Delivery
 import JSON
 import Positioning
-import Systemd
 import Tracking
 
-// What people see.
 extension Agent {
-    func beat(at now: EventTime) {
-        guard watchdog != nil else { return }
-        if watchdog?.isDue(at: now.nanoseconds) ?? false { notifier.watchdog() }
-        power?.passing(at: now)
-        watchdogAlarm?.deadline = watchdog.map { EventTime(nanoseconds: $0.nextDeadline) }
-    }
-
-    func statusChanged() {
-        guard notifier.isActive, phase == .running || phase == .draining else { return }
-        let earliest = statusSentAt + .seconds(5)
-        if earliest <= loop.now { sendStatus(at: loop.now) } else { statusAlarm?.deadline = earliest }
-    }
-
-    func sendStatus(at now: EventTime) {
-        statusSentAt = now
-        notifier.status(report(at: now).line)
-    }
-
-    func summarise(at now: EventTime) {
-        summaryAlarm?.deadline = now + options.summaryInterval
-        let report = report(at: now)
-        log.summary(report.summary, fields: report.fields)
-    }
-
+    /// Answers a request of the control socket.
     func answer(
         _ request: ControlRequest, _ ticket: ControlTicket, _ writer: inout JSONWriter
     ) throws(ControlError) {
@@ -63,7 +38,7 @@ extension Agent {
         case "boost": try pipeline.boostCommand(request, at: loop.now, &writer)
         case "engine": try pipeline.engineCommand(request, at: loop.now, &writer)
         case "subscriber": try pipeline.subscriberCommand(request, at: loop.now, &writer)
-        case "reload": try reloadCommand(at: loop.now, &writer)
+        case "reload": try configuration.reloadCommand(at: loop.now, &writer)
         case "refresh": try pipeline.carryOut(.refreshRequested, at: loop.now)
         default:
             throw ControlError(
@@ -72,13 +47,5 @@ extension Agent {
                     "this version knows: status, endpoint, quarantine, flush, pace, engine, subscriber, boost, refresh, "
                     + "movement, power, odometer, reload")
         }
-    }
-
-    func report(at now: EventTime) -> StatusReport {
-        StatusReport(
-            now: now, startedAt: startedAt, wakeups: loop.wakeups,
-            isClockSynchronised: loop.host.isClockSynchronised, pipeline: pipeline, recorder: recorder,
-            deliveries: deliveries, uplink: uplink, supplies: power?.supplies,
-            configurationProblem: configurationProblem)
     }
 }

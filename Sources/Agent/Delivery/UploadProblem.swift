@@ -1,0 +1,69 @@
+import Delivery
+import Positioning
+import Systemd
+
+/// What keeps the uploads to one endpoint from working, as the log and the status show it.
+struct UploadProblem {
+    private(set) var last: String?
+    private var gate = RepeatGate()
+
+    mutating func clear() { last = nil }
+
+    /// An upload succeeded.
+    /// - Returns: whether that is to be logged.
+    mutating func ended(isActive: Bool, at now: EventTime) -> Bool {
+        if isActive { last = nil }
+        return gate.ended(at: now.nanoseconds)
+    }
+
+    /// - Parameters:
+    ///   - problem: what has gone wrong; what is done about it is added.
+    ///   - isNews: the state of the endpoint has changed.
+    /// - Returns: what is to be logged; nil = nothing.
+    mutating func occurred(
+        _ problem: String, _ schedule: DeliverySchedule, isNews: Bool, at now: EventTime
+    ) -> String? {
+        var text = problem
+        switch schedule.state {
+        case .active:
+            if let next = schedule.nextAttemptAt, next > now {
+                text += "; retry in \(Int(min(next.seconds(since: now), 1e6).rounded(.up))) s"
+            }
+        case .paused(let reason):
+            text += "; paused (\(reason)), retried every 15 min"
+            if let rest = schedule.rest(at: now) {
+                text += "; the server wants no request for \(Int(rest.rounded(.up))) s"
+            }
+        case .stopped(let reason): text += "; stopped (\(reason)) until the configuration changes"
+        case .taken: text += "; stopped, since another device reports this asset"
+        case .rebind: text += "; held until `waypost endpoint bind` or `drop`"
+        }
+        last = text
+        // For a batch that is taken apart, the row that is found is logged.
+        if case .active = schedule.state, schedule.failures == 0 { return nil }
+        let verdict = gate.occurred(at: now.nanoseconds, isNews: isNews)
+        return verdict == .suppressed ? nil : text + verdict.words
+    }
+
+    /// What went wrong with a request, and whether a person has to look at it.
+    static func words(_ verdict: Verdict, _ outcome: UplinkOutcome) -> (text: String, isAlarm: Bool) {
+        switch (outcome.result, verdict) {
+        case (.failed(let failure), _):
+            let isAlarm = if case .tls = failure { true } else { false }
+            return (failure.message, isAlarm)
+        case (.reply(let reply), .goneStop), (.reply(let reply), .authStop), (.reply(let reply), .encodingRefused),
+            (.reply(let reply), .tooLarge):
+            return ("status \(reply.status)", false)
+        case (_, .retry(.redirected(let status, let host?), _)):
+            return ("status \(status), redirected to \(host)", false)
+        case (.reply(let reply), .retry(.unclear(let why), _)):
+            return ("status \(reply.status), but \(why.rawValue)", false)
+        default: return (verdict.word, false)
+        }
+    }
+}
+
+extension DeliverySchedule {
+    /// Seconds for which the server wants no request; nil = it has no such wish.
+    func rest(at now: EventTime) -> Double? { restsUntil > now ? restsUntil.seconds(since: now) : nil }
+}

@@ -1,0 +1,143 @@
+import Configuration
+import ControlProtocol
+import Delivery
+import EventLoop
+import JSON
+import Positioning
+import Systemd
+import Tracking
+
+/// What became of reading the configuration again.
+enum ReloadOutcome {
+    /// Keys that are in force now, and keys that wait for the next start.
+    case done(live: [String], atRestart: [String])
+    /// What is wrong with it, one line each; nothing has changed.
+    case refused([String])
+}
+
+/// The configuration in force, and how a new one replaces it: by SIGHUP or by request.
+final class ConfigurationInForce {
+    private var config: AgentConfig
+    /// Its keys, as far as they are known.
+    private var effective: EffectiveConfiguration
+    /// Why the configuration in the file is not the one in force; nil = it is, or was not read since the start.
+    private(set) var problem: String?
+    /// Reads the file again; nil = a reload reads the secrets in files alone.
+    private let reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?
+    /// Each reload reads files and compiles templates.
+    private var budget = TokenBucket(burst: 5, refill: .seconds(1))
+    private var alarm: EventLoop.Alarm?
+    private let pipeline: Pipeline
+    private let recorder: Recorder
+    private let endpoints: Endpoints
+    /// nil where no process is around the agent.
+    var host: HostWatch?
+    private let shutdown: Shutdown
+    private let supervision: Supervision
+    private let log: AgentLog
+
+    init(
+        _ config: AgentConfig, _ effective: EffectiveConfiguration,
+        reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?, pipeline: Pipeline,
+        recorder: Recorder, endpoints: Endpoints, shutdown: Shutdown, supervision: Supervision, log: AgentLog,
+        loop: EventLoop
+    ) {
+        self.config = config
+        self.effective = effective
+        self.reread = reread
+        self.pipeline = pipeline
+        self.recorder = recorder
+        self.endpoints = endpoints
+        self.shutdown = shutdown
+        self.supervision = supervision
+        self.log = log
+        alarm = loop.alarm { [unowned self] now in reloadSoon(at: now) }
+    }
+
+    /// A signal has no answer that could say "later": what comes too soon is done once, as soon as it may be.
+    func reloadSoon(at now: EventTime) {
+        alarm?.deadline = budget.take(at: now).map { now + $0 }
+        if alarm?.deadline == nil { reload(at: now) }
+    }
+
+    /// `{"do":"reload"}`: answers when the new configuration is in force.
+    func reloadCommand(at now: EventTime, _ writer: inout JSONWriter) throws(ControlError) {
+        if let wait = budget.take(at: now) { throw .busy(for: wait, "too many reloads: at most one a second") }
+        switch reload(at: now) {
+        case .done(let live, let atRestart):
+            for (name, keys) in [("live", live), ("restart", atRestart)] as [(String, [String])] {
+                writer.key(name)
+                writer.beginArray()
+                for key in keys where writer.bytes.count < ControlFrame.bytesFilled { writer.value(key) }
+                writer.endArray()
+            }
+        case .refused(let problems):
+            throw ControlError(
+                "refused", problems.prefix(20).map { $0.cut(toBytes: 1000) }.joined(separator: "\n"),
+                hint: "nothing has changed; `waypost check` reports the same without a daemon")
+        }
+    }
+
+    /// All or nothing: either every key that can change in a running daemon does, or none.
+    @discardableResult
+    private func reload(at now: EventTime) -> ReloadOutcome {
+        guard shutdown.isServing else { return .refused(["waypost is stopping"]) }
+        supervision.notifier.reloading()
+        let outcome = readAgain(at: now)
+        switch outcome {
+        case .done(let live, let atRestart):
+            problem = nil
+            log.reloaded(live: live, atRestart: atRestart)
+        case .refused(let problems):
+            problem =
+                "configuration refused, the previous one stays in force: \(problems.first ?? "")"
+                + (problems.count > 1 ? " and \(problems.count - 1) more" : "")
+            log.reloadRefused(problems)
+        }
+        supervision.reloaded(at: now)
+        return outcome
+    }
+
+    private func readAgain(at now: EventTime) -> ReloadOutcome {
+        guard let reread else {
+            renewSecrets(at: now)
+            return .done(live: [], atRestart: [])
+        }
+        let new: LoadedConfiguration
+        do throws(ConfigurationProblems) { new = try reread() } catch {
+            return .refused(error.problems.map(\.description))
+        }
+        if let problem = new.config.tracking.problems.first { return .refused([problem]) }
+        for warning in new.warnings { log.warning(warning.description) }
+        let plan = ReloadPlan(from: config, effective, to: new)
+        apply(plan, at: now)
+        renewSecrets(at: now)
+        return .done(live: plan.live, atRestart: plan.atRestart)
+    }
+
+    private func apply(_ plan: ReloadPlan, at now: EventTime) {
+        let old = config
+        config = plan.config
+        effective = plan.effective
+        log.set(level: config.log.level, positions: config.log.positions)
+        recorder.reload(commitWindow: config.outbox.commitWindow, config.endpoints.map(\.settings), at: now)
+        endpoints.reload(config.endpoints, renewed: plan.newCredentials, at: now)
+        host?.reload(config.powerSettings, at: now)
+        pipeline.reload(
+            config.tracking.isSame(as: old.tracking) ? nil : config.tracking, config.timetable, at: now)
+        // What an operator has set gives way to what the file says.
+        pipeline.handle(.engineSet(config.tracking.resolution.constantEngine), at: now)
+    }
+
+    /// What may have changed beside the file.
+    private func renewSecrets(at now: EventTime) {
+        endpoints.rereadSecrets()
+        host?.readPower(at: now)
+    }
+}
+
+extension AgentConfig {
+    var powerSettings: PowerWatch.Settings {
+        .init(supplies: battery.supplies, low: tracking.batteryAlarm.low)
+    }
+}

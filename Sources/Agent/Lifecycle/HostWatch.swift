@@ -1,0 +1,77 @@
+import CLinux
+import EventLoop
+import Glibc
+import Positioning
+import Sensors
+
+/// What happens on this host while the daemon runs: signals, devices, links, batteries and external power.
+final class HostWatch {
+    struct Handlers {
+        var signal: (Int32, EventTime) -> Void
+        /// nil = events were lost, and any device may have changed.
+        var device: (DeviceEvent?, EventTime) -> Void
+        var power: (PowerWatch.Reading, EventTime) -> Void
+        var links: (EventTime) -> Void
+    }
+
+    private let signals: Int32
+    private var devices: DeviceWatch?
+    private var links: LinkWatch?
+    private let power: PowerWatch
+    private let handlers: Handlers
+    private let log: AgentLog
+    private let loop: EventLoop
+
+    /// - Parameter passes: how often `passing(at:)` is called; nil = never.
+    /// - Throws: `SystemError` where signals cannot be received by descriptor.
+    init(
+        power settings: PowerWatch.Settings, passes: Duration?, log: AgentLog, loop: EventLoop, handlers: Handlers
+    ) throws(SystemError) {
+        let signals = waypost_signalfd()
+        guard signals >= 0 else { throw SystemError("signalfd") }
+        self.signals = signals
+        self.handlers = handlers
+        self.log = log
+        self.loop = loop
+        power = PowerWatch(settings: settings, passes: passes, log: log, loop: loop, changed: handlers.power)
+        try loop.watch(signals) { _, now in handlers.signal(waypost_signalfd_read(signals), now) }
+    }
+
+    /// The monitor first: a change during the first look is not missed. Without it each device is looked for by a timer of
+    /// its own alone.
+    func watchDevices(at now: EventTime) {
+        devices = DeviceWatch(
+            loop: loop,
+            ["tty": handlers.device, "power_supply": { [unowned self] _, now in power.devicesChanged(at: now) }])
+        if devices == nil {
+            log.warning("udev events are not available: devices that are plugged in are found by polling")
+        }
+        power.start(at: now)
+    }
+
+    /// Without news of the links an endpoint is retried by its timer alone.
+    func watchLinks() {
+        do throws(SystemError) { links = try LinkWatch(loop: loop, changed: handlers.links) } catch {
+            log.warning("changes of the network cannot be watched, so uploads are retried by timer alone: \(error)")
+        }
+    }
+
+    /// What the supplies said last, by name; nil where none are read.
+    var supplies: [(name: String, words: String)]? { power.supplies }
+
+    /// The loop is awake for something else.
+    func passing(at now: EventTime) { power.passing(at: now) }
+
+    func reload(_ settings: PowerWatch.Settings, at now: EventTime) { power.reload(settings, at: now) }
+
+    /// Reads the supplies again.
+    func readPower(at now: EventTime) { power.devicesChanged(at: now) }
+
+    func stop() {
+        power.stop()
+        devices?.stop()
+        links?.stop()
+        loop.forget(signals)
+        close(signals)
+    }
+}

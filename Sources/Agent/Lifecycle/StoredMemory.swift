@@ -1,0 +1,23 @@
+import NMEA
+import Tracking
+
+/// What an earlier process stored in the queue about itself.
+struct StoredMemory {
+    /// nil = tracking begins as if for the first time.
+    let tracker: StoredState?
+    let source: SourceMemory?
+
+    /// - Parameter fromStart: a file is read from its beginning, which is news to a tracker that has seen its end.
+    init(tracker: [UInt8]?, source: [UInt8]?, isFile: Bool, fromStart: Bool, _ log: AgentLog) {
+        // A value that cannot be read was written by another version; the queue itself is good, so go on without it.
+        func decode<Value>(_ bytes: [UInt8]?, _ what: String, _ decode: ([UInt8]) -> Value?) -> Value? {
+            guard let bytes else { return nil }
+            let value = decode(bytes)
+            if value == nil { log.warning("the stored \(what) cannot be read; it starts from nothing") }
+            return value
+        }
+        self.tracker =
+            fromStart && isFile ? nil : decode(tracker, "tracker state", StoredState.init(bytes:))
+        self.source = fromStart ? nil : decode(source, "source state", SourceMemory.init(bytes:))
+    }
+}

@@ -1,0 +1,22 @@
+import Delivery
+import EventLoop
+import Positioning
+
+/// The date and time that the receiver gives, and whether the host's clock agrees with them.
+final class ReceiverClock {
+    /// The newest time, and when it came.
+    private var newest: (time: UTCTime, at: EventTime)?
+    private var trusted = TrustedTime()
+
+    func received(_ time: UTCTime, at now: EventTime) {
+        newest = (time, now)
+        trusted.fixReceived(time: time, at: now)
+    }
+
+    /// nil before the receiver gave a date.
+    func time(at now: EventTime) -> UTCTime? { newest.map { $0.time + now.duration(since: $0.at) } }
+
+    /// What the age of rows of earlier processes is measured against; see `TrustedTime`.
+    /// - Parameter hostMs: the host's wall clock in Unix milliseconds; nil while it is not synchronised.
+    func trustedTime(at now: EventTime, hostMs: Int64?) -> UTCTime? { trusted.time(at: now, hostMs: hostMs) }
+}
