@@ -42,10 +42,10 @@ tests: setup
 test: tests ## every test that needs neither root nor the corpus
 	scripts/test --skip CorpusTests --skip RootTests
 
-explore: tests ## the random tests with fresh seeds, which are printed; N=rounds; SEED=… FILTER=suite repeat one
+explore: tests ## random tests with fresh seeds, which are printed; N=rounds; SEED=… FILTER=suite repeat one
 	scripts/explore $(or $(N),1) $(FILTER)
 
-check: lint tests size units docs ## format, warnings, imports, size of the binary, unit and udev rules, papers
+check: lint tests size units docs ## format, warnings, imports, size of the binary, unit and udev rules, docs
 
 lint:
 	swift format lint --strict --recursive --parallel Package.swift Sources Tests
@@ -62,7 +62,7 @@ docs:
 expected: setup ## rewrite the reviewed output in fixtures
 	scripts/expected
 
-fixtures: setup ## make the simulated logs of fixtures/nmea anew
+fixtures: setup ## make the simulated logs of fixtures/nmea again
 	scripts/fixtures
 
 fuzz: setup ## each target of fuzz/targets under libFuzzer for ten minutes
@@ -76,21 +76,21 @@ score: setup ## starts, stops and odometer on simulated drives, against their ta
 	scripts/build waypost-score
 	scripts/score
 
-simworld: setup ## the whole daemon in worlds that seeds make up; SEEDS=1-200, SIMWORLD=options
+simworld: setup ## the whole daemon in a simulated world; SEEDS=1-200, SIMWORLD=options
 	scripts/build waypost-simworld
 	scripts/simworld $(or $(SEEDS),1-200) $(SIMWORLD)
 
-simworld-check: setup ## known faults are found by the simulated world; FAULT=names
+simworld-check: setup ## the simulated world finds each known fault; FAULT=names
 	scripts/simworld-check $(FAULT)
 
-simworld-coverage: setup ## what the simulated world reaches of the code that it is there for, and what it never does; SEEDS=1-500
+simworld-coverage: setup ## coverage of the simulated world over the code that it tests; SEEDS=1-500
 	scripts/simworld-coverage $(SEEDS)
 
 storm: setup ## kill -9 under faults of network, endpoints, disk and clock; N=20000 fixes, STORM=options
 	scripts/build waypost
 	scripts/storm --fixes $(or $(N),20000) $(STORM)
 
-orders: setup ## situations in which the order of events once lost rows, against the daemon; parts need root; ORDERS=case…
+orders: setup ## orders of events that once lost rows, against the daemon; parts need root; ORDERS=case…
 	scripts/build waypost
 	scripts/orders $(ORDERS)
 
@@ -100,7 +100,7 @@ powercut: setup ## N=30 power cuts, counted; needs root and a loop device
 	scripts/powercut --images $(or $(N),30) --reordered
 	scripts/powercut --images $(or $(N),8) --lying --phase uploading checkpointing
 
-receivers: setup ## InfluxDB, botocore, cloudevents and standardwebhooks at the end of the daemon; needs the network once
+receivers: setup ## the daemon against InfluxDB, botocore, cloudevents and standardwebhooks; needs the network once
 	scripts/build waypost
 	scripts/receivers
 

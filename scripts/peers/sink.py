@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Takes what any of the contestants sends and counts it: GET /stats tells, DELETE / forgets. Prints its port.
+"""Counts what any of the contestants sends: GET /stats returns the counts, DELETE / resets them. Prints its port.
 
-A process of its own, so that its work is nobody's CPU time.
+A process of its own, so that its work is no contestant's CPU time.
 """
 
 import datetime

@@ -170,9 +170,9 @@ def links_beside_the_queue(it):
             os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
             before = (victim.read_bytes(), victim.stat().st_mode, victim.stat().st_uid)
             for command in commands:
-                said = ask(it, command)
+                status = ask(it, command)
                 what = f"{' '.join(command)} with a link at outbox.db{suffix}"
-                it.require(said is None or said >= 0, f"{what}: ended by signal {said}")
+                it.require(status is None or status >= 0, f"{what}: ended by signal {status}")
                 it.require(before == (victim.read_bytes(), victim.stat().st_mode, victim.stat().st_uid), f"{what}: the file of root is changed")
                 it.require(not (it.folder / "made-by-root").exists(), f"{what}: made a file of root's")
                 if it.missed:

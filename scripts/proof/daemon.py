@@ -59,7 +59,7 @@ class Shim:
 
 
 class Feeder:
-    """A receiver behind a TCP server: while somebody listens, `rate` fixes a second, each told to the ledger."""
+    """A receiver behind a TCP server: while a client is connected, `rate` fixes a second, each entered in the ledger."""
 
     def __init__(self, ledger, count, rate, port=0):
         self.ledger, self.count, self.rate = ledger, count, rate
@@ -130,7 +130,7 @@ class Daemon:
         self.environment = {**os.environ, **(environment or {})}
         self.log = folder / "waypost.log"
         self.process = None
-        self.unbidden = []  # exit statuses that nobody asked for
+        self.unbidden = []  # exit statuses that were not asked for
 
     def start(self):
         with open(self.log, "ab") as log:
@@ -162,7 +162,7 @@ class Daemon:
             return "did not end within 60 s of SIGTERM"
 
     def status(self):
-        """Nil while nobody answers."""
+        """None while the daemon does not answer."""
         out = subprocess.run(
             [self.waypost, "status", "--json", "--config", self.config], capture_output=True, text=True, timeout=30)
         try:
@@ -180,7 +180,7 @@ class Daemon:
         return [line["record"]["time_ms"] for line in lines if line["endpoint"] == endpoint]
 
     def drained(self, within, watch=lambda: True):
-        """Waits until every endpoint has everything, and says what waits if it does not."""
+        """Waits until every endpoint has everything, and returns what waits if it does not."""
         deadline = time.monotonic() + within
         status = None
         while time.monotonic() < deadline and watch() and self.check_alive():
@@ -191,7 +191,7 @@ class Daemon:
         return False, status
 
     def salvaged(self, queue, within):
-        """Waits until nothing is left to be brought back from a damaged queue."""
+        """Waits until a damaged queue is completely restored."""
         deadline = time.monotonic() + within
         while time.monotonic() < deadline and self.check_alive():
             if self.status() is not None:

@@ -275,9 +275,9 @@ def retry_after(it):
     it.until("the server has asked for time", 20, lambda: len(server.requests) > 1 and server.requests[1].ended)
     asked = server.requests[1].ended
     it.wait(6)
-    said = it.daemon.ask("endpoint", "resume", "main")
-    it.note(resume_says=said.strip())
-    it.require("server" in said, f"resume does not say that the server wants time: {said.strip()}")
+    reply = it.daemon.ask("endpoint", "resume", "main")
+    it.note(resume_says=reply.strip())
+    it.require("server" in reply, f"resume does not say that the server asked for a pause: {reply.strip()}")
     it.order_aside({"do": "flush"})
     it.daemon.process.send_signal(signal.SIGHUP)
     it.until("the next request", 40, lambda: len(server.requests) > 2)

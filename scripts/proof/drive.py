@@ -1,4 +1,4 @@
-"""Fixes that can be told apart: number n is n seconds after the beginning of the drive, and nothing else has its time."""
+"""Fixes that can be distinguished: number n is n seconds after the beginning of the drive, and nothing else has its time."""
 
 import math
 

@@ -77,8 +77,8 @@ class Ledger:
         self.cured = set()  # those that are no longer, and come again when they are asked for
         self.forgotten = set()  # fixes that had no disk to go to when the daemon was killed: what became of them is forgotten
         self.damaged = None  # what must arrive of a queue that was damaged; everything else may be gone
-        self.optional = {}  # name of an endpoint that may miss rows → so many of the newest must be there all the same
-        self.newest_only = None  # where old records are dropped on purpose: so many of the newest must be there
+        self.optional = {}  # name of an endpoint that may miss rows → this number of the newest must be there all the same
+        self.newest_only = None  # where old records are dropped on purpose: this number of the newest must be there
 
     def __getstate__(self):
         return {**self.__dict__, "lock": None}
@@ -186,14 +186,14 @@ class Ledger:
         return False
 
     def listed(self, name, rows):
-        """What `waypost quarantine export` says of an endpoint: time of each record."""
+        """What `waypost quarantine export` has of an endpoint: time of each record."""
         with self.lock:
             arrivals = self.endpoint(name)
             for time_ms in rows:
                 number = drive.number_of(time_ms)
                 if number not in self.poison:
                     arrivals.counts["quarantined without cause"] += 1
-                    self.found(f"{name}: fix {number} is in quarantine, and nobody refused it")
+                    self.found(f"{name}: fix {number} is in quarantine, and no server refused it")
                 elif number in arrivals.quarantined:
                     arrivals.counts["quarantined twice"] += 1
                     self.found(f"{name}: fix {number} is twice in quarantine")
@@ -242,7 +242,7 @@ class Ledger:
                             arrivals.repeated[life].add(as_batch)
                         explained += 1
                     else:
-                        self.found(f"{name}: {batch_id}: seq {seq} again in life {life}, which had been told 2xx")
+                        self.found(f"{name}: {batch_id}: seq {seq} again in life {life}, which had been answered 2xx")
                     continue
                 arrivals.of_seq[key] = number
                 arrivals.fixes.add(number)

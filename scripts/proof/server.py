@@ -58,7 +58,7 @@ class Server(Sink):
             return True
 
     def opened(self, connection, request):
-        """What the client gave up is over before it begins anything else."""
+        """The request that the client gave up has ended before the next one begins."""
         with self.guard:
             self.open = {other: its for other, its in self.open.items() if not self.is_gone(other)}
             self.open[connection] = request

@@ -83,7 +83,7 @@ class Receiver:
         self.metres = 0
         self.true_ms = []
 
-    def tell(self, clock, date):
+    def send(self, clock, date):
         minutes = 30 + self.metres / 1852
         place = f"52{minutes:07.4f},N,01324.0000,E"
         self.daemon.send(
@@ -96,9 +96,9 @@ class Receiver:
             self.now += datetime.timedelta(seconds=1)
             self.metres += 15
             if self.now == self.midnight:
-                self.tell("235960.00", self.now - datetime.timedelta(days=1) - early)
+                self.send("235960.00", self.now - datetime.timedelta(days=1) - early)
             self.true_ms.append(round(self.now.timestamp() * 1000))
-            self.tell(f"{self.now:%H%M%S}.00", self.now - early)
+            self.send(f"{self.now:%H%M%S}.00", self.now - early)
 
 
 def run(program):
@@ -143,8 +143,8 @@ def run(program):
                 for low in (receiver.true_ms[0] - 1000 + PHASE * 1000 * phase for phase in range(len(phases)))]
         # The first holds the start, which at this pace lasts for as many fixes as the machine lets by.
         if wrong or times != sorted(times) or kept[0] < 1 or min(kept[1:]) < 5:
-            fail(f"times that nobody told: {wrong[:5]}; in order: {times == sorted(times)}; kept of each phase: {kept}")
-        print(f"ok    {len(times)} records, every time as the receiver told it; of each phase {kept}")
+            fail(f"times that were never sent: {wrong[:5]}; in order: {times == sorted(times)}; kept of each phase: {kept}")
+        print(f"ok    {len(times)} records, every time as the receiver sent it; of each phase {kept}")
 
 
 run(sys.argv[1])

@@ -31,7 +31,7 @@ LEAK_MAX_KB = 256
 
 
 class Receiver:
-    """One that tells fixes as fast as it is asked to, each a second after the last."""
+    """One that sends fixes as fast as it is asked to, each a second after the last."""
 
     def __init__(self, testbed, link):
         self.testbed = testbed
@@ -43,7 +43,7 @@ class Receiver:
         self.second = 0
         self.ours = None
 
-    def plug(self, number, tells=True):
+    def plug(self, number, announces=True):
         self.node = f"ttyACM{number}"
         self.ours, theirs = pty.openpty()
         tty.setraw(theirs)
@@ -51,7 +51,7 @@ class Receiver:
         (self.dev / self.node).symlink_to(os.ttyname(theirs))
         os.close(theirs)
         self.link.symlink_to(self.dev / self.node)
-        if tells:
+        if announces:
             # Adding it sends the event.
             self.device = self.testbed.add_device(
                 "tty", self.node, self.usb, ["dev", f"166:{number}"],
@@ -59,7 +59,7 @@ class Receiver:
         else:
             self.device = None
 
-    def tell(self):
+    def send(self):
         self.second += 1
         hours, rest = divmod(self.second, 3600)
         clock = f"{8 + hours:02d}{rest // 60:02d}{rest % 60:02d}.00"
@@ -70,12 +70,12 @@ class Receiver:
         try:
             os.write(self.ours, text)
         except OSError:
-            pass  # Nobody has the line open, or its buffer is full.
+            pass  # No process has the line open, or its buffer is full.
 
-    def unplug(self, tells=True):
+    def unplug(self, announces=True):
         self.link.unlink()
         if self.device:
-            if tells:
+            if announces:
                 self.testbed.uevent(self.device, "remove")
             self.testbed.remove_device(self.device)
         (self.dev / self.node).unlink(missing_ok=True)
@@ -131,13 +131,13 @@ class Daemon:
         return self.process.wait(timeout=PATIENCE_S)
 
 
-def cycle(daemon, receiver, number, tells=True):
+def cycle(daemon, receiver, number, announces=True):
     """Returns the seconds from plug to fix, and from unplug to its report."""
     fixes = daemon.source()["fixes"]
-    receiver.plug(number, tells)
+    receiver.plug(number, announces)
     seen, _ = daemon.wait(
-        "first fix after a plug", lambda source: source["state"] == "receiving" and source["fixes"] > fixes, receiver.tell)
-    receiver.unplug(tells)
+        "first fix after a plug", lambda source: source["state"] == "receiving" and source["fixes"] > fixes, receiver.send)
+    receiver.unplug(announces)
     lost, source = daemon.wait("lost after an unplug", lambda source: source["state"] == "lost")
     # Between the loss and this look it may have been looked for already.
     if not re.search("unplugged|No such file|plugged in", source["reason"]):
@@ -159,7 +159,7 @@ def run(program, source, cycles, blind):
                 before = daemon.holds()
         after = daemon.holds()
         for index in range(blind):
-            cycle(daemon, receiver, index, tells=False)
+            cycle(daemon, receiver, index, announces=False)
         status = daemon.stop()
         daemon.log.seek(0)
         lines = daemon.log.read().count("\n")

@@ -16,7 +16,7 @@ METRES_PER_DEGREE = 111_195
 
 
 def epoch(at_s, metres, speed):
-    """RMC and GGA of a whole second of Unix time, so many metres along the circle, at a speed in m/s."""
+    """RMC and GGA of a whole second of Unix time, at this distance in metres along the circle, at a speed in m/s."""
     angle = metres / RADIUS_M
     latitude = 52.5 + RADIUS_M * math.sin(angle) / METRES_PER_DEGREE
     longitude = 13.4 + RADIUS_M * math.cos(angle) / METRES_PER_DEGREE / math.cos(math.radians(52.5))
@@ -31,12 +31,12 @@ def epoch(at_s, metres, speed):
     ) + checksummed(f"GPGGA,{of_day},{place},1,09,0.9,34.0,M,44.0,M,,")
 
 
-def seconds(told=None):
+def seconds(sent=None):
     """Whole seconds of Unix time as each comes, from the time of this host on; from there it is a clock of its own.
 
-    - told: a file that each of them is written to once the caller is done with it.
+    - sent: a file that each of them is written to once the caller is done with it.
     """
-    file = open(told, "a", buffering=1) if told else None
+    file = open(sent, "a", buffering=1) if sent else None
     begin = int(time.time()) + 1
     offset = time.time() - time.monotonic()
     at = begin
@@ -50,7 +50,7 @@ def seconds(told=None):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--told", help="file to which each second that was told is appended")
+    options.add_argument("--sent", help="file to which each second that was sent is appended")
     options.add_argument("--link", type=pathlib.Path, required=True, help="the name of the device")
     options.add_argument("--speed", type=float, default=15.0, help="m/s")
     options = options.parse_args()
@@ -68,11 +68,11 @@ def main():
     options.link.symlink_to(name)
     signal.signal(signal.SIGTERM, lambda *_: (options.link.unlink(missing_ok=True), os._exit(0)))
 
-    for at, begin in seconds(options.told):
+    for at, begin in seconds(options.sent):
         try:
             os.write(ours, epoch(at, options.speed * (at - begin), options.speed))
         except BlockingIOError:
-            pass  # Nobody reads, as at a port that is not open.
+            pass  # No reader, as at a port that is not open.
 
 
 if __name__ == "__main__":

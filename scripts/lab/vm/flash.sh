@@ -58,5 +58,5 @@ install_on_flash() {
     install_for_guest
     rm -rf "${state:?}"/*
     mount_flash
-    receiver --told /lab/told
+    receiver --sent /lab/sent
 }

@@ -55,7 +55,7 @@ batch_window = "1s"
 TOML
 }
 
-# A receiver under the name that the shipped configuration has: drives around and tells the time of this host.
+# A receiver under the name that the shipped configuration has: drives around and sends the time of this host.
 receiver() {
     PYTHONPATH=/scripts python3 -m lab.tools.receiver --link /dev/waypost/gps "$@" &
     receiver_pid=$!

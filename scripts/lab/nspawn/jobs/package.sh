@@ -14,7 +14,7 @@ sleep 3
 ok "it stays up without receiver and endpoint" is NRestarts 0
 ok "the configuration is for the daemon and root alone" test "$(stat -c %U:%G:%a $configuration)" = root:waypost:640
 ok "the queue is for the daemon alone" test "$(stat -c %U:%a $state)" = waypost:700
-ok "status tells that it needs a look, by 1" sh -c 'waypost status >/dev/null; [ $? = 1 ]'
+ok "status reports degraded, by exit status 1" sh -c 'waypost status >/dev/null; [ $? = 1 ]'
 ok "the catalogue knows its messages" sh -c 'journalctl --list-catalog b3a1c0de5f6a4a0f8c2d1e4b7a905101 | grep -q "waypost started"'
 ok "bash completes its commands" bash -c '. /usr/share/bash-completion/completions/waypost; complete -p waypost >/dev/null'
 ok "the manual page is there" sh -c 'zcat /usr/share/man/man8/waypost.8.gz | grep -q "^.TH WAYPOST 8"'

@@ -30,7 +30,7 @@ register 0x08 2981
 modprobe sbs-battery
 echo sbs-battery 0x0b >"/sys/bus/i2c/devices/i2c-$bus/new_device"
 ok "its level is known, though no event says add" within 70 battery_is 64
-ok "the journal tells of the supply" logged "power supply sbs-"
+ok "the journal names the supply" logged "power supply sbs-"
 
 title "values out of range"
 register 0x0d 104

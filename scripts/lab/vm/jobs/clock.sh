@@ -19,7 +19,7 @@ booted=$(($(date +%s) - $(uptime_s)))
 title install
 install_for_guest
 collector 8181
-receiver --told /lab/told
+receiver --sent /lab/sent
 set_clock '1970-01-01 00:01:40'
 systemctl start waypost
 ok "it starts in 1970" within 30 is_active
@@ -37,14 +37,14 @@ seconds_of "back in 1970"
 title "timers"
 sleep 65
 ok "the watchdog is fed" is NRestarts 0
-# The line stays open, so that nothing but a timer tells.
+# The line stays open, so that only a timer can notice.
 kill -STOP "$receiver_pid"
 set_clock '2040-02-03 04:05:06'
 set_clock '1970-01-02 00:00:00'
 ok "silence is seen, though the clock was set to and fro" within 20 state_is silent
 kill -KILL "$receiver_pid"
 set_clock '2040-02-03 04:05:06'
-receiver --told /lab/told.again
+receiver --sent /lab/sent.again
 ok "and the receiver's return in 2040" within 60 state_is receiving
 fixes=$(status_of '["source"]["fixes"]')
 ok "with fixes" within 30 more_fixes 5
@@ -55,8 +55,8 @@ waypost flush >/dev/null
 ok "all is uploaded" within 60 drained
 
 title "what was recorded"
-cat /lab/told /lab/told.again >/lab/told.all
-ok "each second as the receiver told it, and no other" holes --told /lab/told --but 1 --and-no-other /lab/told.all
+cat /lab/sent /lab/sent.again >/lab/sent.all
+ok "each second as the receiver sent it, and no other" holes --sent /lab/sent --but 1 --and-no-other /lab/sent.all
 ok "in order, and once" holes --in-order
 ok "it never restarted" is NRestarts 0
 finish

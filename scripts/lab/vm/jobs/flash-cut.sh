@@ -14,10 +14,10 @@ systemctl start waypost
 ok "the asset moves" within 120 field_is '["motion"]["state"]' moving
 ok "commits" within 30 commits_go_on 2
 
-now_told() { tail -n 1 /lab/told; }
-from=$(now_told)
+last_sent() { tail -n 1 /lab/sent; }
+from=$(last_sent)
 
-# ill OPTION…: flash that fails as dm-flakey is told, is sound again, holds some more commits and is cut off.
+# ill OPTION…: flash that fails by these options of dm-flakey, works again, holds some more commits and is cut off.
 ill() {
     failed=$(queue commit_failed)
     steady=$((first_free * 8))
@@ -30,21 +30,21 @@ ill() {
     sleep $kept_for_s
     ok "commits go on" commits_go_on $((commits + 2))
     echo "      $(queue commit_failed) commits failed so far; the log has $(stat -c %s $state/outbox.db-wal) bytes"
-    cut=$(now_told)
+    cut=$(last_sent)
     power_cut
     systemctl start waypost
     ok "it starts again" within 30 is_active
     ok "the queue is sound" sound
-    ok "nothing had to be set aside" field_is '["queue"]["corrupt_recovered"]' 0
+    ok "no queue had to be replaced" field_is '["queue"]["corrupt_recovered"]' 0
     collector 8181
     waypost flush >/dev/null
     fixes=$(status_of '["source"]["fixes"]')
     ok "all is uploaded" within 60 drained
     no_collector
     # The window, a second until its end is due, and one for the disk.
-    ok "nothing is lost that was committed before the cut" holes --told /lab/told --after "$from" --until "$cut" --but 4
+    ok "nothing is lost that was committed before the cut" holes --sent /lab/sent --after "$from" --until "$cut" --but 4
     ok "fixes come again" within 60 more_fixes 3
-    from=$(now_told)
+    from=$(last_sent)
 }
 for round in $(seq "$rounds"); do
     title "every write fails for some 15 s, and then the power goes: $round of $rounds"

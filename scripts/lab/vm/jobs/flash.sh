@@ -35,7 +35,7 @@ ok "and is sound" sound
 collector 8181
 waypost flush >/dev/null
 ok "all is uploaded" within 120 drained
-ok "nothing is lost" holes --told /lab/told --but 4 --and-no-other /lab/told
+ok "nothing is lost" holes --sent /lab/sent --but 4 --and-no-other /lab/sent
 ok "in order, and once" holes --in-order
 ok "it never restarted" is NRestarts 0
 
@@ -49,14 +49,14 @@ echo "      $(queue sent_from_ram) sent from memory, $(queue commit_failed) comm
 recovers "it recovers"
 waypost flush >/dev/null
 ok "all is uploaded" within 60 drained
-ok "nothing is lost" holes --told /lab/told --but 4 --and-no-other /lab/told
+ok "nothing is lost" holes --sent /lab/sent --but 4 --and-no-other /lab/sent
 ok "in order, and once" holes --in-order
 
 counted() { python3 -c "import json,urllib.request; print(json.load(urllib.request.urlopen('http://127.0.0.1:8181/stats'))['$1'])"; }
 title "flash that lies: every write is dropped, and then the power goes"
 flash 0 60 1 drop_writes
 rows=$(wc -l </lab/received.jsonl)
-ok "nobody can tell: uploads go on" within 60 received $((rows + 15))
+ok "it does not show: uploads go on" within 60 received $((rows + 15))
 before=$(queue last_seq)
 power_cut
 systemctl start waypost
@@ -64,14 +64,14 @@ ok "it starts again" within 30 is_active
 echo "      number of the last record $before before, $(queue last_seq) after; set aside: $(queue corrupt_recovered)"
 ok "the queue is sound" sound
 # The collector is the same: numbers that it has seen must not hide what is new.
-tail -n 1 /lab/told >/lab/from
+tail -n 1 /lab/sent >/lab/from
 fixes=$(status_of '["source"]["fixes"]')
 ok "fixes come" within 60 more_fixes 20
 waypost flush >/dev/null
 ok "all is uploaded" within 60 drained
-holes --told /lab/told
-awk -v from="$(cat /lab/from)" '$1 > from' /lab/told >/lab/told.new
-ok "from then on nothing is lost" holes --told /lab/told.new --but 4
+holes --sent /lab/sent
+awk -v from="$(cat /lab/from)" '$1 > from' /lab/sent >/lab/sent.new
+ok "from then on nothing is lost" holes --sent /lab/sent.new --but 4
 ok "no number was given twice" test "$(counted changed_locations)" = 0
 ok "they leapt over those that the flash has lost" test "$(queue last_seq)" -gt "$before"
 finish

@@ -21,7 +21,7 @@ ok "ModemManager keeps away" grep -q '^ID_MM_PORT_IGNORE=1' /tmp/properties
 ok "gpsd's wish and ours both survive" sh -c 'grep "^SYSTEMD_WANTS=" /tmp/properties | grep gpsdctl | grep -q waypost.service'
 feed
 ok "the port opens, though its driver came after the unit" within 30 state_is receiving
-ok "nobody else can open it meanwhile" sh -c '! setpriv --reuid waypost --regid dialout --clear-groups dd if=/dev/ttyACM0 of=/dev/null count=0 2>/dev/null'
+ok "no other user can open it meanwhile" sh -c '! setpriv --reuid waypost --regid dialout --clear-groups dd if=/dev/ttyACM0 of=/dev/null count=0 2>/dev/null'
 ok "fixes arrive" within 30 at_least '["source"]["fixes"]' 2
 ok "and are uploaded" within 150 received
 

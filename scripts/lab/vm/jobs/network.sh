@@ -10,7 +10,7 @@ needs tc command -v tc
 title install
 install_for_guest
 collector 8181
-receiver --told /lab/told
+receiver --sent /lab/sent
 systemctl start waypost
 ok "the first fix is uploaded" within 120 received
 
@@ -32,7 +32,7 @@ ok "locations arrive" within 180 received $((rows + 10))
 title "nothing at all"
 link loss 100%
 ok "locations wait" within 120 waits 30
-ok "the endpoint is told as the problem" within 60 sh -c 'waypost status --json | grep -q "\"problems\":\[\"main"'
+ok "status names the endpoint as the problem" within 60 sh -c 'waypost status --json | grep -q "\"problems\":\[\"main"'
 ok "the daemon goes on" is_active
 
 title "and again"
@@ -41,7 +41,7 @@ ok "all is uploaded" within 180 drained
 no_receiver
 waypost flush >/dev/null
 ok "to the last" within 60 drained
-ok "each second that was told has arrived" holes --told /lab/told --but 1 --and-no-other /lab/told
+ok "each second that was sent has arrived" holes --sent /lab/sent --but 1 --and-no-other /lab/sent
 ok "in order, and once" holes --in-order
 echo "      $(counter requests) requests, $(counter retries) repeated, $(counter batches_repeated) known to the collector;" \
     "$(counter bytes_sent) bytes for $(counter acked) locations"

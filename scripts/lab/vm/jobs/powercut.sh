@@ -13,20 +13,20 @@ else
     ok "it started by itself" within 60 is_active
     ok "at the first try" is NRestarts 0
     ok "the queue is sound" sound
-    ok "nothing had to be set aside" field_is '["queue"]["corrupt_recovered"]' 0
-    cat /lab/told >>/lab/told.all
+    ok "no queue had to be replaced" field_is '["queue"]["corrupt_recovered"]' 0
+    cat /lab/sent >>/lab/sent.all
     rm -f /lab/received.jsonl
     collector 8181
     waypost flush >/dev/null
     ok "all is uploaded" within 120 drained
     # The window, a second until its end is due, and one for the disk.
-    ok "nothing older than the commit window is lost" holes --told /lab/told --but 4 --and-no-other /lab/told.all
+    ok "nothing older than the commit window is lost" holes --sent /lab/sent --but 4 --and-no-other /lab/sent.all
     ok "in order, and once" holes --in-order
     no_collector
 fi
 if [ -e /lab/stay ]; then
-    rm -f /lab/told
-    receiver --told /lab/told
+    rm -f /lab/sent
+    receiver --sent /lab/sent
     systemctl start waypost
     ok "it drives" within 120 field_is '["motion"]["state"]' moving
     sync

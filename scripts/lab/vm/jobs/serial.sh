@@ -10,7 +10,7 @@ needs "the driver of FTDI adapters" modinfo ftdi_sio
 title install
 install_waypost
 systemctl stop waypost
-# As the shipped rules tell the owner of such an adapter.
+# As the shipped rules advise the owner of such an adapter.
 echo 'SUBSYSTEM=="tty", SUBSYSTEMS=="usb", ATTRS{idVendor}=="0403", ATTRS{serial}=="LABFTDI", ENV{WAYPOST_GPS}="1"' >$rules
 udevadm control --reload
 
