@@ -53,7 +53,7 @@ import Tracking
         }
     }
 
-    /// The log through a file source that gets so many bytes at a time, and through the tracker as the daemon drives it.
+    /// The log through a file source that gets this number of bytes at a time, and through the tracker as the daemon drives it.
     private func played(_ path: String, inPiecesOf length: Int) throws -> String {
         var bytes: [UInt8] = []
         try LogFile.read(path) { chunk in

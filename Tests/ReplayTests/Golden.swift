@@ -17,7 +17,7 @@ struct Golden: CustomTestStringConvertible, Sendable {
         case decode = "decode.expected"
         /// `waypost replay --format jsonl`.
         case replay = "replay.expected"
-        /// `waypost decode`, where the counts have something to tell.
+        /// `waypost decode`, where the counts show something.
         case decodeText = "decode.txt"
         /// `waypost replay`, where there is a story.
         case replayText = "replay.txt"
@@ -25,7 +25,7 @@ struct Golden: CustomTestStringConvertible, Sendable {
 
     static let folder = BuiltProducts.repository.appendingPathComponent("fixtures/nmea")
     private static let decodeBytesMax = 100_000
-    private static let told = ["demo-city-drive", "two-second-epochs-over-midnight", "clock-set-back-an-hour"]
+    private static let withText = ["demo-city-drive", "two-second-epochs-over-midnight", "clock-set-back-an-hour"]
     private static let counted = ["glued-and-garbled", "long-lines", "no-date-in-the-whole-stream"]
 
     var name: String
@@ -51,7 +51,7 @@ struct Golden: CustomTestStringConvertible, Sendable {
             return (attributes?[.size] as? Int).map { $0 <= Self.decodeBytesMax } ?? false
         case .replay: return true
         case .decodeText: return Self.counted.contains(name)
-        case .replayText: return Self.told.contains(name)
+        case .replayText: return Self.withText.contains(name)
         }
     }
 

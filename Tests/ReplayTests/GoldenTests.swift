@@ -7,7 +7,7 @@ import Testing
 @testable import Replay
 
 /// What the commands print about the logs of `fixtures/nmea`, against the reviewed files beside them. With
-/// `WAYPOST_EXPECTED=write` the files are written anew (`make expected`); the commit says why.
+/// `WAYPOST_EXPECTED=write` the files are written again (`make expected`); the commit says why.
 @Suite struct GoldenTests {
     private static let writes = ProcessInfo.processInfo.environment["WAYPOST_EXPECTED"] == "write"
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Replay
 
-/// Logs through configurations that nobody would write: what holds of the records whatever decides about them.
+/// Logs through random configurations: what holds of the records whatever decides about them.
 @Suite struct RandomConfigurationTests {
     private static let logs = [
         "demo-city-drive", "simulated-parked-drift", "simulated-cold-start", "two-second-epochs-over-midnight",

@@ -53,7 +53,7 @@ extension SimulatedDiskTests {
         }
 
         /// The daemon began without knowing that rows of another device wait.
-        @Test(.bug(id: 11), arguments: [false, true]) func whatADiskTellsLateIsHeld(isDamaged: Bool) throws {
+        @Test(.bug(id: 11), arguments: [false, true]) func whatADiskReportsLateIsHeld(isDamaged: Bool) throws {
             let bench = Bench()
             bench.network.behaves("alpha", .refused)
             try bench.live(for: 600, device: "van-7")
@@ -152,7 +152,7 @@ extension SimulatedDiskTests {
             host.processEnded()
         }
 
-        /// States of the endpoints, of each reply that tells them.
+        /// States of the endpoints, of each reply that contains them.
         var states: [[String]] {
             replies.map { reply in
                 reply.components(separatedBy: #""state":""#).dropFirst().map { String($0.prefix { $0 != "\"" }) }
@@ -160,7 +160,7 @@ extension SimulatedDiskTests {
             }
         }
 
-        /// The queue is of another program, as far as its header tells.
+        /// The queue is of another program, by its header.
         func damage() throws {
             let queue = try #require(Handle("/sim/outbox.db"))
             try #require(queue.run("PRAGMA application_id = 5; PRAGMA wal_checkpoint(TRUNCATE)"))

@@ -116,7 +116,7 @@ import Testing
         #expect(reader.integer("SELECT count(*) FROM t") == 1)
         #expect(reader.run("COMMIT"))
         #expect(reader.integer("SELECT count(*) FROM t") == 2)
-        // While it is there nobody has the file alone.
+        // While it is there no process has the file alone.
         let alone = try #require(Handle(path))
         #expect(reader.run("BEGIN"))
         #expect(reader.integer("SELECT count(*) FROM t") == 2)

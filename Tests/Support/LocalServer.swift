@@ -76,7 +76,7 @@ public final class LocalServer {
         connection = -1
     }
 
-    /// Nobody listens any more.
+    /// Stops listening.
     public func stop() {
         hangUp()
         if listener >= 0 { close(listener) }

@@ -104,7 +104,7 @@ public final class Rig {
     ) throws -> [String: Any] {
         let deadline = Date(timeIntervalSinceNow: seconds * RunningProgram.slack)
         while true {
-            // Nobody listens yet while the daemon starts.
+            // The socket does not listen yet while the daemon starts.
             let endpoints = (try? order(#"{"id":1,"do":"status"}"#))?["endpoints"] as? [[String: Any]] ?? []
             if let endpoint = endpoints.first(where: { $0["name"] as? String == name }), wanted(endpoint) {
                 return endpoint

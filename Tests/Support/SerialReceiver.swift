@@ -30,10 +30,10 @@ public final class SerialReceiver {
         (controller, line) = (-1, -1)
     }
 
-    /// Returns when everything is on the line, which holds some kilobytes, or when nobody has read for so many seconds.
+    /// Returns when everything is on the line, which holds some kilobytes, or when nothing was read for this number of seconds.
     /// - Returns: how many bytes are.
     @discardableResult
-    public func send(_ bytes: [UInt8], patience: Int32 = 5) -> Int {
+    public func send(_ bytes: [UInt8], timeout: Int32 = 5) -> Int {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes { write(controller, $0.baseAddress! + sent, min(1024, $0.count - sent)) }
@@ -42,7 +42,7 @@ public final class SerialReceiver {
                 continue
             }
             var wait = pollfd(fd: controller, events: Int16(POLLOUT), revents: 0)
-            guard errno == EAGAIN, poll(&wait, 1, patience * 1000) == 1 else { break }
+            guard errno == EAGAIN, poll(&wait, 1, timeout * 1000) == 1 else { break }
         }
         return sent
     }

@@ -55,7 +55,7 @@ public final class SupplyFolder {
     }
 
     /// The file holds this text from now on, also for who waits for it.
-    /// - Returns: false when nobody waits yet: nothing has changed.
+    /// - Returns: false when no reader waits yet: nothing has changed.
     public func answer(_ file: String, of name: String, _ text: String) throws -> Bool {
         let reader = open(place(of: file, name), O_WRONLY | O_NONBLOCK | O_CLOEXEC)
         guard reader >= 0 else { return false }

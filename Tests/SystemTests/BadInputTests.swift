@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func outputThatNobodyTakes() throws {
+    @Test func outputThatIsNotRead() throws {
         let rig = try Rig()
         let configuration = try rig.configure(source: fileSource(drive))
         for (line, words) in [
@@ -123,7 +123,7 @@ import Testing
         let status = try rig.waitFor("queue", "ram_ring_depth") { $0 as? Int ?? 0 > 0 }
         #expect(status.exit == 1 && "\(status.report["problems"] ?? "")".contains(hint))
         daemon.kill(SIGTERM)
-        // What could be neither stored nor sent is lost, and told.
+        // What could be neither stored nor sent is lost, and logged.
         #expect(try daemon.exitStatus(within: 15) == 74)
     }
 
@@ -158,7 +158,7 @@ import Testing
         #expect(try rig.waypost(["queue", "--config", rig.path("waypost.toml")]).exitStatus(within: 10) == 65)
     }
 
-    @Test func aSecondInstanceIsToldWhoIsThere() throws {
+    @Test func aSecondInstanceNamesTheFirst() throws {
         let rig = try Rig()
         mkfifo(rig.path("pipe"), 0o600)
         try rig.configure(source: "kind = \"file\"\npath = \"\(rig.path("pipe"))\"\nfollow = true")

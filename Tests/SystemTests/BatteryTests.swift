@@ -27,7 +27,7 @@ import Testing
         return rig
     }
 
-    /// Asks the daemon to look, again and again: nobody sends events about folders.
+    /// Asks the daemon to read the supplies again and again: the kernel sends no events about folders.
     private func look(_ rig: Rig, _ daemon: RunningProgram, until member: String, _ wanted: @escaping (Any?) -> Bool)
         throws
     {
@@ -152,7 +152,7 @@ import Testing
         #expect(try daemon.exitStatus(within: 20) == 0)
     }
 
-    @Test func aLowBatteryIsToldBeforeThereIsAFix() throws {
+    @Test func aLowBatteryIsLoggedBeforeThereIsAFix() throws {
         let server = try LocalServer()
         let rig = try rig(server)
         try set(rig, "BAT0", ["type": "Battery", "status": "Discharging", "capacity": "9"])

@@ -79,7 +79,7 @@ import Testing
         #expect(bound.text.hasPrefix("fleet: bound, "), "\(bound.text)")
         #expect(answer("200 OK", #"{"status":"Ok"}"#).contains("/track?"))
         #expect(try fleet()["state"] as? String == "active")
-        // Nobody else was held up.
+        // No other endpoint was delayed.
         try rig.waitFor("motion", "kept") { _ in (try? rig.received().count >= 724) ?? false }
     }
 }

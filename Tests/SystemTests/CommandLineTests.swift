@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The commands as somebody types them: what they print where, and their exit statuses.
+/// The commands as a person types them: what they print where, and their exit statuses.
 @Suite(.waiting) struct CommandLineTests {
     /// One finished call of the built `waypost`.
     private struct Call {
@@ -211,7 +211,7 @@ import Testing
         #expect(try program.exitStatus(within: 60) == 0)
         #expect(program.text.contains("\(file): good\nsource: gpsd 3.25 (protocol 3.15) with /dev/\\x1b[2Ja\n"))
         #expect(program.text.contains("warning: source: gpsd does not have /dev/b; it has /dev/\\x1b[2Ja\n"))
-        // The configuration is good, whether or not somebody is there.
+        // The configuration is valid, whether or not a receiver is there.
         server.stop()
         let call = try Call(["check", "--print", file])
         #expect(call.status == 0 && !call.output.contains("source: "))
@@ -219,7 +219,7 @@ import Testing
         #expect(call.errors.contains("systemctl start gpsd.socket"))
     }
 
-    @Test func checkTellsAllProblemsAtOnceByLineAndColumn() throws {
+    @Test func checkReportsAllProblemsAtOnceByLineAndColumn() throws {
         let rig = try Rig()
         let file = rig.path("bad.toml")
         try """
@@ -264,9 +264,9 @@ import Testing
 
     // queue and status.
 
-    @Test func queueTellsWhatWaitsWithAndWithoutADaemon() throws {
+    @Test func queueShowsWhatWaitsWithAndWithoutADaemon() throws {
         let rig = try Rig()
-        // Nobody listens at the endpoint.
+        // No server listens at the endpoint.
         try rig.configure(source: "kind = \"file\"\npath = \"\(fixture("demo-city-drive.nmea"))\"")
         #expect(try rig.startDaemon(["--linger", "0"]).exitStatus(within: 30) == 0)
         let config = ["--config", rig.path("waypost.toml")]
@@ -284,7 +284,7 @@ import Testing
         #expect(Set(newest.compactMap { $0["seq"] as? Int }) == [723, 724])
     }
 
-    @Test func statusIsOneObjectAndTellsHealthByItsExitStatus() throws {
+    @Test func statusIsOneObjectAndItsExitStatusIsTheHealth() throws {
         let rig = try Rig()
         try rig.startCollector()
         try rig.configure(

@@ -112,7 +112,7 @@ import Testing
 
     // endpoint
 
-    @Test func anEndpointThatWasToldToStopGoesOnAfterResume() throws {
+    @Test func anEndpointThatTheServerStoppedGoesOnAfterResume() throws {
         try rig.startCollector(["--answer", "410", "--first", "1"])
         try rig.configure(source: source, endpoint: "batch_size = 100\nbatch_window = \"100ms\"")
         let daemon = try rig.startDaemon()
@@ -170,7 +170,7 @@ import Testing
         #expect(daemon.isRunning)
     }
 
-    /// The drive waits for a device of the name "rig", and is then told to be another one.
+    /// The drive waits for a device of the name "rig", which then gets another name.
     private func rename() throws {
         try rig.configure(source: source, endpoint: "batch_window = \"1h\"\nbatch_size = 100\ndevice = \"first\"")
         let daemon = try rig.startDaemon()
@@ -278,7 +278,7 @@ import Testing
 
     // status
 
-    /// A number that nobody knows what to do about is noise.
+    /// A number without advice is noise.
     @Test func everyMetricHasItsRowInTheManuals() throws {
         try rig.startCollector()
         try rig.configure(source: source, endpoint: "batch_window = \"100ms\"")

@@ -45,7 +45,7 @@ import Testing
         let server = try LocalServer()
         let daemon = try start(rig, source: "kind = \"tcp\"\nhost = \"127.0.0.1\"\nport = \(server.port)")
         try server.accept()
-        // Whatever libcurl brings for protocols that nobody speaks here was run once, to initialise itself.
+        // Whatever libcurl brings for protocols that are not used here was run once, to initialise itself.
         var unused: [String] = []
         for _ in 0..<300 where unused.count < 3 {
             unused = try libraries(of: daemon.processID).filter { $0.value == 0 }.map(\.key)

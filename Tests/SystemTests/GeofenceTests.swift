@@ -38,7 +38,7 @@ import Testing
         try rig.received().compactMap(\.crossing)
     }
 
-    @Test func crossingsArriveWithIdAndActionAsReplayTellsThem() throws {
+    @Test func crossingsArriveWithIdAndActionAsInReplay() throws {
         let rig = try Rig()
         try rig.startCollector()
         try configure(rig)
@@ -51,14 +51,14 @@ import Testing
 
         let replay = try rig.waypost(["replay", "--config", rig.path("waypost.toml"), "--format", "jsonl", drive])
         #expect(try replay.exitStatus(within: 60) == 0)
-        let told = try replay.text.split(separator: "\n").compactMap { line -> (String, Int)? in
+        let replayed = try replay.text.split(separator: "\n").compactMap { line -> (String, Int)? in
             let row = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
             guard let action = row?["geofence_action"] as? String, let id = row?["geofence_id"] as? String,
                 let time = row?["time_ms"] as? Int
             else { return nil }
             return ("\(action) \(id)", time)
         }
-        #expect(told.map(\.0) == expected && told.map(\.1) == received.map(\.timeMs))
+        #expect(replayed.map(\.0) == expected && replayed.map(\.1) == received.map(\.timeMs))
         let story = try rig.waypost(["replay", "--config", rig.path("waypost.toml"), drive])
         #expect(try story.exitStatus(within: 60) == 0)
         #expect(story.text.contains("geofence enter Depot North\n") && story.text.contains("geofence enter Market\n"))
@@ -79,11 +79,11 @@ import Testing
         #expect(try last.exitStatus(within: 60) == 0)
         let summary = try rig.stopCollector()
         #expect(summary.contains("refused: 0"))
-        // A kill in the depot may let its DWELL be told a little later, but never twice.
+        // A kill in the depot may delay its DWELL a little, but never twice.
         #expect(try crossings(rig) == expected, "seed \(seed)")
     }
 
-    @Test func statusTellsWhereItIs() throws {
+    @Test func statusShowsWhereItIs() throws {
         let rig = try Rig()
         try rig.startCollector()
         try configure(rig, playback: "20.0")

@@ -120,7 +120,7 @@ import Testing
         }
         let before = try #require((try rig.status().report["source"] as? [String: Any])?["sentences"] as? Int)
         let flood = part(0.02, 1)
-        #expect(receiver.send(flood, patience: 60) == flood.count)
+        #expect(receiver.send(flood, timeout: 60) == flood.count)
         let report = try rig.waitFor("source", "sentences", isAtLeast(before + sentencesSent(part(0.02, 1)))).report
         #expect((report["source"] as? [String: Any])?["checksum_errors"] as? Int == 0)
         daemon.kill(SIGTERM)
@@ -243,7 +243,7 @@ import Testing
         #expect(try shell.exitStatus(within: 10) == 0)
     }
 
-    @Test func whatTheDiskDidNotTakeInTheEndIsToldAsLost() throws {
+    @Test func whatTheDiskDidNotTakeInTheEndIsLoggedAsLost() throws {
         let rig = try Rig()
         try rig.configure(source: paced(60))
         let daemon = try rig.startDaemon()

@@ -21,11 +21,13 @@ import Testing
         let (received, expected) = try MainJob.run(path)
         #expect(received.count == expected.count && !received.isEmpty)
         let names = ["accuracy", "speed", "bearing", "altitude", "odometer", "moving"]
-        for (mine, told) in zip(received, expected) {
-            #expect(mine.timeMs == told.timeMs && mine.latitude == told.latitude && mine.longitude == told.longitude)
-            #expect(mine.event ?? "none" == told.event)
+        for (mine, replayed) in zip(received, expected) {
+            #expect(
+                mine.timeMs == replayed.timeMs && mine.latitude == replayed.latitude
+                    && mine.longitude == replayed.longitude)
+            #expect(mine.event ?? "none" == replayed.event)
             for name in names {
-                let pair = (mine.members[name] as? NSNumber, told.members[name] as? NSNumber)
+                let pair = (mine.members[name] as? NSNumber, replayed.members[name] as? NSNumber)
                 #expect(pair.0 == pair.1, "\(name) at \(mine.timeMs)")
             }
         }
@@ -82,13 +84,13 @@ import Testing
         #expect(survival.lost.isEmpty, "seed \(seed)")
         let received = survival.received
         #expect(isRising(received.map(\.seq)), "seed \(seed)")
-        // Sampling begins anew at each start, so that other fixes are kept, but nowhere fewer than the interval asks.
+        // Sampling begins again at each start, so that other fixes are kept, but nowhere fewer than the interval asks.
         #expect(MainJob.firstHole(received, survival.expected, milliseconds: 11_000) == nil, "seed \(seed)")
     }
 
     @Test func goesOnWhereItStoppedAfterTheReceivingEndWasAway() throws {
         let rig = try Rig()
-        // The port is found, then nobody listens there.
+        // The port is found, then no server listens there.
         try rig.startCollector()
         try rig.stopCollector()
         try rig.configure(source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = \"max\"")
@@ -194,7 +196,7 @@ import Testing
     }
 
     @Test func aFileThatGivesMoreThanMemoryHoldsDoesNotWaitForTheCommitWindow() throws {
-        // Nobody listens, so that no batch makes a commit either.
+        // No server listens, so that no batch makes a commit either.
         let rig = try Rig()
         var log = ""
         for second in 0..<12_000 {

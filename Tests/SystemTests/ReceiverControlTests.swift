@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The daemon with a receiver that it may tell what to do.
+/// The daemon with a receiver that it may control.
 @Suite(.waiting) struct ReceiverControlTests {
     private static let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea")
 
@@ -54,7 +54,7 @@ import Testing
         #expect(daemon.text.components(separatedBy: "rate not honoured").count == 2, "\(daemon.text)")
     }
 
-    @Test func aReceiverThatMaySleepIsToldToStandBy() throws {
+    @Test func aReceiverThatMaySleepIsPutOnStandby() throws {
         let (rig, receiver, daemon) = try start(
             "[receiver]\nprofile = \"mtk\"\nsleep = true\nsettle = \"0s\"\nprobe = \"1h\"")
         #expect(receiver.written(until: "\r\n") == "\r\n")

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The daemon is told to read its configuration anew.
+/// The daemon reads its configuration again.
 @Suite(.waiting) struct ReloadTests {
     private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
 
@@ -25,21 +25,21 @@ import Testing
             source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = 200", more: "[tracking]\ngap_after = \"1m\"")
         let manager = try DatagramReceiver()
         let daemon = try rig.startDaemon(environment: ["NOTIFY_SOCKET": manager.path])
-        var told: [String] = []
+        var notices: [String] = []
         for round in 1...5 {
             let (old, new) = (round == 1 ? "\"1m\"" : "\"\(69 + round)s\"", "\"\(70 + round)s\"")
             try rig.waitFor("source", "sentences", within: 60) { ($0 as? Int ?? 0) > round * 400 }
             try rig.reconfigure("gap_after = \(old)", to: "gap_after = \(new)")
             daemon.kill(SIGHUP)
             let deadline = Date(timeIntervalSinceNow: 60)
-            while told.filter({ $0.hasPrefix("READY=1") }).count <= round, Date() < deadline {
-                told += manager.texts()
+            while notices.filter({ $0.hasPrefix("READY=1") }).count <= round, Date() < deadline {
+                notices += manager.texts()
                 usleep(5000)
             }
         }
         #expect(try daemon.exitStatus(within: 120) == 0)
-        told += manager.texts()
-        let story = told.compactMap { text in
+        notices += manager.texts()
+        let story = notices.compactMap { text in
             ["READY=1", "RELOADING=1\nMONOTONIC_USEC=", "STOPPING=1"].first { text.hasPrefix($0) }
         }
         let reload = ["RELOADING=1\nMONOTONIC_USEC=", "READY=1"]
@@ -50,8 +50,8 @@ import Testing
         let (received, expected) = try (rig.received(), rig.replayed(drive))
         #expect(received.map(\.timeMs) == expected.map(\.timeMs))
         #expect(received.map(\.seq) == Array(1...expected.count))
-        for (mine, told) in zip(received, expected) {
-            #expect(mine.members["odometer"] as? NSNumber == told.members["odometer"] as? NSNumber)
+        for (mine, replayed) in zip(received, expected) {
+            #expect(mine.members["odometer"] as? NSNumber == replayed.members["odometer"] as? NSNumber)
         }
     }
 
@@ -100,8 +100,8 @@ import Testing
         #expect(try self.engine(rig) == "dynamic")
         #expect(try rig.status().exit == 1)
         #expect(try problems(rig).contains("configuration refused, the previous one stays in force"))
-        let told = manager.texts()
-        let end = try #require(told.last { $0.hasPrefix("READY=1") })
+        let notices = manager.texts()
+        let end = try #require(notices.last { $0.hasPrefix("READY=1") })
         #expect(end.contains("STATUS=") && end.contains("configuration refused"))
 
         // By the file the command finds the mistake itself.
@@ -142,8 +142,8 @@ import Testing
         #expect(again.text.contains("nothing that takes effect now has changed"))
         daemon.kill(SIGTERM)
         #expect(try daemon.exitStatus(within: 20) == 0)
-        let nobody = try reload(rig)
-        #expect(nobody.exit == 2)
+        let refused = try reload(rig)
+        #expect(refused.exit == 2)
     }
 
     @Test func aTokenFromAnotherFileGoesOutAtOnce() throws {

@@ -121,7 +121,7 @@ import Testing
         return try #require((motion?["resolutions"] as? [String: Any])?["load"] as? [String: Any])
     }
 
-    @Test func aProgramTellsOfTheBatteryThatItReads() throws {
+    @Test func aProgramReportsTheBatteryThatItReads() throws {
         #expect(try ask(#"{"do":"power","percent":19,"charging":false}"#)["ok"] as? Bool == true)
         let low = try load()
         #expect(low["battery_low"] as? Bool == true && low["interval_ms"] as? Int == 6000)

@@ -205,7 +205,7 @@ import Testing
         deinit { try? run("ip netns del \(name)") }
     }
 
-    @Test func aMeteredLinkHoldsUntilTheKernelTellsOfAnotherWay() throws {
+    @Test func aMeteredLinkHoldsUntilTheKernelReportsAnotherRoute() throws {
         let rig = try Rig()
         let network = try Network(rig)
         try rig.configure(

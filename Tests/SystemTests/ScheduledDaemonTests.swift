@@ -4,7 +4,7 @@ import Testing
 
 /// The daemon outside the hours of its schedule.
 @Suite(.waiting) struct ScheduledDaemonTests {
-    @Test func endsTheTripWithTheHoursAndTellsWhenTheyBeginAgain() throws {
+    @Test func endsTheTripWithTheHoursAndShowsWhenTheyBeginAgain() throws {
         let rig = try Rig()
         try rig.startCollector()
         let log = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path

@@ -44,7 +44,7 @@ import Testing
         }
         daemon.kill(SIGTERM)
         #expect(try daemon.exitStatus(within: 10) == 0)
-        // The journal of a parked week tells the receiver once.
+        // The journal of a parked week names the receiver once.
         #expect(daemon.text.components(separatedBy: ": receiving").count == 2, "\(daemon.text)")
     }
 

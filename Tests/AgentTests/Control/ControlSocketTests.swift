@@ -181,7 +181,7 @@ import Testing
         rmdir(directory)
     }
 
-    @Test func clientsThatHangKeepNobodyOut() throws {
+    @Test func clientsThatHangDoNotKeepOthersOut() throws {
         let served = try Served()
         let idle = try (0..<40).map { _ in try served.connection() }
         defer { for descriptor in idle { close(descriptor) } }

@@ -27,7 +27,7 @@ import Testing
         #expect(try requests.headers() == ["X-Api-Key: k-9"])
     }
 
-    @Test func aFileIsReadAnewAfterARefusal() throws {
+    @Test func aFileIsReadAgainAfterARefusal() throws {
         try directory.write("key", "old")
         let requests = try requests(
             """
@@ -45,7 +45,7 @@ import Testing
         #expect(try values() == ["Authorization: Bearer old", "old"])
         #expect(try requests.refresh() == .new)
         #expect(try values() == ["Authorization: Bearer new", "new"])
-        // For the moment it is not there, as while somebody replaces it.
+        // For the moment it is not there, as while it is replaced.
         unlink("\(directory.path)/key")
         #expect(try requests.refresh() == .none)
         #expect(try values() == ["Authorization: Bearer new", "new"])

@@ -46,7 +46,7 @@ final class Requests {
     let credentials: EndpointCredentials
     let lines: LogLines
     private let settings: EndpointSettings
-    /// What the wall clock shows and whether somebody vouches for it.
+    /// What the wall clock shows and whether a time service vouches for it.
     let clock = WallClock()
     private var limit: EventLoop.Alarm?
 

@@ -96,7 +96,7 @@ import Testing
                 CommitReply(lastSeq: 8, formed: [batch(1...5)], depths: [depth(waiting: 3, inFlight: 5)], rows: 8),
                 [request(delivery)], at: loop.now + .seconds(11))
             #expect(delivery.waiting == 8)
-            // Another commit tells the same; what was counted does not drift.
+            // Another commit has the same counts: they do not drift.
             delivery.committed(
                 CommitReply(lastSeq: 8, depths: [depth(waiting: 3, inFlight: 5)], rows: 8), [],
                 at: loop.now + .seconds(12))
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    /// Tells the delivery that these batches are in flight now, as the reply to its request.
+    /// Replies to the delivery's request that these batches are in flight now.
     func form(_ batches: [Batch], waiting: Int = 0, _ delivery: EndpointDelivery, at now: EventTime) {
         #expect(delivery.schedule.isForming)
         delivery.committed(

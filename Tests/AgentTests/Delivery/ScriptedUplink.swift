@@ -3,7 +3,7 @@ import JSON
 import Positioning
 import Testing
 
-/// Takes requests, and answers when it is told to.
+/// Collects requests, and answers when the test says so.
 final class ScriptedUplink: Uplink {
     private(set) var requests: [UplinkRequest] = []
     /// Requests that were given up.
@@ -41,7 +41,7 @@ final class ScriptedUplink: Uplink {
 
     func fail(_ failure: TransportFailure) { end(UplinkOutcome(.failed(failure))) }
 
-    /// A request that was expected and did not come is told as such, and does not end the run.
+    /// A request that was expected and did not come is an issue, and does not end the run.
     private func end(_ outcome: UplinkOutcome) {
         guard !open.isEmpty else {
             Issue.record("no request is open")

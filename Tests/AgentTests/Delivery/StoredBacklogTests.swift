@@ -31,7 +31,7 @@ import Testing
             rmdir(directory)
         }
 
-        /// Rows on disk that nobody has sent, and a disk that takes no more until `heal()`.
+        /// Rows on disk that were not sent, and a disk that takes no more until `heal()`.
         func leaveBacklog(_ count: Int) throws {
             try quietly {
                 for _ in 0..<count { recordOnly() }

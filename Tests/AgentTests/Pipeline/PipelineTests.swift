@@ -9,7 +9,7 @@ import Tracking
 
 @testable import Agent
 
-/// What the tracker decides, as it is told to the rest of the daemon.
+/// What the tracker decides, as it reaches the rest of the daemon.
 @Suite struct PipelineTests {
     /// Issue 11, 5: 80 s at 35 days ahead, and 28 of 30 true rows that waited had expired.
     @Test func aDateThatOnlyTheReceiverClaimsExpiresNothing() throws {
@@ -68,8 +68,8 @@ import Tracking
         pipeline.close()
     }
 
-    /// The status line is made when the motion changes, and tells of it.
-    @Test func whoHearsOfAChangeMayLookAtTheTracker() throws {
+    /// The status line is made when the motion changes, and contains it.
+    @Test func aHandlerOfAChangeMayReadTheTracker() throws {
         let bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5)
         let pipeline = Pipeline(
             source: FixesOnDemand(), memory: nil,

@@ -55,7 +55,7 @@ import Tracking
 
         var records: Int { pipeline.tracker.counters.records }
 
-        /// How many of so many requests, all at this moment, were refused as too many.
+        /// How many of this number of requests, all at this moment, were refused as too many.
         func refused(_ count: Int, _ request: (Int) throws -> Void) throws -> Int {
             var refused = 0
             for number in 0..<count {

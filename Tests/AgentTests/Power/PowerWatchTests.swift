@@ -66,7 +66,7 @@ import Testing
         try bench.run { $0.watch.supplies?.last?.words == "battery, 60 %, discharging" }
     }
 
-    @Test func aLowBatteryIsNotToldBeforeItsChargerWasRead() throws {
+    @Test func aLowBatteryIsNotReportedBeforeItsChargerWasRead() throws {
         let bench = try Bench()
         try bench.folder.set("BAT0", ["type": "Battery\n", "status": "Full\n", "capacity": "5\n"])
         try bench.folder.set("AC", ["type": "Mains\n"])

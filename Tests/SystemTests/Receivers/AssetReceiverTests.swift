@@ -48,9 +48,9 @@ import Testing
         }
     }
 
-    /// The second batch meets another device, the first and a second endpoint do not care; then the daemon starts anew.
+    /// The second batch meets another device, the first and a second endpoint do not care; then the daemon starts again.
     @Test(arguments: ["keep conflict", "quarantine message", "clear msg"])
-    func nextbillionTellsOfAnotherDevice(_ words: String) throws {
+    func nextbillionReportsAnotherDevice(_ words: String) throws {
         let (mode, sign) = (words.split(separator: " ")[0], words.split(separator: " ")[1])
         let collision = try #require(Sign(rawValue: String(sign))).reply
         let receiver = try ImitatedReceiver { request, earlier in

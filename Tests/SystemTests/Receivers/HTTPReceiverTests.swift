@@ -50,7 +50,7 @@ import Testing
         try bench.runToEnd()
         expectAll(receiver, of: bench)
         #expect(try bench.quarantine().isEmpty)
-        // It learns: what was too large is not tried with each batch anew.
+        // It learns: what was too large is not tried again with each batch.
         let refused = receiver.exchanges.filter { !$0.wasTaken }.count
         #expect((1...8).contains(refused), "\(receiver.exchanges.map { ($0.request.rows().count, $0.status ?? 0) })")
     }

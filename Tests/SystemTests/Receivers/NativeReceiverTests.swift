@@ -70,7 +70,7 @@ import Testing
         #expect(try bench.quarantine().isEmpty)
     }
 
-    /// It stores, and the connection is reset before the reply: the store must be able to tell the second time.
+    /// It stores, and the connection is reset before the reply: the server must recognise the repetition.
     @Test func aSlowCommitLeavesNoDuplicate() throws {
         let receiver = try ImitatedReceiver { _, earlier in
             [0, 2, 3].contains(earlier.count) ? .reset : .status(200)

@@ -88,7 +88,7 @@ import Testing
         #expect(Set(points(receiver)).count == bench.times.count)
     }
 
-    /// Compass answers ok always, and tells in passing that it kept fewer.
+    /// Compass always answers ok, and mentions that it kept fewer.
     @Test func overlandSkipsOneInSilence() throws {
         let receiver = try ImitatedReceiver { request, earlier in
             guard earlier.count < 5 else { return .silence }
