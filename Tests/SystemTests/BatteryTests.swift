@@ -168,7 +168,7 @@ import Testing
         #expect(record.reason == "battery-low" && record.members["battery"] as? Int == 8)
         daemon.kill(SIGTERM)
         #expect(try daemon.exitStatus(within: 20) == 0)
-        #expect(daemon.text.components(separatedBy: "power: low").count == 2, "\(daemon.text)")
+        #expect(daemon.text.components(separatedBy: "power: the battery is low").count == 2, "\(daemon.text)")
         #expect(try records(rig, 1).count == 1)
     }
 

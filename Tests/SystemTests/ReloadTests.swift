@@ -137,7 +137,7 @@ import Testing
             let reply = try reload(rig)
             #expect(reply.exit == 0 && reply.text.contains("at the next start: [device] id"), "\(reply.text)")
         }
-        #expect(daemon.text.contains("new: [outbox] commit_window"))
+        #expect(daemon.text.contains("in effect now: [outbox] commit_window"))
         let again = try reload(rig)
         #expect(again.text.contains("nothing that takes effect now has changed"))
         daemon.kill(SIGTERM)
