@@ -120,8 +120,11 @@ import Testing
         let list = try call("endpoint list")
         #expect(list.status == 1 && list.text.contains("main: stopped (gone)"), "\(list.text)")
         #expect(list.text.contains("\n  do: ") && list.text.contains("waypost endpoint resume main"), "\(list.text)")
+        // The server answers the first batch while later fixes are still on their way into the queue.
+        try rig.waitFor("queue", "queue_depth") { $0 as? Int == 724 }
         let status = try call("status")
-        #expect(status.status == 1 && status.text.contains("endpoint   main: stopped (gone), 724 waiting"))
+        #expect(
+            status.status == 1 && status.text.contains("endpoint   main: stopped (gone), 724 waiting"), "\(status.text)")
         #expect(try call("endpoint resume main").text == "main: resumed\n")
         #expect(try call("flush").status == 0)
         #expect(try rig.received().count == 724)
