@@ -124,7 +124,8 @@ import Testing
         try rig.waitFor("queue", "queue_depth") { $0 as? Int == 724 }
         let status = try call("status")
         #expect(
-            status.status == 1 && status.text.contains("endpoint   main: stopped (gone), 724 waiting"), "\(status.text)")
+            status.status == 1 && status.text.contains("endpoint   main: stopped (gone), 724 waiting"), "\(status.text)"
+        )
         #expect(try call("endpoint resume main").text == "main: resumed\n")
         #expect(try call("flush").status == 0)
         #expect(try rig.received().count == 724)

@@ -223,7 +223,7 @@ import Testing
         try network.run("\(network.inside) ip route add 10.99.0.1/32 dev eth7")
         try daemon.waitFor("no longer metered")
         try network.run("\(network.inside) ip link set eth7 down")
-        try daemon.waitFor("leads over wwan0, which is metered", within: 20)
+        try daemon.waitFor("the route to it is over wwan0, which is metered", within: 20)
         daemon.kill(SIGTERM)
         #expect(try daemon.exitStatus(within: 20) == 0)
     }
