@@ -1,6 +1,6 @@
 import Positioning
 
-/// A location as it stands in the outbox.
+/// A location in the outbox.
 public struct QueuedLocation: Hashable, Sendable {
     /// Queue order; strictly rising for the life of the queue, gaps are normal.
     public var seq: Int64
@@ -50,19 +50,4 @@ public struct Batch: Hashable, Sendable {
 
     /// First 8 hex digits of the queue's uuid.
     public var outboxName: String { String(hexOf: outbox.prefix(4)) }
-}
-
-extension String {
-    /// Two lower case hex digits for each byte.
-    @inlinable
-    public init(hexOf bytes: some Collection<UInt8>) {
-        func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
-        self.init(unsafeUninitializedCapacity: 2 * bytes.count) { buffer in
-            for (place, byte) in bytes.enumerated() {
-                buffer[2 * place] = digit(byte >> 4)
-                buffer[2 * place + 1] = digit(byte & 15)
-            }
-            return 2 * bytes.count
-        }
-    }
 }

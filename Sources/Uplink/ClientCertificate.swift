@@ -1,6 +1,6 @@
 import CCrypto
 
-/// What a PEM file says of a certificate of ours, read before it is needed.
+/// Checks a PEM file with a certificate of ours before it is needed.
 public enum ClientCertificate {
     /// Why a certificate cannot be used.
     public enum Problem: Error, Hashable, Sendable {
@@ -42,7 +42,7 @@ public enum ClientCertificate {
         guard pem.count <= Int(Int32.max), let memory = BIO_new_mem_buf(pem, Int32(pem.count)) else { return nil }
         defer {
             BIO_free(memory)
-            // What went wrong here is told by nil; left in the queue it would be taken for a failure of a connection.
+            // nil reports the failure; left in OpenSSL's queue it would count as a failure of a connection.
             ERR_clear_error()
         }
         return body(memory)

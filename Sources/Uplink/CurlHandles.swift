@@ -40,7 +40,7 @@ final class CurlHandles {
         return easy
     }
 
-    /// Takes back a handle that is in no multi handle any more.
+    /// Accepts a handle that is no longer in a multi handle.
     func recycle(_ easy: UnsafeMutableRawPointer, of transfer: Transfer) {
         transfer.easy = nil
         // Forgets the addresses of the transfer's memory first.
@@ -64,7 +64,7 @@ final class CurlHandles {
     private func setRules(_ setup: inout EasySetup) {
         if let share { setup.set(CURLOPT_SHARE, pointer: share) }
         setup.set(CURLOPT_NOSIGNAL, 1)
-        // A hanging name lookup shall not hold up the loop when its transfer is given up.
+        // A hanging name lookup must not block the loop when its transfer is given up.
         setup.set(CURLOPT_QUICK_EXIT, 1)
         setup.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         setup.set(CURLOPT_PROTOCOLS_STR, "http,https")
@@ -79,7 +79,7 @@ final class CurlHandles {
         setup.set(CURLOPT_SSL_VERIFYHOST, 2)
     }
 
-    /// libcurl compares all of this before it takes a kept connection or a TLS session for another request.
+    /// libcurl compares all of this before it uses a kept connection or a TLS session for another request.
     private func setTLS(_ setup: inout EasySetup, _ tls: TLSSettings?) {
         if let file = tls?.authorities ?? settings.caFile {
             setup.set(CURLOPT_CAINFO, file)
@@ -128,7 +128,7 @@ final class CurlHandles {
         setup.set(CURLOPT_VERBOSE, 1)
     }
 
-    /// The request's headers in their order, after those that libcurl would add by itself are taken away.
+    /// The request's headers in their order, without those that libcurl would add by itself.
     private static func headerList(_ transfer: Transfer) -> UnsafeMutablePointer<curl_slist>? {
         let own: Set<String> = ["content-length", "host", "user-agent", "expect", "transfer-encoding"]
         var lines: [String] = ["Expect:"]

@@ -3,7 +3,7 @@ import Delivery
 import Glibc
 import Positioning
 
-/// The way out over HTTP(S): libcurl's multi interface inside a loop that it does not own.
+/// Sends requests over HTTP(S): libcurl's multi interface inside a loop that it does not own.
 ///
 /// The loop watches the descriptors that `watch` names, calls `descriptorReady` when one is ready and `deadlineReached`
 /// at `nextDeadline`, which it reads again after every call into the uplink. Nothing here blocks, and all limits run on
@@ -23,13 +23,13 @@ public final class HTTPUplink: Uplink {
     private let instant = CurrentInstant()
     private let handles: CurlHandles
     private var multi: UnsafeMutableRawPointer?
-    /// Sent, but not yet in libcurl's hands: that waits for a call that says what time it is.
+    /// Sent, but not yet given to libcurl: that waits for a call that passes the time.
     private var arrivals: [Arrival] = []
     private var transfers: [UnsafeMutableRawPointer: Transfer] = [:]
-    /// Ended, to be told.
+    /// Ended, to be reported.
     private var outcomes: [Ending] = []
     private var curlDeadline: EventTime?
-    /// When the kept connections shall be closed; nil when there are none or something is in flight.
+    /// When to close the kept connections; nil when there are none or something is in flight.
     private var idleDeadline: EventTime?
     /// The latest of the idle limits of all connections that may be kept.
     private var keptUntil = EventTime.zero
@@ -54,7 +54,7 @@ public final class HTTPUplink: Uplink {
     /// - Parameters:
     ///   - isClockTrusted: whether the wall clock is known to be right: a certificate that is out of date is then the
     ///     server's fault, else perhaps ours.
-    ///   - watch: called with the wish for a descriptor, nil to forget it. It must not call back in here.
+    ///   - watch: called with what to wait for on a descriptor, nil to forget it. It must not call back.
     /// - Throws: `SetupError` when libcurl does not start or the file of authorities cannot be read.
     public init(
         settings: Settings, isClockTrusted: @escaping () -> Bool = { true }, watch: @escaping (Int32, Interest?) -> Void
@@ -83,9 +83,9 @@ public final class HTTPUplink: Uplink {
     public var requestsInFlight: Int { arrivals.count + transfers.count }
 
     /// Bytes of answers that have not come to an end.
-    var bytesArrivedInFlight: Int { transfers.values.reduce(0) { $0 + $1.bytesReceived } }
+    var bytesArrivedInFlight: Int { transfers.values.reduce(0) { $0 + $1.progress.bytesReceived } }
 
-    /// After `close` a request is dropped without a word.
+    /// After `close` a request is dropped silently.
     @discardableResult
     public func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer {
         lastNumber += 1
@@ -101,7 +101,7 @@ public final class HTTPUplink: Uplink {
         guard let easy = transfers.first(where: { $0.value.id == transfer })?.key, let given = release(easy) else {
             return
         }
-        count(given, sent: given.bytesSent, received: given.bytesReceived)
+        count(given)
         readTimer()
     }
 
@@ -109,7 +109,7 @@ public final class HTTPUplink: Uplink {
         guard !isClosed else { return }
         instant.value = now
         drive(descriptor, (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0))
-        settle()
+        report()
     }
 
     public func deadlineReached(at now: EventTime) {
@@ -119,7 +119,7 @@ public final class HTTPUplink: Uplink {
         if started || curlDeadline.map({ $0 <= now }) == true { drive(CURL_SOCKET_TIMEOUT, 0) }
         expire()
         if let idleDeadline, idleDeadline <= now { closeConnections() }
-        settle()
+        report()
     }
 
     /// What is in flight keeps the kept connections open, libcurl closes them only together: they are not used again,
@@ -132,7 +132,7 @@ public final class HTTPUplink: Uplink {
     private func closeConnections() {
         idleDeadline = nil
         curlDeadline = nil
-        // libcurl has no call for this; its connections live and die with the multi handle. TLS sessions stay.
+        // libcurl has no call for this; its connections end with the multi handle. TLS sessions stay.
         if let multi { curl_multi_cleanup(multi) }
         multi = nil
     }
@@ -164,7 +164,7 @@ extension HTTPUplink {
         return !waiting.isEmpty
     }
 
-    /// Why the request cannot even be begun, nil when it is under way.
+    /// Why the request cannot begin; nil when it is under way.
     private func start(_ arrival: Arrival) -> TransportFailure? {
         let request = arrival.request
         guard let peer = Peer(url: request.url) else {
@@ -199,7 +199,7 @@ extension HTTPUplink {
         curl_multi_socket_action(multi, descriptor, events, &running)
         while let (easy, code) = nextFinished(multi) {
             guard let transfer = transfers[easy] else { continue }
-            if transfer.mayRepeat, Self.isBrokenConnection(code) {
+            if transfer.progress.mayRepeat, Self.isBrokenConnection(code) {
                 repeatOnFreshConnection(transfer, easy, multi)
                 curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running)
             } else {
@@ -208,7 +208,7 @@ extension HTTPUplink {
         }
     }
 
-    /// The message lives in the handle, so it is read before that is taken out.
+    /// The message is stored in the handle, so it is read before that is removed.
     private func nextFinished(_ multi: UnsafeMutableRawPointer) -> (UnsafeMutableRawPointer, CURLcode)? {
         var left: Int32 = 0
         while let message = curl_multi_info_read(multi, &left) {
@@ -228,7 +228,7 @@ extension HTTPUplink {
         _ transfer: Transfer, _ easy: UnsafeMutableRawPointer, _ multi: UnsafeMutableRawPointer
     ) {
         curl_multi_remove_handle(multi, easy)
-        transfer.willRepeat()
+        transfer.repeated()
         _ = waypost_curl_set_long(easy, CURLOPT_FRESH_CONNECT, 1)
         let code = curl_multi_add_handle(multi, easy)
         if code != CURLM_OK { end(easy, transfer.outcome(CURLE_SEND_ERROR)) }
@@ -244,19 +244,19 @@ extension HTTPUplink {
     private func end(_ easy: UnsafeMutableRawPointer, _ outcome: UplinkOutcome) {
         guard let transfer = release(easy) else { return }
         keptUntil = max(keptUntil, instant.value + (transfer.request.idleLimit ?? settings.idleLimit))
-        count(transfer, sent: outcome.bytesSent, received: outcome.bytesReceived)
+        count(transfer)
         outcomes.append(Ending(id: transfer.id, outcome: outcome, completion: transfer.completion))
     }
 
-    private func count(_ transfer: Transfer, sent: Int, received: Int) {
+    private func count(_ transfer: Transfer) {
         counters.requests += 1
-        counters.connections += transfer.connectionsOpened
-        counters.repeatedOnFreshConnection += transfer.repeats
-        counters.bytesSent += sent
-        counters.bytesReceived += received
+        counters.connections += transfer.progress.connectionsOpened
+        counters.repeatedOnFreshConnection += transfer.progress.repeats
+        counters.bytesSent += transfer.progress.bytesSent
+        counters.bytesReceived += transfer.progress.bytesReceived
     }
 
-    /// Takes a transfer out of libcurl's hands, which closes its connection unless it ended well.
+    /// Takes a transfer away from libcurl, which closes its connection unless it ended well.
     private func release(_ easy: UnsafeMutableRawPointer) -> Transfer? {
         guard let transfer = transfers.removeValue(forKey: easy) else { return nil }
         if let multi { curl_multi_remove_handle(multi, easy) }
@@ -264,8 +264,8 @@ extension HTTPUplink {
         return transfer
     }
 
-    /// Reads libcurl's own timer and tells what has ended, when libcurl is not on the stack any more.
-    private func settle() {
+    /// Reads libcurl's own timer and reports what has ended, when libcurl is no longer on the stack.
+    private func report() {
         readTimer()
         while !outcomes.isEmpty {
             let ending = outcomes.removeFirst()
@@ -277,7 +277,7 @@ extension HTTPUplink {
         if transfers.isEmpty, keepsNoneUntil != nil {
             closeConnections()
         } else if transfers.isEmpty {
-            // What is left in libcurl's timer then concerns transfers that are gone.
+            // libcurl's timer then concerns transfers that are gone.
             curlDeadline = nil
             if multi != nil, idleDeadline == nil { idleDeadline = max(keptUntil, instant.value) }
         } else {
@@ -285,7 +285,7 @@ extension HTTPUplink {
         }
     }
 
-    /// Asked for after every call instead of taken from the timer callback: that one is silent when a deadline is
+    /// Read after every call, and not from the timer callback: that one is silent when a deadline is
     /// reached a little too early for libcurl's own clock, and the transfer would hang.
     private var curlTimer: Duration? {
         var milliseconds = 0
@@ -317,18 +317,11 @@ extension HTTPUplink {
 extension UplinkRequest.Header {
     /// Anything that would end up as a line or a header of its own.
     fileprivate var breaksTheHead: Bool {
-        !name.isToken || value.utf8.contains { $0 == 0 || $0 == 0x0A || $0 == 0x0D }
+        !name.isToken || value.utf8.contains(where: \.breaksHeader)
     }
 }
 
 extension String {
-    /// One word in the sense of RFC 9110, 5.6.2, as names of headers and methods are.
-    fileprivate var isToken: Bool {
-        !isEmpty
-            && utf8.allSatisfy { byte in
-                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-                    || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-                    || "!#$%&'*+-.^_`|~".utf8.contains(byte)
-            }
-    }
+    /// A token of RFC 9110, 5.6.2, as names of headers and methods are.
+    fileprivate var isToken: Bool { !isEmpty && utf8.allSatisfy(\.isTokenCharacter) }
 }

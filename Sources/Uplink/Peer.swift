@@ -1,6 +1,6 @@
 import CCurl
 
-/// Where a URL leads, for the words of failures: never the path or the query, which may hold secrets.
+/// The server of a URL, for messages: never the path or the query, which may contain secrets.
 struct Peer: CustomStringConvertible {
     let host: String
     let port: Int

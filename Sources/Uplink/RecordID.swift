@@ -1,4 +1,4 @@
-/// The id of a record: the same for the same row of the same queue, however often and by whomever it is sent.
+/// The id of a record: the same for the same row of the same queue, however often and by whichever endpoint it is sent.
 public enum RecordID {
     /// A UUID of version 8 (RFC 9562 §5.8) from the first half of SHA-256(queue uuid ‖ seq, big-endian).
     ///
@@ -10,7 +10,7 @@ public enum RecordID {
         var bytes = Array(SHA256.hash(name).prefix(16))
         bytes[6] = bytes[6] & 0x0F | 0x80
         bytes[8] = bytes[8] & 0x3F | 0x80
-        let digits = hexDigits(bytes)
+        let digits = String(hexOf: bytes)
         var text = ""
         var rest = Substring(digits)
         for length in [8, 4, 4, 4, 12] {

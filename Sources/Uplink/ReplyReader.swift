@@ -1,6 +1,6 @@
 import Delivery
 
-/// Gathers one reply from the head lines and body bytes that libcurl hands over, within fixed bounds.
+/// Collects one reply from the head lines and body bytes that libcurl passes on, within fixed bounds.
 struct ReplyReader {
     struct Limits {
         var body: Int
@@ -20,7 +20,7 @@ struct ReplyReader {
     private(set) var body: [UInt8] = []
     /// The head has come to its empty line.
     private(set) var headEnded = false
-    /// Why reading was stopped.
+    /// Why reading stopped.
     private(set) var breach: Breach?
 
     private let limits: Limits
@@ -33,7 +33,7 @@ struct ReplyReader {
 
     /// One line of a head or a trailer with its line end; false = stop reading.
     mutating func lineArrived(_ line: UnsafeRawBufferPointer) -> Bool {
-        // Trailers and interim heads count as well: an endless row of them is no way around the bound.
+        // Trailers and interim heads count as well: an endless series of them must not get around the bound.
         headBytes += line.count
         headLines += 1
         if headBytes > limits.head { return stop(.head) }

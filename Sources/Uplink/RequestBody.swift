@@ -3,7 +3,7 @@ import Delivery
 
 /// The bytes of a request's body at a fixed address, where libcurl reads them for as long as the transfer lives.
 final class RequestBody {
-    /// Below this a gzip header and trailer gain nothing worth the server's trouble.
+    /// Below this a gzip header and trailer are not worth the server's effort.
     static let smallestCompressed = 1024 + 1
 
     let bytes: UnsafeMutableRawBufferPointer
@@ -16,7 +16,7 @@ final class RequestBody {
             self.count = count
             isGzipped = true
         } else {
-            // Never empty: libcurl takes a null pointer for "read the body from standard input".
+            // Never empty: libcurl understands a null pointer as "read the body from standard input".
             bytes = .allocate(byteCount: max(request.body.count, 1), alignment: 1)
             bytes.copyBytes(from: request.body)
             count = request.body.count
@@ -37,14 +37,14 @@ final class RequestBody {
                 Int32(MemoryLayout<z_stream>.size)) == Z_OK
         else { return nil }
         defer { deflateEnd(&stream) }
-        let room = Int(deflateBound(&stream, UInt(plain.count)))
-        let packed = UnsafeMutableRawBufferPointer.allocate(byteCount: room, alignment: 1)
+        let capacity = Int(deflateBound(&stream, UInt(plain.count)))
+        let packed = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 1)
         var source = plain
         let ended = source.withUnsafeMutableBytes { source in
             stream.next_in = source.baseAddress?.assumingMemoryBound(to: UInt8.self)
             stream.avail_in = UInt32(source.count)
             stream.next_out = packed.baseAddress?.assumingMemoryBound(to: UInt8.self)
-            stream.avail_out = UInt32(room)
+            stream.avail_out = UInt32(capacity)
             return deflate(&stream, Z_FINISH) == Z_STREAM_END
         }
         guard ended else {

@@ -1,6 +1,6 @@
 import Delivery
 
-/// Proves to the receiver who made a request, and that nobody changed it on the way.
+/// Proves to the server who made a request, and that it was not changed in transit.
 ///
 /// Signing is pure: the same request, id and time give the same headers.
 public enum RequestSigner: Hashable, Sendable {
@@ -11,7 +11,7 @@ public enum RequestSigner: Hashable, Sendable {
     /// Signature Version 4 of AWS.
     case aws(SigV4)
 
-    /// Whether the signature holds a time, so that a wrong clock makes the receiver refuse it.
+    /// Whether the signature holds a time, so that a wrong clock makes the server refuse it.
     public var needsTime: Bool {
         switch self {
         case .standardWebhooks, .aws: true
@@ -22,7 +22,7 @@ public enum RequestSigner: Hashable, Sendable {
     /// Adds the headers of the signature; those of an earlier attempt must not be there.
     ///
     /// - Parameters:
-    ///   - id: of the batch; the receiver tells repetitions by it.
+    ///   - id: of the batch, by which the server recognises repetitions.
     ///   - time: Unix seconds of this attempt.
     public func sign(_ request: inout UplinkRequest, id: String, time: Int64) {
         // What is signed are the bytes on the wire.
@@ -32,7 +32,7 @@ public enum RequestSigner: Hashable, Sendable {
             request.headers += StandardWebhooks.headers(keys: keys, id: id, time: time, body: request.body)
         case .gitHub(let secret):
             let digest = HMACSHA256.authenticate(request.body, key: secret)
-            request.headers.append(.init("X-Hub-Signature-256", "sha256=\(hexDigits(digest))"))
+            request.headers.append(.init("X-Hub-Signature-256", "sha256=\(String(hexOf: digest))"))
         case .aws(let signer):
             request.headers += signer.headers(for: request, time: time)
         }

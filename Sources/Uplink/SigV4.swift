@@ -34,12 +34,12 @@ public struct SigV4: Hashable, Sendable {
         let names = signed.map(\.0).joined(separator: ";")
         let canonical = [
             request.method, url.canonicalPath, url.canonicalQuery, signed.map { "\($0):\($1)\n" }.joined(), names,
-            hexDigits(SHA256.hash(request.body)),
+            String(hexOf: SHA256.hash(request.body)),
         ].joined(separator: "\n")
 
         let day = stamp.prefix(8)
         let scope = "\(day)/\(region)/\(service)/aws4_request"
-        let text = "AWS4-HMAC-SHA256\n\(stamp)\n\(scope)\n\(hexDigits(SHA256.hash(Array(canonical.utf8))))"
+        let text = "AWS4-HMAC-SHA256\n\(stamp)\n\(scope)\n\(String(hexOf: SHA256.hash(Array(canonical.utf8))))"
         var key = Array("AWS4\(secretKey)".utf8)
         for part in [String(day), region, service, "aws4_request", text] {
             key = HMACSHA256.authenticate(Array(part.utf8), key: key)
@@ -48,7 +48,7 @@ public struct SigV4: Hashable, Sendable {
             .init(
                 "Authorization",
                 "AWS4-HMAC-SHA256 Credential=\(accessKey)/\(scope), SignedHeaders=\(names), "
-                    + "Signature=\(hexDigits(key))"))
+                    + "Signature=\(String(hexOf: key))"))
         return own
     }
 
@@ -76,7 +76,7 @@ private struct SignedURL {
         let peer = Peer(url: url)
         let usual = peer.map { $0.port == ($0.isSecure ? 443 : 80) } ?? true
         host = peer.map { usual ? $0.host : "\($0.host):\($0.port)" } ?? ""
-        // Splitting by the marks is enough: the URL has been judged by libcurl, and templates encode what they fill in.
+        // Splitting at the separators is enough: libcurl has checked the URL, and templates encode what they insert.
         let bare = url.prefix { $0 != "#" }
         let afterScheme = bare.firstIndex(of: ":").map { bare[$0...].drop { $0 == ":" || $0 == "/" } } ?? bare
         let target = afterScheme.drop { $0 != "/" && $0 != "?" }
@@ -91,34 +91,17 @@ private struct SignedURL {
             if segment == ".." { _ = segments.popLast() } else { segments.append(segment) }
         }
         let ended = path.hasSuffix("/") && !segments.isEmpty
-        return "/" + segments.map { percentEncoded(Array($0.utf8)) }.joined(separator: "/") + (ended ? "/" : "")
+        return "/" + segments.map { String(percentEncoding: $0.utf8) }.joined(separator: "/") + (ended ? "/" : "")
     }
 
     var canonicalQuery: String {
         let pairs = query.split(separator: "&").map { pair in
             let name = pair.prefix { $0 != "=" }
             let value = pair.dropFirst(name.count + 1)
-            return (percentEncoded(percentDecoded(name)), percentEncoded(percentDecoded(value)))
+            return (String(percentEncoding: percentDecoded(name)), String(percentEncoding: percentDecoded(value)))
         }
         return pairs.sorted { $0 < $1 }.map { "\($0)=\($1)" }.joined(separator: "&")
     }
-}
-
-/// RFC 3986: unreserved bytes stay, all others become `%XX`.
-public func percentEncoded(_ bytes: some Sequence<UInt8>) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
-    var text: [UInt8] = []
-    for byte in bytes {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-            UInt8(ascii: "~"):
-            text.append(byte)
-        default:
-            text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-        }
-    }
-    return String(decoding: text, as: UTF8.self)
 }
 
 /// What is no `%XX` stays as it is.

@@ -3,39 +3,34 @@ import Delivery
 import Glibc
 import Positioning
 
-/// The time of the loop's current call, for callbacks that libcurl makes in the midst of it.
+/// The time of the loop's current call, for callbacks that libcurl makes during it.
 final class CurrentInstant {
     var value = EventTime.zero
 }
 
-/// One request on its way, from `send` to its outcome: what libcurl's callbacks tell about it, and its time limits.
+/// One request from `send` to its outcome: its reply as far as it has come, and its time limits.
 final class Transfer {
+    /// The limit that is running and the failure when it has passed.
+    struct Limit {
+        var at: EventTime
+        var failure: TransportFailure
+    }
+
     let id: UplinkTransfer
     let request: UplinkRequest
     let body: RequestBody
-    let peer: Peer
     let completion: (UplinkOutcome) -> Void
-    let instant: CurrentInstant
-    let isClockTrusted: () -> Bool
-    /// libcurl's handle and header list while the transfer is in its hands.
+    /// libcurl's handle and header list while it works on the transfer.
     var easy: UnsafeMutableRawPointer?
     var headerList: UnsafeMutablePointer<curl_slist>?
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    private(set) var progress: TransferProgress
 
-    private(set) var reply: ReplyReader
-    private(set) var bytesSent = 0
-    private(set) var bytesReceived = 0
-    private(set) var connectionsOpened = 0
-    /// Times the request was written again because a kept connection was dead, by libcurl or by us.
-    private(set) var repeats = 0
-
+    private var reply: ReplyReader
+    private let peer: Peer
+    private let instant: CurrentInstant
     private let startedAt: EventTime
-    private var attemptAt: EventTime
-    private var headSentInAttempt = 0
-    private var bodySentInAttempt = 0
-    private var openedInAttempt = 0
-    private var lastWriteAt: EventTime?
-    private var handshakeAt: EventTime?
+    private let isClockTrusted: () -> Bool
 
     init(
         _ id: UplinkTransfer, _ request: UplinkRequest, peer: Peer, limits: ReplyReader.Limits, instant: CurrentInstant,
@@ -50,104 +45,76 @@ final class Transfer {
         body = RequestBody(request)
         reply = ReplyReader(limits: limits)
         startedAt = instant.value
-        attemptAt = instant.value
+        progress = TransferProgress(bodyCount: body.count, at: instant.value)
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     }
 
     deinit { errorText.deallocate() }
 
-    /// Every byte of the request was handed to the connection.
-    var isFullyWritten: Bool { headSentInAttempt > 0 && bodySentInAttempt >= body.count }
+    func repeated() { progress.repeated(at: instant.value) }
 
-    /// A kept connection carried this attempt, and it brought no byte of an answer.
-    var mayRepeat: Bool { openedInAttempt == 0 && repeats == 0 && bytesReceived == 0 }
+    func socketOpened() { progress.socketOpened(at: instant.value) }
 
-    func willRepeat() {
-        repeats += 1
-        beginAttempt()
-    }
-
-    func socketOpened() {
-        // libcurl writes a request again by itself when a kept connection ends before the first byte of the answer
-        // (Curl_retry_request); the only sign of it is a new socket after bytes were sent.
-        if headSentInAttempt > 0 {
-            repeats += 1
-            beginAttempt()
-        }
-        openedInAttempt += 1
-        connectionsOpened += 1
-    }
-
-    func bytesMoved(_ kind: curl_infotype, _ count: Int) {
-        switch kind {
-        case CURLINFO_HEADER_OUT:
-            headSentInAttempt += count
-            bytesSent += count
-            lastWriteAt = instant.value
-        case CURLINFO_DATA_OUT:
-            bodySentInAttempt += count
-            bytesSent += count
-            lastWriteAt = instant.value
-        case CURLINFO_HEADER_IN, CURLINFO_DATA_IN:
-            bytesReceived += count
-        case CURLINFO_SSL_DATA_OUT where handshakeAt == nil:
-            // libcurl's own connect time is set only when the handshake is over as well.
-            handshakeAt = instant.value
-        default:
-            break
-        }
-    }
+    func bytesMoved(_ kind: curl_infotype, _ count: Int) { progress.moved(kind, count, at: instant.value) }
 
     func headLineArrived(_ line: UnsafeRawBufferPointer) -> Bool { reply.lineArrived(line) }
 
     func bodyArrived(_ bytes: UnsafeRawBufferPointer) -> Bool { reply.bodyArrived(bytes) }
 
-    private func beginAttempt() {
-        attemptAt = instant.value
-        headSentInAttempt = 0
-        bodySentInAttempt = 0
-        openedInAttempt = 0
-        lastWriteAt = nil
-        handshakeAt = nil
+    func outcome(_ code: CURLcode) -> UplinkOutcome {
+        outcome(reply.reply(complete: code == CURLE_OK).map { .reply($0) } ?? .failed(failure(code)))
+    }
+
+    /// The outcome when a time limit has passed: what has come of the answer counts.
+    func outcome(expired limit: Limit) -> UplinkOutcome {
+        outcome(reply.reply(complete: false).map { .reply($0) } ?? .failed(limit.failure))
+    }
+
+    private func outcome(_ result: UplinkOutcome.Result) -> UplinkOutcome {
+        UplinkOutcome(
+            result, bytesSent: progress.bytesSent, bytesReceived: progress.bytesReceived,
+            newConnection: progress.connectionsOpened > 0, peerAddress: peerAddress)
+    }
+
+    private var peerAddress: String? {
+        var text: UnsafeMutablePointer<CChar>?
+        guard let easy, waypost_curl_get_text(easy, CURLINFO_PRIMARY_IP, &text) == CURLE_OK, let text,
+            text.pointee != 0
+        else { return nil }
+        return String(cString: text)
     }
 }
 
+// Time limits.
 extension Transfer {
-    /// The limit that is running and what to say when it has passed.
-    struct Limit {
-        var at: EventTime
-        var failure: TransportFailure
-    }
-
     /// The earliest of the limits that apply to what the transfer is doing now.
     func limit(_ settings: HTTPUplink.Settings) -> Limit {
         let whole = Limit(
             at: startedAt + request.timeout,
             failure: .timeout("\(peer) did not finish within \(request.timeout.inWords)"))
-        let phase = phaseLimit(settings)
-        guard let phase, phase.at < whole.at else { return whole }
+        guard let phase = phaseLimit(settings), phase.at < whole.at else { return whole }
         return phase
     }
 
     private func phaseLimit(_ settings: HTTPUplink.Settings) -> Limit? {
-        if bytesReceived > 0 { return nil }
-        if headSentInAttempt > 0 {
-            guard isFullyWritten, let lastWriteAt else { return nil }
+        switch progress.phase {
+        case .sending, .receiving: return nil
+        case .awaitingReply(let since):
             return Limit(
-                at: lastWriteAt + settings.firstByteLimit,
+                at: since + settings.firstByteLimit,
                 failure: .timeout("\(peer) did not begin to answer within \(settings.firstByteLimit.inWords)"))
-        }
-        if let handshakeAt {
+        case .handshaking(let since):
             return Limit(
-                at: handshakeAt + settings.handshakeLimit,
+                at: since + settings.handshakeLimit,
                 failure: .tls("\(peer): no TLS handshake within \(settings.handshakeLimit.inWords)"))
+        case .connecting(let since):
+            let words = settings.connectLimit.inWords
+            return Limit(
+                at: since + settings.connectLimit,
+                failure: isLookingUp
+                    ? .resolve("\(peer): no answer of the name server within \(words)")
+                    : .connect("\(peer): no connection within \(words)"))
         }
-        let words = settings.connectLimit.inWords
-        return Limit(
-            at: attemptAt + settings.connectLimit,
-            failure: isLookingUp
-                ? .resolve("\(peer): no answer of the name server within \(words)")
-                : .connect("\(peer): no connection within \(words)"))
     }
 
     private var isLookingUp: Bool {
@@ -156,6 +123,67 @@ extension Transfer {
             return false
         }
         return microseconds == 0
+    }
+}
+
+// Failures.
+extension Transfer {
+    private func failure(_ code: CURLcode) -> TransportFailure {
+        if let breach = reply.breach { return .broken("\(peer): \(breach.rawValue)") }
+        if let status = reply.status, status >= 100 {
+            let end = status < 200 ? "with the interim status \(status)" : "within its head (status \(status))"
+            return .broken("\(peer): the answer ended \(end)")
+        }
+        // Half a status line is nothing, though a newer libcurl counts its bytes.
+        if progress.bytesReceived > 0, code != CURLE_GOT_NOTHING { return .broken("\(peer): the answer is not HTTP") }
+        switch code {
+        case CURLE_COULDNT_RESOLVE_HOST:
+            return .resolve("\(peer): the name \(peer.host) cannot be resolved")
+        case CURLE_COULDNT_CONNECT:
+            return .connect("\(peer): \(systemError ?? "no connection")")
+        case CURLE_OPERATION_TIMEDOUT:
+            return .timeout("\(peer): timed out")
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER,
+            CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CRL_BADFILE,
+            CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED:
+            return tlsFailure(detail(code))
+        case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+            return .tls("\(peer): the key of its certificate is none of the pins")
+        case CURLE_GOT_NOTHING where progress.isFullyWritten:
+            return .closedWithoutReply("\(peer) took the request and closed the connection without an answer")
+        case CURLE_GOT_NOTHING:
+            return .broken("\(peer) closed the connection while the request was being sent")
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR:
+            let moment = progress.isFullyWritten ? "before an answer" : "while the request was being sent"
+            return .broken("\(peer): the connection broke \(moment)\(systemError.map { ": \($0)" } ?? "")")
+        default:
+            return .broken("\(peer): \(String(cString: curl_easy_strerror(code)))")
+        }
+    }
+
+    /// OpenSSL's own words ("certificate has expired"), which hold names but no URL.
+    private func detail(_ code: CURLcode) -> String {
+        errorText.pointee == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: errorText)
+    }
+
+    private var systemError: String? {
+        var number = 0
+        guard let easy, waypost_curl_get_long(easy, CURLINFO_OS_ERRNO, &number) == CURLE_OK, number > 0 else {
+            return nil
+        }
+        return String(cString: strerror(Int32(truncatingIfNeeded: number)))
+    }
+
+    /// A device without a battery-backed clock checks every certificate in the wrong year.
+    private func tlsFailure(_ detail: String) -> TransportFailure {
+        var verdict = 0
+        let notYetValid = 9
+        let expired = 10
+        guard let easy, waypost_curl_get_long(easy, CURLINFO_SSL_VERIFYRESULT, &verdict) == CURLE_OK,
+            verdict == notYetValid || verdict == expired
+        else { return .tls("\(peer): \(detail)") }
+        let text = "\(peer): \(detail); is the clock of this device right?"
+        return isClockTrusted() ? .tls(text) : .clock(text)
     }
 }
 

@@ -78,7 +78,7 @@ import Testing
             #"{"Updates":[{"DeviceId":"van-7","SampleTime":"2023-11-14T22:13:20.123Z","Position":[13.404954,52.5200066],"#
             + #""Accuracy":{"Horizontal":4.5},"PositionProperties":{"speed":"12.3","bearing":"271.0","battery":"87"}}]}"#
         #expect(
-            hexDigits(SHA256.hash(Array(body.utf8)))
+            String(hexOf: SHA256.hash(Array(body.utf8)))
                 == "93a81ab5c5665afd4e59b8c2036d4ae0f16a24ebc4d7dbc5e438e89294c5c681")
         let headers = signed(
             .aws(Self.aws), body, time: 1_700_000_000,

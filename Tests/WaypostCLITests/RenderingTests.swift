@@ -29,7 +29,7 @@ import Uplink
         let plain = EndpointSettings(name: "main", baseURL: "http://127.0.0.1", device: "van-7")
         let all = try ProfileFixture.all.map { ($0.name, try $0.settings()) } + [("plain", plain)]
         let lines = all.map { name, settings in
-            let digest = hexDigits(SHA256.hash(Self.bodies(of: settings)).prefix(16))
+            let digest = String(hexOf: SHA256.hash(Self.bodies(of: settings)).prefix(16))
             return Line(profile: name, rendering: settings.profile.rendering, digest: digest)
         }
         for line in lines {

@@ -1,4 +1,5 @@
 import Configuration
+import Delivery
 import EventLoop
 import Glibc
 import Uplink
@@ -13,7 +14,7 @@ struct RefreshTokenFile {
 
     init(directory: String, endpoint: String, client: String, configured: String) {
         path = "\(directory)/\(endpoint).refresh-token"
-        origin = hexDigits(SHA256.hash(Array("\(client)\n\(configured)".utf8)))
+        origin = String(hexOf: SHA256.hash(Array("\(client)\n\(configured)".utf8)))
     }
 
     /// nil when there is none, or one of another origin.

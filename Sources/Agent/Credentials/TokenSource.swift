@@ -154,7 +154,7 @@ final class TokenSource {
             fields.append(("client_secret", secret))
         }
         if let scope = client.scope { fields.append(("scope", scope)) }
-        let body = fields.map { "\($0.0)=\(percentEncoded($0.1.utf8))" }.joined(separator: "&")
+        let body = fields.map { "\($0.0)=\(String(percentEncoding: $0.1.utf8))" }.joined(separator: "&")
         return UplinkRequest(
             url: client.tokenURL,
             headers: [

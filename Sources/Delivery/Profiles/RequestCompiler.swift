@@ -168,7 +168,7 @@ struct RequestCompiler {
         var removed: Set<String> = []
         for member in reader.table(node, path) ?? [] {
             let keyPath = "\(path).\(member.name)"
-            if member.name.isEmpty || !member.name.utf8.allSatisfy(\.isHeaderName) {
+            if member.name.isEmpty || !member.name.utf8.allSatisfy(\.isTokenCharacter) {
                 reader.report(
                     keyPath, "found \"\(member.name)\", expected the name of a header",
                     at: member.position ?? member.node.position)
@@ -239,20 +239,6 @@ extension TextTemplate.Part {
         case .optional(let inner): inner.contains { $0.hasUnwritable }
         }
     }
-}
-
-extension UInt8 {
-    /// A token character (RFC 9110 §5.6.2).
-    fileprivate var isHeaderName: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(self)
-        }
-    }
-
-    var breaksHeader: Bool { self == 0x0D || self == 0x0A || self == 0 }
 }
 
 private enum RequestMethod: String, CaseIterable {

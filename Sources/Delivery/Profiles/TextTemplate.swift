@@ -11,11 +11,11 @@ struct TextTemplate: Hashable, Sendable {
 
     /// How values are written between the literals.
     enum Escape {
-        /// As they stand.
+        /// Unchanged.
         case none
         /// Control characters become spaces: a line feed would begin another header or another line.
         case oneLine
-        /// RFC 3986: all but the unreserved characters. Literals and the base URL stand as they are.
+        /// RFC 3986: all but the unreserved characters. Literals and the base URL are unchanged.
         case percent
         /// The same with literals and base URL.
         case percentAll
@@ -41,9 +41,9 @@ struct TextTemplate: Hashable, Sendable {
             case .literal(let text): append(text, escape == .percentAll ? .percentAll : .none, &bytes)
             case .reference(let expression):
                 guard let value = expression.value(of: row, in: context), value != .null else { return false }
-                let standsAsIs =
+                let isVerbatim =
                     value == .masked || (escape == .percent && expression.source == .endpoint(.baseURL))
-                append(value.plain, standsAsIs ? .none : escape, &bytes)
+                append(value.plain, isVerbatim ? .none : escape, &bytes)
             case .optional(let inner):
                 let start = bytes.count
                 if !write(inner, row, context, escape, &bytes) { bytes.removeLast(bytes.count - start) }
@@ -56,20 +56,9 @@ struct TextTemplate: Hashable, Sendable {
         switch escape {
         case .none: bytes.append(contentsOf: text.utf8)
         case .oneLine: for byte in text.utf8 { bytes.append(byte < 0x20 || byte == 0x7F ? 0x20 : byte) }
-        case .percent, .percentAll:
-            for byte in text.utf8 {
-                guard !byte.isUnreserved else {
-                    bytes.append(byte)
-                    continue
-                }
-                bytes.append(UInt8(ascii: "%"))
-                bytes.append(hexDigits[Int(byte >> 4)])
-                bytes.append(hexDigits[Int(byte & 15)])
-            }
+        case .percent, .percentAll: bytes.append(percentEncoding: text.utf8)
         }
     }
-
-    private static let hexDigits = Array("0123456789ABCDEF".utf8)
 
     /// As a JSON string; false = nil, nothing is written.
     func write(_ row: QueuedLocation, in context: BatchContext, to writer: inout JSONWriter) -> Bool {
@@ -89,18 +78,5 @@ struct TextTemplate: Hashable, Sendable {
         }
         writer.endText()
         return true
-    }
-}
-
-extension UInt8 {
-    /// RFC 3986 §2.3.
-    fileprivate var isUnreserved: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-            UInt8(ascii: "~"):
-            true
-        default: false
-        }
     }
 }
