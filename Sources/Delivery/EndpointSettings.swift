@@ -22,7 +22,7 @@ public struct EndpointSettings: Hashable, Sendable {
         case keep, quarantine, clear
     }
 
-    /// What to do while the way out leads over a metered interface.
+    /// What to do while requests go out over a metered interface.
     public enum Metered: String, Hashable, Sendable, CaseIterable {
         case hold
         case eventsOnly = "events-only"
@@ -59,7 +59,7 @@ public struct EndpointSettings: Hashable, Sendable {
     public var maxAge: Duration?
     /// While more than one batch waits, each window first sends the newest row. The default is false.
     public var freshHead: Bool
-    /// Name of the endpoint that this one stands in for; nil = it has a cursor of its own.
+    /// Name of the endpoint that this one is a backup for; nil = it has a cursor of its own.
     public var backupFor: String?
     /// The asset as the server names it (`vars.asset_id`); nil where the server knows none.
     public var assetID: String?

@@ -1,11 +1,11 @@
 /// Whose time goes into a signature.
 public enum SigningClock: String, Hashable, Sendable, CaseIterable {
-    /// The host's, once somebody vouches for it.
+    /// The host's, once it is known to be right.
     case host
     /// The same, and until then the receiver's.
     case receiver
 
-    /// So far host and receiver may differ and still be each other's witness, in milliseconds. Receivers of signed
+    /// Maximum difference between host and receiver at which they confirm each other, in milliseconds. Servers of signed
     /// requests allow five minutes and more.
     public static let agreementMs: Int64 = 60_000
 
@@ -13,7 +13,7 @@ public enum SigningClock: String, Hashable, Sendable, CaseIterable {
     ///   - hostMs: wall clock, Unix milliseconds.
     ///   - isSynchronised: the kernel or a time service says that the wall clock follows a reference.
     ///   - receiverMs: newest time of the receiver plus what has passed since, Unix milliseconds; nil = unknown.
-    /// - Returns: Unix milliseconds; nil = nobody knows the time.
+    /// - Returns: Unix milliseconds; nil = the time is not known.
     public func time(hostMs: Int64, isSynchronised: Bool, receiverMs: Int64?) -> Int64? {
         if isSynchronised { return hostMs }
         guard let receiverMs else { return nil }

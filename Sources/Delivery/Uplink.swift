@@ -49,7 +49,7 @@ public struct UplinkRequest: Hashable, Sendable {
     }
 }
 
-/// Whom to trust and who we are. There is no switch that turns the verification off.
+/// Which servers to trust, and our own certificate. Verification cannot be turned off.
 public struct TLSSettings: Hashable, Sendable {
     /// PEM file of the authorities to trust instead of the system's.
     public var authorities: String?
@@ -98,7 +98,7 @@ public enum TransportFailure: Hashable, Sendable {
     case connect(String)
     /// Handshake, or a certificate that is refused by name, chain or clock.
     case tls(String)
-    /// A certificate is refused for its dates, by a device whose clock nobody vouches for.
+    /// A certificate is refused for its dates, by a device whose clock is not known to be right.
     case clock(String)
     case timeout(String)
     /// The request was written in full, then the connection was closed without a byte.
@@ -135,7 +135,7 @@ public struct UplinkOutcome: Hashable, Sendable {
         case failed(TransportFailure)
     }
     public var result: Result
-    /// Bytes on the wire in each direction as far as the transport tells: heads and bodies, without TLS and TCP.
+    /// Bytes on the wire in each direction as far as the transport reports them: heads and bodies, without TLS and TCP.
     public var bytesSent: Int
     public var bytesReceived: Int
     /// A new connection was opened for it.
@@ -163,15 +163,15 @@ public struct UplinkTransfer: Hashable, Sendable {
     public init(_ number: Int) { self.number = number }
 }
 
-/// The way out. Calls back on the loop's thread, never from inside `send`.
+/// Sends requests. Calls back on the loop's thread, never from inside `send`.
 public protocol Uplink: AnyObject {
-    /// - Returns: what `cancel` takes.
+    /// - Returns: the argument of `cancel`.
     @discardableResult
     func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer
     /// Gives a request up: its completion is not called any more. Nothing happens to one that has ended.
     func cancel(_ transfer: UplinkTransfer)
     /// The host may be about to sleep: closes the connections that carry nothing, and for some seconds keeps none whose
-    /// request ends. Of what is kept over a sleep the server may know nothing any more.
+    /// request ends. The server may have forgotten connections that are kept over a sleep.
     func closeIdleConnections(at now: EventTime)
     /// Ends all requests in flight without calling back, and closes the connections.
     func close()

@@ -118,7 +118,7 @@ extension ResponseRules.CollisionSign {
 }
 
 extension [[String]] {
-    /// Ways into a reply, as a profile has them.
+    /// Paths into a reply, as a profile has them.
     fileprivate var words: String {
         map { $0.isEmpty ? "the body" : $0.joined(separator: ".") }.joined(separator: " or ")
     }

@@ -16,7 +16,7 @@ struct ItemErrorReader {
             guard let items = try items(in: body) else { return nil }
             let accepted = rows.batch.rows.count - items.refused.count - items.again.count
             if accepted > 0 { return .partlyAccepted(items) }
-            // None was accepted: only a request for each row can tell a bad row from a bad endpoint.
+            // None was accepted: only a request for each row can distinguish a bad row from a bad endpoint.
             if items.again.isEmpty { return .split(status: status) }
             return items.needsCredential
                 ? .authStop(status: status, after: after) : .retry(.status(status), after: after)

@@ -44,7 +44,7 @@ enum ReplyBody: Hashable {
 }
 
 extension JSONValue {
-    /// Where a way leads.
+    /// What a path leads to.
     enum Find: Hashable {
         /// To nothing, or to null.
         case absent

@@ -4,7 +4,7 @@
 public struct ResponseRules: Hashable, Sendable {
     /// The body says whether rows were stored.
     public struct OkJSON: Hashable, Sendable {
-        /// Alternatives, each a way into the reply: `["status"]` or `["a", "b"]`; the first that leads somewhere counts.
+        /// Alternatives, each a path into the reply: `["status"]` or `["a", "b"]`; the first that leads somewhere counts.
         public var paths: [[String]]
         /// Good values, as text: strings as they are, numbers and bools as JSON writes them.
         public var values: [String]
@@ -18,26 +18,26 @@ public struct ResponseRules: Hashable, Sendable {
         }
     }
 
-    /// The reply tells of single rows that were not taken.
+    /// The reply names single rows that were not accepted.
     public struct ItemErrors: Hashable, Sendable {
         public enum Match: Hashable, Sendable {
             /// Entry n is about row n, and each row has one; an entry whose code is null is a success.
             case index
-            /// The fields of an entry that name the row, each with the reference whose value they bear.
+            /// The fields of an entry that name the row, each with the reference whose value it has.
             case fields([String: String])
         }
-        /// The way to the array of entries.
+        /// The path of the array of entries.
         public var path: [String]
         public var match: Match
-        /// The way to the code within an entry.
+        /// The path of the code within an entry.
         public var code: [String]
-        /// The way to words for people; nil = the code says it all.
+        /// The path of a reason for people; nil = the code is enough.
         public var reason: [String]?
         /// Rows with one of these codes are sent again.
         public var retryCodes: [String]
         /// These codes are about the credential.
         public var authCodes: [String]
-        /// The list stands in every reply; else a reply without it, an empty one included, refuses nothing.
+        /// The list is in every reply; otherwise a reply without it, an empty one included, refuses nothing.
         public var always: Bool
 
         public init(
@@ -85,9 +85,9 @@ public struct ResponseRules: Hashable, Sendable {
     public var okJSON: OkJSON?
     public var itemErrors: ItemErrors?
     public var collision: [CollisionSign]
-    /// Absent = the default of HTTP; an empty set takes a class away from all statuses that have it by default.
+    /// Absent = the default of HTTP; an empty set removes a class from all statuses that have it by default.
     public var classes: [Class: Set<Int>]
-    /// The way to the number of rows that were really stored; nil = the receiver does not tell.
+    /// The path of the number of rows that were stored; nil = the server does not report it.
     public var storedPath: [String]?
 
     public init(
@@ -134,7 +134,7 @@ extension ResponseRules {
         if (200...299).contains(status) { return okStatus == nil ? .success : .notConfirmed }
         let usual = Class(usualFor: status)
         if classes[usual] == nil || isMoved { return .of(usual) }
-        // Its class was taken away and no other given.
+        // Its class was removed and no other given.
         return (400...499).contains(status) && classes[.misconfigured] == nil ? .of(.misconfigured) : .of(.retry)
     }
 }

@@ -2,7 +2,7 @@ import Positioning
 
 /// The `Retry-After` field of a reply (RFC 9110, 10.2.3).
 public enum RetryAfter {
-    /// How long the server asks to wait, longer than 0; nil when it does not ask, or not in a way that can be trusted.
+    /// How long the server asks to wait, longer than 0; nil when it does not ask, or not reliably.
     ///
     /// A date is compared with the reply's own `Date`, never with a clock of the host, so it says nothing without one.
     /// Of repeated fields the first valid one counts.
@@ -19,7 +19,7 @@ public enum RetryAfter {
 
     private static func seconds(_ value: [UInt8], date: Int64?, text: String) -> Int64? {
         if value.first.map(isDigit) == true {
-            // More than ten digits is three centuries: garbage rather than a wish.
+            // More than ten digits is three centuries: garbage rather than a request.
             guard value.count <= 10, value.allSatisfy(isDigit) else { return nil }
             return value.reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
         }

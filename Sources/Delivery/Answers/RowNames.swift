@@ -6,7 +6,7 @@ struct RowNames {
     let batch: Batch
     let renderer: RequestRenderer
 
-    /// What one reference gives for each row, to be looked up by what an entry gives for it.
+    /// The values of one reference for all rows, looked up by the value that an entry gives.
     struct Column {
         private var texts: [String?]
         /// Places of rows by their text, by the instant that it is, by the second where it has no fraction, and by the
@@ -50,7 +50,7 @@ struct RowNames {
         }
     }
 
-    /// What an entry says a row is called.
+    /// The value by which an entry names a row.
     fileprivate struct Answer {
         var text: String
         var instant: Int64?
@@ -59,7 +59,7 @@ struct RowNames {
         init?(_ value: JSONValue?) {
             guard let value, let text = value.text else { return nil }
             self.text = text
-            // As instants: a server may write the same one in another way.
+            // As instants: a server may write the same one differently.
             instant = UTCTime.milliseconds(iso8601: text)
             switch value {
             case .int, .decimal, .double: number = Double(text)

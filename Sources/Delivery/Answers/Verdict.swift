@@ -1,10 +1,10 @@
 import Positioning
 
-/// What one attempt means for its batch. Only `accepted` and `partlyAccepted` ever let rows go.
+/// What one attempt means for its batch. Only `accepted` and `partlyAccepted` ever remove rows.
 public enum Verdict: Hashable, Sendable {
     /// Stored, as far as the server says.
     case accepted
-    /// The server told of single rows that it did not take, and took at least one.
+    /// The server refused single rows by name, and accepted at least one.
     case partlyAccepted(ItemVerdicts)
     /// Not now: the same batch again later.
     case retry(RetryCause, after: Duration?)
@@ -34,7 +34,7 @@ public enum Verdict: Hashable, Sendable {
         case conflict
         /// 2xx, but not one of `ok_status`, or the body does not say what `ok_json` wants.
         case notConfirmed(status: Int)
-        /// A success whose body is not what the profile promises, so that it may name rows that were not taken.
+        /// A success whose body is not what the profile promises, so that it may name rows that were not accepted.
         case unclear(Unclear)
         case status(Int)
     }

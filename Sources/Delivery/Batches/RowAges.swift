@@ -18,8 +18,8 @@ public struct AgeReference: Hashable, Sendable {
 
 /// When rows were recorded by the boot clock of this process, in bounded memory.
 ///
-/// Rows that follow each other share a stretch, whose time is that of the newest: what is not known exactly is taken for
-/// younger than it is, never for older.
+/// Rows that follow each other share a stretch, whose time is that of the newest: a row whose time is not known exactly
+/// counts as younger than it is, never as older.
 public struct RecordingTimes: Sendable {
     private struct Stretch {
         var seqs: ClosedRange<Int64>
@@ -105,7 +105,7 @@ public struct RecordingTimes: Sendable {
 
 /// How old rows are: by the boot clock where this process recorded them, else by a time that two agree on.
 ///
-/// What a receiver says of the date is not asked: it may be wrong for a minute or for years.
+/// The date of the GNSS receiver is not used: it may be wrong for a minute or for years.
 public struct RowAges: Sendable {
     /// Milliseconds that a clock may be ahead of the trusted time, and still have given the date of a row.
     private static let tolerance = UTCTime.millisecondsPerDay
@@ -125,7 +125,7 @@ public struct RowAges: Sendable {
         let at = recorded[seq]
         if reference.now.duration(since: at ?? reference.started) > age { return true }
         guard at == nil, let oldest = oldestMs(age), let trusted = reference.trusted else { return false }
-        // Either date may have been wrong when the row was recorded: the younger one counts, unless it lies ahead.
+        // Either date may have been wrong when the row was recorded: the younger one counts, unless it is in the future.
         let (ahead, overflow) = (receivedMs ?? time).subtractingReportingOverflow(trusted.milliseconds)
         let isPlausible = !overflow && ahead <= Self.tolerance
         return max(time, isPlausible ? receivedMs ?? time : time) < oldest
@@ -136,8 +136,8 @@ public struct RowAges: Sendable {
         recorded.isAnyOlder(from: seq, than: reference.now - age, started: reference.started)
     }
 
-    /// What only dates can tell: rows through this one are older where both their dates lie before this time in Unix
-    /// milliseconds. nil = no date tells.
+    /// Rows whose age only dates can show: those through this one are older if both their dates are before this time in
+    /// Unix milliseconds. nil = no date shows it.
     public func dated(than age: Duration) -> (before: Int64, through: Int64)? {
         guard let through = recorded.earlierThrough, let before = oldestMs(age) else { return nil }
         return (before, through)

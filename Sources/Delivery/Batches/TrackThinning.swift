@@ -1,14 +1,14 @@
 import Positioning
 
-/// Which locations of a track can go so that the others still tell where it was, within a bound.
+/// Which locations of a track can be removed so that the others still show its course, within a bound.
 ///
-/// Between two kept locations the asset is taken to go evenly; a location that goes lies within the tolerance of where
-/// that puts the asset at its time (synchronised distance). One pass, at most `span` locations in one go.
+/// Between two kept locations the asset is assumed to move evenly; a removed location is within the tolerance of where
+/// the asset then is at its time (synchronised distance). One pass, at most `span` locations in one go.
 public enum TrackThinning {
     public struct Point: Hashable, Sendable {
         public var time: UTCTime
         public var coordinate: Coordinate
-        /// It stays, and the track goes through it.
+        /// It stays, and the track passes through it.
         public var isFixed: Bool
 
         public init(time: UTCTime, coordinate: Coordinate, isFixed: Bool = false) {
@@ -20,10 +20,10 @@ public enum TrackThinning {
 
     /// Metres at which detail has become too coarse to be worth more than age.
     public static let coarsest = 500.0
-    /// So many locations at most go between two that stay.
+    /// Maximum number of locations removed between two that stay.
     private static let span = 256
 
-    /// How far a location may lie off the track that remains, to be removed in pass `level` (1, 2, 3 …).
+    /// Maximum distance between the remaining track and a location that is removed in pass `level` (1, 2, 3 …).
     ///
     /// Each pass measures against what the passes before left, so errors add up: `bound` of the sampling, then 1, 2, 4 …
     /// times that make a total of 2, 4, 8 … times the bound.
@@ -46,11 +46,11 @@ public enum TrackThinning {
         for index in 1..<points.count {
             let point = points[index]
             if !cone.admits(point) || cone.count >= span {
-                // The one before was admitted: up to there everything lies near the line.
+                // The one before was admitted: up to there everything is near the line.
                 if index - 1 > start { removed.append(contentsOf: (start + 1)..<(index - 1)) }
                 start = index - 1
                 cone = Cone(at: points[start], tolerance: tolerance)
-                // A time that does not advance admits nothing: the track begins anew there.
+                // A time that does not advance admits nothing: the track begins again there.
                 if !cone.admits(point) {
                     start = index
                     cone = Cone(at: point, tolerance: tolerance)
@@ -62,7 +62,7 @@ public enum TrackThinning {
                 start = index
                 cone = Cone(at: point, tolerance: tolerance)
             } else {
-                cone.take(point)
+                cone.append(point)
             }
         }
         return removed
@@ -102,7 +102,7 @@ public enum TrackThinning {
             return true
         }
 
-        mutating func take(_ point: Point) {
+        mutating func append(_ point: Point) {
             guard let (velocity, seconds) = velocity(to: point) else { return }
             discs.append(Disc(velocity: velocity, radius: tolerance / seconds))
         }

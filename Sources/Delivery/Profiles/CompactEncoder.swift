@@ -98,7 +98,7 @@ struct CompactEncoder {
                 writer.null()
                 continue
             }
-            // A difference beyond 64 bits wraps, and so does the sum of whoever decodes it in 64 bits.
+            // A difference beyond 64 bits wraps, and so does the sum of a decoder in 64 bits.
             writer.value(last.map { value &- $0 } ?? value)
             last = value
         }

@@ -76,7 +76,7 @@ final class CompiledProfile: Sendable {
         var shared: Set<RecordName> = []
         /// Of the endpoint.
         var vars: [String: String] = [:]
-        /// The server tells trackables apart.
+        /// The server distinguishes trackables.
         var namesTrackable = false
     }
 

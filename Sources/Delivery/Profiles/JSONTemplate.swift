@@ -2,7 +2,7 @@ import JSON
 
 /// A tree of JSON with references, as a flat list of steps: keys and literals were rendered when it was made.
 struct JSONTemplate: Sendable {
-    /// Where a rendered piece stands in `pieces`.
+    /// Place of a rendered piece in `pieces`.
     struct Piece: Sendable {
         var start: Int32
         var count: Int32
@@ -43,7 +43,7 @@ struct JSONTemplate: Sendable {
     ///
     /// - Parameters:
     ///   - row: what record names mean.
-    ///   - record: how each row of the batch is written where `$records` stands.
+    ///   - record: how each row of the batch is written for `$records`.
     func write(
         _ row: QueuedLocation, in context: BatchContext, record: JSONTemplate? = nil, to writer: inout JSONWriter
     ) {

@@ -15,9 +15,9 @@ public struct Profile: Sendable {
     public var maxBytes: Int
     /// Rows of different trackables never share a request.
     public var gathersTrackables: Bool
-    /// Bodies bear the newest location beside the batch while more than one batch waits.
+    /// Bodies contain the newest location beside the batch while more than one batch waits.
     public var usesNewest: Bool
-    /// A secret or a token stands in URL, headers or body.
+    /// URL, headers or body contain a secret or a token.
     public var usesSecrets: Bool
 
     var compiled = CompiledProfile.plain
@@ -66,7 +66,7 @@ public struct RenderContext: Sendable {
     /// The id of a record from the uuid (16 bytes) of the queue that numbered it and its sequence number.
     public var identify: @Sendable (_ outbox: [UInt8], _ seq: Int64) -> String
     public var secrets: RequestSecrets
-    /// For eyes: every secret is shown as `***`.
+    /// For display: every secret is shown as `***`.
     public var isMasked: Bool
     /// false once the server has refused compressed bodies.
     public var gzip: Bool

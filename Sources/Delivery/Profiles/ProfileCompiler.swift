@@ -156,7 +156,7 @@ extension NamedReferences {
     }
 }
 
-/// FNV-1a, 64 bits: tells renderings apart, and is nothing to keep a secret with.
+/// FNV-1a, 64 bits: distinguishes renderings, and protects no secret.
 private struct Digest {
     private var state: UInt64 = 0xCBF2_9CE4_8422_2325
 
@@ -172,7 +172,7 @@ private struct Digest {
         add(constants)
     }
 
-    /// The names of secrets are left out: those that count stand in the tree.
+    /// The names of secrets are left out: those that count are in the tree.
     init(whole tree: ProfileNode, _ constants: ProfileConstants) {
         add(tree)
         for text in [constants.endpoint, constants.baseURL, constants.device, constants.agentVersion] { add(text) }

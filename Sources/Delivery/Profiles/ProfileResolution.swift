@@ -1,6 +1,6 @@
 import Positioning
 
-/// All mistakes of a profile, in the order in which they stand in it.
+/// All mistakes of a profile, in their order in it.
 public struct ProfileProblems: Error, Hashable, Sendable {
     public var list: [ProfileProblem]
 
@@ -10,9 +10,9 @@ public struct ProfileProblems: Error, Hashable, Sendable {
 }
 
 extension Profile {
-    /// The whole tree of a profile: what it `extends` lies below it, table by table.
+    /// The whole tree of a profile: merged with what it `extends`, table by table.
     ///
-    /// Members keep the order of the base, and new ones follow. Anything but a table replaces what it stands over.
+    /// Members keep the order of the base, and new ones follow. Anything but a table replaces the value of the base.
     ///
     /// - Parameters:
     ///   - lookup: the tree of a profile as it is written; nil = there is none of that name.
@@ -31,9 +31,10 @@ extension Profile {
                 return .failure(ProfileProblems([base.node.misplaced("extends", expected: "the name of a profile")]))
             }
             if seen.contains(baseName) {
-                let way = (seen + [baseName]).joined(separator: " → ")
+                let chain = (seen + [baseName]).joined(separator: " → ")
                 let problem = ProfileProblem(
-                    "extends", "found a circle (\(way)), expected profiles that end somewhere", at: base.node.position)
+                    "extends", "found a circle (\(chain)), expected profiles that end somewhere", at: base.node.position
+                )
                 return .failure(ProfileProblems([problem]))
             }
             guard let below = lookup(baseName) else {
@@ -73,7 +74,7 @@ extension ProfileNode {
         return ProfileNode(.table(members), at: position)
     }
 
-    /// What stands there, in words for a message.
+    /// The value, in words for a message.
     var found: String {
         switch value {
         case .table: "a table"

@@ -1,14 +1,14 @@
 import JSON
 import Positioning
 
-/// A scalar on its way into a request.
+/// A scalar to be written into a request.
 enum RenderedValue: Hashable, Sendable {
     case int(Int64)
     /// `scaled` · 10^−`places`; always written with a fraction.
     case decimal(Int64, places: Int)
     case bool(Bool)
     case text(String)
-    /// Instead of a secret: goes out as it stands, without escapes.
+    /// Instead of a secret: written verbatim, without escapes.
     case masked
     /// Written as `null` in JSON, as nothing elsewhere.
     case null
@@ -55,7 +55,7 @@ extension QueuedLocation {
         }
     }
 
-    /// Text that the row alone tells: not `id`, `row_trackable` and `row_boot_id`.
+    /// Text of the row alone: not `id`, `row_trackable` and `row_boot_id`.
     func word(_ name: RecordName) -> String? {
         switch name {
         case .trackable: location.trackable

@@ -15,7 +15,7 @@ enum ValueType: Hashable, Sendable {
     }
 }
 
-/// The names that tell of one record.
+/// The names of values of one record.
 enum RecordName: String, CaseIterable, Sendable {
     case id, trackable, seq
     case timeMs = "time_ms"
@@ -111,7 +111,7 @@ enum RecordName: String, CaseIterable, Sendable {
     }
 }
 
-/// The names that tell of a whole batch.
+/// The names of values of a whole batch.
 enum BatchName: String, CaseIterable, Sendable {
     case outbox
     case trackable = "batch_trackable"
@@ -141,7 +141,7 @@ enum BatchName: String, CaseIterable, Sendable {
     }
 }
 
-/// The names that tell of an endpoint.
+/// The names of values of an endpoint.
 enum EndpointReference: String, CaseIterable, Sendable {
     case baseURL = "base_url"
     case device, endpoint

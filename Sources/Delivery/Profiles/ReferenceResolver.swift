@@ -204,7 +204,7 @@ struct NamedReferences: Hashable {
     }
 }
 
-/// Where a template stands, which decides what it may name.
+/// Where a template is used, which decides what it may name.
 enum TemplateUse: Hashable {
     case record, body, url, header, line
     /// A cell, or a field of a form.
@@ -212,7 +212,7 @@ enum TemplateUse: Hashable {
     /// A request without rows.
     case bindURL, bindHeader, bindBody
 
-    /// A nil has to be provided for, since there is no key to leave out.
+    /// A nil needs a default or a segment, since there is no key to leave out.
     var needsValues: Bool {
         switch self {
         case .url, .header, .line, .bindURL, .bindHeader: true

@@ -18,9 +18,9 @@ struct ResponseCompiler {
         rules.itemErrors = node.member("item_errors").flatMap { itemErrors($0.node, "response.item_errors") }
         rules.collision = collisions(node.member("collision")?.node, "response.collision")
         rules.storedPath = reader.string(
-            node.member("stored")?.node, "response.stored", expected: "the way to a number"
+            node.member("stored")?.node, "response.stored", expected: "the path of a number"
         )
-        .map(Self.way)
+        .map(Self.path)
         for each in classes {
             guard let list = node.member(each.rawValue)?.node else { continue }
             rules.classes[each] = statuses(list, "response.\(each.rawValue)")
@@ -28,7 +28,7 @@ struct ResponseCompiler {
         return rules
     }
 
-    private static func way(_ text: String) -> [String] { text.split(separator: ".").map(String.init) }
+    private static func path(_ text: String) -> [String] { text.split(separator: ".").map(String.init) }
 
     /// `[404, "5xx"]`.
     private func statuses(_ node: ProfileNode, _ keyPath: String) -> Set<Int>? {
@@ -54,16 +54,16 @@ struct ResponseCompiler {
         return statuses
     }
 
-    /// A way, or alternatives.
-    private func ways(_ node: ProfileNode?, _ keyPath: String, at position: ProfileNode.Position?)
+    /// A path, or alternatives.
+    private func paths(_ node: ProfileNode?, _ keyPath: String, at position: ProfileNode.Position?)
         -> [[String]]
     {
-        let expected = "the way into the reply, as \"a.b\", or a list of alternatives"
+        let expected = "the path into the reply, as \"a.b\", or a list of alternatives"
         switch node?.value {
-        case .string(let text)?: return [Self.way(text)]
+        case .string(let text)?: return [Self.path(text)]
         case .array(let items)?:
             return items.enumerated().compactMap { index, item in
-                reader.string(item, "\(keyPath)[\(index)]", expected: expected).map(Self.way)
+                reader.string(item, "\(keyPath)[\(index)]", expected: expected).map(Self.path)
             }
         case nil: reader.report(keyPath, "found no path, expected \(expected)", at: position)
         default: if let node { reader.report(node, keyPath, expected: expected) }
@@ -92,7 +92,7 @@ struct ResponseCompiler {
     private func okJSON(_ node: ProfileNode, _ path: String) -> ResponseRules.OkJSON? {
         guard let members = reader.table(node, path) else { return nil }
         reader.checkKeys(members, ["path", "in", "missing_ok"], in: path)
-        let paths = ways(node.member("path")?.node, path + ".path", at: node.position)
+        let paths = paths(node.member("path")?.node, path + ".path", at: node.position)
         let values = scalars(node.member("in")?.node, path + ".in")
         if node.member("in") == nil {
             reader.report(path + ".in", "found no list, expected the good values, as [\"ok\"]", at: node.position)
@@ -106,17 +106,17 @@ struct ResponseCompiler {
         reader.checkKeys(
             members, ["path", "match", "by", "code", "reason", "retry_codes", "auth_codes", "always"], in: path)
         let match = itemMatch(node, path)
-        var ways: [String: [String]] = [:]
+        var required: [String: [String]] = [:]
         for key in ["path", "code"] {
             guard let member = node.member(key) else {
-                reader.report("\(path).\(key)", "found no \(key), expected the way into the reply", at: node.position)
+                reader.report("\(path).\(key)", "found no \(key), expected the path into the reply", at: node.position)
                 continue
             }
-            ways[key] = reader.string(member.node, "\(path).\(key)", expected: "a way, as \"a.b\"").map(Self.way)
+            required[key] = reader.string(member.node, "\(path).\(key)", expected: "a path, as \"a.b\"").map(Self.path)
         }
         return ResponseRules.ItemErrors(
-            path: ways["path"] ?? [], match: match, code: ways["code"] ?? [],
-            reason: reader.string(node.member("reason")?.node, path + ".reason").map(Self.way),
+            path: required["path"] ?? [], match: match, code: required["code"] ?? [],
+            reason: reader.string(node.member("reason")?.node, path + ".reason").map(Self.path),
             retryCodes: scalars(node.member("retry_codes")?.node, path + ".retry_codes") ?? [],
             authCodes: scalars(node.member("auth_codes")?.node, path + ".auth_codes") ?? [],
             always: reader.flag(node, "always", in: path + ".") ?? false)
@@ -181,7 +181,7 @@ struct ResponseCompiler {
         }
         guard let json = node.member("json"), let parts = reader.table(json.node, path + ".json") else { return sign }
         reader.checkKeys(parts, ["path", "equals", "contains"], in: path + ".json")
-        sign.paths = ways(json.node.member("path")?.node, path + ".json.path", at: json.node.position)
+        sign.paths = paths(json.node.member("path")?.node, path + ".json.path", at: json.node.position)
         sign.equals = reader.string(json.node.member("equals")?.node, path + ".json.equals")
         sign.contains = reader.string(json.node.member("contains")?.node, path + ".json.contains")
         return sign

@@ -1,4 +1,4 @@
-/// Surely no less than what a template writes, told without rendering it.
+/// An upper bound of what a template writes, without rendering it.
 struct SizeBound: Hashable, Sendable {
     /// Bytes that do not depend on text.
     var fixed = 0
@@ -83,7 +83,7 @@ extension CompiledProfile.Parts {
         }.reduce(SizeBound()) { SizeBound(fixed: max($0.fixed, $1.fixed), texts: max($0.texts, $1.texts)) }
     }
 
-    /// Of what stands around the rows.
+    /// Of what is around the rows.
     var boundOfFrame: SizeBound {
         if encoding == .compact { return SizeBound(columns) + SizeBound(fixed: 256, texts: 2) }
         let row = boundOfRow

@@ -84,7 +84,7 @@ extension RenderedValue {
         }
     }
 
-    /// As it stands on the wire outside of quotes.
+    /// As on the wire outside of quotes.
     var plain: String {
         switch self {
         case .text(let text): return text
@@ -114,10 +114,10 @@ extension Int64 {
 }
 
 extension String {
-    /// Comma, `=` and space escaped. Control characters are spaces too, since a line takes none.
+    /// Comma, `=` and space escaped. Control characters are spaces too, since a line must not contain any.
     ///
     /// A `\` at the end would escape what follows, and two of them before a comma are an escaped comma to some servers and an
-    /// escaped `\` to others: both are left out. A tag without a value is no tag, so `_` stands for one that is empty.
+    /// escaped `\` to others: both are left out. A tag without a value is no tag, so an empty one is written as `_`.
     fileprivate var lineProtocolTag: String {
         let backslash = UInt8(ascii: "\\")
         var bytes: [UInt8] = []

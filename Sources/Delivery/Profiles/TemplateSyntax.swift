@@ -34,7 +34,7 @@ struct TemplateParser {
     private let allowsSegments: Bool
     private var index = 0
 
-    /// - Parameter allowsSegments: the leaf stands where `[? … ]` may.
+    /// - Parameter allowsSegments: `[? … ]` is allowed in this leaf.
     static func parse(_ text: String, allowsSegments: Bool) -> Result<TemplateSyntax, TemplateSyntax.Flaw> {
         var parser = TemplateParser(text: Array(text.utf8), allowsSegments: allowsSegments)
         return Result { () throws(TemplateSyntax.Flaw) in try parser.leaf() }

@@ -438,7 +438,7 @@ extension DeliverySchedule {
         return conclude(outcome, jitter: jitter, at: now)
     }
 
-    /// Too large says which way to go, but no more of a single row than any other refusal.
+    /// Too large asks for smaller batches; of a single row it says no more than any other refusal.
     private mutating func tooLarge(_ place: Int, after: Duration?, jitter: Double, at now: EventTime) -> [Settled] {
         if after != nil, batches.isFirstAnswer(place) {
             backOff(asked: after, jitter: jitter, at: now)

@@ -166,8 +166,7 @@ extension InFlightBatches {
     /// Whether so many rows are refused alone that the server is to blame.
     var hasTooManyRefusedAlone: Bool { parts.count { $0.isRefused && $0.isAlone } >= Self.refusedAloneMax }
 
-    /// Whether a failure that says nothing about rows is to be taken for a refusal of this batch; then it is counted from
-    /// the beginning.
+    /// Whether a failure that says nothing about rows counts as a refusal of this batch; then its count starts again.
     mutating func isSuspect(_ place: Int, _ cause: Verdict.RetryCause, word: String) -> Bool {
         let part = parts[place]
         let isKnown = bisect?.cause == word

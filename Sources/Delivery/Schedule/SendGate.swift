@@ -1,6 +1,6 @@
 import Positioning
 
-/// Whether an endpoint may form and send at all, whatever waits and whatever is due: what the way out costs, and how a
+/// Whether an endpoint may form and send at all, whatever waits and whatever is due: what the link costs, and how a
 /// fleet that starts at once is spread out.
 public struct SendGate: Hashable, Sendable {
     public enum Opening: Hashable, Sendable {
@@ -9,16 +9,16 @@ public struct SendGate: Hashable, Sendable {
         case shut(until: EventTime?)
     }
 
-    /// What to do while the way out is metered.
+    /// What to do while the link is metered.
     private let metered: EndpointSettings.Metered
     private var isMetered = false
-    /// So many of the oldest unsent rows may go over a metered link, because an event is behind them.
+    /// Number of the oldest unsent rows that may go over a metered link, because an event is behind them.
     private var passing = 0
     private var startsAt: EventTime?
 
     public init(metered: EndpointSettings.Metered) { self.metered = metered }
 
-    /// The way out leads over a metered interface, and what waits is not worth its price.
+    /// The link is metered, and what waits is not worth its price.
     public var isHeldByLink: Bool {
         isMetered && (metered == .hold || metered == .eventsOnly && passing == 0)
     }
@@ -40,7 +40,7 @@ public struct SendGate: Hashable, Sendable {
 
     public mutating func linkChanged(isMetered: Bool) { self.isMetered = isMetered }
 
-    /// An event was recorded, or somebody asks: all that waits now may go.
+    /// An event was recorded, or an operator asks: all that waits now may go.
     /// - Parameter waiting: rows that were not accepted yet, those in flight included.
     public mutating func flushRequested(waiting: Int) {
         startsAt = nil

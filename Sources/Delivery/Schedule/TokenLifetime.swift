@@ -14,7 +14,7 @@ public struct TokenLifetime: Hashable, Sendable {
 
     public mutating func fetchStarted(at now: EventTime) { startedAt = now }
 
-    /// - Parameter lifetime: as the issuer told; nil when it did not.
+    /// - Parameter lifetime: as the issuer gave it; nil when it did not.
     public mutating func fetched(lifetime: Duration?, at now: EventTime) {
         obtainedAt = now
         self.lifetime = lifetime

@@ -57,9 +57,9 @@ struct WaitingRows: Sendable {
 
     mutating func endFlush() { flushing = 0 }
 
-    mutating func removeOldest(_ taken: Int) {
+    mutating func removeOldest(_ removed: Int) {
         let known = arrivals.reduce(0) { $0 + $1.count }
-        var rest = taken - max(0, count - known)
+        var rest = removed - max(0, count - known)
         while rest > 0, let first = arrivals.first {
             if first.count > rest {
                 arrivals[0].count -= rest
@@ -68,7 +68,7 @@ struct WaitingRows: Sendable {
             rest -= first.count
             arrivals.removeFirst()
         }
-        count = max(0, count - taken)
-        flushing = max(0, min(flushing - taken, count))
+        count = max(0, count - removed)
+        flushing = max(0, min(flushing - removed, count))
     }
 }
