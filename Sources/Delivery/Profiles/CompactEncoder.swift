@@ -88,38 +88,32 @@ struct CompactEncoder {
             let rounded = divisor == 1 ? scaled : scaled.dividedHalfAway(by: divisor)
             return column.name == .bearing && rounded == 360 ? 0 : rounded
         }
-        let rows = context.batch.rows
-        guard column.isMandatory || rows.contains(where: { cell($0) != nil }) else { return }
+        let values = context.batch.rows.map(cell)
+        guard column.isMandatory || values.contains(where: { $0 != nil }) else { return }
         writer.key(column.title)
-        writer.beginArray()
         var last: Int64?
-        for row in rows {
-            guard let value = cell(row) else {
-                writer.null()
-                continue
-            }
-            // A difference beyond 64 bits wraps, and so does the sum of a decoder in 64 bits.
-            writer.value(last.map { value &- $0 } ?? value)
-            last = value
-        }
+        writeList(
+            values.map { value in
+                guard let value else { return nil }
+                defer { last = value }
+                // A difference beyond 64 bits wraps, and so does the sum of a decoder in 64 bits.
+                return last.map { value &- $0 } ?? value
+            }, &writer)
+    }
+
+    private func writeList(_ values: [Int64?], _ writer: inout JSONWriter) {
+        writer.beginArray()
+        for value in values { if let value { writer.value(value) } else { writer.null() } }
         writer.endArray()
     }
 
     private func writeFlags(_ column: CompactColumn, _ context: BatchContext, _ writer: inout JSONWriter) {
-        let rows = context.batch.rows
-        guard let first = rows.first else { return }
-        let common = first.flag(column.name)
-        if rows.allSatisfy({ $0.flag(column.name) == common }) {
-            guard let common else { return }
-            writer.key(column.title)
-            return writer.value(Int64(common ? 1 : 0))
-        }
+        let values = context.batch.rows.map { row in row.flag(column.name).map { Int64($0 ? 1 : 0) } }
+        guard let first = values.first else { return }
+        let areEqual = values.allSatisfy { $0 == first }
+        if areEqual, first == nil { return }
         writer.key(column.title)
-        writer.beginArray()
-        for row in rows {
-            if let flag = row.flag(column.name) { writer.value(Int64(flag ? 1 : 0)) } else { writer.null() }
-        }
-        writer.endArray()
+        if areEqual, let first { writer.value(first) } else { writeList(values, &writer) }
     }
 
     private func writeTexts(_ column: CompactColumn, _ context: BatchContext, _ writer: inout JSONWriter) {
@@ -144,15 +138,7 @@ struct CompactEncoder {
             writer.value(word)
         }
         writer.endArray()
-        writer.beginArray()
-        for row in rows {
-            if let index = row.word(column.name).flatMap({ indices[$0] }) {
-                writer.value(Int64(index))
-            } else {
-                writer.null()
-            }
-        }
-        writer.endArray()
+        writeList(rows.map { row in row.word(column.name).flatMap { indices[$0] }.map(Int64.init) }, &writer)
         writer.endArray()
     }
 }

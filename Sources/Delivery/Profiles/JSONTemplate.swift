@@ -10,10 +10,8 @@ struct JSONTemplate: Sendable {
 
     /// The first member of each is the key.
     enum Step: Sendable {
-        case beginObject(Piece)
-        case endObject
-        case beginArray(Piece)
-        case endArray
+        case begin(Piece, isObject: Bool)
+        case end
         /// A complete value.
         case literal(Piece, Piece)
         case number(Piece, RecordName, places: Int)
@@ -51,7 +49,7 @@ struct JSONTemplate: Sendable {
             func key(_ piece: Piece) -> UnsafeBufferPointer<UInt8> {
                 UnsafeBufferPointer(rebasing: pieces[Int(piece.start)..<Int(piece.start + piece.count)])
             }
-            var open: [(before: JSONWriter.Mark, empty: Int)] = []
+            var open: [(before: JSONWriter.Mark, empty: Int, isObject: Bool)] = []
             for step in steps {
                 switch step {
                 case .number(let piece, let name, let places):
@@ -69,22 +67,20 @@ struct JSONTemplate: Sendable {
                 case .literal(let piece, let value):
                     writer.key(rendered: key(piece))
                     writer.value(rendered: key(value))
-                case .beginObject(let piece):
+                case .begin(let piece, let isObject):
                     let before = writer.mark
                     writer.key(rendered: key(piece))
-                    writer.beginObject()
-                    open.append((before, writer.bytes.count))
-                case .beginArray(let piece):
-                    let before = writer.mark
-                    writer.key(rendered: key(piece))
-                    writer.beginArray()
-                    open.append((before, writer.bytes.count))
-                case .endObject:
+                    if isObject { writer.beginObject() } else { writer.beginArray() }
+                    open.append((before, writer.bytes.count, isObject))
+                case .end:
                     guard let start = open.popLast() else { continue }
-                    if writer.bytes.count == start.empty { writer.goBack(to: start.before) } else { writer.endObject() }
-                case .endArray:
-                    guard let start = open.popLast() else { continue }
-                    if writer.bytes.count == start.empty { writer.goBack(to: start.before) } else { writer.endArray() }
+                    if writer.bytes.count == start.empty {
+                        writer.goBack(to: start.before)
+                    } else if start.isObject {
+                        writer.endObject()
+                    } else {
+                        writer.endArray()
+                    }
                 case .value(let piece, let index):
                     guard let value = expressions[index].value(of: row, in: context) else { continue }
                     writer.key(rendered: key(piece))

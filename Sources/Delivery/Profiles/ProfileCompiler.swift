@@ -40,7 +40,7 @@ private struct ProfileCompiler {
         parts.encoding = encoding
         parts.isASCII = reader.flag(tree, "ascii") ?? false
         let maxRecords = maxRecords(encoding)
-        let names = ReferenceResolver(constants, maxRecords: maxRecords, reader: reader)
+        let names = ReferenceResolver(constants, maxRecords: maxRecords)
         let templates = TemplateCompiler(reader: reader, names: names, isASCII: parts.isASCII)
         var requests = RequestCompiler(encoding, maxRecords: maxRecords, templates)
         parts.method = requests.method(tree, "method")

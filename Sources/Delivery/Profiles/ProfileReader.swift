@@ -10,6 +10,16 @@ final class ProfileReader {
         problems.append(ProfileProblem(keyPath, message, suggestion: suggestion, at: position))
     }
 
+    func report(_ problem: ProfileProblem) { problems.append(problem) }
+
+    /// - Returns: nil when a problem was thrown, which is then reported.
+    func attempt<Value>(_ body: () throws(ProfileProblem) -> Value) -> Value? {
+        do throws(ProfileProblem) { return try body() } catch {
+            problems.append(error)
+            return nil
+        }
+    }
+
     func report(_ node: ProfileNode, _ keyPath: String, expected: String, suggestion: String? = nil) {
         report(keyPath, "found \(node.found), expected \(expected)", suggestion: suggestion, at: node.position)
     }

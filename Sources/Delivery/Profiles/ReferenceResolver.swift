@@ -5,13 +5,11 @@ final class ReferenceResolver {
     let constants: ProfileConstants
     /// Maximum rows of one request; nil = not limited by the profile.
     private let maxRecords: Int?
-    private let reader: ProfileReader
     private var named = NamedReferences()
 
-    init(_ constants: ProfileConstants, maxRecords: Int? = nil, reader: ProfileReader = ProfileReader()) {
+    init(_ constants: ProfileConstants, maxRecords: Int? = nil) {
         self.constants = constants
         self.maxRecords = maxRecords
-        self.reader = reader
     }
 
     /// What templates name that are compiled in `body`.
@@ -23,39 +21,33 @@ final class ReferenceResolver {
         return (value, named)
     }
 
-    /// Looks up the name, checks the casts; nil when something was reported.
+    /// Looks up the name, and checks the casts.
     func expression(
-        _ reference: TemplateSyntax.Reference, _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?
-    ) -> TemplateExpression? {
-        guard let (source, type) = source(reference, use, keyPath, at: position) else { return nil }
-        guard let casts = casts(reference, of: type, keyPath, at: position) else { return nil }
-        let expression = TemplateExpression(source: source, casts: casts, fallback: reference.fallback)
-        if use.needsValues, reference.fallback == .null {
-            reader.report(
-                keyPath, "found the default null of $\(reference.name), expected text or a number here", at: position)
-            return nil
+        _ reference: TemplateSyntax.Reference, _ site: TemplateSite
+    ) throws(ProfileProblem) -> TemplateExpression {
+        let (source, type) = try source(reference, site)
+        let casts = try casts(reference, of: type, site)
+        if site.use.needsValues, reference.fallback == .null {
+            throw site.problem("found the default null of $\(reference.name), expected text or a number here")
         }
-        return expression
+        return TemplateExpression(source: source, casts: casts, fallback: reference.fallback)
     }
 
     private func casts(
-        _ reference: TemplateSyntax.Reference, of type: ValueType, _ keyPath: String, at position: ProfileNode.Position?
-    ) -> [TemplateCast]? {
+        _ reference: TemplateSyntax.Reference, of type: ValueType, _ site: TemplateSite
+    ) throws(ProfileProblem) -> [TemplateCast] {
         var type = type
         var casts: [TemplateCast] = []
         for word in reference.casts {
             guard let cast = TemplateCast(word: word) else {
                 let words = TemplateCast.words.map(\.0)
-                reader.report(
-                    keyPath, "found the cast :\(word), expected one of \(words.joined(separator: ", "))",
-                    suggestion: nearest(word, in: words).map { ":\($0)" }, at: position)
-                return nil
+                throw site.problem(
+                    "found the cast :\(word), expected one of \(words.joined(separator: ", "))",
+                    suggestion: nearest(word, in: words).map { ":\($0)" })
             }
             guard let after = cast.type(of: type) else {
-                reader.report(
-                    keyPath, "found :\(word) on $\(reference.name), which is \(type.words), expected \(cast.fits)",
-                    at: position)
-                return nil
+                throw site.problem(
+                    "found :\(word) on $\(reference.name), which is \(type.words), expected \(cast.fits)")
             }
             type = after
             casts.append(cast)
@@ -64,37 +56,43 @@ final class ReferenceResolver {
     }
 
     private func source(
-        _ reference: TemplateSyntax.Reference, _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?
-    ) -> (TemplateExpression.Source, ValueType)? {
+        _ reference: TemplateSyntax.Reference, _ site: TemplateSite
+    ) throws(ProfileProblem) -> (TemplateExpression.Source, ValueType) {
         let name = reference.name
-        if name.hasPrefix("vars.") || name.hasPrefix("secret.") {
-            return ownConstant(reference, keyPath, at: position).map { ($0, .string) }
-        }
-        guard !reference.isOptional else {
-            reader.report(keyPath, "found $\(name)?, expected ? only behind vars.NAME and secret.NAME", at: position)
-            return nil
+        if name.hasPrefix("vars.") || name.hasPrefix("secret.") { return (try ownConstant(reference, site), .string) }
+        if reference.isOptional {
+            throw site.problem("found $\(name)?, expected ? only behind vars.NAME and secret.NAME")
         }
         if name == "auth.token" {
             named.hasSecret = true
             if constants.hasToken { return (.token, .string) }
-            reader.report(
-                keyPath, "found $auth.token without auth, expected auth = { kind = \"token_command\", … }", at: position
-            )
-            return nil
+            throw site.problem("found $auth.token without auth, expected auth = { kind = \"token_command\", … }")
         }
         if let endpoint = EndpointReference(rawValue: name) { return (source(endpoint), .string) }
-        if let batch = BatchName(rawValue: name) { return batchSource(batch, use, keyPath, at: position) }
-        if let record = RecordName(rawValue: name) { return recordSource(record, use, keyPath, at: position) }
-        if let module = AbsentModule.owner(of: name) {
-            reader.report(
-                keyPath, "found $\(name) of the \(module) module, expected a name of a module that this version has",
-                at: position)
-            return nil
+        let (batch, record) = (BatchName(rawValue: name), RecordName(rawValue: name))
+        if batch != nil || record != nil, !site.use.allowsRows {
+            throw site.problem("found $\(name), expected only names of the endpoint where no rows are")
         }
-        reader.report(
-            keyPath, "found $\(name), expected the name of a value",
-            suggestion: Self.meant(by: name, in: Self.names(for: use)).map { "$\($0)" }, at: position)
-        return nil
+        if let batch {
+            named.batch.insert(batch)
+            return (.batch(batch), batch.type)
+        }
+        if let record {
+            if site.use.isShared, maxRecords != 1, record != .trackable {
+                throw site.problem(
+                    "found $\(name), which each record has its own of, expected a name that all records share, "
+                        + "or max_records = 1")
+            }
+            named.records.insert(record)
+            return (.record(record), record.type)
+        }
+        if let module = AbsentModule.owner(of: name) {
+            throw site.problem(
+                "found $\(name) of the \(module) module, expected a name of a module that this version has")
+        }
+        throw site.problem(
+            "found $\(name), expected the name of a value",
+            suggestion: Self.meant(by: name, in: Self.names(for: site.use)).map { "$\($0)" })
     }
 
     /// `latitude` is a long `lat` before it is a mistyped `altitude`, and `speed` a short `speed_mps`.
@@ -110,8 +108,8 @@ final class ReferenceResolver {
     }
 
     private func ownConstant(
-        _ reference: TemplateSyntax.Reference, _ keyPath: String, at position: ProfileNode.Position?
-    ) -> TemplateExpression.Source? {
+        _ reference: TemplateSyntax.Reference, _ site: TemplateSite
+    ) throws(ProfileProblem) -> TemplateExpression.Source {
         let isSecret = reference.name.hasPrefix("secret.")
         let name = String(reference.name.dropFirst(isSecret ? 7 : 5))
         if isSecret, constants.secrets.contains(name) {
@@ -125,53 +123,15 @@ final class ReferenceResolver {
         if reference.isOptional { return .constant(nil) }
         let table = isSecret ? "secrets" : "vars"
         let present = isSecret ? constants.secrets.sorted() : constants.vars.keys.sorted()
-        reader.report(
-            keyPath, "found $\(reference.name) without its value, expected \(table) = { \(name) = … } at the endpoint",
-            suggestion: nearest(name, in: present).map { "$\(isSecret ? "secret" : "vars").\($0)" }, at: position)
-        return nil
+        throw site.problem(
+            "found $\(reference.name) without its value, expected \(table) = { \(name) = … } at the endpoint",
+            suggestion: nearest(name, in: present).map { "$\(isSecret ? "secret" : "vars").\($0)" })
     }
 
     private func source(_ name: EndpointReference) -> TemplateExpression.Source {
-        switch name {
-        case .baseURL: named.constants[name.rawValue] = constants.baseURL
-        case .device: named.constants[name.rawValue] = constants.device
-        case .endpoint: named.constants[name.rawValue] = constants.endpoint
-        case .agentVersion:
-            named.constants[name.rawValue] = constants.agentVersion
-            return .constant(constants.agentVersion)
-        }
-        return .endpoint(name)
-    }
-
-    private func batchSource(
-        _ name: BatchName, _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?
-    ) -> (TemplateExpression.Source, ValueType)? {
-        guard use.allowsRows else {
-            reader.report(
-                keyPath, "found $\(name.rawValue), expected only names of the endpoint where no rows are", at: position)
-            return nil
-        }
-        named.batch.insert(name)
-        return (.batch(name), name.type)
-    }
-
-    private func recordSource(
-        _ name: RecordName, _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?
-    ) -> (TemplateExpression.Source, ValueType)? {
-        guard use.allowsRows else {
-            reader.report(
-                keyPath, "found $\(name.rawValue), expected only names of the endpoint where no rows are", at: position)
-            return nil
-        }
-        if use.isShared, maxRecords != 1, name != .trackable {
-            reader.report(
-                keyPath,
-                "found $\(name.rawValue), which each record has its own of, expected a name that all records share, "
-                    + "or max_records = 1", at: position)
-            return nil
-        }
-        named.records.insert(name)
-        return (.record(name), name.type)
+        let value = value(of: .endpoint(name))
+        named.constants[name.rawValue] = value
+        return name == .agentVersion ? .constant(value) : .endpoint(name)
     }
 
     /// What is known of a source before there are rows.
@@ -204,7 +164,24 @@ struct NamedReferences: Hashable {
     }
 }
 
-/// Where a template is used, which decides what it may name.
+/// A place in a profile where a template is used.
+struct TemplateSite {
+    let use: TemplateUse
+    let keyPath: String
+    let position: ProfileNode.Position?
+
+    init(_ use: TemplateUse, _ keyPath: String, of node: ProfileNode? = nil) {
+        self.use = use
+        self.keyPath = keyPath
+        position = node?.position
+    }
+
+    func problem(_ message: String, suggestion: String? = nil) -> ProfileProblem {
+        ProfileProblem(keyPath, message, suggestion: suggestion, at: position)
+    }
+}
+
+/// What a template is used for, which decides what it may name.
 enum TemplateUse: Hashable {
     case record, body, url, header, line
     /// A cell, or a field of a form.

@@ -29,7 +29,7 @@ struct RequestCompiler {
         case .lines:
             if let member = tree.member("line") {
                 variant.line = reader.string(member.node, path + "line").flatMap {
-                    templates.text($0, .line, path + "line", at: member.node.position)
+                    templates.text($0, TemplateSite(.line, path + "line", of: member.node))
                 }
             } else if base == nil {
                 reader.report("line", "found no line, expected the text of a record", at: tree.position)
@@ -79,7 +79,7 @@ struct RequestCompiler {
             case .table, .array:
                 reader.report(member.node, keyPath, expected: "one value: encoding = \"\(encoding.rawValue)\" is flat")
             case .string(let content):
-                if let value = templates.text(content, .field, keyPath, at: member.node.position) {
+                if let value = templates.text(content, TemplateSite(.field, keyPath, of: member.node)) {
                     fields.append(.init(name: member.name, value: value))
                 }
             case .integer, .float, .boolean:
@@ -132,7 +132,7 @@ struct RequestCompiler {
     func url(_ node: ProfileNode?, _ use: TemplateUse, _ keyPath: String) -> TextTemplate {
         let base = TextTemplate.Part.reference(TemplateExpression(source: .endpoint(.baseURL)))
         guard let node, let content = reader.string(node, keyPath) else { return TextTemplate(parts: [base]) }
-        guard let template = templates.text(content, use, keyPath, at: node.position) else {
+        guard let template = templates.text(content, TemplateSite(use, keyPath, of: node)) else {
             return TextTemplate(parts: [base])
         }
         if template.parts.first != base {
@@ -178,7 +178,7 @@ struct RequestCompiler {
                 continue
             }
             guard let content = reader.string(member.node, keyPath, expected: "a string, or false for no such header"),
-                let template = templates.text(content, use, keyPath, at: member.node.position)
+                let template = templates.text(content, TemplateSite(use, keyPath, of: member.node))
             else { continue }
             if breaksLine(template.parts) {
                 reader.report(

@@ -58,7 +58,7 @@ public struct RequestRenderer {
         let bare = reference.hasPrefix("$") ? reference : "$" + reference
         guard
             case .success(.reference(let syntax)) = TemplateParser.parse(bare, allowsSegments: false),
-            let expression = names.expression(syntax, .record, "", at: nil)
+            let expression = try? names.expression(syntax, TemplateSite(.record, ""))
         else { return batch.rows.map { _ in nil } }
         let context = context(of: batch)
         return context.batch.rows.map { expression.value(of: $0, in: context)?.plain }

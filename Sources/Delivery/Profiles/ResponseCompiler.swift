@@ -149,9 +149,10 @@ struct ResponseCompiler {
                 reader.report(member.node, keyPath, expected: "a reference, as \"$seq\"")
                 continue
             }
-            guard let expression = names.expression(reference, .record, keyPath, at: member.node.position) else {
-                continue
-            }
+            let site = TemplateSite(.record, keyPath, of: member.node)
+            guard
+                let expression = reader.attempt({ () throws(ProfileProblem) in try names.expression(reference, site) })
+            else { continue }
             if expression.isObject { reader.report(member.node, keyPath, expected: "a reference to a single value") }
             fields[member.name] = String(content.dropFirst())
         }

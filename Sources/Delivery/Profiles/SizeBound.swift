@@ -58,7 +58,7 @@ struct SizeBound: Hashable, Sendable {
             case .text(_, let index): self = self + SizeBound(template.texts[index])
             case .object(_, .location): self = self + SizeBound(LocationTemplate.shared.template)
             case .object(_, .record), .object(_, .newest): self = self + record
-            case .object(_, .records), .literal, .beginObject, .endObject, .beginArray, .endArray: break
+            case .object(_, .records), .literal, .begin, .end: break
             }
         }
     }

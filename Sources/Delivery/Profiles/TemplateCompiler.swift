@@ -16,7 +16,7 @@ struct TemplateCompiler {
     /// For templates that name nothing of an endpoint.
     init() {
         reader = ProfileReader()
-        names = ReferenceResolver(ProfileConstants(endpoint: "", baseURL: "", device: ""), reader: reader)
+        names = ReferenceResolver(ProfileConstants(endpoint: "", baseURL: "", device: ""))
         isASCII = false
     }
 
@@ -24,14 +24,12 @@ struct TemplateCompiler {
     private static let depthMax = 32
 
     /// A URL, a header, a line or a field; nil when something was reported.
-    func text(_ text: String, _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?)
-        -> TextTemplate?
-    {
+    func text(_ text: String, _ site: TemplateSite) -> TextTemplate? {
         let syntax: TemplateSyntax
-        switch TemplateParser.parse(text, allowsSegments: use.needsValues) {
+        switch TemplateParser.parse(text, allowsSegments: site.use.needsValues) {
         case .success(let parsed): syntax = parsed
         case .failure(let flaw):
-            reader.report(keyPath, flaw.message, suggestion: flaw.suggestion, at: position)
+            reader.report(site.problem(flaw.message, suggestion: flaw.suggestion))
             return nil
         }
         let parts: [TemplateSyntax.Part] =
@@ -40,54 +38,41 @@ struct TemplateCompiler {
             case .reference(let reference): [.reference(reference)]
             case .text(let parts): parts
             }
-        return self.parts(parts, use, keyPath, at: position, inSegment: false).map(TextTemplate.init)
+        return self.parts(parts, site).map(TextTemplate.init)
     }
 
     private func parts(
-        _ parts: [TemplateSyntax.Part], _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?,
-        inSegment: Bool
+        _ parts: [TemplateSyntax.Part], _ site: TemplateSite, inSegment: Bool = false
     ) -> [TextTemplate.Part]? {
-        var compiled: [TextTemplate.Part] = []
-        var isGood = true
-        for part in parts {
+        let compiled: [TextTemplate.Part?] = parts.map { part in
             switch part {
-            case .literal(let text): compiled.append(.literal(text))
-            case .optional(let inner):
-                if let inner = self.parts(inner, use, keyPath, at: position, inSegment: true) {
-                    compiled.append(.optional(inner))
-                } else {
-                    isGood = false
-                }
+            case .literal(let text): .literal(text)
+            case .optional(let inner): self.parts(inner, site, inSegment: true).map { .optional($0) }
             case .reference(let reference):
-                if let expression = textExpression(reference, use, keyPath, at: position, inSegment: inSegment) {
-                    compiled.append(.reference(expression))
-                } else {
-                    isGood = false
+                reader.attempt { () throws(ProfileProblem) in
+                    .reference(try textExpression(reference, site, inSegment: inSegment))
                 }
             }
         }
-        return isGood ? compiled : nil
+        return compiled.contains { $0 == nil } ? nil : compiled.compactMap(\.self)
     }
 
     private func textExpression(
-        _ reference: TemplateSyntax.Reference, _ use: TemplateUse, _ keyPath: String,
-        at position: ProfileNode.Position?, inSegment: Bool
-    ) -> TemplateExpression? {
-        guard let expression = names.expression(reference, use, keyPath, at: position) else { return nil }
+        _ reference: TemplateSyntax.Reference, _ site: TemplateSite, inSegment: Bool
+    ) throws(ProfileProblem) -> TemplateExpression {
+        let expression = try names.expression(reference, site)
+        let name = reference.name
         if expression.isObject {
-            reader.report(
-                keyPath, "found $\(reference.name) as text, expected it as a value of its own in JSON", at: position)
-            return nil
+            throw site.problem("found $\(name) as text, expected it as a value of its own in JSON")
         }
-        if use.needsValues, !inSegment, expression.isNullable || (reference.isOptional && reference.fallback == nil) {
-            reader.report(
-                keyPath, "found $\(reference.name), which may be nil, expected it inside [? … ] or with a default",
-                suggestion: "[?${\(reference.name)}]", at: position)
-            return nil
+        let isNullable = expression.isNullable || (reference.isOptional && reference.fallback == nil)
+        if site.use.needsValues, !inSegment, isNullable {
+            throw site.problem(
+                "found $\(name), which may be nil, expected it inside [? … ] or with a default",
+                suggestion: "[?${\(name)}]")
         }
-        if use == .line, expression.casts.contains(.tag), let flaw = tagFlaw(expression) {
-            reader.report(keyPath, "found \(flaw) in the tag $\(reference.name), expected none", at: position)
-            return nil
+        if site.use == .line, expression.casts.contains(.tag), let flaw = tagFlaw(expression) {
+            throw site.problem("found \(flaw) in the tag $\(name), expected none")
         }
         return expression
     }
@@ -101,9 +86,7 @@ struct TemplateCompiler {
     /// A tree of JSON.
     func json(
         _ node: ProfileNode, _ use: TemplateUse, _ keyPath: String, location: LocationTemplate? = .shared
-    )
-        -> JSONTemplate
-    {
+    ) -> JSONTemplate {
         var template = JSONTemplate(location: location)
         _ = json(node, key: nil, use, keyPath, depth: 0, into: &template)
         return template
@@ -120,7 +103,8 @@ struct TemplateCompiler {
         }
         let name = template.piece(key.map { rendered(key: $0) } ?? [])
         switch node.value {
-        case .string(let text): return leaf(text, name, use, keyPath, at: node.position, into: &template)
+        case .string(let text):
+            return leaf(text, name, TemplateSite(use, keyPath, of: node), into: &template)
         case .integer(let number): template.append(.literal(name, template.piece(rendered(.int(number)))))
         case .boolean(let flag): template.append(.literal(name, template.piece(rendered(.bool(flag)))))
         case .float(let number):
@@ -134,21 +118,21 @@ struct TemplateCompiler {
                 template.append(.literal(name, template.piece(Array("{}".utf8))))
                 return false
             }
-            template.append(.beginObject(name))
+            template.append(.begin(name, isObject: true))
             var mayVanish = true
             for member in members {
                 let path = keyPath.isEmpty ? member.name : "\(keyPath).\(member.name)"
                 let isNullable = json(member.node, key: member.name, use, path, depth: depth + 1, into: &template)
                 mayVanish = mayVanish && isNullable
             }
-            template.append(.endObject)
+            template.append(.end)
             return mayVanish
         case .array(let items):
             if items.isEmpty {
                 template.append(.literal(name, template.piece(Array("[]".utf8))))
                 return false
             }
-            template.append(.beginArray(name))
+            template.append(.begin(name, isObject: false))
             var mayVanish = false
             for (index, item) in items.enumerated() {
                 let path = "\(keyPath)[\(index)]"
@@ -158,62 +142,64 @@ struct TemplateCompiler {
                         item, path, expected: "a value that is never nil, or a default: nil may stand only at the end")
                 }
             }
-            template.append(.endArray)
+            template.append(.end)
             return mayVanish && items.count == 1
         }
         return false
     }
 
     private func leaf(
-        _ text: String, _ key: JSONTemplate.Piece, _ use: TemplateUse, _ keyPath: String,
-        at position: ProfileNode.Position?, into template: inout JSONTemplate
+        _ text: String, _ key: JSONTemplate.Piece, _ site: TemplateSite, into template: inout JSONTemplate
     ) -> Bool {
         switch TemplateParser.parse(text, allowsSegments: false) {
         case .failure(let flaw):
-            reader.report(keyPath, flaw.message, suggestion: flaw.suggestion, at: position)
+            reader.report(site.problem(flaw.message, suggestion: flaw.suggestion))
             return false
         case .success(.literal(let text)):
             template.append(.literal(key, template.piece(rendered(.text(text)))))
             return false
         case .success(.reference(let reference)):
-            guard let expression = names.expression(reference, use, keyPath, at: position) else { return false }
-            append(expression, key, reference, use, keyPath, at: position, into: &template)
+            guard
+                let expression = reader.attempt({ () throws(ProfileProblem) in try names.expression(reference, site) })
+            else { return false }
+            let step = reader.attempt { () throws(ProfileProblem) in
+                try self.step(expression, key, reference, site, in: &template)
+            }
+            if let step, let step { template.append(step) }
             return expression.isNullable
         case .success(.text(let parts)):
-            guard let parts = self.parts(parts, use, keyPath, at: position, inSegment: false) else { return false }
+            guard let parts = self.parts(parts, site) else { return false }
             template.append(.text(key, template.index(of: TextTemplate(parts: parts))))
             return parts.contains { if case .reference(let expression) = $0 { expression.isNullable } else { false } }
         }
     }
 
-    /// The shortest step that writes it.
-    private func append(
+    /// The shortest step that writes it; nil = it is always nil.
+    private func step(
         _ expression: TemplateExpression, _ key: JSONTemplate.Piece, _ reference: TemplateSyntax.Reference,
-        _ use: TemplateUse, _ keyPath: String, at position: ProfileNode.Position?, into template: inout JSONTemplate
-    ) {
+        _ site: TemplateSite, in template: inout JSONTemplate
+    ) throws(ProfileProblem) -> JSONTemplate.Step? {
         switch expression.source {
         case .constant(let text):
-            guard let value = text.map({ RenderedValue.text($0) }) ?? expression.fallback else { return }
+            guard let value = text.map({ RenderedValue.text($0) }) ?? expression.fallback else { return nil }
             let cast = text == nil ? value : expression.casts.reduce(value) { $1.applied(to: $0, of: nil) }
-            template.append(.literal(key, template.piece(rendered(cast))))
+            return .literal(key, template.piece(rendered(cast)))
         case .batch(.records), .batch(.record), .batch(.newest), .record(.location):
-            guard let object = object(expression, reference, use, keyPath, at: position) else { return }
-            template.append(.object(key, object))
+            return .object(key, try object(expression, reference, site))
         case .record(let name) where expression.casts.isEmpty && expression.fallback == nil:
-            switch name.type {
-            case .int, .float: template.append(.number(key, name, places: name.places))
-            case .bool: template.append(.flag(key, name))
-            case .string, .object: template.append(.word(key, name))
+            return switch name.type {
+            case .int, .float: .number(key, name, places: name.places)
+            case .bool: .flag(key, name)
+            case .string, .object: .word(key, name)
             }
-        default: template.append(.value(key, expression: template.index(of: expression)))
+        default: return .value(key, expression: template.index(of: expression))
         }
     }
 
     private func object(
-        _ expression: TemplateExpression, _ reference: TemplateSyntax.Reference, _ use: TemplateUse, _ keyPath: String,
-        at position: ProfileNode.Position?
-    ) -> JSONTemplate.Object? {
-        let isInBody = use == .body
+        _ expression: TemplateExpression, _ reference: TemplateSyntax.Reference, _ site: TemplateSite
+    ) throws(ProfileProblem) -> JSONTemplate.Object {
+        let isInBody = site.use == .body
         let object: JSONTemplate.Object? =
             switch expression.source {
             case .record(.location): .location
@@ -222,10 +208,9 @@ struct TemplateCompiler {
             case .batch(.newest) where isInBody: .newest
             default: nil
             }
-        if object == nil {
-            reader.report(keyPath, "found $\(reference.name), expected it only in body", at: position)
-        } else if reference.fallback != nil {
-            reader.report(keyPath, "found a default of $\(reference.name), expected none for an object", at: position)
+        guard let object else { throw site.problem("found $\(reference.name), expected it only in body") }
+        guard reference.fallback == nil else {
+            throw site.problem("found a default of $\(reference.name), expected none for an object")
         }
         return object
     }
