@@ -1,6 +1,7 @@
-import Delivery
 import Positioning
 import Testing
+
+@testable import Delivery
 
 /// An answer acts on the attempt that it is to, or on nothing.
 @Suite struct AttemptTests {

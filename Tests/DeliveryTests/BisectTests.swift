@@ -1,7 +1,8 @@
-import Delivery
 import Positioning
 import TestSupport
 import Testing
+
+@testable import Delivery
 
 @Suite struct BisectTests {
     private static func log2Ceiling(_ value: Int) -> Int {

@@ -1,6 +1,7 @@
-import Delivery
 import Positioning
 import Testing
+
+@testable import Delivery
 
 // What each answer leads to.
 extension DeliveryScheduleTests {

@@ -1,7 +1,8 @@
-import Delivery
 import Positioning
 import TestSupport
 import Testing
+
+@testable import Delivery
 
 @Suite struct DeliveryScheduleTests {
     static func at(_ seconds: Double) -> EventTime { EventTime(nanoseconds: Int64(seconds * 1e9)) }

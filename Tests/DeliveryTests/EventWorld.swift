@@ -1,6 +1,7 @@
-import Delivery
 import Positioning
 import TestSupport
+
+@testable import Delivery
 
 /// A queue, a server and people around a real schedule, each of which takes its time: what happens next is drawn.
 struct EventWorld {

@@ -1,5 +1,6 @@
-import Delivery
 import Testing
+
+@testable import Delivery
 
 @Suite struct ItemErrorTests {
     private func verdict(_ body: String, _ rules: ResponseRules = .waypost) -> Verdict {

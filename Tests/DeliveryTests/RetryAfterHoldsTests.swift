@@ -1,6 +1,7 @@
-import Delivery
 import Positioning
 import Testing
+
+@testable import Delivery
 
 /// What a server asks for holds, whatever becomes due meanwhile and whoever is in a hurry.
 @Suite struct RetryAfterHoldsTests {

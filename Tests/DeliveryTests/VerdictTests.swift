@@ -1,6 +1,7 @@
-import Delivery
 import Positioning
 import Testing
+
+@testable import Delivery
 
 @Suite struct VerdictTests {
     /// Ten rows, one each second, `seq` from 1.

@@ -9,13 +9,7 @@ public struct ResponseRules: Hashable, Sendable {
         /// Good values, as text: strings as they are, numbers and bools as JSON writes them.
         public var values: [String]
         /// An absent path, an empty body and one that is no JSON are fine.
-        public var missingIsOk: Bool
-
-        public init(paths: [[String]], values: [String], missingIsOk: Bool = false) {
-            self.paths = paths
-            self.values = values
-            self.missingIsOk = missingIsOk
-        }
+        public var missingIsOk: Bool = false
     }
 
     /// The reply names single rows that were not accepted.
@@ -34,41 +28,21 @@ public struct ResponseRules: Hashable, Sendable {
         /// The path of a reason for people; nil = the code is enough.
         public var reason: [String]?
         /// Rows with one of these codes are sent again.
-        public var retryCodes: [String]
+        public var retryCodes: [String] = []
         /// These codes are about the credential.
-        public var authCodes: [String]
+        public var authCodes: [String] = []
         /// The list is in every reply; otherwise a reply without it, an empty one included, refuses nothing.
-        public var always: Bool
-
-        public init(
-            path: [String], match: Match, code: [String], reason: [String]? = nil, retryCodes: [String] = [],
-            authCodes: [String] = [], always: Bool = false
-        ) {
-            self.path = path
-            self.match = match
-            self.code = code
-            self.reason = reason
-            self.retryCodes = retryCodes
-            self.authCodes = authCodes
-            self.always = always
-        }
+        public var always: Bool = false
     }
 
     /// Another device reports this asset: all parts that are given hold.
     public struct CollisionSign: Hashable, Sendable {
         /// Empty = any.
-        public var status: [Int]
+        public var status: [Int] = []
         /// Alternatives; empty = the body does not matter.
-        public var paths: [[String]]
+        public var paths: [[String]] = []
         public var equals: String?
         public var contains: String?
-
-        public init(status: [Int] = [], paths: [[String]] = [], equals: String? = nil, contains: String? = nil) {
-            self.status = status
-            self.paths = paths
-            self.equals = equals
-            self.contains = contains
-        }
     }
 
     /// The keys under `response` that move a status to another verdict, in their order of evaluation.
@@ -84,23 +58,11 @@ public struct ResponseRules: Hashable, Sendable {
     public var okStatus: Set<Int>?
     public var okJSON: OkJSON?
     public var itemErrors: ItemErrors?
-    public var collision: [CollisionSign]
+    public var collision: [CollisionSign] = []
     /// Absent = the default of HTTP; an empty set removes a class from all statuses that have it by default.
-    public var classes: [Class: Set<Int>]
+    public var classes: [Class: Set<Int>] = [:]
     /// The path of the number of rows that were stored; nil = the server does not report it.
     public var storedPath: [String]?
-
-    public init(
-        okStatus: Set<Int>? = nil, okJSON: OkJSON? = nil, itemErrors: ItemErrors? = nil,
-        collision: [CollisionSign] = [], classes: [Class: Set<Int>] = [:], storedPath: [String]? = nil
-    ) {
-        self.okStatus = okStatus
-        self.okJSON = okJSON
-        self.itemErrors = itemErrors
-        self.collision = collision
-        self.classes = classes
-        self.storedPath = storedPath
-    }
 
     /// Whether a body decides about success.
     public var readsBodies: Bool { okJSON != nil || itemErrors != nil }
@@ -112,6 +74,9 @@ public struct ResponseRules: Hashable, Sendable {
 }
 
 extension ResponseRules {
+    /// Those of HTTP alone.
+    public static let http = ResponseRules()
+
     /// The answers of a server that the profile `waypost` is for.
     public static let waypost = ResponseRules(
         itemErrors: ItemErrors(

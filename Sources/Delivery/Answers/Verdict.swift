@@ -85,19 +85,10 @@ public enum Verdict: Hashable, Sendable {
 /// What a reply says about single rows, by their sequence numbers. Rows that it does not name are stored.
 public struct ItemVerdicts: Hashable, Sendable {
     /// Never to be sent again, each with the words for people.
-    public var refused: [Int64: String]
+    public var refused: [Int64: String] = [:]
     /// To be sent again.
-    public var again: Set<Int64>
+    public var again: Set<Int64> = []
     /// Some of those that are to be sent again wait for another credential.
-    public var needsCredential: Bool
+    public var needsCredential: Bool = false
     public var after: Duration?
-
-    public init(
-        refused: [Int64: String] = [:], again: Set<Int64> = [], needsCredential: Bool = false, after: Duration? = nil
-    ) {
-        self.refused = refused
-        self.again = again
-        self.needsCredential = needsCredential
-        self.after = after
-    }
 }

@@ -17,14 +17,8 @@ public struct BatchPlan: Sendable {
     }
 
     /// Indices into the rows, rising within a batch; each becomes a batch of its own, in this order.
-    public var batches: [[Int]]
-    public var settled: [(index: Int, why: Settled)]
+    public var batches: [[Int]] = []
+    public var settled: [(index: Int, why: Settled)] = []
     /// Number of the oldest rows that this plan covers; the others wait.
-    public var consumed: Int
-
-    public init(batches: [[Int]] = [], settled: [(index: Int, why: Settled)] = [], consumed: Int = 0) {
-        self.batches = batches
-        self.settled = settled
-        self.consumed = consumed
-    }
+    public var consumed: Int = 0
 }

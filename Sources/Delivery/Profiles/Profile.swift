@@ -27,7 +27,7 @@ public struct Profile: Sendable {
     static let rendererVersion = 2
 
     public init(
-        name: String = "plain", rendering: String? = nil, response: ResponseRules = ResponseRules(),
+        name: String = "plain", rendering: String? = nil, response: ResponseRules = .http,
         maxRecords: Int? = nil, maxBytes: Int = 1 << 20, gathersTrackables: Bool = false, usesNewest: Bool = false,
         usesSecrets: Bool = false
     ) {

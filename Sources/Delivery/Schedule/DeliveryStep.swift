@@ -47,11 +47,6 @@ extension DeliverySchedule {
         }
         public var batch: String
         public var how: How
-
-        public init(batch: String, how: How) {
-            self.batch = batch
-            self.how = how
-        }
     }
 }
 

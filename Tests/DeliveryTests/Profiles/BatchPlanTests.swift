@@ -1,7 +1,8 @@
-import Delivery
 import Positioning
 import TestSupport
 import Testing
+
+@testable import Delivery
 
 @Suite struct BatchPlanTests {
     private func row(
