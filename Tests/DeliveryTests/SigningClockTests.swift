@@ -16,7 +16,7 @@ import Testing
             (false, host + 60_001, nil, host + 60_001),
             (false, Int64.min, nil, Int64.min),
         ] as [(Bool, Int64?, Int64?, Int64?)])
-    func believesWhatSomebodyVouchesFor(synchronised: Bool, receiver: Int64?, host: Int64?, other: Int64?) {
+    func trustsOnlyAConfirmedClock(synchronised: Bool, receiver: Int64?, host: Int64?, other: Int64?) {
         for (clock, time) in [(SigningClock.host, host), (.receiver, other)] {
             #expect(clock.time(hostMs: Self.host, isSynchronised: synchronised, receiverMs: receiver) == time)
         }

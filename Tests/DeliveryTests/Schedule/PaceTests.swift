@@ -38,7 +38,7 @@ import Testing
         #expect(schedule.settings == settings(7))
     }
 
-    /// delivery.md 9 and 10: until the configuration is read anew.
+    /// delivery.md 9 and 10: until the configuration is read again.
     @Test func whatWasLearntOfTheServerCountsUntilAReload() throws {
         var schedule = DeliverySchedule(settings: settings(100), inFlight: [.init(id: "a", rows: 100)], at: at(0))
         _ = schedule.attemptStarted("a", at: at(0))

@@ -420,7 +420,7 @@ extension DeliveryScheduleTests {
         #expect(schedule.route == 0)
     }
 
-    /// What the queue tells at last makes no server well.
+    /// What the queue reports later does not repair a server.
     @Test(.bug(id: 11)) func aQueueThatIsReadMeanwhileKeepsTheBackOff() {
         var schedule = DeliverySchedule(settings: Self.settings(), inFlight: [.init(id: "a", rows: 4)], at: Self.at(0))
         schedule.sends("a", at: Self.at(0))

@@ -174,7 +174,7 @@ import Testing
         #expect(verdict(body("stationary"), rules) == .retry(.unclear(.unknownRow), after: nil))
     }
 
-    /// Integers beyond 2^53 are not the same because a floating-point number cannot tell them apart.
+    /// Integers beyond 2^53 are not the same because a floating-point number cannot distinguish them.
     @Test func tellsLongIntegersApart() {
         let body = #"{"errors":[{"k":1700000003123000001,"code":"x"}]}"#
         #expect(verdict(body, rules(.fields(["k": "time_ns"]))) == .retry(.unclear(.unknownRow), after: nil))

@@ -253,7 +253,7 @@ import Testing
         #expect(schedule.waiting == 4 && schedule.inFlight == 3)
     }
 
-    /// Nothing tells when a disk can be read again.
+    /// No event shows that a disk can be read again.
     @Test(.bug(id: 11)) func asksAgainForABatchThatCannotBeRead() {
         var schedule = schedule(size: 1)
         schedule.emptied()
