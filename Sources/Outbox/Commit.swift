@@ -59,6 +59,9 @@ public struct Refusal: Hashable, Sendable {
         self.reply = Array(reply.prefix(512))
         self.attempts = attempts
     }
+
+    /// Bytes of its texts.
+    var size: Int { reason.utf8.count + reply.count }
 }
 
 /// What an operator, or the rule for a collision, wants done with the rows of an endpoint.

@@ -1,5 +1,4 @@
 import Delivery
-import Glibc
 import Positioning
 
 /// The durable queue: what was recorded waits here, in order, until every endpoint that needs it has accepted it.
@@ -20,16 +19,17 @@ public final class Outbox {
     /// As of the last commit that brought one; nil without a file source.
     public private(set) var sourceState: [UInt8]?
 
-    private(set) var endpoints: [EndpointSettings]
-    var life: Life
-    var ledger = Ledger()
-    /// nil while the queue is given up to readers, and while the disk refuses.
-    var database: Database?
+    private(set) var ledger = Ledger()
+    private(set) var life: Life
+    /// nil while the file is closed for readers, and while the disk refuses.
+    private(set) var database: Database?
+    var salvaging = Salvaging()
+    private var endpoints: [EndpointSettings]
     /// The queue while the disk refuses; nil while it does not.
     private var memory: MemoryQueue?
-    let medium: any QueueMedium
-    private(set) var lock: AnyObject?
-    /// nil: everybody may read at any time.
+    private let medium: any QueueMedium
+    private var lock: AnyObject?
+    /// nil: other programs may read at any time.
     private let readers: ReaderWatch?
     private let migrations: [String]
     private let worksWithoutDisk: Bool
@@ -37,14 +37,16 @@ public final class Outbox {
     private var known: [String: Batch] = [:]
     /// Batches of the queue in memory when another was found on disk, by id.
     private var former: [String: FormerBatch] = [:]
-    var salvaging = Salvaging()
-    var recovery = Recovery()
+    /// For the next reply: endpoints that are not held for an old binding any more, and batches that went with a damaged
+    /// file.
+    private var released: [String] = []
+    private var dissolved: [String] = []
     /// Of the last row, Unix milliseconds.
-    var lastTime = Int64.min
+    private var lastTime = Int64.min
     /// Bytes of the log as of the last commit.
     private var logBytes: Int64 = 0
     private var sentUnstored = 0
-    /// What the kernel shows of the file.
+    /// How far what the kernel shows of the file can be trusted.
     private var cache = PageCache.unknown
     private var isClosed = false
 
@@ -55,12 +57,12 @@ public final class Outbox {
     ///   - endpoints: the configured ones, in their order. An endpoint that is no longer among them keeps its cursor
     ///     and its rows up to this moment until `forget`.
     ///   - bootID: of the running system; nil when it has none.
-    ///   - newUUID: 16 random bytes, other ones at each start: they name a queue that is new, and say how far the
+    ///   - newUUID: 16 random bytes, other ones at each start: they name a queue that is new, and determine how far the
     ///     numbers leap at this start.
     ///   - worksWithoutDisk: goes on in memory where the disk refuses, with `refusal`.
-    ///   - isAlone: keeps readers out until they come, which saves flash. For an outbox that an `OutboxWriter` takes over,
-    ///     who lets them in.
-    ///   - medium: what it stands on.
+    ///   - isAlone: keeps readers out until they come, which saves flash. For an outbox that goes to an `OutboxWriter`,
+    ///     which lets them in.
+    ///   - medium: of its files.
     public convenience init(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], bootID: String?, newUUID: [UInt8],
         worksWithoutDisk: Bool = false, isAlone: Bool = false, medium: any QueueMedium = SystemMedium()
@@ -85,31 +87,30 @@ public final class Outbox {
         uuid = newUUID
         do throws(OutboxError) {
             lock = try medium.lock(settings.path)
-            take(try open())
+            let queue = try open()
+            // No life before this one gave numbers of it.
+            if queue.opened.isNew { life.leap = 0 }
+            database = queue.database
+            adopt(queue.opened)
+            salvaging.adopt(queue.plan)
         } catch {
             guard worksWithoutDisk, error.isOfDisk else { throw error }
-            try beginInMemoryAtStart(error)
+            // With what the disk holds, as far as it can be read.
+            let start = try MemoryQueue.Start(
+                settings, endpoints: endpoints, newUUID: newUUID, isAlone: lock != nil, medium: medium, life: &life,
+                error)
+            memory = start.queue
+            adopt(start.opened)
+            for batch in start.inFlight { known[batch.id] = batch }
         }
     }
 
-    /// Goes on with what the file holds.
-    private func take(_ queue: OpenedQueue) {
-        uuid = queue.opened.uuid
-        // No life before this one gave numbers of it.
-        if queue.opened.isNew { life.leap = 0 }
-        database = queue.database
-        ledger = queue.opened.ledger
+    private func adopt(_ opened: Database.Opened) {
+        uuid = opened.uuid
+        ledger = opened.ledger
         ledger.recorded = RecordingTimes(earlierThrough: ledger.lastSeq)
-        trackerState = queue.opened.trackerState
-        sourceState = queue.opened.sourceState
-        salvaging.adopt(queue.plan)
-    }
-
-    private func count(_ setAside: (copy: String, reason: String)?) {
-        guard let (copy, reason) = setAside else { return }
-        recovery.corruptRecovered += 1
-        recovery.copy = copy
-        recovery.reason = reason
+        trackerState = opened.trackerState
+        sourceState = opened.sourceState
     }
 
     /// Depths and counts as of the last commit.
@@ -121,9 +122,7 @@ public final class Outbox {
         reply.lastSeq = ledger.lastSeq
         reply.depths = ledger.depths
         reply.rows = ledger.rows + (memory?.rowsOnDisk ?? 0)
-        reply.recovery = recovery
-        reply.recovery.isSalvaging = !salvaging.plan.parts.isEmpty
-        reply.recovery.due = memory == nil ? salvaging.due : nil
+        reply.recovery = salvaging.report(onDisk: memory == nil)
         reply.refusal = memory?.refusal
         reply.unstored = memory == nil ? 0 : ledger.rows
         reply.sentUnstored = sentUnstored
@@ -139,7 +138,7 @@ public final class Outbox {
         ledger.endpoints.filter { $0.removedAt != nil }.map { ($0.settings.name, $0.unsent) }
     }
 
-    /// Batches that were formed and not settled, to be sent first: the same rows under the same id, oldest first for each
+    /// Batches that were formed and not finished, to be sent first: the same rows under the same id, oldest first for each
     /// endpoint whose cursor they are of.
     ///
     /// One whose rows cannot be read is not among them. The commit that asks for it finds out why.
@@ -166,45 +165,40 @@ public final class Outbox {
     ///
     /// - Throws: where it may not work without the disk, and where even memory fails: then nothing of it was done.
     public func commit(_ commit: Commit) throws(OutboxError) -> CommitReply {
-        var reply = try carryOut(commit)
-        (reply.released, salvaging.released) = (salvaging.released, [])
-        reply.formed.removeAll { salvaging.dissolved.contains($0.id) }
-        reply.dissolved += salvaging.dissolved
-        salvaging.dissolved = []
-        return reply
-    }
-
-    private func carryOut(_ commit: Commit) throws(OutboxError) -> CommitReply {
         for settings in commit.reloaded {
             for index in endpoints.indices where endpoints[index].name == settings.name {
                 endpoints[index].copyPace(from: settings)
             }
-            if let index = ledger.index(of: settings.name) { ledger.endpoints[index].settings.copyPace(from: settings) }
+            ledger.reload(settings)
         }
+        var reply = try store(commit)
+        reply.released = released
+        reply.formed.removeAll { dissolved.contains($0.id) }
+        reply.dissolved += dissolved
+        (released, dissolved) = ([], [])
+        return reply
+    }
+
+    private func store(_ commit: Commit) throws(OutboxError) -> CommitReply {
         if let memory {
             // Here first: what is answered in it may be about batches that another queue on disk does not know.
             let reply = try store(commit, in: memory)
             return commit.asksDisk ? returnToDisk(from: memory, reply, commit.orders) : reply
         }
         do throws(OutboxError) {
-            return try store(commit)
+            do throws(OutboxError) {
+                return try store(commit, in: try opened(answered: commit.answers))
+            } catch {
+                guard error.cause == .corrupt, lock != nil else { throw error }
+                return try store(commit, in: try opened(damage: error, answered: commit.answers))
+            }
         } catch {
             guard worksWithoutDisk, !isClosed else { throw error }
             return try store(commit, in: try beginInMemory(error))
         }
     }
 
-    /// On disk.
-    private func store(_ commit: Commit) throws(OutboxError) -> CommitReply {
-        do throws(OutboxError) {
-            return try perform(commit, in: try opened(answered: commit.answers))
-        } catch {
-            guard error.cause == .corrupt, lock != nil else { throw error }
-            return try perform(commit, in: try opened(damage: error, answered: commit.answers))
-        }
-    }
-
-    private func perform(_ commit: Commit, in database: Database) throws(OutboxError) -> CommitReply {
+    private func store(_ commit: Commit, in database: Database) throws(OutboxError) -> CommitReply {
         var reply = CommitReply(lastSeq: ledger.lastSeq)
         if !commit.isEmpty {
             // When the supply has gone, what matters is that the rows are safe soon: the log is copied back later.
@@ -213,7 +207,7 @@ public final class Outbox {
             }
             if isUrgent { database.connection.checkpointsItself(after: 0) }
             defer { if isUrgent { database.connection.checkpointsItself(after: Schema.checkpointPages) } }
-            var transaction = transaction(on: database, settings)
+            let transaction = transaction(on: database, settings)
             do throws(OutboxError) {
                 try boundLog(of: database)
                 reply = try transaction.run(commit)
@@ -221,51 +215,66 @@ public final class Outbox {
                 failed(error)
                 throw error
             }
-            succeeded(commit, transaction, reply)
+            stored(commit, transaction, reply)
         }
         salvage(database, at: commit.ages?.now)
         return complete(reply)
     }
 
-    func transaction(on database: Database, _ settings: OutboxSettings) -> Transaction {
-        var transaction = Transaction(
-            database: database, ledger: ledger, outbox: uuid, life: life, settings: settings)
-        transaction.known = known
-        transaction.former = former
-        return transaction
+    private func transaction(
+        on database: Database, _ settings: OutboxSettings, _ memory: MemoryRules? = nil
+    ) -> Transaction {
+        Transaction(
+            database: database, ledger: ledger, outbox: uuid, life: life, settings: settings, known: known,
+            former: former, memory: memory)
     }
 
-    private func succeeded(_ commit: Commit, _ transaction: Transaction, _ reply: CommitReply) {
+    private func stored(_ commit: Commit, _ transaction: Transaction, _ reply: CommitReply) {
         ledger = transaction.ledger
         life = transaction.life
         if let row = commit.rows.last { lastTime = row.location.time.milliseconds }
         if let state = commit.trackerState { trackerState = state }
-        if let position = commit.sourceState { sourceState = position }
-        var inFlight: [String: Batch] = [:]
-        for endpoint in ledger.endpoints {
-            for batch in endpoint.batches {
-                let id = batch.id(outbox: name, endpoint: endpoint.settings.name)
-                inFlight[id] = transaction.known[id]
-            }
-        }
-        for batch in reply.formed { inFlight[batch.id] = batch }
-        known = inFlight
+        if let state = commit.sourceState { sourceState = state }
+        known = [:]
+        for id in ledger.batchIDs(outbox: name) { known[id] = transaction.known[id] }
+        for batch in reply.formed { known[batch.id] = batch }
     }
 
     /// A reader that stays keeps the log from being copied back, and it grows with each commit.
     private func boundLog(of database: Database) throws(OutboxError) {
-        let most = max(Self.leastLog, (settings.maxBytes ?? 256 << 20) / 4)
-        guard logBytes > most else { return }
-        let checkpoint = try database.connection.prepare("PRAGMA wal_checkpoint(TRUNCATE)")
-        let isBusy = try checkpoint.step() && checkpoint.integer(0) != 0
-        while try checkpoint.step() {}
-        guard isBusy else { return }
+        guard logBytes > max(Self.leastLog, (settings.maxBytes ?? 256 << 20) / 4) else { return }
+        let isBusy = try database.connection.rows("PRAGMA wal_checkpoint(TRUNCATE)") { $0.integer(0) != 0 }
+        guard isBusy.first == true else { return }
         throw OutboxError(
             .full, path: settings.path,
             message: "its log has grown to \(logBytes >> 20) MiB, because another program keeps the queue open")
     }
 
-    /// Gives the file and its lock back. Everything committed is on the medium already; the log is kept as it is.
+    /// Brings some rows of a damaged copy back, after a commit that is on the medium whatever becomes of this.
+    ///
+    /// - Parameter now: boot clock.
+    private func salvage(_ database: Database, at now: EventTime?) {
+        let files = QueueFiles(path: settings.path, medium: medium)
+        guard let (rows, next) = salvaging.read(for: endpoints, of: files) else { return }
+        let transaction = transaction(on: database, settings)
+        var lastTime = lastTime
+        do throws(OutboxError) {
+            let (inversions, released) = try SalvageIntake(queue: transaction).bringBack(
+                rows, after: &lastTime, plan: next, at: now)
+            ledger = transaction.ledger
+            life = transaction.life
+            self.lastTime = lastTime
+            self.released += released
+            salvaging.stored(rows.count, inversions: inversions, next: next)
+        } catch {
+            failed(error)
+            salvaging.refused(isUncertain: self.database == nil)
+            // What is to be brought back may be the only one to meet the damage.
+            if error.cause == .corrupt, lock != nil { _ = try? opened(damage: error) }
+        }
+    }
+
+    /// Closes the file and gives up its lock. Everything committed is on the medium already; the log stays as it is.
     public func close() {
         isClosed = true
         database = nil
@@ -273,17 +282,18 @@ public final class Outbox {
     }
 
     /// Keeps a second writer away before this one writes.
-    private func takeLock() throws(OutboxError) {
+    private func lockForWriting() throws(OutboxError) {
+        guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
         if (lock as? OutboxLock)?.isForReading == true { lock = nil }
         if lock == nil { lock = try medium.lock(settings.path) }
     }
 
-    /// The file, opened again where it was given up.
+    /// The file, opened again where it was closed.
     ///
     /// - Parameters:
     ///   - damage: what is known to be wrong with it: then it is set aside.
     ///   - answered: answers that the commit bears.
-    func opened(
+    private func opened(
         damage: OutboxError? = nil, answered: [BatchAnswer] = []
     ) throws(OutboxError) -> Database {
         if readers?.mayCloseAgain == true {
@@ -292,8 +302,7 @@ public final class Outbox {
         }
         if damage != nil { database = nil }
         if let database { return database }
-        guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
-        try takeLock()
+        try lockForWriting()
         let given = ledger
         var before = given.endpoints
         for index in before.indices {
@@ -302,8 +311,8 @@ public final class Outbox {
         let queue = try open(lastSeq: given.lastSeq, plan: salvaging.plan, before: before, damage: damage)
         // Also by a try that failed after it.
         let copies = queue.plan.copies.subtracting(salvaging.plan.copies)
-        if !copies.isEmpty { salvaging.dissolved += given.batchIDs(outbox: name) }
-        for copy in copies { salvaging.before[copy] = before }
+        if !copies.isEmpty { dissolved += given.batchIDs(outbox: name) }
+        salvaging.note(before, before: copies)
         salvaging.adopt(queue.plan)
         ledger = queue.opened.ledger
         // Should the file have gone meanwhile, a number given twice would make a server take new rows for old ones.
@@ -314,7 +323,7 @@ public final class Outbox {
             ledger.endpoints[index].finishedUnsent = given.endpoints[before].finishedUnsent
             // By a step that was stored although it failed.
             if given.endpoints[before].state == .rebind, ledger.endpoints[index].state != .rebind {
-                salvaging.released.append(ledger.endpoints[index].settings.name)
+                released.append(ledger.endpoints[index].settings.name)
             }
         }
         trackerState = queue.opened.trackerState
@@ -325,36 +334,34 @@ public final class Outbox {
 
     /// - Parameters:
     ///   - lastSeq: the last number that is known to have been on the medium.
-    ///   - plan: what is to be brought back besides what this may set aside; nil = the file knows.
-    ///   - before: the endpoints; none = the file tells.
+    ///   - plan: what is to be brought back besides what this may set aside; nil = as the file has it.
+    ///   - before: the endpoints; none = as the file has them.
     private func open(
         lastSeq: Int64 = 0, plan: SalvagePlan? = nil, before: [Ledger.Endpoint] = [], damage: OutboxError? = nil
     ) throws(OutboxError) -> OpenedQueue {
-        var access = readers?.access ?? .readWrite
-        let cache = cache
+        var opening = QueueOpening(
+            settings: settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, medium: medium,
+            lastSeq: lastSeq, plan: plan, before: before, damage: damage, cache: cache,
+            access: readers?.access ?? .readWrite)
         // Opening may write.
-        self.cache = .suspect
+        cache = .suspect
         let queue: OpenedQueue
         do throws(OutboxError) {
-            queue = try OpenedQueue.open(
-                settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, lastSeq: lastSeq,
-                plan: plan, before: before, damage: damage, cache: cache, access: access, medium: medium)
-        } catch  where error.cause == .locked(pid: nil) && access == .alone {
-            access = .readWrite
-            queue = try OpenedQueue.open(
-                settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, lastSeq: lastSeq,
-                plan: plan, before: before, damage: damage, cache: cache, access: access, medium: medium)
+            queue = try opening.open()
+        } catch  where error.cause == .locked(pid: nil) && opening.access == .alone {
+            opening.access = .readWrite
+            queue = try opening.open()
         }
-        self.cache = .trusted
-        readers?.opened(settings.path, as: access)
-        count(queue.setAside)
+        cache = .trusted
+        readers?.opened(settings.path, as: opening.access)
+        salvaging.count(queue.setAside)
         return queue
     }
 
-    /// Readable when somebody wants to look at the queue, who is kept out until `letReadersIn`; nil = everybody may.
+    /// Readable when another program opens the queue, which is kept out until `letReadersIn`; nil = all may read.
     var readerDescriptor: Int32? { readers?.descriptor }
 
-    /// Gives the file up until the next commit, and has it together with others from then on, as long as they come.
+    /// Closes the file until the next commit, and shares it from then on, as long as readers come.
     func letReadersIn() {
         readers?.readerCame()
         database = nil
@@ -371,7 +378,18 @@ public final class Outbox {
 
 // While the disk refuses.
 extension Outbox {
-    func beginInMemory(_ refusal: OutboxError) throws(OutboxError) -> MemoryQueue {
+    /// Works in memory from now on.
+    ///
+    /// - Parameter stored: for tests: what the disk has stored although it reported an error.
+    @discardableResult
+    func beginInMemory(
+        _ refusal: OutboxError, afterStoring stored: Commit? = nil
+    ) throws(OutboxError) -> MemoryQueue {
+        if let stored {
+            let before = (ledger, life)
+            _ = try commit(stored)
+            (ledger, life) = before
+        }
         life.beginInMemory(isStart: false, above: ledger.highestGeneration)
         // Rows that were brought back may have got the next numbers.
         if salvaging.isUncertain { life.leap += Int64(Salvaging.rowsMax) }
@@ -391,27 +409,14 @@ extension Outbox {
         return memory
     }
 
-    /// With what the disk holds, as far as it can be read.
-    private func beginInMemoryAtStart(_ refusal: OutboxError) throws(OutboxError) {
-        let start = try MemoryQueue.Start(
-            settings, endpoints: endpoints, newUUID: uuid, isAlone: lock != nil, medium: medium, life: &life, refusal)
-        memory = start.queue
-        uuid = start.opened.uuid
-        ledger = start.opened.ledger
-        ledger.recorded = RecordingTimes(earlierThrough: ledger.lastSeq)
-        trackerState = start.opened.trackerState
-        sourceState = start.opened.sourceState
-        for batch in start.inFlight { known[batch.id] = batch }
-    }
-
     private func store(_ commit: Commit, in memory: MemoryQueue) throws(OutboxError) -> CommitReply {
-        var transaction = transaction(on: memory.database, memory.settings)
-        transaction.memory = memory.rules(passesUnreadable: commit.passesUnreadable)
+        let rules = memory.rules(passesUnreadable: commit.passesUnreadable)
+        let transaction = transaction(on: memory.database, memory.settings, rules)
         // A queue that did not exist before needs no leap, the one that is found later does.
         let leap = life.leap
         if memory.isBlind { transaction.life.leap = 0 }
         let reply = try transaction.run(commit)
-        succeeded(commit, transaction, reply)
+        stored(commit, transaction, reply)
         if memory.isBlind { life.leap = leap }
         memory.deferred = transaction.memory?.deferred ?? []
         sentUnstored += transaction.memory?.removed ?? 0
@@ -423,10 +428,10 @@ extension Outbox {
     /// Asks the disk once more, and gives it what is in memory. A file that turns out to be damaged is set aside.
     ///
     /// - Parameters:
-    ///   - kept: the reply to a commit that memory has just taken.
+    ///   - stored: the reply to a commit that was just stored in memory.
     ///   - orders: of that commit, which wait for the disk.
-    private func returnToDisk(from memory: MemoryQueue, _ kept: CommitReply, _ orders: [QueueOrder]) -> CommitReply {
-        var reply = kept
+    private func returnToDisk(from memory: MemoryQueue, _ stored: CommitReply, _ orders: [QueueOrder]) -> CommitReply {
+        var reply = stored
         memory.below.close()
         do throws(OutboxError) {
             do throws(OutboxError) {
@@ -436,13 +441,13 @@ extension Outbox {
                 try handOver(memory, &reply, damage: error)
             }
             if !orders.isEmpty {
-                let done = try perform(Commit(orders: orders), in: try opened())
+                let done = try store(Commit(orders: orders), in: try opened())
                 reply.orders = done.orders
                 reply.dissolved += done.dissolved
                 reply.dropped += done.dropped
             }
         } catch {
-            // A disk that refuses the orders has taken the rest: the next commit asks it again.
+            // A disk that refuses the orders has stored the rest: the next commit asks it again.
             if self.memory != nil { memory.refusal = error }
             memory.below.isAlone = lock != nil
         }
@@ -453,8 +458,7 @@ extension Outbox {
     private func handOver(
         _ memory: MemoryQueue, _ reply: inout CommitReply, damage: OutboxError? = nil
     ) throws(OutboxError) {
-        guard !isClosed else { throw OutboxError(.cannotOpen, path: settings.path, message: "closed") }
-        try takeLock()
+        try lockForWriting()
         var queue = try open(
             lastSeq: memory.found?.lastSeq ?? ledger.base, plan: memory.plan,
             before: memory.isBlind ? [] : ledger.endpoints, damage: damage)
@@ -467,32 +471,31 @@ extension Outbox {
                 memory.copies = queue.plan.copies
             }
             if memory.plan != nil || queue.setAside != nil { memory.plan = queue.plan }
-            if !memory.isBlind { for copy in memory.copies { salvaging.before[copy] = ledger.endpoints } }
+            if !memory.isBlind { salvaging.note(ledger.endpoints, before: memory.copies) }
         }
-        var transaction = Transaction(
+        let transaction = Transaction(
             database: queue.database, ledger: queue.opened.ledger, outbox: queue.opened.uuid, life: life,
-            settings: settings)
-        transaction.known = known
-        let states = (trackerState, sourceState)
-        let (ledger, name) = (ledger, name)
+            settings: settings, known: known)
+        let handover = Handover(queue: transaction, memory: memory, above: ledger)
         var dropped = DropCounts()
         do throws(OutboxError) {
-            try transaction.whole { (self) throws(OutboxError) in
+            try transaction.whole { () throws(OutboxError) in
                 if isOther {
                     if let found = memory.found, found.uuid == queue.opened.uuid {
-                        try self.takeBack(after: found.lastSeq)
+                        try handover.undoAppended(after: found.lastSeq)
                     } else {
                         memory.found = (queue.opened.uuid, queue.opened.ledger.lastSeq)
                     }
                 }
                 if memory.isCrowded(ledger) {
                     try? queue.database.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-                    dropped = try self.makeRoom(for: ledger, isSame: !isOther)
+                    dropped = try handover.makeRoom(isSame: !isOther)
                 }
                 if isOther {
-                    try self.append(memory, ledger, of: name)
+                    try handover.append(of: name)
                 } else {
-                    try self.take(over: memory, plan: queue.plan, ledger, states, isReplaced: !memory.copies.isEmpty)
+                    try handover.goOn(
+                        plan: queue.plan, states: (trackerState, sourceState), isReplaced: !memory.copies.isEmpty)
                 }
             }
         } catch {
@@ -511,12 +514,12 @@ extension Outbox {
         }
         if memory.isBlind, !isOther {
             // It had begun without knowing for whom rows are held.
-            salvaging.released += transaction.ledger.endpoints.filter { $0.wanted != nil }.map(\.settings.name)
+            released += transaction.ledger.endpoints.filter { $0.wanted != nil }.map(\.settings.name)
         }
         reply.hasReturned = true
         uuid = queue.opened.uuid
         database = queue.database
-        self.ledger = transaction.ledger
+        ledger = transaction.ledger
         life = transaction.life
         salvaging.adopt(queue.plan)
         self.memory = nil
@@ -524,7 +527,7 @@ extension Outbox {
 }
 
 extension Commit {
-    var isEmpty: Bool {
+    fileprivate var isEmpty: Bool {
         rows.isEmpty && trackerState == nil && sourceState == nil && answers.isEmpty && states.isEmpty
             && orders.isEmpty && forms.isEmpty
     }

@@ -294,7 +294,7 @@ import Testing
         settings.onCollision = .clear
         let outbox = try Outbox.open(scratch, [settings], worksWithoutDisk: true)
         try outbox.append(0..<3)
-        if refuses { _ = try outbox.beginInMemory(OutboxError(.io, path: "", message: "")) }
+        if refuses { try outbox.beginInMemory(OutboxError(.io, path: "", message: "")) }
         settings.onCollision = .keep
         settings.freshHead = true
         var commit = Commit(states: [.init(endpoint: "main", state: .taken)])

@@ -291,9 +291,10 @@ import Testing
         for part in ["", "-wal"] { rename(scratch.path + part, scratch.path + ".corrupt-1" + part) }
         unlink(scratch.path + "-shm")
         _ = try Database(path: scratch.path, migrations: Schema.migrations)
-        let queue = try OpenedQueue.open(
-            OutboxSettings(path: scratch.path), endpoints: [.test()], newUUID: testUUID, migrations: Schema.migrations,
-            lastSeq: 280, damage: OutboxError(.corrupt, path: scratch.path, message: ""))
+        let queue = try QueueOpening(
+            settings: OutboxSettings(path: scratch.path), endpoints: [.test()], newUUID: testUUID, lastSeq: 280,
+            damage: OutboxError(.corrupt, path: scratch.path, message: "")
+        ).open()
         #expect(queue.plan.parts == [SalvagePlan.Part(copy: 1, next: 0, through: 280)])
     }
 
@@ -455,7 +456,7 @@ import Testing
     @Test(.bug(id: 11)) func whatWasAcceptedWhileTheDiskRefusedIsNotBroughtBack() throws {
         let outbox = try Outbox.open(scratch, worksWithoutDisk: true)
         try outbox.append(0..<100)
-        _ = try outbox.beginInMemory(OutboxError(.io, path: scratch.path, message: "made up"))
+        try outbox.beginInMemory(OutboxError(.io, path: scratch.path, message: "made up"))
         func inMemory(_ commit: Commit) throws -> CommitReply {
             var commit = commit
             commit.asksDisk = false
@@ -599,7 +600,7 @@ import Testing
         before.write(to: scratch.path)
 
         let outbox = try Outbox.open(scratch, worksWithoutDisk: true)
-        _ = try outbox.beginInMemory(OutboxError(.io, path: "", message: "made up"))
+        try outbox.beginInMemory(OutboxError(.io, path: "", message: "made up"))
         var kept = Commit(rows: [NewRow(.sample(601))])
         kept.asksDisk = false
         _ = try outbox.commit(kept)
@@ -615,7 +616,7 @@ import Testing
         try outbox.append(0..<600)
         try spoilHeader(outbox)
         #expect(try outbox.append(600..<601).recovery.salvaged == 250)
-        outbox.salvaging.reader = nil
+        outbox.salvaging.closeReader()
         do {
             let other = try Connection(path: scratch.path + ".corrupt-1", access: .readWrite)
             try other.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")

@@ -104,10 +104,8 @@ import Testing
         let outbox = try Outbox.open(scratch)
         try outbox.append(0..<5)
         let onMedium = CrashImage(of: scratch.path)
-        let before = outbox.ledger
-        try outbox.append(5..<205)
-        outbox.ledger = before
-        _ = try outbox.beginInMemory(OutboxError(.io, path: "", message: ""))
+        let refused = Commit(rows: (5..<205).map { NewRow(.sample($0)) })
+        try outbox.beginInMemory(OutboxError(.io, path: "", message: ""), afterStoring: refused)
         let shown = CrashImage(of: scratch.path)
         try outbox.append(5..<205)
         try outbox.append(205..<210)

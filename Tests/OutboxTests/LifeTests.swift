@@ -19,7 +19,7 @@ import Testing
     @Test(.bug(id: 11)) func theRowsOfACommitThatFailsKeepTheirNumbers() throws {
         try Outbox.open(scratch).append(0..<5)
         let outbox = try Outbox.open(scratch, worksWithoutDisk: true)
-        _ = try outbox.beginInMemory(OutboxError(.io, path: scratch.path, message: "made up"))
+        try outbox.beginInMemory(OutboxError(.io, path: scratch.path, message: "made up"))
         var commit = Commit(rows: [NewRow(.sample(5))])
         commit.asksDisk = false
         #expect(try outbox.commit(commit).lastSeq == 5 + testLeap + 1)
@@ -33,7 +33,7 @@ import Testing
     @Test(.bug(id: 11)) func aLifeThatLosesItsDiskLeavesTheNextItsNumbers() throws {
         let outbox = try Outbox.open(scratch, worksWithoutDisk: true)
         try outbox.append(0..<5)
-        _ = try outbox.beginInMemory(OutboxError(.readOnly, path: scratch.path, message: "made up"))
+        try outbox.beginInMemory(OutboxError(.readOnly, path: scratch.path, message: "made up"))
         func keep(_ count: Int) throws -> Int64 {
             var commit = Commit(rows: (0..<count).map { NewRow(.sample($0)) })
             commit.asksDisk = false

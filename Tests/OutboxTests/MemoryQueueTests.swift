@@ -62,7 +62,7 @@ import Testing
     @Test func theDiskTakesOverWhatBecameOfTheRows() throws {
         let outbox = try open([.test("a"), .test("b")])
         try outbox.append(0..<10)
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         try keep(Commit(rows: rows(10..<20)), outbox)
         for _ in 0..<3 {
             let batch = try #require(try form(outbox, 4, endpoint: "a").first)
@@ -86,7 +86,7 @@ import Testing
     @Test func batchesThatNoDiskKnowsHaveIdsOfTheirOwn() throws {
         let outbox = try open()
         try outbox.append(0..<4)
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         let sent = try #require(try form(outbox, 4).first)
         try keep(Commit(rows: rows(4..<8)), outbox)
         outbox.close()
@@ -102,7 +102,7 @@ import Testing
         let first = try open()
         try first.append(0..<4)
         let batch = try #require(try first.form(4))
-        _ = try first.beginInMemory(Self.error)
+        try first.beginInMemory(Self.error)
         _ = try settle(first, batch, .partly(refused: [:], again: [1, 4]))
         let inMemory = try #require(first.inFlight().first)
         // It ends before the disk hears of it.
@@ -117,7 +117,7 @@ import Testing
     @Test func namesThatAreNewWhileTheDiskRefusesStayThoseOfTheirRows() throws {
         let outbox = try open()
         try outbox.append(0..<2)
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         let trackables = ["van-9", "van-7", "van-8"]
         let new = trackables.enumerated().map { Location.sample(2 + $0.offset, trackable: $0.element) }
         try keep(Commit(rows: new.map { NewRow($0) }), outbox)
@@ -129,7 +129,7 @@ import Testing
 
     @Test func rowsThatAllHaveNeverComeToDisk() throws {
         let outbox = try open()
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         try keep(Commit(rows: rows(0..<6)), outbox)
         let batch = try #require(try form(outbox, 4).first)
         let reply = try settle(outbox, batch)
@@ -154,7 +154,7 @@ import Testing
             return try outbox.commit(commit).dropped.expired
         }
         #expect(try commit(rows(0..<500), now: 500) == 0)
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         #expect(try commit(rows(500..<1000), now: 1000, asksDisk: false) == 0)
         #expect(try commit(rows(1000..<1001), now: 1000) == 0)
         #expect(try commit([], now: 1100) == 100)
@@ -197,7 +197,7 @@ import Testing
     @Test func refusedRowsGoToTheQuarantineOfTheDisk() throws {
         let outbox = try open()
         try outbox.append(0..<3)
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         try keep(Commit(rows: rows(3..<6)), outbox)
         let batch = try #require(try form(outbox, 6).first)
         let refusal = Refusal(reason: "bad", status: 422, reply: [1], attempts: 2)
@@ -220,10 +220,7 @@ import Testing
         try outbox.append(0..<5)
         let taken = try outbox.commit(Commit(states: [.init(endpoint: "main", state: .taken)]))
         #expect(taken.depths[0].quarantined == 5)
-        let (ledger, life) = (outbox.ledger, outbox.life)
-        try outbox.append(5..<8)
-        (outbox.ledger, outbox.life) = (ledger, life)
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error, afterStoring: Commit(rows: rows(5..<8)))
         try keep(Commit(rows: rows(5..<8)), outbox)
         try keep(Commit(rows: rows(8..<14)), outbox)
         let depth = try outbox.append(14..<15).depths[0]
@@ -245,7 +242,7 @@ import Testing
         before.write(to: scratch.path)
 
         let outbox = try open()
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         #expect(try settle(outbox, batch, answer).depths[0].quarantined == 1)
         stored.write(to: scratch.path)
         #expect(try outbox.append(3..<4).depths[0].quarantined == 1)
@@ -268,7 +265,7 @@ import Testing
         before.write(to: scratch.path)
 
         let outbox = try open([settings])
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         if inFlight > 0 { _ = try form(outbox, inFlight) }
         #expect(try keep(taken, outbox).depths[0].waiting == 3 - inFlight)
         stored.write(to: scratch.path)
@@ -282,7 +279,7 @@ import Testing
         let outbox = try open()
         try outbox.append(0..<5)
         let batch = try #require(try outbox.form(5))
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         try keep(Commit(rows: rows(5..<6)), outbox)
         unlink(scratch.path + "-wal")
         Scratch.write([UInt8](repeating: 0x41, count: 5000), to: scratch.path)
@@ -300,7 +297,7 @@ import Testing
         try outbox.settle(refused, .refused(Refusal(reason: "bad")))
         _ = try outbox.commit(Commit(orders: [.retryQuarantined(endpoint: nil, ids: [])]))
         let retried = try #require(try outbox.form(2))
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         #expect(try form(outbox, 9) == [retried])
         let depth = try settle(outbox, retried).depths[0]
         #expect(depth.inFlight == 0 && depth.quarantined == 0)
@@ -318,7 +315,7 @@ import Testing
         try outbox.settle(refused, .refused(Refusal(reason: "bad")))
         _ = try outbox.commit(Commit(orders: [.retryQuarantined(endpoint: nil, ids: [])]))
         let retried = try #require(try outbox.form(2))
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         let request = FormRequest(endpoint: "main", route: "spare", limit: 9, sentMs: nil)
         #expect(try keep(Commit(rows: rows(2..<4), forms: [request]), outbox).formed.map(\.rows.count) == [2])
         #expect(try form(outbox, 0).contains(retried))
@@ -336,7 +333,7 @@ import Testing
         try outbox.settle(try #require(try outbox.form(2)), .refused(Refusal(reason: "bad")))
         _ = try outbox.commit(Commit(orders: [.retryQuarantined(endpoint: nil, ids: [])]))
         let retried = try #require(try outbox.form(2))
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         _ = try settle(outbox, retried, .split)
         try keep(Commit(rows: rows(2..<3)), outbox)
         let new = try #require(try form(outbox, 9).first)
@@ -355,7 +352,7 @@ import Testing
         let routed = try #require(try first.commit(Commit(forms: [request])).formed.first)
         first.close()
         let outbox = try open([.test(), spare])
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         let hidden = scratch.path + ".hidden"
         for part in ["", "-wal"] { rename(scratch.path + part, hidden + part) }
         #expect(try form(outbox, 9).isEmpty)
@@ -373,7 +370,7 @@ import Testing
         let retried = try #require(try first.form(2))
         first.close()
         let outbox = try open()
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         let kept = try keep(Commit(rows: rows(2..<3)), outbox)
         #expect(!kept.hasReturned)
         let reply = try outbox.append(3..<4)
@@ -389,7 +386,7 @@ import Testing
         try outbox.append(0..<9)
         let batch = try #require(try outbox.form(4))
         #expect(batch.newest != nil)
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         let hidden = scratch.path + ".hidden"
         for part in ["", "-wal"] { rename(scratch.path + part, hidden + part) }
         let split = Commit(
@@ -408,7 +405,7 @@ import Testing
         let whole = try #require(try first.form(8))
         first.close()
         let outbox = try open()
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         let hidden = scratch.path + ".hidden"
         for part in ["", "-wal"] { rename(scratch.path + part, hidden + part) }
         #expect(try keep(Commit(rows: rows(8..<9)), outbox).depths[0].inFlight == 8)
@@ -430,7 +427,7 @@ import Testing
         var crossing = Location.sample(2, event: .geofence)
         crossing.geofence = GeofenceCrossing(id: "depot", name: nil, action: .enter)
         _ = try outbox.commit(Commit(rows: [NewRow(crossing)]))
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         try Connection(path: scratch.path, access: .readWrite).execute("DROP TABLE geofence")
         let answer = BatchAnswer(endpoint: "b", batchID: batch.id, outcome: .accepted)
         let requests = ["a", "b"].map { FormRequest(endpoint: $0, limit: 9, sentMs: nil) }
@@ -445,7 +442,7 @@ import Testing
         try outbox.append(0..<10)
         let batch = try #require(try outbox.form(10))
         try outbox.settle(batch, .partly(refused: [3: Refusal(reason: "bad")], again: [2, 5]))
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         try Connection(path: scratch.path, access: .readWrite).execute("DELETE FROM location WHERE seq IN (2, 5)")
         let depth = try outbox.append(10..<11).depths[0]
         #expect(depth.inFlight == 0 && depth.waiting == 1 && depth.quarantined == 1)
@@ -455,7 +452,7 @@ import Testing
     @Test func ordersWaitForTheDisk() throws {
         let outbox = try open()
         try outbox.append(0..<2)
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         let reply = try keep(Commit(orders: [.clear(endpoint: "main")]), outbox)
         #expect(reply.orders == [.refused(Self.error.description)])
         #expect(reply.depths[0].waiting == 2)
@@ -463,7 +460,7 @@ import Testing
 
     @Test func memoryIsBounded() throws {
         let outbox = try open()
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         var reply = try keep(Commit(rows: rows(0..<9_990)), outbox)
         #expect(reply.dropped == DropCounts())
         reply = try keep(Commit(rows: rows(9_990..<10_100)), outbox)
@@ -609,7 +606,7 @@ import Testing
     @Test func newerRowsPassThoseThatCannotBeReadAfterAWhile() throws {
         let outbox = try open()
         try outbox.append(0..<5)
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         let hidden = scratch.path + "-hidden"
         for part in ["", "-wal"] { rename(scratch.path + part, hidden + part) }
         try keep(Commit(rows: rows(5..<8)), outbox)
@@ -628,7 +625,7 @@ import Testing
     @Test func nothingOvertakesRowsThatTheDiskDoesNotShow() throws {
         let outbox = try open()
         try outbox.append(0..<5)
-        _ = try outbox.beginInMemory(Self.error)
+        try outbox.beginInMemory(Self.error)
         let other = try Connection(path: scratch.path, access: .readWrite)
         try other.execute("DELETE FROM location WHERE seq < 4")
         try keep(Commit(rows: rows(5..<8)), outbox)

@@ -133,15 +133,11 @@ private final class History {
     private func refuse() throws -> String {
         guard onDisk == nil, maxRecords == nil else { return "nothing" }
         onDisk = model
-        let (ledger, life) = (outbox.ledger, outbox.life)
         let rows = randomRows()
         let isStored = chance(2)
-        if isStored {
-            onDisk?.append(rows)
-            _ = try outbox.commit(Commit(rows: rows))
-            (outbox.ledger, outbox.life) = (ledger, life)
-        }
-        _ = try outbox.beginInMemory(OutboxError(.io, path: scratch.path, message: "made up"))
+        if isStored { onDisk?.append(rows) }
+        try outbox.beginInMemory(
+            OutboxError(.io, path: scratch.path, message: "made up"), afterStoring: isStored ? Commit(rows: rows) : nil)
         if model.leap > 0 { model.laterLeap = wideLeap }
         model.append(rows)
         var again = Commit(rows: rows)

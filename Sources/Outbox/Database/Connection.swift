@@ -99,6 +99,17 @@ final class Connection {
         return statement
     }
 
+    /// Every row that a statement finds with these parameters.
+    func rows<Row>(
+        _ sql: String, _ parameters: [(any SQLValue)?] = [], read: (Statement) -> Row
+    ) throws(OutboxError) -> [Row] {
+        let statement = try prepare(sql)
+        statement.bind(parameters)
+        var rows: [Row] = []
+        while try statement.step() { rows.append(read(statement)) }
+        return rows
+    }
+
     /// The first column of the first row; 0 when there is none or it is NULL.
     func integer(_ sql: String) throws(OutboxError) -> Int64 { try optionalInteger(sql) ?? 0 }
 
@@ -139,6 +150,31 @@ final class Connection {
     func error(_ code: Int32, sql: String?) -> OutboxError {
         OutboxError(code: code, path: path, message: String(cString: sqlite3_errmsg(handle)), sql: sql)
     }
+}
+
+/// What a parameter of a statement can be; nil is NULL.
+protocol SQLValue {
+    func bind(to statement: Statement, _ index: Int32)
+}
+
+extension Int64: SQLValue {
+    func bind(to statement: Statement, _ index: Int32) { statement.bind(index, self) }
+}
+
+extension Int: SQLValue {
+    func bind(to statement: Statement, _ index: Int32) { statement.bind(index, Int64(self)) }
+}
+
+extension Bool: SQLValue {
+    func bind(to statement: Statement, _ index: Int32) { statement.bind(index, self ? 1 : 0) }
+}
+
+extension String: SQLValue {
+    func bind(to statement: Statement, _ index: Int32) { statement.bind(index, text: self) }
+}
+
+extension [UInt8]: SQLValue {
+    func bind(to statement: Statement, _ index: Int32) { statement.bind(index, blob: self) }
 }
 
 /// A statement. Columns and parameters keep SQLite's numbering: columns from 0, parameters from 1.
@@ -191,14 +227,31 @@ final class Statement {
     }
 
     /// Runs it with these parameters to its end and makes it ready for the next run.
-    func run(_ parameters: Int64?...) throws(OutboxError) {
+    func run(_ parameters: (any SQLValue)?...) throws(OutboxError) {
         bind(parameters)
         while try step() {}
         reset()
     }
 
+    /// Runs it with these parameters, reads every row, and makes it ready for the next run.
+    func rows<Row>(
+        _ parameters: (any SQLValue)?..., read: (Statement) -> Row
+    ) throws(OutboxError) -> [Row] {
+        bind(parameters)
+        var rows: [Row] = []
+        while try step() { rows.append(read(self)) }
+        reset()
+        return rows
+    }
+
+    fileprivate func bind(_ parameters: [(any SQLValue)?]) {
+        for (index, value) in zip(Int32(1)..., parameters) {
+            if let value { value.bind(to: self, index) } else { bind(index, nil) }
+        }
+    }
+
     func bind(_ parameters: [Int64?]) {
-        for (index, value) in parameters.enumerated() { bind(Int32(index + 1), value) }
+        for (index, value) in zip(Int32(1)..., parameters) { bind(index, value) }
     }
 
     /// Ends a run that was not stepped to its end. The parameters stay.
@@ -208,8 +261,8 @@ final class Statement {
         if let value { sqlite3_bind_int64(handle, index, value) } else { sqlite3_bind_null(handle, index) }
     }
 
-    func bind(_ index: Int32, text: String?) {
-        guard var text else { return _ = sqlite3_bind_null(handle, index) }
+    fileprivate func bind(_ index: Int32, text: String) {
+        var text = text
         text.withUTF8 { buffer in
             // A nil address would bind NULL instead of an empty text.
             guard let address = buffer.baseAddress else { return }
@@ -219,8 +272,7 @@ final class Statement {
         }
     }
 
-    func bind(_ index: Int32, blob: [UInt8]?) {
-        guard let blob else { return _ = sqlite3_bind_null(handle, index) }
+    fileprivate func bind(_ index: Int32, blob: [UInt8]) {
         guard !blob.isEmpty else { return _ = sqlite3_bind_zeroblob(handle, index, 0) }
         blob.withUnsafeBytes { _ = waypost_sqlite_bind_blob(handle, index, $0.baseAddress, Int32($0.count)) }
     }

@@ -44,30 +44,27 @@ extension Database {
     }
 
     func write(_ batch: BatchRow, endpoint: Int64) throws(OutboxError) {
-        insertBatch.bind([
-            endpoint, batch.first, batch.last, Int64(batch.rows), batch.feed == .engine ? 1 : 0,
-            batch.origin.rawValue, batch.through, batch.sentMs, batch.newestSeq, Int64(batch.generation),
-        ])
-        insertBatch.bind(11, blob: batch.picked.map { SequenceList.encode($0, from: batch.first) })
-        insertBatch.bind(
-            12, blob: batch.broken.isEmpty ? nil : SequenceList.encode(batch.broken, from: batch.first))
-        insertBatch.bind(13, text: batch.route)
-        insertBatch.bind(14, text: batch.rendering)
-        _ = try insertBatch.step()
-        insertBatch.reset()
+        try insertBatch.run(
+            endpoint, batch.first, batch.last, batch.rows, batch.feed == .engine, batch.origin.rawValue, batch.through,
+            batch.sentMs, batch.newestSeq, batch.generation,
+            batch.picked.map { SequenceList.encode($0, from: batch.first) },
+            batch.broken.isEmpty ? nil : SequenceList.encode(batch.broken, from: batch.first), batch.route,
+            batch.rendering)
     }
 
-    /// The batches of an endpoint in the order of the ledger; those that say what cannot be are left out, and nil stands
-    /// for them.
+    func rewriteBatches(of endpoint: Ledger.Endpoint) throws(OutboxError) {
+        try connection.execute("DELETE FROM batch WHERE endpoint = \(endpoint.id)")
+        for batch in endpoint.batches { try write(batch, endpoint: endpoint.id) }
+    }
+
+    /// The batches of an endpoint in the order of the ledger; nil stands for one that cannot be as the file has it.
     func batchRows(of endpoint: Int64) throws(OutboxError) -> [BatchRow?] {
-        let statement = try connection.prepare(
+        try connection.rows(
             """
             SELECT first, last, rows, feed, origin, through, sent_ms, newest_seq, generation, picked, broken, route,
             rendering FROM batch WHERE endpoint = \(endpoint) ORDER BY origin, first LIMIT \(BatchRow.longest)
-            """)
-        var batches: [BatchRow?] = []
-        while try statement.step() { batches.append(Self.batchRow(statement)) }
-        return batches
+            """
+        ) { Self.batchRow($0) }
     }
 
     private static func batchRow(_ row: Statement) -> BatchRow? {
@@ -90,7 +87,7 @@ extension Database {
             through: Ledger.clamped(row.integer(5)))
     }
 
-    /// The newest row of a feed, looked for among the last few thousand; nil when it is not there.
+    /// The newest row of a feed among the last few thousand; nil without any.
     func newestSeq(of feed: EndpointSettings.Feed, through last: Int64) throws(OutboxError) -> Int64? {
         let condition = feed == .engine ? "" : "AND published = 1"
         return try connection.optionalInteger(

@@ -8,22 +8,20 @@ extension Database {
         for index in endpoints.indices {
             endpoints[index].ahead = try ahead(of: endpoints[index].id)
             endpoints[index].quarantine = try quarantineCount(of: endpoints[index].id)
-            try takeBatches(&endpoints[index], mark: mark)
+            try readBatches(of: &endpoints[index], mark: mark)
         }
         return endpoints
     }
 
     /// The endpoints as they are written, without batches and what came since the mark.
     func knownEndpoints() throws(OutboxError) -> [Ledger.Endpoint] {
-        let statement = try connection.prepare(
+        try connection.rows(
             """
             SELECT id, name, fingerprint, formed, unsettled, required, feed, state, reason, removed_at,
             regenerated_through, generation, accepted, spare, wanted_fingerprint, bound_through
             FROM endpoint ORDER BY id
-            """)
-        var endpoints: [Ledger.Endpoint] = []
-        while try statement.step() { endpoints.append(Self.endpoint(statement)) }
-        return endpoints
+            """
+        ) { Self.endpoint($0) }
     }
 
     private static func endpoint(_ row: Statement) -> Ledger.Endpoint {
@@ -45,7 +43,7 @@ extension Database {
     }
 
     /// The batches, and with them the cursor and the count as of the last of them: what is on disk is as of the mark.
-    private func takeBatches(_ endpoint: inout Ledger.Endpoint, mark: Int64) throws(OutboxError) {
+    private func readBatches(of endpoint: inout Ledger.Endpoint, mark: Int64) throws(OutboxError) {
         let found = try batchRows(of: endpoint.id)
         endpoint.batches = found.compactMap { $0 }
         for index in endpoint.batches.indices where endpoint.batches[index].origin == .queue {
@@ -55,7 +53,7 @@ extension Database {
             }
         }
         let written = endpoint.formed
-        // That row is there as long as the batch is, or the mark tells of it; anything else is damage.
+        // That row is there as long as the batch is, or at the mark or before it; anything else is damage.
         let newest = max(mark, written, try lastSeq())
         let through = endpoint.batches.map { $0.through > newest ? min($0.last, newest) : $0.through }.max() ?? 0
         let formed = max(written, through)
@@ -64,11 +62,11 @@ extension Database {
             endpoint.formed = formed
         }
         endpoint.waiting = max(0, endpoint.waiting + (try count(of: endpoint, after: max(mark, formed))))
-        if found.count > endpoint.batches.count { try takeBack(&endpoint) }
+        if found.count > endpoint.batches.count { try giveBackRows(of: &endpoint) }
     }
 
-    /// A batch that cannot be read: what may have been its rows waits again, under other ids.
-    private func takeBack(_ endpoint: inout Ledger.Endpoint) throws(OutboxError) {
+    /// What may have been rows of a batch that cannot be read waits again, under other ids.
+    private func giveBackRows(of endpoint: inout Ledger.Endpoint) throws(OutboxError) {
         let oldest = try connection.optionalInteger(
             "SELECT min(first) FROM batch WHERE origin = 0 AND endpoint = \(endpoint.id)")
         endpoint.regeneratedThrough = max(endpoint.regeneratedThrough, endpoint.formed)
@@ -81,47 +79,43 @@ extension Database {
     }
 
     func ahead(of endpoint: Int64) throws(OutboxError) -> SequenceRanges {
-        let statement = try connection.prepare(
-            "SELECT first, last FROM ahead WHERE endpoint = \(endpoint) ORDER BY first")
         var ranges = SequenceRanges()
-        while try statement.step() {
-            let first = Ledger.clamped(statement.integer(0))
-            let last = Ledger.clamped(statement.integer(1))
-            if first <= last { ranges.append(first...last) }
+        let select = "SELECT first, last FROM ahead WHERE endpoint = \(endpoint) ORDER BY first"
+        for (first, last) in try connection.rows(
+            select, read: { (Ledger.clamped($0.integer(0)), Ledger.clamped($0.integer(1))) }) where first <= last
+        {
+            ranges.append(first...last)
         }
         return ranges
     }
 
+    func writeAhead(_ ranges: some Sequence<ClosedRange<Int64>>, of endpoint: Int64) throws(OutboxError) {
+        let insert = try connection.prepare("INSERT OR REPLACE INTO ahead VALUES (?, ?, ?)")
+        for range in ranges { try insert.run(endpoint, range.lowerBound, range.upperBound) }
+    }
+
+    /// Replaces what an endpoint has had beyond its cursor.
+    func rewriteAhead(of endpoint: Ledger.Endpoint) throws(OutboxError) {
+        try connection.execute("DELETE FROM ahead WHERE endpoint = \(endpoint.id)")
+        try writeAhead(endpoint.ahead.ranges, of: endpoint.id)
+    }
+
     func write(_ endpoint: Ledger.Endpoint) throws(OutboxError) {
-        let statement = try connection.prepare(
+        let insert = try connection.prepare(
             """
             INSERT OR REPLACE INTO endpoint (id, name, formed, unsettled, required, feed, removed_at, spare, state,
             fingerprint, regenerated_through, generation) VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '', 0, 0)
             """)
-        statement.bind(1, endpoint.id)
-        statement.bind(2, text: endpoint.settings.name)
-        statement.bind(3, endpoint.formed)
-        statement.bind(4, Int64(endpoint.waiting))
-        statement.bind(5, endpoint.settings.required ? 1 : 0)
-        statement.bind(6, endpoint.settings.feed == .engine ? 1 : 0)
-        statement.bind(7, endpoint.removedAt)
-        statement.bind(8, endpoint.isSpare ? 1 : 0)
-        _ = try statement.step()
+        try insert.run(
+            endpoint.id, endpoint.settings.name, endpoint.formed, endpoint.waiting, endpoint.settings.required,
+            endpoint.settings.feed == .engine, endpoint.removedAt, endpoint.isSpare)
         try writeState(endpoint)
     }
 
     /// All but cursor and counts, which are as of the mark.
     func writeState(_ endpoint: Ledger.Endpoint) throws(OutboxError) {
-        setEndpoint.bind(1, endpoint.id)
-        setEndpoint.bind(2, text: endpoint.state.word)
-        setEndpoint.bind(3, text: endpoint.state.reason)
-        setEndpoint.bind(4, endpoint.regeneratedThrough)
-        setEndpoint.bind(5, Int64(endpoint.generation))
-        setEndpoint.bind(6, endpoint.acceptedBefore ? 1 : 0)
-        setEndpoint.bind(7, text: endpoint.fingerprint)
-        setEndpoint.bind(8, text: endpoint.wanted?.fingerprint)
-        setEndpoint.bind(9, endpoint.wanted?.boundThrough)
-        _ = try setEndpoint.step()
-        setEndpoint.reset()
+        try setEndpoint.run(
+            endpoint.id, endpoint.state.word, endpoint.state.reason, endpoint.regeneratedThrough, endpoint.generation,
+            endpoint.acceptedBefore, endpoint.fingerprint, endpoint.wanted?.fingerprint, endpoint.wanted?.boundThrough)
     }
 }

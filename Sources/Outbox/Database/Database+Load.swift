@@ -11,7 +11,7 @@ extension Database {
         var sourceState: [UInt8]?
     }
 
-    /// Reads what the ledger needs and settles how the configured endpoints stand to the known ones.
+    /// Reads what the ledger needs and reconciles the configured endpoints with the known ones.
     ///
     /// Counts are read as of the last mark and only the rows after it are counted, so a million waiting rows open as
     /// fast as none.
@@ -25,8 +25,7 @@ extension Database {
         ledger.rows = try rowCount(mark: mark)
 
         var known = try endpointRows(mark: mark)
-        try begin.run()
-        do throws(OutboxError) {
+        return try transaction { () throws(OutboxError) in
             let changesBefore = connection.totalChanges
             let isNew = try blob(.uuid)?.count != 16
             let uuid = try loadUUID(new: newUUID)
@@ -50,13 +49,9 @@ extension Database {
                 try writeCounts(ledger)
                 ledger.mark = ledger.lastSeq
             }
-            try commit.run()
             return Opened(
-                ledger: ledger, uuid: uuid, isNew: isNew,
-                trackerState: try blob(.tracker), sourceState: try blob(.file))
-        } catch {
-            if connection.isInTransaction { try? rollback.run() }
-            throw error
+                ledger: ledger, uuid: uuid, isNew: isNew, trackerState: try blob(.tracker),
+                sourceState: try blob(.file))
         }
     }
 
@@ -94,22 +89,19 @@ extension Database {
         Record.Names(trackables: try table("trackable"), boots: try table("boot"), reasons: try table("reason"))
     }
 
-    func mark() throws(OutboxError) -> Int64 {
-        try connection.integer("SELECT value FROM state WHERE id = \(Schema.Key.mark.rawValue)")
-    }
+    func mark() throws(OutboxError) -> Int64 { try integer(.mark) }
 
-    func forgottenGeneration() throws(OutboxError) -> Int64 {
-        try connection.integer("SELECT value FROM state WHERE id = \(Schema.Key.generation.rawValue)")
+    func integer(_ key: Schema.Key) throws(OutboxError) -> Int64 {
+        try connection.integer("SELECT value FROM state WHERE id = \(key.rawValue)")
     }
 
     func rowCount(mark: Int64) throws(OutboxError) -> Int {
-        let counted = Ledger.clamped(
-            try connection.integer("SELECT value FROM state WHERE id = \(Schema.Key.rows.rawValue)"))
+        let counted = Ledger.clamped(try integer(.rows))
         let newer = try connection.integer("SELECT count(*) FROM location WHERE seq > \(mark)")
         return Int(Ledger.clamped(counted &+ newer))
     }
 
-    /// Forgets boots whose rows have all left.
+    /// Removes boots that no row bears any more.
     /// - Returns: those that remain.
     func pruneBoots() throws(OutboxError) -> Record.NameTable {
         try connection.execute(
@@ -119,10 +111,25 @@ extension Database {
     }
 
     private func table(_ name: String) throws(OutboxError) -> Record.NameTable {
-        let statement = try connection.prepare("SELECT id, name FROM \(name)")
-        var entries = Record.NameTable()
-        while try statement.step() { entries[statement.integer(0)] = statement.optionalText(1) }
-        return entries
+        var table = Record.NameTable(name)
+        for (number, name) in try connection.rows(
+            "SELECT id, name FROM \(name)", read: { ($0.integer(0), $0.optionalText(1)) })
+        {
+            table[number] = name
+        }
+        return table
+    }
+
+    /// The number by which rows refer to a name; a new name gets one.
+    func number(of name: String?, in known: inout Record.NameTable) throws(OutboxError) -> Int64? {
+        guard let name else { return nil }
+        if let number = known[name] { return number }
+        let number =
+            try connection.rows(
+                "INSERT INTO \(known.name) (name) VALUES (?) RETURNING id", [name], read: { $0.integer(0) }
+            ).first ?? 0
+        known[number] = name
+        return number
     }
 
     func blob(_ key: Schema.Key) throws(OutboxError) -> [UInt8]? {
@@ -155,6 +162,41 @@ extension Database {
             + Int(
                 clamping: try connection.integer(
                     "SELECT count(*) FROM location WHERE seq BETWEEN \(from) AND \(last)\(condition)"))
+    }
+
+    /// Rows behind a number, the cursor of an endpoint or one beyond it, without those that it has had.
+    func waitingRows(
+        of endpoint: Ledger.Endpoint, after start: Int64, limit: Int, names: Record.Names
+    ) throws(OutboxError) -> [QueuedLocation] {
+        var rows: [QueuedLocation] = []
+        var from = start + 1
+        while rows.count < limit {
+            let wanted = limit - rows.count
+            let found = try self.rows(
+                from: from, through: Ledger.highestSeq, feed: endpoint.settings.feed, limit: wanted, names: names)
+            rows += endpoint.ahead.isEmpty ? found : found.filter { !endpoint.ahead.contains($0.seq) }
+            guard let last = found.last, found.count == wanted else { break }
+            from = (endpoint.ahead.range(of: last.seq)?.upperBound ?? last.seq) + 1
+        }
+        return rows
+    }
+
+    /// The newest number that was ever given.
+    func lastSeq() throws(OutboxError) -> Int64 {
+        let cursors = try connection.integer("SELECT max(formed) FROM endpoint")
+        let newest = try connection.integer("SELECT max(seq) FROM location")
+        return Ledger.clamped(max(try mark(), cursors, newest, below?.last ?? 0))
+    }
+
+    /// Copies the rows of a table of the same form.
+    func copy(_ table: String, from other: Database) throws(OutboxError) {
+        let select = try other.connection.prepare("SELECT * FROM \(table)")
+        let marks = [String](repeating: "?", count: Int(select.columnCount)).joined(separator: ", ")
+        let insert = try connection.prepare("INSERT OR REPLACE INTO \(table) VALUES (\(marks))")
+        while try select.step() {
+            for column in 0..<select.columnCount { insert.bind(column + 1, valueOf: column, in: select) }
+            try insert.run()
+        }
     }
 
     /// Rows that an endpoint wants and has not had.

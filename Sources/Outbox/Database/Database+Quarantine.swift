@@ -20,11 +20,14 @@ extension Database {
 
     /// - Returns: what the record of a row takes, and whether it is to be sent again; nil when there is none.
     func quarantined(_ seq: Int64, of endpoint: Int64) throws(OutboxError) -> (size: Int, isRetried: Bool)? {
-        let statement = try connection.prepare("SELECT size, retry FROM quarantine WHERE endpoint = ? AND seq = ?")
-        statement.bind([endpoint, seq])
-        guard try statement.step() else { return nil }
-        let isRetried = statement.integer(1) == Int64(Quarantine.Retry.wanted.rawValue)
-        return (Int(Ledger.clamped(statement.integer(0))), isRetried)
+        try connection.rows(
+            "SELECT size, retry FROM quarantine WHERE endpoint = ? AND seq = ?", [endpoint, seq],
+            read: Self.sizeAndRetry
+        ).first
+    }
+
+    private static func sizeAndRetry(_ row: Statement) -> (size: Int, isRetried: Bool) {
+        (Int(Ledger.clamped(row.integer(0))), row.integer(1) == Quarantine.Retry.wanted.rawValue)
     }
 
     /// - Parameter seq: of a row of the queue.
@@ -32,28 +35,23 @@ extension Database {
     func quarantine(
         _ seq: Int64, of endpoint: Ledger.Endpoint, _ refusal: Refusal, generation: Int
     ) throws(OutboxError) -> Int? {
-        let insert = try quarantineInsert()
-        insert.bind([endpoint.id, refusal.status.map(Int64.init), Int64(refusal.attempts), Int64(generation), seq])
-        insert.bind(6, text: refusal.reason)
-        insert.bind(7, blob: refusal.reply)
-        insert.bind(8, text: endpoint.assetID)
-        insert.bind(9, Int64(Quarantine.recordSize + refusal.reason.utf8.count + refusal.reply.count))
-        var size: Int?
-        while try insert.step() { size = Int(Ledger.clamped(insert.integer(0))) }
-        insert.reset()
-        return size
+        try quarantineInsert().rows(
+            endpoint.id, refusal.status, refusal.attempts, generation, seq, refusal.reason, refusal.reply,
+            endpoint.assetID, Quarantine.recordSize + refusal.size
+        ) { Int(Ledger.clamped($0.integer(0))) }.last
     }
 
     private func quarantineInsert() throws(OutboxError) -> Statement {
         if let insertQuarantine { return insertQuarantine }
-        let record = Record.columns.split(separator: ",").map { "l." + $0.drop { $0 == " " } }.joined(separator: ", ")
-        let trip = Record.tripColumns.split(separator: ",").map { "t." + $0.drop { $0 == " " } }.joined(separator: ", ")
+        func columns(_ list: String, of table: String) -> String {
+            list.split(separator: ",").map { "\(table)." + $0.drop { $0 == " " } }.joined(separator: ", ")
+        }
         let insert = try connection.prepare(
             """
             INSERT OR REPLACE INTO quarantine (seq, \(Record.columns), fence, fence_name, fence_action, fence_source,
                 \(Record.tripColumns), endpoint, status, attempts, generation, why, reply, asset, size)
-            SELECT l.seq, \(record), g.fence, g.name, g.action, g.source, \(trip), ?1, ?2, ?3, ?4, ?6, ?7, ?8,
-                ?9 + coalesce(length(g.fence), 0) + coalesce(length(g.name), 0)
+            SELECT l.seq, \(columns(Record.columns, of: "l")), g.fence, g.name, g.action, g.source,
+                \(columns(Record.tripColumns, of: "t")), ?1, ?2, ?3, ?4, ?6, ?7, ?8, ?9 + coalesce(length(g.fence), 0) + coalesce(length(g.name), 0)
             FROM location l LEFT JOIN geofence g ON g.seq = l.seq LEFT JOIN trip t ON t.seq = l.seq WHERE l.seq = ?5
             RETURNING size
             """)
@@ -68,11 +66,7 @@ extension Database {
         let statement = try connection.prepare(
             "SELECT \(Self.columns) FROM quarantine WHERE endpoint = \(endpoint) AND seq = ?")
         var rows: [QueuedLocation] = []
-        for seq in seqs {
-            statement.bind(1, seq)
-            while try statement.step() { rows.append(Self.row(statement, names: names)) }
-            statement.reset()
-        }
+        for seq in seqs { rows += try statement.rows(seq) { Self.row($0, names: names) } }
         return rows
     }
 
@@ -80,11 +74,7 @@ extension Database {
         let statement = try connection.prepare(
             "SELECT count(*) FROM quarantine WHERE endpoint = \(endpoint) AND seq = ?")
         var count = 0
-        for seq in seqs {
-            statement.bind(1, seq)
-            if try statement.step() { count += Int(Ledger.clamped(statement.integer(0))) }
-            statement.reset()
-        }
+        for seq in seqs { count += try statement.rows(seq) { Int(Ledger.clamped($0.integer(0))) }.reduce(0, +) }
         return count
     }
 
@@ -92,21 +82,13 @@ extension Database {
     func retries(
         of endpoint: Int64, limit: Int, names: Record.Names
     ) throws(OutboxError) -> (rows: [QueuedLocation], generation: Int) {
-        let statement = try connection.prepare(
-            """
-            SELECT \(Self.columns), generation FROM quarantine
-            WHERE endpoint = \(endpoint) AND retry = \(Quarantine.Retry.wanted.rawValue) ORDER BY seq LIMIT \(limit)
-            """)
-        var rows: [QueuedLocation] = []
-        var generation = 0
-        while try statement.step() {
-            rows.append(Self.row(statement, names: names))
-            generation = max(generation, Int(Int32(clamping: statement.integer(39))))
-        }
-        return (rows, generation)
+        let records = try quarantinedRecords(
+            "WHERE endpoint = \(endpoint) AND retry = \(Quarantine.Retry.wanted.rawValue) ORDER BY seq LIMIT \(limit)",
+            names: names)
+        return (records.map(\.row), records.reduce(0) { max($0, $1.generation) })
     }
 
-    /// A record as it is taken over by another queue.
+    /// A record as another queue goes on with it.
     struct Quarantined {
         var endpoint: Int64
         var row: QueuedLocation
@@ -114,17 +96,15 @@ extension Database {
         var generation: Int
     }
 
-    /// All records, the oldest first, with the endpoints that they are of.
-    func quarantinedRecords(names: Record.Names) throws(OutboxError) -> [Quarantined] {
-        let statement = try connection.prepare("SELECT \(Self.columns), generation FROM quarantine ORDER BY id")
-        var records: [Quarantined] = []
-        while try statement.step() {
-            records.append(
-                Quarantined(
-                    endpoint: statement.integer(32), row: Self.row(statement, names: names),
-                    refusal: Self.refusal(statement), generation: Int(Int32(clamping: statement.integer(39)))))
+    /// All records, the oldest first, with the endpoints that they are of; or those that a condition selects.
+    func quarantinedRecords(
+        _ selection: String = "ORDER BY id", names: Record.Names
+    ) throws(OutboxError) -> [Quarantined] {
+        try connection.rows("SELECT \(Self.columns), generation FROM quarantine \(selection)") { row in
+            Quarantined(
+                endpoint: row.integer(32), row: Self.row(row, names: names), refusal: Self.refusal(row),
+                generation: Int(Int32(clamping: row.integer(39))))
         }
-        return records
     }
 
     static func refusal(_ statement: Statement) -> Refusal {
@@ -174,7 +154,7 @@ extension Database {
         for seq in seqs { try update.run(endpoint, seq, Int64(generation)) }
     }
 
-    /// A record that went out again and did not get home.
+    /// A record that went out again and was refused again.
     func refuseAgain(
         _ seq: Int64, of endpoint: Int64, _ refusal: Refusal, generation: Int
     ) throws(OutboxError) {
@@ -185,15 +165,10 @@ extension Database {
             size = ?8 + coalesce(length(fence), 0) + coalesce(length(fence_name), 0)
             WHERE endpoint = ?1 AND seq = ?2
             """)
-        update.bind(1, endpoint)
-        update.bind(2, seq)
-        update.bind(3, text: refusal.reason)
-        update.bind(4, refusal.status.map(Int64.init))
-        update.bind(5, blob: refusal.reply)
-        update.bind(6, Int64(min(max(refusal.status == nil ? 0 : 1, refusal.attempts), 1 << 30)))
-        update.bind(7, Int64(generation))
-        update.bind(8, Int64(Quarantine.recordSize + refusal.reason.utf8.count + refusal.reply.count))
-        _ = try update.step()
+        try update.run(
+            endpoint, seq, refusal.reason, refusal.status, refusal.reply,
+            min(max(refusal.status == nil ? 0 : 1, refusal.attempts), 1 << 30), generation,
+            Quarantine.recordSize + refusal.size)
     }
 
     func unquarantine(_ seqs: [Int64], of endpoint: Int64) throws(OutboxError) {
@@ -202,18 +177,14 @@ extension Database {
     }
 
     /// Deletes the oldest record that is in no batch; nil when there is none.
-    func dropOldestQuarantined(of endpoint: Int64) throws(OutboxError) -> (size: Int, wasRetried: Bool)? {
-        let delete = try connection.prepare(
+    func dropOldestQuarantined(of endpoint: Int64) throws(OutboxError) -> (size: Int, isRetried: Bool)? {
+        try connection.rows(
             """
             DELETE FROM quarantine WHERE id = (SELECT min(id) FROM quarantine
                 WHERE endpoint = \(endpoint) AND retry <> \(Quarantine.Retry.inFlight.rawValue))
             RETURNING size, retry
-            """)
-        var dropped: (Int, Bool)?
-        while try delete.step() {
-            dropped = (Int(Ledger.clamped(delete.integer(0))), delete.integer(1) == Quarantine.Retry.wanted.rawValue)
-        }
-        return dropped
+            """, read: Self.sizeAndRetry
+        ).last
     }
 
     /// - Parameters:
@@ -232,24 +203,19 @@ extension Database {
             """)
         var seqs: [Int64] = []
         for id in ids.isEmpty ? [nil] : ids.map(Optional.some) {
-            statement.bind([endpoint, id])
-            while try statement.step() { seqs.append(statement.integer(0)) }
-            statement.reset()
+            seqs += try statement.rows(endpoint, id) { $0.integer(0) }
         }
         return seqs
     }
 
     /// The numbers of its rows that the queue does not hold any more.
     func quarantinedAlone(of endpoint: Int64, in range: ClosedRange<Int64>) throws(OutboxError) -> [Int64] {
-        let select = try connection.prepare(
+        try connection.rows(
             """
             SELECT seq FROM quarantine WHERE endpoint = ? AND seq BETWEEN ? AND ?
             AND NOT EXISTS (SELECT 1 FROM location WHERE location.seq = quarantine.seq)
-            """)
-        select.bind([endpoint, range.lowerBound, range.upperBound])
-        var seqs: [Int64] = []
-        while try select.step() { seqs.append(select.integer(0)) }
-        return seqs
+            """, [endpoint, range.lowerBound, range.upperBound]
+        ) { $0.integer(0) }
     }
 
     func highestGeneration(inQuarantineOf endpoint: Int64) throws(OutboxError) -> Int {
@@ -258,20 +224,16 @@ extension Database {
     }
 }
 
-/// ENTER and EXIT belong together: a receiver that has not got the one should know why it gets the other.
+/// ENTER and EXIT belong together: a server that has not got the one should know why it gets the other.
 extension Database {
     /// Rows of the queue that leave a geofence.
     func exits(from first: Int64, through last: Int64) throws(OutboxError) -> [Int64] {
-        let statement = try connection.prepare(
-            """
-            SELECT seq FROM geofence WHERE seq BETWEEN \(first) AND \(last) AND action = \(Record.number(of: .exit))
-            """)
-        var seqs: [Int64] = []
-        while try statement.step() { seqs.append(statement.integer(0)) }
-        return seqs
+        try connection.rows(
+            "SELECT seq FROM geofence WHERE seq BETWEEN \(first) AND \(last) AND action = \(Record.number(of: .exit))"
+        ) { $0.integer(0) }
     }
 
-    /// - Returns: whether the ENTER that belongs to this EXIT is in quarantine; no other EXIT gets it any more.
+    /// - Returns: whether the ENTER that belongs to this EXIT is in quarantine; no other EXIT is paired with it any more.
     func pair(exit seq: Int64, of endpoint: Int64) throws(OutboxError) -> Bool {
         try connection.execute(
             """

@@ -62,7 +62,7 @@ extension Database {
 
     func addEndpoint(_ settings: EndpointSettings, in ledger: Ledger) throws(OutboxError) -> Ledger.Endpoint {
         // Its name may be that of a forgotten one, which had batches of these rows.
-        let forgotten = Int(Int32(clamping: try forgottenGeneration()))
+        let forgotten = Int(Int32(clamping: try integer(.generation)))
         let isSpare = settings.backupFor != nil
         var endpoint = Ledger.Endpoint(
             id: (try connection.integer("SELECT max(id) FROM endpoint")) &+ 1, settings: settings,
@@ -88,8 +88,7 @@ extension Database {
     /// that are missing, and by those who are still there to send them.
     func checkBatches(of endpoint: inout Ledger.Endpoint, in ledger: Ledger) throws(OutboxError) {
         if endpoint.isDamaged {
-            try connection.execute("DELETE FROM batch WHERE endpoint = \(endpoint.id)")
-            for batch in endpoint.batches { try write(batch, endpoint: endpoint.id) }
+            try rewriteBatches(of: endpoint)
             try write(endpoint)
             endpoint.isDamaged = false
         }

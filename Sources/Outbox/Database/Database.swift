@@ -1,4 +1,5 @@
 import Delivery
+import JSON
 import Positioning
 
 /// An open queue with its statements.
@@ -7,10 +8,11 @@ final class Database {
     /// Rows that are older than any of this database, which is then one in memory; nil = there are none.
     let below: RowsOnDisk?
 
-    let begin, beginReading, commit, rollback: Statement
-    let insert, insertGeofence, insertTrip: Statement
+    private let begin, beginReading, commit, rollback: Statement
+    private let insert, insertGeofence, insertTrip: Statement
     let deleteThrough, deleteGeofencesThrough, deleteTripsThrough: Statement
-    let setState, setEndpoint, setCount: Statement
+    private let setState: Statement
+    let setEndpoint, setCount: Statement
     let insertBatch, deleteBatch: Statement
     private let range, geofence, trip, oldest: Statement
     private let pageCount, freeCount: Statement
@@ -47,7 +49,7 @@ final class Database {
         try self.init(connection)
     }
 
-    /// Without a look at what it claims to be.
+    /// Does not check what the file claims to be.
     convenience init(damaged connection: Connection) throws(OutboxError) { try self.init(connection) }
 
     private init(
@@ -100,10 +102,10 @@ final class Database {
     }
 
     /// Copies the log back into the database; what comes next is written from its beginning, so that nothing rests on pages
-    /// of the log that only seem to be written. Where somebody reads from the log, it goes on.
-    func startLogAnew() throws(OutboxError) { _ = try connection.integer("PRAGMA wal_checkpoint(RESTART)") }
+    /// of the log that only seem to be written. While another process reads from the log, it goes on.
+    func restartLog() throws(OutboxError) { _ = try connection.integer("PRAGMA wal_checkpoint(RESTART)") }
 
-    /// The oldest row of a feed within a range; `.unknown` where it lies on a disk that cannot be read.
+    /// The oldest row of a feed within a range; `.unknown` where it is on a disk that cannot be read.
     func oldestRow(
         from first: Int64, through last: Int64, feed: EndpointSettings.Feed
     ) throws(OutboxError) -> Ledger.Oldest {
@@ -125,7 +127,7 @@ final class Database {
 
     /// Rows of a feed within a range, oldest first.
     ///
-    /// - Throws: also where some of them lie on a disk that cannot be read.
+    /// - Throws: also where some of them are on a disk that cannot be read.
     func rows(
         from first: Int64, through last: Int64, feed: EndpointSettings.Feed, limit: Int, names: Record.Names
     ) throws(OutboxError) -> [QueuedLocation] {
@@ -145,46 +147,59 @@ final class Database {
                     .corrupt, path: connection.path, message: "location \(row.seq) in the place of \(from)")
             }
             from = row.seq + 1
-            if hasGeofence { row.location.geofence = try crossing(of: row.seq) }
-            if hasTrip { row.location.trip = try summary(of: row.seq) }
+            if hasGeofence {
+                row.location.geofence = try geofence.rows(row.seq) { Record.crossing($0, from: 0) }.first
+            }
+            if hasTrip { row.location.trip = try trip.rows(row.seq) { Record.trip($0, from: 0) }.first }
             rows.append(row)
         }
         return rows
     }
 
-    func store(_ key: Schema.Key, _ value: Int64) throws(OutboxError) {
-        setState.bind(1, key.rawValue)
-        setState.bind(2, text: key.name)
-        setState.bind(3, value)
-        _ = try setState.step()
-        setState.reset()
+    func store(_ key: Schema.Key, _ value: any SQLValue) throws(OutboxError) {
+        try setState.run(key.rawValue, key.name, value)
     }
 
-    func store(_ key: Schema.Key, _ value: [UInt8]) throws(OutboxError) {
-        setState.bind(1, key.rawValue)
-        setState.bind(2, text: key.name)
-        setState.bind(3, blob: value)
-        _ = try setState.step()
-        setState.reset()
+    /// Stores a row, and what it has in other tables, under this number.
+    func insert(
+        _ row: NewRow, seq: Int64, trackable: Int64?, boot: Int64?, reason: Int64?
+    ) throws(OutboxError) {
+        Record.bind(row, seq: seq, trackable: trackable, boot: boot, reason: reason, to: insert)
+        _ = try insert.step()
+        insert.reset()
+        if let crossing = row.location.geofence {
+            try insertGeofence.run(
+                seq, crossing.id, crossing.name, Record.number(of: crossing.action), Record.number(of: crossing.source))
+        }
+        if let trip = row.location.trip {
+            try insertTrip.run(
+                seq, trip.start.milliseconds, Int64(trip.startCoordinate.latitudeE7),
+                Int64(trip.startCoordinate.longitudeE7), trip.end.milliseconds, Scaled.odometer(trip.distance) ?? 0,
+                Scaled.integer(trip.idle, places: 3) ?? 0, Scaled.speed(trip.maxSpeed))
+        }
     }
 
-    private func crossing(of seq: Int64) throws(OutboxError) -> GeofenceCrossing? {
-        geofence.bind(1, seq)
-        defer { geofence.reset() }
-        guard try geofence.step() else { return nil }
-        return Record.crossing(geofence, from: 0)
+    /// Runs work in a transaction: all of it is stored, or nothing.
+    func transaction<Value>(_ work: () throws(OutboxError) -> Value) throws(OutboxError) -> Value {
+        try begin.run()
+        do throws(OutboxError) {
+            let value = try work()
+            try commit.run()
+            return value
+        } catch {
+            if connection.isInTransaction { try? rollback.run() }
+            throw error
+        }
     }
 
-    private func summary(of seq: Int64) throws(OutboxError) -> TripSummary? {
-        trip.bind(1, seq)
-        defer { trip.reset() }
-        guard try trip.step() else { return nil }
-        return Record.trip(trip, from: 0)
+    /// Reads the queue as of one commit.
+    func snapshot<Value>(_ read: (Database) throws(OutboxError) -> Value) throws(OutboxError) -> Value {
+        try beginReading.run()
+        defer { try? rollback.run() }
+        return try read(self)
     }
-}
 
-extension Database {
-    /// Gives all pages a place on the medium before they go into the log. What is in the log can be copied back then however full
+    /// Allocates all pages on the medium before they go into the log. What is in the log can then be copied back however full
     /// the disk becomes, and the log starts again: commits that add no page go on.
     func reserve() throws(OutboxError) {
         guard below == nil, try pageCount.step() else { return }

@@ -2,7 +2,7 @@ import Delivery
 import JSON
 import Positioning
 
-/// How a location stands in its row, and how it is read back.
+/// How a location is written as a row and read back.
 enum Record {
     /// In the order in which `bind` numbers them and `location` reads them, without `seq`.
     static let columns = """
@@ -57,29 +57,18 @@ enum Record {
     static func bind(_ row: NewRow, seq: Int64, trackable: Int64?, boot: Int64?, reason: Int64?, to insert: Statement) {
         let location = row.location
         let time = location.time.milliseconds
-        insert.bind(1, seq)
-        insert.bind(2, trackable)
-        insert.bind(3, boot)
-        insert.bind(4, time)
-        insert.bind(5, row.receivedMs.map { $0 &- time })
-        insert.bind(6, Int64(location.coordinate.latitudeE7))
-        insert.bind(7, Int64(location.coordinate.longitudeE7))
-        insert.bind(8, Scaled.altitude(location.altitudeMSL))
-        insert.bind(9, Scaled.altitude(location.altitudeHAE))
-        insert.bind(10, Scaled.accuracy(location.horizontalAccuracy))
-        insert.bind(11, Scaled.speed(location.speed))
-        insert.bind(12, Scaled.course(location.course))
-        insert.bind(13, Scaled.hdop(location.hdop))
-        insert.bind(14, location.satellitesUsed.map(Int64.init))
-        insert.bind(15, location.power.batteryPercent.map(Int64.init))
-        insert.bind(16, Scaled.odometer(location.odometer) ?? 0)
-        insert.bind(17, reason)
-        insert.bind(18, location.published ? 1 : 0)
-        insert.bind(19, number(of: location.event))
-        insert.bind(20, flags(of: location))
+        insert.bind([
+            seq, trackable, boot, time, row.receivedMs.map { $0 &- time }, Int64(location.coordinate.latitudeE7),
+            Int64(location.coordinate.longitudeE7), Scaled.altitude(location.altitudeMSL),
+            Scaled.altitude(location.altitudeHAE), Scaled.accuracy(location.horizontalAccuracy),
+            Scaled.speed(location.speed), Scaled.course(location.course), Scaled.hdop(location.hdop),
+            location.satellitesUsed.map(Int64.init), location.power.batteryPercent.map(Int64.init),
+            Scaled.odometer(location.odometer) ?? 0, reason, location.published ? 1 : 0, number(of: location.event),
+            flags(of: location),
+        ])
     }
 
-    /// A row whose columns begin with `seq`, then `columns`. Crossing and trip are added by the caller where told to.
+    /// A row whose columns begin with `seq`, then `columns`. The caller adds crossing and trip where there are any.
     static func location(_ row: Statement, names: Names) -> (QueuedLocation, hasGeofence: Bool, hasTrip: Bool) {
         let time = row.integer(3)
         let flags = row.integer(19)
@@ -148,14 +137,18 @@ enum Record {
 
     /// The small tables that rows refer to by number.
     struct Names {
-        var trackables = NameTable()
-        var boots = NameTable()
-        var reasons = NameTable()
+        var trackables = NameTable("trackable")
+        var boots = NameTable("boot")
+        var reasons = NameTable("reason")
     }
 
     struct NameTable {
+        /// Of the table in SQL.
+        let name: String
         private var names: [Int64: String] = [:]
         private var numbers: [String: Int64] = [:]
+
+        init(_ name: String) { self.name = name }
 
         subscript(number: Int64) -> String? {
             get { names[number] }

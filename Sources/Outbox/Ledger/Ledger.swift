@@ -1,13 +1,13 @@
 import Delivery
 import Positioning
 
-/// What the outbox knows without asking the disk. A commit works on a copy that replaces it once the disk has said yes.
+/// What the outbox knows without reading the disk. A commit works on a copy that replaces it once the commit is stored.
 struct Ledger {
     /// The newest sequence number ever given.
     var lastSeq: Int64 = 0
     /// No row has a smaller number, but for those of `base`.
     var firstSeq: Int64 = 1
-    /// Rows up to here lie on a disk that refuses writes, below this queue in memory; 0 = there is no such disk.
+    /// Rows up to here are on a disk that refuses writes, below this queue in memory; 0 = there is no such disk.
     var base: Int64 = 0
     /// `lastSeq` when counts were last written.
     var mark: Int64 = 0
@@ -23,7 +23,7 @@ struct Ledger {
     /// Rows of a damaged copy are still to be brought back.
     var isSalvaging = false
 
-    /// Counts are written after so many appended rows, which bounds what is counted when the file is opened.
+    /// Appended rows after which counts are written, which bounds what is counted when the file is opened.
     static let countInterval: Int64 = 4096
 
     /// No row has a greater number. Adding to it is far from overflowing.
@@ -38,7 +38,7 @@ struct Ledger {
         case row(seq: Int64, time: UTCTime)
     }
 
-    /// Everything up to here has left for all who keep it; nil while no endpoint is configured.
+    /// All endpoints that keep rows have everything up to here; nil while no endpoint is configured.
     ///
     /// - Parameter isShort: room is needed. Then only required endpoints that are configured keep rows, and all that are do
     ///   where none is required.
@@ -80,7 +80,7 @@ struct Ledger {
         names = Record.Names()
     }
 
-    /// Counts a new row for all who want it.
+    /// Counts a new row for the endpoints that want it.
     mutating func appended(seq: Int64, published: Bool, time: UTCTime) {
         lastSeq = seq
         rows += 1
@@ -108,6 +108,11 @@ struct Ledger {
     /// Of the batches in flight.
     func batchIDs(outbox name: String) -> [String] {
         endpoints.flatMap { endpoint in endpoint.batches.map { $0.id(outbox: name, endpoint: endpoint.settings.name) } }
+    }
+
+    /// Settings that hold without a restart.
+    mutating func reload(_ settings: EndpointSettings) {
+        if let index = index(of: settings.name) { endpoints[index].settings.copyPace(from: settings) }
     }
 
     /// The configured endpoint of this name.

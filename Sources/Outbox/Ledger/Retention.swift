@@ -2,12 +2,12 @@ import Positioning
 
 /// How far the queue has got with keeping within its limits.
 struct Retention {
-    /// Boot clock when ages were last looked at.
-    var agesLookedAt: EventTime?
+    /// Boot clock when ages were last checked.
+    var agesCheckedAt: EventTime?
     /// The file must not hold more live bytes than this while space is short; nil = enough space.
     var spaceLimit: Int64?
     /// Boot clock, nanoseconds.
-    private var spaceLookedAt: Int64?
+    private var spaceCheckedAt: Int64?
     /// Between reaching a limit and having a tenth of it free.
     var isThinning = false
     /// The pass that is under way, from 1; 0 = none yet.
@@ -23,13 +23,13 @@ struct Retention {
     private static let headroom: Int64 = 128 << 10
 
     /// Asks the file system at most once a minute.
-    mutating func lookAtSpace(
+    mutating func checkSpace(
         of path: String, on medium: any QueueMedium, minFree: Int64?, fileBytes: Int64, freeBytes: Int64
     ) {
         guard let minFree else { return spaceLimit = nil }
         let now = medium.now
-        if let spaceLookedAt, now >= spaceLookedAt, now - spaceLookedAt < Self.spaceInterval { return }
-        spaceLookedAt = now
+        if let spaceCheckedAt, now >= spaceCheckedAt, now - spaceCheckedAt < Self.spaceInterval { return }
+        spaceCheckedAt = now
         guard let space = medium.space(of: path) else { return }
         if space.available >= min(minFree, space.size / 4) - freeBytes { return spaceLimit = nil }
         if spaceLimit == nil { limitSpace(fileBytes: fileBytes) }

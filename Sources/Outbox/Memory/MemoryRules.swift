@@ -27,21 +27,3 @@ struct MemoryRules {
         }
     }
 }
-
-extension Transaction {
-    /// What goes to the quarantine is copied from the table of locations. A row that is not there, because it is on disk or
-    /// has left, is put there for a moment.
-    mutating func withRow<Value>(
-        _ row: QueuedLocation, _ work: (inout Transaction) throws(OutboxError) -> Value
-    ) throws(OutboxError) -> Value {
-        let isThere = try database.connection.optionalInteger("SELECT 1 FROM location WHERE seq = \(row.seq)") != nil
-        guard !isThere else { return try work(&self) }
-        let boot = try number(ofBoot: row.bootID)
-        try store(NewRow(row.location, receivedMs: row.receivedMs), seq: row.seq, boot: boot)
-        let value = try work(&self)
-        for table in ["location", "geofence", "trip"] {
-            try database.connection.execute("DELETE FROM \(table) WHERE seq = \(row.seq)")
-        }
-        return value
-    }
-}

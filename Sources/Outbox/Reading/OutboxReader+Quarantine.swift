@@ -19,23 +19,16 @@ extension Database {
         endpoint: String?, after id: Int64, limit: Int
     ) throws(OutboxError) -> [QuarantinedLocation] {
         let names = try names()
-        let statement = try connection.prepare(
+        return try connection.rows(
             """
             SELECT \(Self.columns), owner FROM quarantine
             JOIN (SELECT id AS number, name AS owner FROM endpoint) ON number = endpoint
             WHERE id > ?1 AND (?3 IS NULL OR owner = ?3) ORDER BY id LIMIT ?2
-            """)
-        statement.bind([id, Int64(max(0, limit))])
-        statement.bind(3, text: endpoint)
-        var records: [QuarantinedLocation] = []
-        while try statement.step() {
-            records.append(
-                QuarantinedLocation(
-                    id: statement.integer(31), endpoint: statement.text(39),
-                    row: Self.row(statement, names: names),
-                    refusal: Self.refusal(statement),
-                    assetID: statement.optionalText(37), isRetried: statement.integer(38) != 0))
+            """, [id, max(0, limit), endpoint]
+        ) { row in
+            QuarantinedLocation(
+                id: row.integer(31), endpoint: row.text(39), row: Self.row(row, names: names),
+                refusal: Self.refusal(row), assetID: row.optionalText(37), isRetried: row.integer(38) != 0)
         }
-        return records
     }
 }

@@ -120,8 +120,6 @@ public final class OutboxReader {
         _ blank: Value, _ read: (Database) throws(OutboxError) -> Value
     ) throws(OutboxError) -> Value {
         guard let database else { return blank }
-        try database.beginReading.run()
-        defer { try? database.rollback.run() }
-        return try read(database)
+        return try database.snapshot(read)
     }
 }

@@ -1,13 +1,13 @@
 import Delivery
 import Positioning
 
-/// How far the rows of damaged copies have been brought back. It is kept in the new queue.
+/// How far the rows of damaged copies have been brought back. It is stored in the new queue.
 struct SalvagePlan: Equatable {
     struct Part: Equatable {
         var copy: Int64
         /// Rows before this one were seen.
         var next: Int64
-        /// The last row to bring back; later ones were never acknowledged and are handed in again.
+        /// The last row to bring back; later ones were never acknowledged and are recorded again.
         var through: Int64
     }
 
@@ -38,6 +38,12 @@ struct SalvagePlan: Equatable {
     }
 }
 
+/// A row of a damaged copy, with the names of the endpoints that have had it.
+struct SalvagedRow {
+    var row: QueuedLocation
+    var finishedFor: [String] = []
+}
+
 /// Reads what can be read of a damaged copy, row by row around what cannot.
 final class Salvage {
     private let database: Database
@@ -53,7 +59,7 @@ final class Salvage {
     /// nil when nothing at all can be read.
     ///
     /// - Parameters:
-    ///   - before: the endpoints when the file was set aside; nil = the copy tells.
+    ///   - before: the endpoints when the file was set aside; nil = as the copy has them.
     ///   - isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
     init?(
         path: String, part: SalvagePlan.Part, before: [Ledger.Endpoint]?, isPatient: Bool = false,
@@ -94,7 +100,7 @@ final class Salvage {
         next = part.next
     }
 
-    /// What a batch holds may not have been accepted: the cursor is before the first one, and none of their stretch is ahead.
+    /// Rows of a batch may not have been accepted: the cursor is before the first batch, and none of their rows is ahead.
     private static func endpoints(of database: Database, isPatient: Bool) throws(OutboxError) -> [Ledger.Endpoint]? {
         var endpoints = try database.knownEndpoints().filter { $0.removedAt == nil && !$0.isSpare }
         for index in endpoints.indices {
@@ -125,15 +131,15 @@ final class Salvage {
         }
     }
 
-    /// The next rows that somebody still needs, with the names of those who have them already.
+    /// The next rows that an endpoint still needs.
     ///
     /// - Parameter endpoints: the configured ones. One that the copy does not know begins with new rows.
     func rows(
         _ limit: Int, for endpoints: [EndpointSettings]
-    ) throws(OutboxError) -> [(row: QueuedLocation, finishedFor: [String])] {
+    ) throws(OutboxError) -> [SalvagedRow] {
         // One that stands in for another has no rows of its own.
         let endpoints = endpoints.filter { $0.backupFor == nil }
-        guard let before, !endpoints.isEmpty else { return try read(limit).map { ($0, []) } }
+        guard let before, !endpoints.isEmpty else { return try read(limit).map { SalvagedRow(row: $0) } }
         func earlier(_ settings: EndpointSettings) -> Ledger.Endpoint? {
             before.first { $0.settings.name == settings.name && $0.removedAt == nil && !$0.isSpare }
         }
@@ -144,10 +150,10 @@ final class Salvage {
             return []
         }
         next = max(next, needed + 1)
-        var found: [(row: QueuedLocation, finishedFor: [String])] = []
+        var found: [SalvagedRow] = []
         for row in try read(limit) {
             let had = endpoints.filter { earlier($0)?.hasHad(row.seq) ?? true }
-            if had.count < endpoints.count { found.append((row, had.map(\.name))) }
+            if had.count < endpoints.count { found.append(SalvagedRow(row: row, finishedFor: had.map(\.name))) }
         }
         return found
     }
@@ -241,71 +247,9 @@ extension OutboxError {
 }
 
 extension Location {
-    /// Whether a receiver could have told it: before the year 2200, on the globe.
+    /// Whether a receiver could have reported it: before the year 2200, on the globe.
     fileprivate var isSound: Bool {
         (0...7_258_118_400_000).contains(time.milliseconds) && abs(Int64(coordinate.latitudeE7)) <= 900_000_000
             && abs(Int64(coordinate.longitudeE7)) <= 1_800_000_000
-    }
-}
-
-extension Transaction {
-    /// Appends rows of a copy under new numbers, as of their old times and boots, and notes how far it got.
-    /// - Parameter now: boot clock.
-    /// - Returns: rows that are older than the one before them, and the endpoints that are held for an old binding no more.
-    mutating func bringBack(
-        _ found: [(row: QueuedLocation, finishedFor: [String])], after lastTime: inout Int64, plan: SalvagePlan,
-        at now: EventTime?
-    ) throws(OutboxError) -> (inversions: Int, released: [String]) {
-        try whole { (self) throws(OutboxError) in
-            var inversions = 0
-            for (row, finishedFor) in found {
-                // One of this boot may be of this process, and is as young as can be.
-                var new = NewRow(
-                    row.location, receivedMs: row.receivedMs, recordedAt: row.bootID == self.life.bootID ? now : nil)
-                new.finishedFor = finishedFor
-                try self.append([new], boot: row.bootID)
-                if row.location.time.milliseconds < lastTime { inversions += 1 }
-                lastTime = row.location.time.milliseconds
-            }
-            try self.keepBindings(found)
-            self.ledger.isSalvaging = !plan.parts.isEmpty
-            let released = self.ledger.isSalvaging ? [] : try self.releaseBindings()
-            try self.database.store(.salvage, plan.bytes)
-            if self.ledger.lastSeq - self.ledger.mark >= Ledger.countInterval { try self.writeCounts() }
-            try self.findOldest()
-            return (inversions, released)
-        }
-    }
-
-    /// What is brought back was recorded before an endpoint got another binding: an operator decides on it as well.
-    ///
-    /// - Parameter found: what was just appended.
-    private mutating func keepBindings(
-        _ found: [(row: QueuedLocation, finishedFor: [String])]
-    ) throws(OutboxError) {
-        for index in ledger.endpoints.indices where ledger.endpoints[index].wanted != nil {
-            let settings = ledger.endpoints[index].settings
-            let isConcerned = found.contains { row, finishedFor in
-                (row.location.published || settings.feed == .engine) && !finishedFor.contains(settings.name)
-            }
-            guard isConcerned else { continue }
-            ledger.endpoints[index].wanted?.boundThrough = ledger.lastSeq
-            try database.writeState(ledger.endpoints[index])
-        }
-    }
-
-    /// Once all has been brought back: where nothing was recorded under the old binding, there is nothing to decide.
-    private mutating func releaseBindings() throws(OutboxError) -> [String] {
-        var released: [String] = []
-        for index in ledger.endpoints.indices where ledger.endpoints[index].removedAt == nil {
-            let endpoint = ledger.endpoints[index]
-            guard let bound = endpoint.wanted?.boundThrough, endpoint.state == .rebind, endpoint.inFlight == 0,
-                try database.count(of: endpoint, after: endpoint.formed, through: bound) == 0
-            else { continue }
-            ledger.endpoints[index].takeBinding()
-            try database.writeState(ledger.endpoints[index])
-            released.append(endpoint.settings.name)
-        }
-        return released
     }
 }

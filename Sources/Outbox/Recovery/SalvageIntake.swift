@@ -1,0 +1,68 @@
+import Delivery
+import Positioning
+
+/// Brings rows of a damaged copy back into the queue.
+struct SalvageIntake {
+    let queue: Transaction
+
+    /// Appends rows under new numbers, as of their old times and boots, and notes how far it got.
+    ///
+    /// - Parameter now: boot clock.
+    /// - Returns: rows that are older than the one before them, and the endpoints that are held for an old binding no more.
+    func bringBack(
+        _ found: [SalvagedRow], after lastTime: inout Int64, plan: SalvagePlan, at now: EventTime?
+    ) throws(OutboxError) -> (inversions: Int, released: [String]) {
+        try queue.whole { () throws(OutboxError) in
+            var inversions = 0
+            for salvaged in found {
+                let row = salvaged.row
+                // One of this boot may be of this process, and is as young as can be.
+                var new = NewRow(
+                    row.location, receivedMs: row.receivedMs, recordedAt: row.bootID == queue.life.bootID ? now : nil)
+                new.finishedFor = salvaged.finishedFor
+                try RowAppending(queue: queue).append([new], boot: row.bootID)
+                if row.location.time.milliseconds < lastTime { inversions += 1 }
+                lastTime = row.location.time.milliseconds
+            }
+            try keepBindings(found)
+            queue.ledger.isSalvaging = !plan.parts.isEmpty
+            let released = queue.ledger.isSalvaging ? [] : try releaseBindings()
+            try queue.database.store(.salvage, plan.bytes)
+            if queue.ledger.lastSeq - queue.ledger.mark >= Ledger.countInterval { try queue.writeCounts() }
+            try queue.findOldest()
+            return (inversions, released)
+        }
+    }
+
+    /// What is brought back was recorded before an endpoint got another binding: an operator decides on it as well.
+    ///
+    /// - Parameter found: what was just appended.
+    private func keepBindings(_ found: [SalvagedRow]) throws(OutboxError) {
+        for index in queue.ledger.endpoints.indices where queue[index].wanted != nil {
+            let settings = queue[index].settings
+            let isConcerned = found.contains {
+                ($0.row.location.published || settings.feed == .engine) && !$0.finishedFor.contains(settings.name)
+            }
+            guard isConcerned else { continue }
+            // Read beforehand: assigning through `?` holds the ledger while the right side is evaluated.
+            let last = queue.ledger.lastSeq
+            queue[index].wanted?.boundThrough = last
+            try queue.database.writeState(queue[index])
+        }
+    }
+
+    /// Once all has been brought back: where nothing was recorded under the old binding, there is nothing to decide.
+    private func releaseBindings() throws(OutboxError) -> [String] {
+        var released: [String] = []
+        for index in queue.ledger.endpoints.indices where queue[index].removedAt == nil {
+            let endpoint = queue[index]
+            guard let bound = endpoint.wanted?.boundThrough, endpoint.state == .rebind, endpoint.inFlight == 0,
+                try queue.database.count(of: endpoint, after: endpoint.formed, through: bound) == 0
+            else { continue }
+            queue[index].takeBinding()
+            try queue.database.writeState(queue[index])
+            released.append(endpoint.settings.name)
+        }
+        return released
+    }
+}

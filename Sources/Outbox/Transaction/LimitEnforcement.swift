@@ -1,0 +1,92 @@
+import Delivery
+import Positioning
+
+/// Keeps the queue within its limits: plain fixes and heartbeats go first, then events, never rows in flight.
+struct LimitEnforcement {
+    let queue: Transaction
+
+    private static let agesInterval = Duration.seconds(60)
+    /// Rows of a wrong time between old ones do not keep those behind them; more than this many end the search.
+    private static let youngRowsMax = 64
+
+    func enforce(_ commit: Commit) throws(OutboxError) -> DropCounts {
+        var dropped = DropCounts()
+        dropped.expired = try expire(commit.ages)
+        let limit = try rowLimit()
+        if queue.settings.onFull == .thin { dropped.thinned = try QueueThinning(queue: queue).thin(to: limit) }
+        guard let limit, queue.ledger.rows > limit else { return dropped }
+        dropped += try makeRoom(min(queue.ledger.rows - limit, RowRemoval.limit + commit.rows.count))
+        return dropped
+    }
+
+    /// Removes about this many rows for lack of room: first what no required endpoint waits for.
+    func makeRoom(_ count: Int) throws(OutboxError) -> DropCounts {
+        var dropped = DropCounts()
+        let before = queue.ledger.rows
+        try RowRemoval(queue: queue).removeOptional(count)
+        var left = count - (before - queue.ledger.rows)
+        guard left > 0 else { return dropped }
+        let dropping = RowDropping(queue: queue)
+        if queue.settings.onFull == .dropNewest { dropped.newest = try dropping.drop(.plain, &left, newest: true) }
+        dropped.oldest = try dropping.drop(.plain, &left)
+        _ = try dropping.drop(.gaps, &left)
+        dropped.events = try dropping.drop(.events, &left)
+        dropped.events += try dropping.drop(.anything, &left)
+        return dropped
+    }
+
+    /// How many rows the limits leave room for; nil = any number. Free pages inside the file count as available.
+    private func rowLimit() throws(OutboxError) -> Int? {
+        let settings = queue.settings
+        let bytes = try queue.database.usage()
+        queue.ledger.retention.checkSpace(
+            of: settings.path, on: queue.database.connection.medium, minFree: settings.minFree, fileBytes: bytes.file,
+            freeBytes: bytes.file - bytes.live)
+        var limit = queue.ledger.retention.spaceLimit
+        if let maxBytes = settings.maxBytes {
+            limit = min(limit ?? .max, maxBytes - min(bytes.log, maxBytes / 4))
+        }
+        var rows = settings.maxRecords.map { max(0, $0) }
+        if let limit, bytes.live > limit {
+            let fitting = Double(queue.ledger.rows) * Double(max(0, limit)) / Double(bytes.live)
+            rows = min(rows ?? .max, Int(fitting))
+        }
+        return rows
+    }
+
+    private func expire(_ reference: AgeReference?) throws(OutboxError) -> Int {
+        guard let reference, let maxAge = queue.settings.maxAge else { return 0 }
+        if let checked = queue.ledger.retention.agesCheckedAt, reference.now < checked + Self.agesInterval { return 0 }
+        queue.ledger.retention.agesCheckedAt = reference.now
+        let ages = RowAges(reference, queue.ledger.recorded)
+        guard try mayHoldRows(olderThan: maxAge, ages) else { return 0 }
+        // Whatever the clocks say, one check never removes more than half.
+        var left = min(RowRemoval.limit, queue.ledger.rows / 2)
+        var young = 0
+        return try RowDropping(queue: queue).drop(.plain, &left, windows: 1) { row in
+            guard young < Self.youngRowsMax else { return false }
+            if ages.isOlder(seq: row.seq, time: row.time, receivedMs: row.receivedMs, than: maxAge) { return true }
+            young += 1
+            return false
+        }
+    }
+
+    /// Whether rows may be too old: mostly not, and then none is worth a closer check. Of those whose age only their date
+    /// gives, the first are checked: those in flight and as many as a search for old ones would pass.
+    private func mayHoldRows(olderThan age: Duration, _ ages: RowAges) throws(OutboxError) -> Bool {
+        let from = queue.ledger.droppableFrom
+        if ages.isAnyOlder(from: max(from, queue.ledger.firstSeq), than: age) { return true }
+        guard let dated = ages.dated(than: age), dated.through >= from else { return false }
+        let inFlight = queue.ledger.endpoints.reduce(into: Int64(0)) { sum, endpoint in
+            for batch in endpoint.batches {
+                sum = min(sum + batch.last - batch.first + 2, Int64(RowDropping.windowRows))
+            }
+        }
+        let first = """
+            SELECT time_ms FROM location WHERE seq BETWEEN \(from) AND \(dated.through) ORDER BY seq
+            LIMIT \(Int64(Self.youngRowsMax) + inFlight)
+            """
+        return try queue.database.connection.optionalInteger(
+            "SELECT 1 FROM (\(first)) WHERE time_ms < \(dated.before) LIMIT 1") != nil
+    }
+}

@@ -1,0 +1,81 @@
+import Delivery
+import Positioning
+
+/// Stores rows under the next numbers, and counts them for the endpoints that want them.
+struct RowAppending {
+    let queue: Transaction
+
+    /// From this many names of boots on, those that no row bears any more are removed.
+    private static let bootNames = 64
+
+    /// - Parameter boot: of the system when the rows were recorded.
+    func append(_ rows: [NewRow], boot: String?) throws(OutboxError) {
+        let keepsUnpublished = queue.ledger.endpoints.contains {
+            $0.removedAt == nil && !$0.isSpare && $0.settings.feed == .engine
+        }
+        let rows = keepsUnpublished ? rows : rows.filter(\.location.published)
+        guard !rows.isEmpty else { return }
+        if let memory = queue.memory, !memory.isBlind { queue.life.gives(rows.count) }
+        queue.ledger.lastSeq = min(Ledger.seqMax, queue.ledger.lastSeq + queue.life.leap)
+        queue.life.leap = 0
+        let boot = try number(ofBoot: boot)
+        let before = queue.ledger.lastSeq
+        for row in rows {
+            let seq = queue.ledger.lastSeq + 1
+            try store(row, seq: seq, boot: boot)
+            if queue.ledger.rows == 0 { queue.ledger.firstSeq = seq }
+            for name in row.finishedFor { noteFinished(seq, for: name) }
+            queue.ledger.recorded.append(seq, at: row.recordedAt, first: queue.ledger.removedThrough + 1)
+            queue.ledger.appended(
+                seq: seq, published: row.location.published, time: Record.plausible(row.location.time.milliseconds))
+        }
+        if rows.contains(where: { !$0.finishedFor.isEmpty }) { try writeAhead(from: before + 1) }
+    }
+
+    /// Stores a row, and what it has in other tables, under this number.
+    func store(_ row: NewRow, seq: Int64, boot: Int64?) throws(OutboxError) {
+        let trackable = try queue.database.number(of: row.location.trackable, in: &queue.ledger.names.trackables)
+        let reason = try queue.database.number(of: row.location.reason, in: &queue.ledger.names.reasons)
+        try queue.database.insert(row, seq: seq, trackable: trackable, boot: boot, reason: reason)
+    }
+
+    func number(ofBoot name: String?) throws(OutboxError) -> Int64? {
+        if let name, queue.ledger.names.boots[name] == nil, queue.memory == nil,
+            queue.ledger.names.boots.count >= Self.bootNames, queue.ledger.rows <= Ledger.countInterval
+        {
+            queue.ledger.names.boots = try queue.database.pruneBoots()
+        }
+        return try queue.database.number(of: name, in: &queue.ledger.names.boots)
+    }
+
+    /// Runs work that copies a row from the table of locations. A row that is not there, because it is on disk or has been
+    /// removed, is put there for that time.
+    func withRow<Value>(
+        _ row: QueuedLocation, _ work: () throws(OutboxError) -> Value
+    ) throws(OutboxError) -> Value {
+        let connection = queue.database.connection
+        guard try connection.optionalInteger("SELECT 1 FROM location WHERE seq = \(row.seq)") == nil else {
+            return try work()
+        }
+        let boot = try number(ofBoot: row.bootID)
+        try store(NewRow(row.location, receivedMs: row.receivedMs), seq: row.seq, boot: boot)
+        let value = try work()
+        for table in ["location", "geofence", "trip"] {
+            try connection.execute("DELETE FROM \(table) WHERE seq = \(row.seq)")
+        }
+        return value
+    }
+
+    private func noteFinished(_ seq: Int64, for name: String) {
+        guard let index = queue.ledger.index(of: name) else { return }
+        let owner = queue[index].settings.backupFor.map { queue.ledger.index(of: $0) } ?? index
+        if let owner { queue[owner].ahead.append(seq) }
+    }
+
+    private func writeAhead(from seq: Int64) throws(OutboxError) {
+        for endpoint in queue.ledger.endpoints {
+            try queue.database.writeAhead(
+                endpoint.ahead.ranges.reversed().prefix { $0.upperBound >= seq }, of: endpoint.id)
+        }
+    }
+}
