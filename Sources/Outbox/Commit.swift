@@ -229,23 +229,17 @@ public struct CommitReply: Hashable, Sendable {
 /// Rows removed before they were delivered, by reason.
 public struct DropCounts: Hashable, Sendable {
     /// Plain fixes and heartbeats, oldest first, because the queue was full.
-    public var oldest: Int
+    public var oldest = 0
     /// New plain fixes that a full queue did not take.
-    public var newest: Int
+    public var newest = 0
     /// Plain fixes that a full queue gave up between others, within an error bound.
-    public var thinned: Int
+    public var thinned = 0
     /// Plain fixes that grew too old.
-    public var expired: Int
+    public var expired = 0
     /// Motion changes, crossings and the like, because nothing else was left to remove.
-    public var events: Int
+    public var events = 0
 
-    public init(oldest: Int = 0, newest: Int = 0, thinned: Int = 0, expired: Int = 0, events: Int = 0) {
-        self.oldest = oldest
-        self.newest = newest
-        self.thinned = thinned
-        self.expired = expired
-        self.events = events
-    }
+    public init(oldest: Int = 0) { self.oldest = oldest }
 
     public static func += (total: inout DropCounts, more: DropCounts) {
         total.oldest += more.oldest
@@ -270,20 +264,19 @@ public struct EndpointDepth: Hashable, Sendable {
     public var oldestSeq: Int64?
     public var oldestTime: UTCTime?
     /// Rows in quarantine, without those that are to be sent again: they wait, or are in flight.
-    public var quarantined: Int
+    public var quarantined = 0
     /// Rows settled without being sent since the queue was opened, by reason: `unfit`, `expired`, `superseded`, `skipped`,
     /// `refused` (by a rule of the profile), `dropped` (by order), `evicted` (by the limits of the queue), `overflow` (a
     /// full quarantine gave them up).
-    public var finishedUnsent: [String: Int]
+    public var finishedUnsent: [String: Int] = [:]
     /// It has accepted something since its address, device or asset was set.
-    public var acceptedBefore: Bool
+    public var acceptedBefore = false
     /// `EndpointSettings.fingerprint` that its rows wait for; nil when it is the configured one.
     public var boundTo: String?
 
     public init(
         endpoint: String, state: EndpointState, waiting: Int, inFlight: Int, acked: Int64, oldestSeq: Int64?,
-        oldestTime: UTCTime?, quarantined: Int = 0, finishedUnsent: [String: Int] = [:], acceptedBefore: Bool = false,
-        boundTo: String? = nil
+        oldestTime: UTCTime?
     ) {
         self.endpoint = endpoint
         self.state = state
@@ -292,9 +285,5 @@ public struct EndpointDepth: Hashable, Sendable {
         self.acked = acked
         self.oldestSeq = oldestSeq
         self.oldestTime = oldestTime
-        self.quarantined = quarantined
-        self.finishedUnsent = finishedUnsent
-        self.acceptedBefore = acceptedBefore
-        self.boundTo = boundTo
     }
 }

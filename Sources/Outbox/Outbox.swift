@@ -31,7 +31,6 @@ public final class Outbox {
     private var lock: AnyObject?
     /// nil: other programs may read at any time.
     private let readers: ReaderWatch?
-    private let migrations: [String]
     private let worksWithoutDisk: Bool
     /// Batches in flight, by id, as far as they were read or formed.
     private var known: [String: Batch] = [:]
@@ -63,19 +62,9 @@ public final class Outbox {
     ///   - isAlone: keeps readers out until they come, which saves flash. For an outbox that goes to an `OutboxWriter`,
     ///     which lets them in.
     ///   - medium: of its files.
-    public convenience init(
+    public init(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], bootID: String?, newUUID: [UInt8],
         worksWithoutDisk: Bool = false, isAlone: Bool = false, medium: any QueueMedium = SystemMedium()
-    ) throws(OutboxError) {
-        try self.init(
-            settings, endpoints: endpoints, bootID: bootID, newUUID: newUUID, migrations: Schema.migrations,
-            worksWithoutDisk: worksWithoutDisk, isAlone: isAlone, medium: medium)
-    }
-
-    init(
-        _ settings: OutboxSettings, endpoints: [EndpointSettings], bootID: String?, newUUID: [UInt8],
-        migrations: [String], worksWithoutDisk: Bool = false, isAlone: Bool = false,
-        medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) {
         self.medium = medium
         readers = isAlone ? ReaderWatch(medium: medium) : nil
@@ -83,7 +72,6 @@ public final class Outbox {
         self.endpoints = endpoints
         self.worksWithoutDisk = worksWithoutDisk
         life = Life(bootID: bootID, random: newUUID)
-        self.migrations = migrations
         uuid = newUUID
         do throws(OutboxError) {
             lock = try medium.lock(settings.path)
@@ -340,7 +328,7 @@ public final class Outbox {
         lastSeq: Int64 = 0, plan: SalvagePlan? = nil, before: [Ledger.Endpoint] = [], damage: OutboxError? = nil
     ) throws(OutboxError) -> OpenedQueue {
         var opening = QueueOpening(
-            settings: settings, endpoints: endpoints, newUUID: uuid, migrations: migrations, medium: medium,
+            settings: settings, endpoints: endpoints, newUUID: uuid, medium: medium,
             lastSeq: lastSeq, plan: plan, before: before, damage: damage, cache: cache,
             access: readers?.access ?? .readWrite)
         // Opening may write.

@@ -1,29 +1,17 @@
 import Delivery
 import Positioning
 
-/// A row that an endpoint was not sent, or did not take.
+/// A row that was not sent to an endpoint, or that its server refused.
 public struct QuarantinedLocation: Hashable, Sendable {
-    /// By which orders name it; rising, never given twice.
+    /// Orders name it by this; rising, never given twice.
     public var id: Int64
     public var endpoint: String
     public var row: QueuedLocation
     public var refusal: Refusal
-    /// The asset that it was recorded for, as the receiver named it then; nil where the receiver knows none.
+    /// The asset that it was recorded for, as the server named it then; nil where the server has none.
     public var assetID: String?
     /// It is to be sent again, behind what waits.
     public var isRetried: Bool
-
-    public init(
-        id: Int64, endpoint: String, row: QueuedLocation, refusal: Refusal, assetID: String? = nil,
-        isRetried: Bool = false
-    ) {
-        self.id = id
-        self.endpoint = endpoint
-        self.row = row
-        self.refusal = refusal
-        self.assetID = assetID
-        self.isRetried = isRetried
-    }
 }
 
 enum Quarantine {

@@ -139,7 +139,7 @@ import Testing
         rows += (4..<12).map { NewRow(.sample($0, event: .power)) }
         let reply = try outbox.commit(Commit(rows: rows))
         // b has no EXIT yet, "open" neither: a goes, both of it.
-        #expect(reply.dropped == DropCounts(events: 2))
+        #expect(reply.dropped.events == 2)
         #expect(try self.rows().map(\.seq) == [1, 3] + Array(5...12))
         _ = try outbox.commit(Commit(rows: (12..<20).map { NewRow(.sample($0, event: .power)) }))
         #expect(try self.rows().map(\.seq) == [1, 3] + Array(13...20))

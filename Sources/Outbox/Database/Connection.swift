@@ -21,7 +21,6 @@ final class Connection {
         _ = Self.indexIsAllocated
         self.path = path
         self.medium = medium
-        var handle: OpaquePointer?
         let writes = access == .readWrite || access == .alone
         if writes, medium.exists(path + "-journal"),
             waypost_sqlite_journal_names_file(medium.vfs, path + "-journal") != 0
@@ -31,20 +30,12 @@ final class Connection {
                 message: "\(path)-journal names another file, which SQLite would delete: remove the journal")
         }
         let flags = writes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
-        let code = sqlite3_open_v2(
-            medium.vfs == nil ? Self.withoutLinks(path) : path, &handle,
-            flags | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-            access == .readOnlyAlone ? medium.vfsWithoutLocks : medium.vfs)
-        guard code == SQLITE_OK, let handle else {
-            let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
-            sqlite3_close_v2(handle)
-            throw OutboxError(code: code, path: path, message: message, sql: nil)
-        }
-        guard !writes || sqlite3_db_readonly(handle, "main") == 0 else {
-            sqlite3_close_v2(handle)
+        handle = try Self.open(
+            medium.vfs == nil ? Self.withoutLinks(path) : path, flags | SQLITE_OPEN_NOFOLLOW,
+            vfs: access == .readOnlyAlone ? medium.vfsWithoutLocks : medium.vfs, for: path)
+        guard !writes || !isReadOnly else {
             throw OutboxError(.readOnly, path: path, message: "may only be read")
         }
-        self.handle = handle
         _ = waypost_sqlite_keep_wal(handle)
         _ = waypost_sqlite_distrust(handle)
         if writes { waypost_sqlite_grow_by(handle, Int32(Self.growth)) }
@@ -75,17 +66,21 @@ final class Connection {
     ///
     /// - Parameter path: of the queue that it stands in for, for errors.
     init(inMemoryFor path: String, medium: any QueueMedium) throws(OutboxError) {
-        _ = Self.indexIsAllocated
         self.path = path
         self.medium = medium
+        handle = try Self.open(":memory:", SQLITE_OPEN_READWRITE, vfs: nil, for: path)
+    }
+
+    private static func open(
+        _ name: String, _ flags: Int32, vfs: String?, for path: String
+    ) throws(OutboxError) -> OpaquePointer {
+        _ = indexIsAllocated
         var handle: OpaquePointer?
-        let code = sqlite3_open_v2(
-            ":memory:", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
-        guard code == SQLITE_OK, let handle else {
-            sqlite3_close_v2(handle)
-            throw OutboxError(code: code, path: path, message: String(cString: sqlite3_errstr(code)), sql: nil)
-        }
-        self.handle = handle
+        let code = sqlite3_open_v2(name, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs)
+        if code == SQLITE_OK, let handle { return handle }
+        let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
+        sqlite3_close_v2(handle)
+        throw OutboxError(code: code, path: path, message: message, sql: nil)
     }
 
     func execute(_ sql: String) throws(OutboxError) {

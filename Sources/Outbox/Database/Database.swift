@@ -23,7 +23,7 @@ final class Database {
 
     /// Makes the file when there is none and brings it to the newest schema.
     convenience init(
-        path: String, migrations: [String], access: Connection.Access = .readWrite,
+        path: String, migrations: [String] = Schema.migrations, access: Connection.Access = .readWrite,
         medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) {
         // Made by hand before SQLite does, because positions are private: 0600 whatever the umask.

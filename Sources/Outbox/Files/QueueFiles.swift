@@ -45,13 +45,13 @@ struct QueueFiles {
 
     /// Ends what a power cut interrupted: a log whose database has gone already. SQLite would delete it.
     func finishSettingAside() throws(OutboxError) {
-        guard size(path) < 512, size(path + "-wal") > 0 else { return }
-        if exists(path) {
+        guard medium.size(path) < 512, medium.size(path + "-wal") > 0 else { return }
+        if medium.exists(path) {
             _ = try setAside()
             return
         }
         let last = copies().last ?? 0
-        let number = last > 0 && !exists(copy(last) + "-wal") ? last : last + 1
+        let number = last > 0 && !medium.exists(copy(last) + "-wal") ? last : last + 1
         for part in Self.parts.dropFirst() { try move(part, to: number) }
         medium.flush(directory: directory)
     }
@@ -59,7 +59,7 @@ struct QueueFiles {
     /// Deletes the oldest copies, so that two remain at most, which together are not larger than this.
     func prune(maxBytes: Int64?, keeping needed: Set<Int64>) {
         var numbers = copies()
-        func bytes(_ number: Int64) -> Int64 { Self.parts.map { size(copy(number) + $0) }.reduce(0, +) }
+        func bytes(_ number: Int64) -> Int64 { Self.parts.map { medium.size(copy(number) + $0) }.reduce(0, +) }
         while let oldest = numbers.first {
             let isTooMuch = maxBytes.map { numbers.map(bytes).reduce(0, +) > $0 && numbers.count > 1 } ?? false
             guard numbers.count > Self.copiesMax || isTooMuch else { return }
@@ -106,8 +106,4 @@ struct QueueFiles {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
-
-    func exists(_ path: String) -> Bool { medium.exists(path) }
-
-    func size(_ path: String) -> Int64 { medium.size(path) }
 }

@@ -140,8 +140,11 @@ extension Ledger.Endpoint {
     func depth(acked: Int64) -> EndpointDepth {
         var depth = EndpointDepth(
             endpoint: settings.name, state: state, waiting: waiting + quarantine.retrying, inFlight: inFlight,
-            acked: acked, oldestSeq: nil, oldestTime: nil, quarantined: setAside,
-            finishedUnsent: finishedUnsent, acceptedBefore: acceptedBefore, boundTo: wanted == nil ? nil : fingerprint)
+            acked: acked, oldestSeq: nil, oldestTime: nil)
+        depth.quarantined = setAside
+        depth.finishedUnsent = finishedUnsent
+        depth.acceptedBefore = acceptedBefore
+        depth.boundTo = wanted == nil ? nil : fingerprint
         if let batch = batches.first(where: { $0.origin == .queue }) {
             depth.oldestSeq = batch.first
             depth.oldestTime = batch.firstTime

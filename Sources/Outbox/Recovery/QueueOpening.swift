@@ -16,7 +16,6 @@ struct QueueOpening {
     var endpoints: [EndpointSettings]
     /// Of a queue that is new.
     var newUUID: [UInt8]
-    var migrations = Schema.migrations
     var medium: any QueueMedium = SystemMedium()
     /// The last number that was given, as far as the caller knows.
     var lastSeq: Int64 = 0
@@ -45,7 +44,7 @@ struct QueueOpening {
             }
         }
         let copy = try files.setAside()
-        let database = try Database(path: settings.path, migrations: migrations, access: access, medium: medium)
+        let database = try Database(path: settings.path, access: access, medium: medium)
         let next = try goOn(from: copy, in: database)
         let opened = try database.load(endpoints: endpoints, newUUID: newUUID)
         files.prune(maxBytes: settings.maxBytes, keeping: Set(next.parts.map(\.copy)))
@@ -89,7 +88,7 @@ struct QueueOpening {
     }
 
     private func openGood() throws(OutboxError) -> OpenedQueue {
-        let database = try Database(path: settings.path, migrations: migrations, access: access, medium: medium)
+        let database = try Database(path: settings.path, access: access, medium: medium)
         if cache == .suspect { try database.restartLog() }
         // The power may have gone between the copy and the queue that replaces it.
         var orphan = try database.blob(.uuid) == nil ? files.copies().last : nil
