@@ -8,7 +8,7 @@ public struct NewRow: Hashable, Sendable {
     public var receivedMs: Int64?
     /// Boot clock when it was recorded; nil = by an earlier process.
     public var recordedAt: EventTime?
-    /// Endpoints that had it already when it stood in another queue, from which it is brought back.
+    /// Endpoints that had it already in another queue, from which it is brought back.
     var finishedFor: [String] = []
 
     public init(_ location: Location, receivedMs: Int64? = nil, recordedAt: EventTime? = nil) {
@@ -27,7 +27,7 @@ public struct BatchAnswer: Hashable, Sendable {
         case split
         /// All of it goes to quarantine.
         case refused(Refusal)
-        /// The server told of single rows: these go to quarantine, those become a batch of their own, the others it has.
+        /// The server answered by row: these go to quarantine, those become a batch of their own, the others it has.
         case partly(refused: [Int64: Refusal], again: Set<Int64>)
     }
     /// The one that sent it: `Batch.endpoint`.
@@ -64,15 +64,15 @@ public struct Refusal: Hashable, Sendable {
     var size: Int { reason.utf8.count + reply.count }
 }
 
-/// What an operator, or the rule for a collision, wants done with the rows of an endpoint.
+/// What an operator, or the rule for a collision, wants to happen to the rows of an endpoint.
 ///
-/// Once one of a commit is refused, those behind it for the same endpoint are refused as well.
+/// After a refused one, those of the same commit for the same endpoint are refused as well.
 public enum QueueOrder: Hashable, Sendable {
-    /// Takes the present address, device and asset for the rows that wait for the old ones.
+    /// Sends the rows that wait for an old address, device or asset to the present one.
     case bind(endpoint: String)
-    /// Settles the rows of the old binding as dropped and goes on with the present one.
+    /// Drops the rows of the old binding and goes on with the present one.
     case drop(endpoint: String)
-    /// Settles all unsent rows as dropped.
+    /// Drops all unsent rows.
     case clear(endpoint: String)
     /// Moves all unsent rows to quarantine; refused when they do not fit its cap.
     case quarantine(endpoint: String, Refusal)
@@ -86,7 +86,7 @@ public enum QueueOrder: Hashable, Sendable {
 
 /// What became of a `QueueOrder`.
 public enum OrderResult: Hashable, Sendable {
-    /// So many rows were concerned, from and to these sequence numbers.
+    /// How many rows were concerned, from and to these sequence numbers.
     case done(rows: Int, first: Int64?, last: Int64?)
     /// Nothing was done, for this reason in words for people.
     case refused(String)
@@ -96,16 +96,16 @@ public enum OrderResult: Hashable, Sendable {
 public struct FormRequest: Hashable, Sendable {
     /// Whose cursor.
     public var endpoint: String
-    /// Who sends it: a spare of that endpoint; nil = the endpoint itself. Batches that another one was to send, and has
-    /// not brought home, are formed anew for this one, under other ids.
+    /// Who sends it: a spare of that endpoint; nil = the endpoint itself. Batches that another one was to send and has not
+    /// delivered are formed again for this one, under other ids.
     public var route: String?
     /// Most rows; 0 = none, only the list of what is in flight.
     public var limit: Int
     /// Also while others are in flight: the row behind them is to be tried.
     public var isProbe: Bool
-    /// Host wall clock, Unix milliseconds. It is not kept when it lies more than 5 min before the newest row.
+    /// Host wall clock, Unix milliseconds. It is not kept when it is more than 5 min before the newest row.
     public var sentMs: Int64?
-    /// By which whoever asked knows the answer.
+    /// Matches the reply to the request.
     public var number: Int
 
     public init(
@@ -139,7 +139,7 @@ public struct Commit: Sendable {
     public var forms: [FormRequest]
     /// nil = nothing expires.
     public var ages: AgeReference?
-    /// Asks a disk that has refused once more; else what is in memory stays there.
+    /// Tries a disk that has refused again; else what is in memory stays there.
     public var asksDisk = true
     /// Newer rows do not wait any longer for those on disk that cannot be read.
     public var passesUnreadable = false
@@ -177,17 +177,17 @@ public struct Commit: Sendable {
 public struct CommitReply: Hashable, Sendable {
     /// The newest sequence number given so far; 0 in a new queue.
     public var lastSeq: Int64
-    /// The batches that form requests, splits and partial acceptances made, and those in flight of an endpoint that asked
-    /// for another; oldest first for each endpoint.
+    /// The batches that form requests, splits and partial acceptances made, and those in flight of an endpoint that requested
+    /// another; oldest first for each endpoint.
     public var formed: [Batch]
     /// Ids of batches in flight that were given up, to make room, because another device has the asset, or because rows of
-    /// them are missing: whatever the server answers settles nothing any more.
+    /// them are missing: an answer of the server changes nothing any more.
     public var dissolved: [String] = []
     /// Of every configured endpoint, in the order of the configuration.
     public var depths: [EndpointDepth]
     /// What retention removed in this commit.
     public var dropped: DropCounts
-    /// Rows in the queue, whoever waits for them.
+    /// Rows in the queue, for any endpoint.
     public var rows: Int
     /// One for each order of the commit.
     public var orders: [OrderResult]
@@ -196,19 +196,18 @@ public struct CommitReply: Hashable, Sendable {
     public var refusal: OutboxError?
     /// Rows that are in memory alone.
     public var unstored = 0
-    /// Rows that left memory without having been on disk, because all who must have them had them. Since the start.
+    /// Rows that left memory without having been on disk, because all required endpoints had them. Since the start.
     public var sentUnstored = 0
     /// Newer rows went out before rows on disk that could not be read for ten minutes.
     public var passedUnreadable = false
-    /// The disk can be used for the first time, and holds another queue than the one in memory: whatever stands in it is
-    /// news.
+    /// The disk can be used for the first time, and holds another queue than the one in memory: all of it is new.
     public var wasFoundLate = false
-    /// Endpoints whose binding is another one than who sends for them knows: none is held for an old one any more, or the
-    /// queue that says so could not be read before.
+    /// Endpoints with another binding than their sender knows: none is held for an old one any more, or the queue could not
+    /// be read before.
     public var released: [String] = []
-    /// The disk has taken what waited in memory. Batches of the quarantine, which memory does not list, are in flight again.
+    /// The disk has stored what waited in memory. Batches of the quarantine, which memory does not list, are in flight again.
     public var hasReturned = false
-    /// With `wasFoundLate`, the tracker's state that stood there before this commit; nil = none.
+    /// With `wasFoundLate`, the tracker's state there before this commit; nil = none.
     public var foundState: [UInt8]?
     /// Live pages and log.
     public var bytes: Int64 = 0
@@ -230,13 +229,13 @@ public struct CommitReply: Hashable, Sendable {
 public struct DropCounts: Hashable, Sendable {
     /// Plain fixes and heartbeats, oldest first, because the queue was full.
     public var oldest = 0
-    /// New plain fixes that a full queue did not take.
+    /// New plain fixes for which a full queue had no room.
     public var newest = 0
     /// Plain fixes that a full queue gave up between others, within an error bound.
     public var thinned = 0
     /// Plain fixes that grew too old.
     public var expired = 0
-    /// Motion changes, crossings and the like, because nothing else was left to remove.
+    /// Motion changes, crossings and the like, because there was nothing else to remove.
     public var events = 0
 
     public init(oldest: Int = 0) { self.oldest = oldest }
@@ -258,14 +257,14 @@ public struct EndpointDepth: Hashable, Sendable {
     public var waiting: Int
     /// Rows of its batches, also of those that a spare sends. None for a spare.
     public var inFlight: Int
-    /// Everything up to this sequence number is settled. That of a spare is its primary's.
+    /// Everything up to this sequence number is finished. That of a spare is its primary's.
     public var acked: Int64
-    /// The oldest row that is not settled; nil when there is none.
+    /// The oldest row that is not finished; nil when there is none.
     public var oldestSeq: Int64?
     public var oldestTime: UTCTime?
     /// Rows in quarantine, without those that are to be sent again: they wait, or are in flight.
     public var quarantined = 0
-    /// Rows settled without being sent since the queue was opened, by reason: `unfit`, `expired`, `superseded`, `skipped`,
+    /// Rows finished without being sent since the queue was opened, by reason: `unfit`, `expired`, `superseded`, `skipped`,
     /// `refused` (by a rule of the profile), `dropped` (by order), `evicted` (by the limits of the queue), `overflow` (a
     /// full quarantine gave them up).
     public var finishedUnsent: [String: Int] = [:]

@@ -1,6 +1,6 @@
-// For a world that has queues of earlier versions, and other programs that look into the queue.
+// For the simulated world, which has queues of earlier versions and other programs that read the queue.
 extension Outbox {
-    /// Makes a queue as an earlier version left it.
+    /// Makes a queue as an earlier version wrote it.
     ///
     /// - Parameters:
     ///   - version: of its tables.

@@ -12,7 +12,7 @@ public final class Outbox {
     public private(set) var uuid: [UInt8]
     /// First 8 hex digits of `uuid`: the queue's part of every batch id.
     public var name: String { String(hexOf: uuid.prefix(4)) }
-    /// Why the disk refuses; a later commit asks it again. nil = it does not.
+    /// Why the disk refuses; a later commit tries again. nil = it does not.
     public var refusal: OutboxError? { memory?.refusal }
     /// As of the last commit that brought one; nil in a new queue.
     public private(set) var trackerState: [UInt8]?
@@ -357,7 +357,7 @@ public final class Outbox {
 
     /// A failed medium is never trusted again: the file is opened again, and what it really holds is read from it.
     func failed(_ error: OutboxError) {
-        // A full disk that let the transaction be rolled back has told the truth.
+        // A full disk that let the transaction be rolled back can be trusted.
         if error.cause == .full, database?.connection.isInTransaction == false { return }
         database = nil
         cache = .suspect
@@ -382,7 +382,7 @@ extension Outbox {
         // Rows that were brought back may have got the next numbers.
         if salvaging.isUncertain { life.leap += Int64(Salvaging.rowsMax) }
         let memory = try MemoryQueue(
-            settings, above: ledger, isAlone: lock != nil, medium: medium, generation: life.memoryGeneration, refusal)
+            settings, after: ledger.lastSeq, rowsOnDisk: ledger.rows, isAlone: lock != nil, medium: medium, refusal)
         memory.plan = salvaging.plan
         ledger.leaveDisk()
         // What goes out again from the quarantine can only be sent as it was read: what was not is the disk's.
@@ -398,7 +398,7 @@ extension Outbox {
     }
 
     private func store(_ commit: Commit, in memory: MemoryQueue) throws(OutboxError) -> CommitReply {
-        let rules = memory.rules(passesUnreadable: commit.passesUnreadable)
+        let rules = memory.rules(generation: life.memoryGeneration, passesUnreadable: commit.passesUnreadable)
         let transaction = transaction(on: memory.database, memory.settings, rules)
         // A queue that did not exist before needs no leap, the one that is found later does.
         let leap = life.leap
@@ -413,7 +413,7 @@ extension Outbox {
         return stored
     }
 
-    /// Asks the disk once more, and gives it what is in memory. A file that turns out to be damaged is set aside.
+    /// Tries the disk again, and gives it what is in memory. A file that turns out to be damaged is set aside.
     ///
     /// - Parameters:
     ///   - stored: the reply to a commit that was just stored in memory.
@@ -435,7 +435,7 @@ extension Outbox {
                 reply.dropped += done.dropped
             }
         } catch {
-            // A disk that refuses the orders has stored the rest: the next commit asks it again.
+            // A disk that refuses the orders has stored the rest: the next commit tries again.
             if self.memory != nil { memory.refusal = error }
             memory.below.isAlone = lock != nil
         }

@@ -1,4 +1,4 @@
-/// Why the queue could not do what was asked, where, and what to do about it.
+/// Why the queue could not do something, where, and what to do about it.
 public struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Cause: Hashable, Sendable {
         /// No space on the file system. Nothing of the commit was stored.
@@ -37,11 +37,11 @@ public struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         self.sql = sql
     }
 
-    /// Whether another try may do without anybody changing the file: the place where it stands is to blame.
+    /// Whether another try may succeed although no one changes the file: the disk is the cause.
     var isOfDisk: Bool {
         switch cause {
         case .full, .readOnly, .io, .cannotOpen, .corrupt, .refused: true
-        // SQLite says so of a program that looks at the queue, and not of another daemon.
+        // With a code of SQLite, a program that reads the queue holds the lock, and not another daemon.
         case .locked: code != 0
         case .foreign, .newerSchema: false
         }
@@ -52,8 +52,8 @@ public struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         switch cause {
         case .full: "free some space, or lower [outbox] max_bytes"
         case .readOnly: "check owner and mode of the state directory, and `mount` for a read-only file system"
-        case .io: "check the medium: `dmesg` tells of failing cards and disks"
-        case .corrupt: "check power supply and card; `dmesg` tells of failing ones"
+        case .io: "check the medium: `dmesg` reports failing cards and disks"
+        case .corrupt: "check power supply and card; `dmesg` reports failing ones"
         case .foreign: "set [outbox] path to a file of its own, or move this one away"
         case .locked: "stop the other instance first; its lock goes away by itself"
         case .newerSchema: "install the newer version again, or move the file away"

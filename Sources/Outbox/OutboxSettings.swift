@@ -10,7 +10,7 @@ public struct OutboxSettings: Hashable, Sendable {
         case thin
     }
 
-    /// The database file; `-wal`, `-shm` and `-lock` stand beside it. Its directory must exist.
+    /// The database file; `-wal`, `-shm` and `-lock` are beside it. Its directory must exist.
     public var path: String
     /// Most rows that are kept. The default is nil: no such limit.
     public var maxRecords: Int?

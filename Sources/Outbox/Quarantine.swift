@@ -18,7 +18,7 @@ enum Quarantine {
     /// More records of an endpoint, or more bytes, remove its oldest.
     static let recordsMax = 1000
     static let bytesMax = 4 << 20
-    /// What a record takes beside its texts.
+    /// Bytes of a record besides its texts.
     static let recordSize = 160
 
     /// The reason of an EXIT that goes out although its ENTER does not.

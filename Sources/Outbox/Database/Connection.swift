@@ -9,9 +9,9 @@ final class Connection {
 
     enum Access {
         case readWrite, readOnly
-        /// Writes, and keeps everybody else out as long as it is open; `.locked` while somebody is there.
+        /// Writes, and keeps all other programs out while it is open; `.locked` while another has the file open.
         case alone
-        /// Reads what nobody else has open, by the word of the caller: neither lock nor index is written.
+        /// Reads a file that no other program has open, which the caller guarantees: neither lock nor index is written.
         case readOnlyAlone
     }
 
@@ -39,11 +39,11 @@ final class Connection {
         _ = waypost_sqlite_keep_wal(handle)
         _ = waypost_sqlite_distrust(handle)
         if writes { waypost_sqlite_grow_by(handle, Int32(Self.growth)) }
-        // Whoever only looks at a damaged file hears of it sooner; the daemon's own pages are not looked through each time.
+        // A reader finds damage sooner; the daemon does not check its own pages each time.
         if access == .readOnly { try execute("PRAGMA cell_size_check = ON") }
         if access == .alone || access == .readOnlyAlone {
             try execute("PRAGMA locking_mode = EXCLUSIVE")
-            // Takes the lock of a file that has a log.
+            // Locks a file that has a log.
             if access == .alone { _ = try integer("PRAGMA user_version") }
         }
         // Writers are kept apart by the lock file; only the recovery of the log by a reader can be in the way.
@@ -64,7 +64,7 @@ final class Connection {
 
     /// A database that lives in memory.
     ///
-    /// - Parameter path: of the queue that it stands in for, for errors.
+    /// - Parameter path: of the queue that it replaces, for errors.
     init(inMemoryFor path: String, medium: any QueueMedium) throws(OutboxError) {
         self.path = path
         self.medium = medium
@@ -123,13 +123,13 @@ final class Connection {
 
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
-    /// Copies the log back into the database after a commit that makes it so many pages long; 0 = not.
+    /// Copies the log back into the database after a commit that makes it this many pages long; 0 = not.
     func checkpointsItself(after pages: Int32) { sqlite3_wal_autocheckpoint(handle, pages) }
 
-    /// The file grows by so much at a time, bytes.
+    /// Bytes by which the file grows at a time.
     static let growth: Int64 = 64 << 10
 
-    /// Gives the file room on the medium for this many bytes, rounded up to `growth`.
+    /// Allocates this many bytes for the file on the medium, rounded up to `growth`.
     /// - Returns: whether there is; also true where the VFS knows no such request.
     func allocate(_ bytes: Int64) -> Bool {
         let code = waypost_sqlite_allocate(handle, bytes)
@@ -174,7 +174,7 @@ extension [UInt8]: SQLValue {
 
 /// A statement. Columns and parameters keep SQLite's numbering: columns from 0, parameters from 1.
 ///
-/// It is prepared by its first use: many a database, such as one that is only looked into, is closed before most of its
+/// It is prepared by its first use: many a database, such as one that is only read, is closed before most of its
 /// statements have run.
 final class Statement {
     private let sql: String
@@ -274,7 +274,7 @@ final class Statement {
 
     var columnCount: Int32 { sqlite3_column_count(handle) }
 
-    /// Binds what stands in a column of another statement's row.
+    /// Binds the value of a column of another statement's row.
     func bind(_ index: Int32, valueOf column: Int32, in row: Statement) {
         sqlite3_bind_value(handle, index, sqlite3_column_value(row.handle, column))
     }

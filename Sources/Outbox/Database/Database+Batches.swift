@@ -57,7 +57,7 @@ extension Database {
         for batch in endpoint.batches { try write(batch, endpoint: endpoint.id) }
     }
 
-    /// The batches of an endpoint in the order of the ledger; nil stands for one that cannot be as the file has it.
+    /// The batches of an endpoint in the order of the ledger; nil for one that cannot be as the file has it.
     func batchRows(of endpoint: Int64) throws(OutboxError) -> [BatchRow?] {
         try connection.rows(
             """

@@ -18,7 +18,7 @@ extension Database {
         return .init(records: number(0), bytes: number(1), retrying: number(2))
     }
 
-    /// - Returns: what the record of a row takes, and whether it is to be sent again; nil when there is none.
+    /// - Returns: bytes of the record of a row, and whether it is to be sent again; nil when there is none.
     func quarantined(_ seq: Int64, of endpoint: Int64) throws(OutboxError) -> (size: Int, isRetried: Bool)? {
         try connection.rows(
             "SELECT size, retry FROM quarantine WHERE endpoint = ? AND seq = ?", [endpoint, seq],
@@ -31,7 +31,7 @@ extension Database {
     }
 
     /// - Parameter seq: of a row of the queue.
-    /// - Returns: what the record takes; nil when there is no such row.
+    /// - Returns: bytes of the record; nil when there is no such row.
     func quarantine(
         _ seq: Int64, of endpoint: Ledger.Endpoint, _ refusal: Refusal, generation: Int
     ) throws(OutboxError) -> Int? {
@@ -51,7 +51,8 @@ extension Database {
             INSERT OR REPLACE INTO quarantine (seq, \(Record.columns), fence, fence_name, fence_action, fence_source,
                 \(Record.tripColumns), endpoint, status, attempts, generation, why, reply, asset, size)
             SELECT l.seq, \(columns(Record.columns, of: "l")), g.fence, g.name, g.action, g.source,
-                \(columns(Record.tripColumns, of: "t")), ?1, ?2, ?3, ?4, ?6, ?7, ?8, ?9 + coalesce(length(g.fence), 0) + coalesce(length(g.name), 0)
+                \(columns(Record.tripColumns, of: "t")), ?1, ?2, ?3, ?4, ?6, ?7, ?8,
+                ?9 + coalesce(length(g.fence), 0) + coalesce(length(g.name), 0)
             FROM location l LEFT JOIN geofence g ON g.seq = l.seq LEFT JOIN trip t ON t.seq = l.seq WHERE l.seq = ?5
             RETURNING size
             """)

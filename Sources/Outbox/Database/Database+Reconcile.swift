@@ -1,7 +1,7 @@
 import Delivery
 import Positioning
 
-/// How the configured endpoints stand to those that the file knows.
+/// Reconciles the configured endpoints with those that the file knows.
 extension Database {
     func reconcile(
         _ known: Ledger.Endpoint, with settings: EndpointSettings, in ledger: Ledger
@@ -23,7 +23,7 @@ extension Database {
         return endpoint
     }
 
-    /// Who becomes a spare gives up cursor and rows, and who is none any more begins with the next row.
+    /// An endpoint that becomes a spare gives up cursor and rows; one that is none any more begins with the next row.
     private func reconcileSpare(_ endpoint: inout Ledger.Endpoint, lastSeq: Int64) throws(OutboxError) {
         let isSpare = endpoint.settings.backupFor != nil
         guard isSpare != endpoint.isSpare else { return }
@@ -85,7 +85,7 @@ extension Database {
     }
 
     /// The batches as they may be sent: under a new generation when they would be rendered otherwise now, without rows
-    /// that are missing, and by those who are still there to send them.
+    /// that are missing, and by endpoints that are still configured.
     func checkBatches(of endpoint: inout Ledger.Endpoint, in ledger: Ledger) throws(OutboxError) {
         if endpoint.isDamaged {
             try rewriteBatches(of: endpoint)

@@ -37,7 +37,7 @@ final class Database {
 
     /// An empty queue in memory.
     ///
-    /// - Parameter path: of the queue that it stands in for.
+    /// - Parameter path: of the queue that it replaces.
     convenience init(inMemoryFor path: String, above below: RowsOnDisk) throws(OutboxError) {
         let connection = try Connection(inMemoryFor: path, medium: below.medium)
         try Schema.create(in: connection)

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The tables of the queue and the way from each version to the next.
 enum Schema {
-    /// `WAYP`: tells a queue from any other SQLite file.
+    /// `WAYP`: distinguishes a queue from any other SQLite file.
     static let applicationID: Int64 = 0x5741_5950
 
     /// Step n leads from version n to n + 1; each runs in a transaction of its own.
@@ -73,7 +73,7 @@ enum Schema {
     /// 256 KiB of log.
     static let checkpointPages: Int32 = 512
 
-    /// `formed` is the cursor as of `mark`; what the batches say goes beyond it. `unsettled` are rows after the cursor.
+    /// `formed` is the cursor as of `mark`; batches may be beyond it. `unsettled` are rows after the cursor.
     private static let version2 = """
         ALTER TABLE endpoint RENAME COLUMN acked TO formed;
         ALTER TABLE endpoint ADD COLUMN accepted INTEGER NOT NULL DEFAULT 0;
@@ -121,7 +121,7 @@ enum Schema {
                 known == 5 ? .corrupt : .foreign, path: connection.path,
                 message: known == 5 ? "its header is damaged" : "a database, but not a queue of waypost")
         }
-        // The file may be written, but its header tells of a format that is only read by this SQLite. No queue has it.
+        // The file may be written, but its header has a format that this SQLite only reads. No queue has it.
         guard !connection.isReadOnly else {
             throw OutboxError(.corrupt, path: connection.path, message: "its header is damaged")
         }

@@ -3,14 +3,14 @@ import Glibc
 /// Keeps a second writer away from a queue. The kernel drops it with the process, however that ends.
 final class OutboxLock {
     private let descriptor: Int32
-    /// Taken where nothing can be written. It is enough for reading; before writing, it has to be taken again: there may be
+    /// Locked where nothing can be written. It is enough for reading; before writing, it has to be locked again: there may be
     /// no file yet, and one that is there does not name this process.
     let isForReading: Bool
 
-    /// - Parameter path: of the queue; the lock file stands beside it and is never deleted.
+    /// - Parameter path: of the queue; the lock file is beside it and is never deleted.
     init(path: String) throws(OutboxError) {
         let file = path + "-lock"
-        // Whoever may write in the directory chooses what stands there: a link is not followed, and a pipe not waited for.
+        // Other users may be able to write in the directory: a link is not followed, and a pipe not waited for.
         let flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
         var descriptor = open(file, O_RDWR | O_CREAT | flags, 0o600)
         isForReading = descriptor < 0 && errno == EROFS
@@ -25,7 +25,7 @@ final class OutboxLock {
         guard descriptor >= 0 else {
             throw OutboxError(system: errno, path: path, doing: "open \(file)")
         }
-        do throws(OutboxError) { try Self.take(descriptor, file, path, isForReading: isForReading) } catch {
+        do throws(OutboxError) { try Self.lock(descriptor, file, path, isForReading: isForReading) } catch {
             Glibc.close(descriptor)
             throw error
         }
@@ -43,13 +43,13 @@ final class OutboxLock {
         Glibc.close(descriptor)
     }
 
-    private static func take(
+    private static func lock(
         _ descriptor: Int32, _ file: String, _ path: String, isForReading: Bool
     ) throws(OutboxError) {
         var info = stat()
         var directory = stat()
         guard fstat(descriptor, &info) == 0, stat(QueueFiles.directory(of: path), &directory) == 0 else {
-            throw OutboxError(system: errno, path: path, doing: "look at \(file)")
+            throw OutboxError(system: errno, path: path, doing: "check \(file)")
         }
         // Another name may be anywhere, and what belongs to another user is not ours to write.
         guard info.st_mode & S_IFMT == S_IFREG, info.st_nlink == 1,

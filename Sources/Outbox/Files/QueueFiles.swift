@@ -37,7 +37,7 @@ struct QueueFiles {
     /// - Returns: the number of the copy.
     func setAside() throws(OutboxError) -> Int64 {
         let number = (copies().last ?? 0) + 1
-        // The database first: a log without one tells that the rest is still to be moved.
+        // The database first: a log without one means that the rest is still to be moved.
         for part in Self.parts { try move(part, to: number) }
         medium.flush(directory: directory)
         return number
@@ -63,7 +63,7 @@ struct QueueFiles {
         while let oldest = numbers.first {
             let isTooMuch = maxBytes.map { numbers.map(bytes).reduce(0, +) > $0 && numbers.count > 1 } ?? false
             guard numbers.count > Self.copiesMax || isTooMuch else { return }
-            // What is still being read goes only for want of room, not of numbers.
+            // What is still being read is deleted only for its size, not for its age.
             if needed.contains(oldest), !isTooMuch, numbers.count <= Self.copiesMax + needed.count { return }
             for part in Self.parts { medium.remove(copy(oldest) + part) }
             numbers.removeFirst()
@@ -72,7 +72,7 @@ struct QueueFiles {
 
     /// Lets what is read from now on come from the medium.
     ///
-    /// Pages that a flush failed to write count as written: the kernel shows them to everybody who reads the file, and
+    /// Pages that a flush failed to write count as written: the kernel shows them to all who read the file, and
     /// never writes them, so that a commit behind them would be out of reach after a power cut. And a process that was
     /// killed between writing a commit and flushing it left one that a power cut may take back, after batches of it went out.
     ///
@@ -101,7 +101,7 @@ struct QueueFiles {
 
     private var directory: String { Self.directory(of: path) }
 
-    /// The directory in which a file stands, as its path says.
+    /// The directory of a file, from its path.
     static func directory(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// What a queue stands on: SQLite's way to its files, the files beside them, and the clock by which waiting is measured.
+/// What a queue is built on: SQLite's way to its files, the files beside them, and the clock by which waiting is measured.
 ///
 /// `SystemMedium` is the one of a device. The simulated world has its own, which loses what was not flushed.
 public protocol QueueMedium: Sendable {
@@ -26,10 +26,10 @@ public protocol QueueMedium: Sendable {
     /// Makes names and renamings in a directory durable, as far as the medium can.
     func flush(directory: String)
     /// Flushes a file, and lets what is read of it from now on come from the medium.
-    /// - Parameter isSuspect: a write or a flush has failed: the size is flushed as well, and an error of before is no answer.
+    /// - Parameter isSuspect: a write or a flush has failed: the size is flushed as well, and an earlier error does not count.
     /// - Returns: `errno` of the flush; 0 = it was flushed, or is not there.
     func forget(_ path: String, isSuspect: Bool) -> Int32
-    /// Of the file system that a file is on: bytes that may still be written, and bytes in all. nil: it does not tell.
+    /// Of the file system that a file is on: bytes that may still be written, and bytes in all. nil = unknown.
     func space(of path: String) -> (available: Int64, size: Int64)?
     /// Keeps a second writer away from the queue at this path, as long as the object lives.
     /// - Throws: `.locked`, or why the lock cannot be had.
@@ -98,7 +98,7 @@ public struct SystemMedium: QueueMedium {
         guard descriptor >= 0 else { return 0 }
         defer { close(descriptor) }
         var reason: Int32 = 0
-        // The first flush may tell once more of an error of before, whatever the medium does by now.
+        // The first flush may report an earlier error once more, whatever the medium does by now.
         for _ in 0..<(isSuspect ? 2 : 1) {
             // The size of the file may have met the same fate, and is only written with a change.
             if isSuspect { futimens(descriptor, nil) }

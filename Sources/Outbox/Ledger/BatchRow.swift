@@ -1,13 +1,13 @@
 import Delivery
 import Positioning
 
-/// A formed batch as it stands on disk: which rows, under which name, by whom.
+/// A formed batch as it is on disk: which rows, under which name, sent by whom.
 struct BatchRow: Hashable {
     enum Origin: Int64 {
         case queue, quarantine
     }
 
-    /// No batch has more rows, whatever the settings or a damaged file say.
+    /// Most rows of a batch, whatever the settings or a damaged file have.
     static let longest = 65_536
 
     var first: Int64
@@ -26,7 +26,7 @@ struct BatchRow: Hashable {
     var newestSeq: Int64?
     var generation: Int
     var rendering: String
-    /// Everything up to here was settled or in a batch when it was formed.
+    /// Everything up to here was finished or in a batch when it was formed.
     var through: Int64
     /// Time of the first row. Not on disk.
     var firstTime = UTCTime(milliseconds: 0)
@@ -39,7 +39,7 @@ struct BatchRow: Hashable {
 
     /// A batch of some of its rows under another name; nil without any.
     ///
-    /// - Parameter isStretch: no row of this batch between them is left out.
+    /// - Parameter isStretch: they follow each other in this batch.
     func part(_ rows: ArraySlice<QueuedLocation>, isStretch: Bool) -> BatchRow? {
         guard let head = rows.first, let tail = rows.last else { return nil }
         var part = self

@@ -9,7 +9,7 @@ extension Ledger {
         var fingerprint: String
         /// While it is another than the one of the rows: the configured one, and the last row that was recorded before.
         var wanted: Wanted?
-        /// The cursor: every row up to here is settled, or in one of the batches.
+        /// The cursor: every row up to here is finished, or in one of the batches.
         var formed: Int64
         /// Rows of its feed after `formed` that it has not had.
         var waiting: Int
@@ -22,16 +22,16 @@ extension Ledger {
         var regeneratedThrough: Int64
         var generation: Int
         var acceptedBefore = false
-        /// It stands in for another, and has neither cursor nor rows.
+        /// It is a backup for another, and has neither cursor nor rows.
         var isSpare = false
         /// Rows that it has had although they lie behind the cursor.
         var ahead = SequenceRanges()
         /// The oldest row behind the cursor.
         var oldest: Oldest = .unknown
         var quarantine = QuarantineCount()
-        /// What the file says of its batches cannot be: it is to be put right.
+        /// The file cannot be right about its batches: they are to be written again.
         var isDamaged = false
-        /// It has been bound to another address, device or asset: what it sends has other bytes.
+        /// It was bound to another address, device or asset: what it sends has other bytes.
         var isRebound = false
         /// Since the queue was opened.
         var finishedUnsent: [String: Int] = [:]
@@ -79,16 +79,16 @@ extension Ledger.Endpoint {
         return nil
     }
 
-    /// Everything up to here is settled.
+    /// Everything up to here is finished.
     var acked: Int64 { min(firstInFlight.map { $0 - 1 } ?? formed, formed) }
 
-    /// The asset that the waiting rows belong to; nil where the receiver knows none.
+    /// The asset that the waiting rows belong to; nil where the server has none.
     var assetID: String? {
         let lines = fingerprint.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
         return lines.count == 3 ? String(lines[2]) : nil
     }
 
-    /// Whether a row is settled for it.
+    /// Whether a row is finished for it.
     func hasHad(_ seq: Int64) -> Bool {
         let isInFlight = batches.contains { batch in
             batch.origin == .queue && (batch.picked?.contains(seq) ?? (batch.first...batch.last).contains(seq))

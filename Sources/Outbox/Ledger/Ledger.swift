@@ -65,7 +65,7 @@ struct Ledger {
         return min(waiting, endpoint.firstInFlight.map { $0 - 1 } ?? lastSeq)
     }
 
-    /// No row up to here is left.
+    /// All rows up to here were removed.
     var removedThrough: Int64 { base > 0 ? 0 : firstSeq - 1 }
 
     /// Goes on in memory above a disk that holds all rows up to now.

@@ -5,7 +5,7 @@ struct Life {
     /// Numbers that are passed over before the first row of this life; 0 after it.
     ///
     /// A life before this one may have given numbers that the queue does not know of: the flash lost what it had
-    /// confirmed, the disk refused to take the rows, an older copy of the queue was put back. A server that has had rows
+    /// confirmed, the disk refused the rows, an older copy of the queue was put back. A server that has had rows
     /// under those numbers would take new ones for repeated ones.
     var leap: Int64
     /// Generation of batches that are formed while the disk refuses. Should this life end before the disk knows of them,
@@ -19,7 +19,7 @@ struct Life {
     private var givenInMemory = 0
     /// The disk knows of none of this life's numbers.
     private var isUnknown = false
-    /// The next life passes over so many numbers at least.
+    /// Least numbers that the next life passes over.
     private static let leastLeap = 10_000
 
     /// - Parameter random: 8 bytes or more, different ones for each life, so that two lives that were lost one after the
@@ -49,7 +49,7 @@ struct Life {
     }
 
     /// Rows in memory get numbers. More than the next life passes over are far away from where it begins, and so are all
-    /// but those of the first commit where no disk has taken any of this life.
+    /// but those of the first commit where no disk has stored any of this life.
     mutating func gives(_ rows: Int) {
         let isLater = isUnknown && givenInMemory > 0
         let exceeds = givenInMemory <= Self.leastLeap && givenInMemory + rows > Self.leastLeap

@@ -14,7 +14,7 @@ struct Retention {
     var thinLevel = 0
     /// Rows up to here were seen by it.
     var thinnedThrough: Int64 = 0
-    /// No row behind this one was left by any pass.
+    /// No pass has kept a row behind this one.
     var coarseThrough: Int64 = 0
 
     private static let spaceInterval: Int64 = 60_000_000_000
@@ -22,7 +22,7 @@ struct Retention {
     private static let leastBytes: Int64 = 1 << 20
     private static let headroom: Int64 = 128 << 10
 
-    /// Asks the file system at most once a minute.
+    /// Queries the file system at most once a minute.
     mutating func checkSpace(
         of path: String, on medium: any QueueMedium, minFree: Int64?, fileBytes: Int64, freeBytes: Int64
     ) {

@@ -11,7 +11,7 @@ struct Handover {
     /// Rows that are read from memory at a time.
     private static let rowsAtOnce = 500
 
-    /// Rows of a full disk make room for those in memory.
+    /// A full disk gives up rows for those in memory.
     ///
     /// - Parameter isSame: memory knows this queue: rows of the batches that were formed there stay.
     func makeRoom(isSame: Bool) throws(OutboxError) -> DropCounts {

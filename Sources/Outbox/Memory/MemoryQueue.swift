@@ -4,16 +4,16 @@ import Positioning
 /// The queue while the disk refuses: rows that came since, above those on disk, as far as these can still be read.
 ///
 /// It is an ordinary queue in a database of SQLite in memory, of a bounded number of rows. Numbers, batches and ids go on as
-/// on disk, so that the disk can take over what became of them.
+/// on disk, so that the disk can store what became of them.
 final class MemoryQueue {
     let database: Database
     let below: RowsOnDisk
     let settings: OutboxSettings
     /// Rows on disk when it began to refuse.
-    let rowsOnDisk: Int
+    private(set) var rowsOnDisk: Int
     /// Why the disk refuses, as of its last answer.
     var refusal: OutboxError
-    /// Answers about records of the quarantine, which the disk has not heard of.
+    /// Answers about records of the quarantine, which the disk does not know yet.
     var deferred: [BatchAnswer] = []
     /// What the disk holds is not known.
     let isBlind: Bool
@@ -24,42 +24,29 @@ final class MemoryQueue {
     var found: (uuid: [UInt8], lastSeq: Int64)?
     /// Damaged files that were set aside since, by the numbers of their copies.
     var copies: Set<Int64> = []
-    private let generation: Int
 
     /// Most rows: about 2 MB.
     static let rowsMax = 10_000
-    /// More rows than this make room on a disk that has been full for long.
+    /// From this many rows on, a full disk gives up older ones.
     private static let crowd = 5000
 
-    private init(
-        _ settings: OutboxSettings, _ database: Database, above below: RowsOnDisk, rowsOnDisk: Int, isBlind: Bool,
-        generation: Int, _ refusal: OutboxError
-    ) {
-        self.database = database
-        self.below = below
+    /// - Parameters:
+    ///   - last: the last row on disk as of the last commit that it stored.
+    ///   - isAlone: no other process writes the file.
+    init(
+        _ settings: OutboxSettings, after last: Int64, rowsOnDisk: Int = 0, isBlind: Bool = false, isAlone: Bool,
+        medium: any QueueMedium, _ refusal: OutboxError
+    ) throws(OutboxError) {
+        below = RowsOnDisk(path: settings.path, last: last, isAlone: isAlone, medium: medium)
+        database = try Database(inMemoryFor: settings.path, above: below)
         self.rowsOnDisk = rowsOnDisk
         self.isBlind = isBlind
-        self.generation = generation
         self.refusal = refusal
         var settings = settings
         settings.maxRecords = min(settings.maxRecords ?? .max, Self.rowsMax)
         settings.maxBytes = nil
         settings.minFree = nil
         self.settings = settings
-    }
-
-    /// - Parameters:
-    ///   - ledger: as of the last commit that the disk took.
-    ///   - isAlone: no other process writes the file.
-    ///   - generation: of the batches that are formed here.
-    convenience init(
-        _ settings: OutboxSettings, above ledger: Ledger, isAlone: Bool, medium: any QueueMedium, generation: Int,
-        _ refusal: OutboxError
-    ) throws(OutboxError) {
-        let below = RowsOnDisk(path: settings.path, last: ledger.lastSeq, isAlone: isAlone, medium: medium)
-        self.init(
-            settings, try Database(inMemoryFor: settings.path, above: below), above: below, rowsOnDisk: ledger.rows,
-            isBlind: false, generation: generation, refusal)
     }
 
     /// Of a disk that has refused from the start.
@@ -80,13 +67,9 @@ final class MemoryQueue {
                 return
             }
             life.beginInMemory(isStart: true, above: 0)
-            let below = RowsOnDisk(path: settings.path, last: 0, isAlone: isAlone, medium: medium)
-            let database = try Database(inMemoryFor: settings.path, above: below)
-            opened = try database.load(endpoints: endpoints, newUUID: newUUID)
+            queue = try MemoryQueue(settings, after: 0, isBlind: true, isAlone: isAlone, medium: medium, refusal)
+            opened = try queue.database.load(endpoints: endpoints, newUUID: newUUID)
             inFlight = []
-            queue = MemoryQueue(
-                settings, database, above: below, rowsOnDisk: 0, isBlind: true,
-                generation: life.memoryGeneration, refusal)
         }
 
         private init(
@@ -100,15 +83,14 @@ final class MemoryQueue {
                 throw OutboxError(.cannotOpen, path: settings.path, message: "it has no name yet")
             }
             let names = try disk.names()
-            let below = RowsOnDisk(path: settings.path, last: try disk.lastSeq(), isAlone: isAlone, medium: medium)
-            let database = try Database(inMemoryFor: settings.path, above: below)
+            queue = try MemoryQueue(settings, after: try disk.lastSeq(), isAlone: isAlone, medium: medium, refusal)
+            let database = queue.database
             for table in ["state", "endpoint", "batch", "ahead"] { try database.copy(table, from: disk) }
             // The quarantine stays on disk, and so do the batches of its records.
             try database.connection.execute("DELETE FROM batch WHERE origin <> \(BatchRow.Origin.queue.rawValue)")
             opened = try database.load(endpoints: endpoints, newUUID: uuid)
             life.beginInMemory(isStart: true, above: opened.ledger.highestGeneration)
-            let generation = life.memoryGeneration
-            let rows = try disk.rowCount(mark: try disk.mark())
+            queue.rowsOnDisk = try disk.rowCount(mark: try disk.mark())
             inFlight = []
             for index in opened.ledger.endpoints.indices {
                 let endpoint = opened.ledger.endpoints[index]
@@ -118,9 +100,9 @@ final class MemoryQueue {
                     let stored = try disk.connection.optionalInteger(
                         "SELECT generation FROM batch WHERE endpoint = \(endpoint.id) AND first = \(batch.first)")
                     if stored != Int64(batch.generation) || !isFlushed {
-                        // What is other than on disk the disk may never hear of, and what it does not flush it may lose:
+                        // What is other than on disk may never get there, and what the disk does not flush it may lose:
                         // another start must not repeat the id.
-                        batch.generation = max(batch.generation, generation)
+                        batch.generation = max(batch.generation, life.memoryGeneration)
                         opened.ledger.endpoints[index].batches[place] = batch
                         try database.write(batch, endpoint: endpoint.id)
                     }
@@ -129,17 +111,15 @@ final class MemoryQueue {
                 }
             }
             opened.ledger.leaveDisk()
-            queue = MemoryQueue(
-                settings, database, above: below, rowsOnDisk: rows, isBlind: false, generation: generation, refusal)
         }
     }
 
-    func rules(passesUnreadable: Bool) -> MemoryRules {
+    func rules(generation: Int, passesUnreadable: Bool) -> MemoryRules {
         MemoryRules(
             refusal: refusal, generation: generation, isBlind: isBlind, passesUnreadable: passesUnreadable,
             deferred: deferred)
     }
 
-    /// Memory is filling up too: older rows on a full disk make room for these.
+    /// Memory is filling up too: a full disk gives up older rows for these.
     func isCrowded(_ ledger: Ledger) -> Bool { refusal.cause == .full && ledger.rows >= Self.crowd }
 }

@@ -14,7 +14,7 @@ struct MemoryRules {
     var passed = false
     /// Answers about records of the quarantine, which are on disk.
     var deferred: [BatchAnswer] = []
-    /// Rows that left because all who must have them had them.
+    /// Rows that were removed because all required endpoints had them.
     var removed = 0
 
     /// What can be done about an answer: rows that were refused go out again where there is no quarantine to put them into.

@@ -2,7 +2,7 @@ import Delivery
 
 /// The rows of a queue whose disk refuses writes, as far as it can still be read.
 ///
-/// Nothing is written. After an error the file is closed, and opened again by the next look.
+/// Nothing is written. After an error the file is closed, and opened again by the next read.
 final class RowsOnDisk {
     /// No row on disk has a greater number; what a failed commit may have left behind it does not count.
     let last: Int64
@@ -20,9 +20,9 @@ final class RowsOnDisk {
     }
 
     /// - Returns: nil when the disk cannot be read.
-    func read<Value>(_ look: (Database) throws(OutboxError) -> Value) -> Value? {
+    func read<Value>(_ work: (Database) throws(OutboxError) -> Value) -> Value? {
         do throws(OutboxError) {
-            return try look(try opened().database)
+            return try work(try opened().database)
         } catch {
             open = nil
             return nil
@@ -41,7 +41,7 @@ final class RowsOnDisk {
         return rows
     }
 
-    /// Lets the next look come from the medium.
+    /// Lets the next read come from the medium.
     func close() { open = nil }
 
     private func opened() throws(OutboxError) -> (database: Database, names: Record.Names) {

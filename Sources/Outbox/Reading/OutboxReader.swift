@@ -1,7 +1,7 @@
 import CSQLite
 import Delivery
 
-/// A look at a queue that changes nothing, beside a running daemon or without one.
+/// Reads a queue without changing it, beside a running daemon or without one.
 ///
 /// Each call is one short transaction, because a reader that stays open would let the daemon's log grow.
 public final class OutboxReader {
@@ -12,7 +12,7 @@ public final class OutboxReader {
     /// nil: the file was made, but the first transaction never ended. That is an empty queue.
     private let database: Database?
 
-    /// A daemon that has the queue to itself is asked to let others in, simply by opening the file.
+    /// Opening the file makes a daemon that has the queue to itself let others in.
     public init(path: String) throws(OutboxError) {
         var attempts = 5
         while true {
@@ -34,7 +34,7 @@ public final class OutboxReader {
     }
 
     /// A rollback journal is left only by a power cut or kill while a new file was being given its log; from then on there
-    /// is none. Who may not write cannot take it back, and need not.
+    /// is none. A reader cannot roll it back, and need not.
     private static func isBlank(_ connection: Connection) throws(OutboxError) -> Bool {
         do throws(OutboxError) {
             return try Schema.isBlank(connection)
@@ -56,7 +56,7 @@ public final class OutboxReader {
         }
     }
 
-    /// Rows in the queue, whoever waits for them.
+    /// Rows in the queue, for any endpoint.
     public func rowCount() throws(OutboxError) -> Int {
         try snapshot(0) { (database) throws(OutboxError) in try database.rowCount(mark: try database.mark()) }
     }
@@ -81,7 +81,7 @@ public final class OutboxReader {
         }
     }
 
-    /// Looks at every page and every count; it takes seconds for a large queue.
+    /// Checks every page and every count, which lasts seconds for a large queue.
     /// - Returns: what is wrong, in words for people; empty = nothing.
     public func verify() throws(OutboxError) -> [String] {
         try snapshot([]) { (database) throws(OutboxError) in
@@ -90,7 +90,7 @@ public final class OutboxReader {
             while try check.step() {
                 if let line = check.optionalText(0), line != "ok" { problems.append(line) }
             }
-            // Counting in a damaged file would only tell the same again.
+            // Counting in a damaged file would only find the same again.
             guard problems.isEmpty else { return problems }
             func compare(_ what: String, _ stored: Int64, _ found: Int64) {
                 if stored != found { problems.append("\(what): \(stored) are counted, \(found) are there") }

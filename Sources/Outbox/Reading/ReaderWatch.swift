@@ -1,11 +1,11 @@
 import Positioning
 
-/// Tells that somebody opens the queue.
+/// Watches for other programs that open the queue.
 ///
-/// While nobody does, the daemon has the file to itself, and the index of the log stays in its memory. As a file that all
+/// While none does, the daemon has the file to itself, and the index of the log stays in its memory. As a file that all
 /// map it is written back every half minute: a third of what a card is given at a commit window of 10 s.
 final class ReaderWatch {
-    /// Readable when somebody has opened it.
+    /// Readable when another program has opened it.
     let descriptor: Int32
     /// Of the boot clock.
     private var lastOpened: Int64
@@ -13,7 +13,7 @@ final class ReaderWatch {
     private let medium: any QueueMedium
     private static let timeout = Duration.seconds(10)
 
-    /// nil when the kernel has no instance left.
+    /// nil when the kernel has no more instances.
     init?(medium: any QueueMedium = SystemMedium()) {
         self.medium = medium
         lastOpened = medium.now
@@ -35,12 +35,12 @@ final class ReaderWatch {
     func opened(_ path: String, as access: Connection.Access) {
         isShared = access != .alone
         lastOpened = medium.now
-        // Where nobody tells of readers they must not be kept out.
+        // Readers that are not reported must not be kept out.
         if !medium.watch(path, by: descriptor) { isShared = true }
         drain()
     }
 
-    /// Somebody is there.
+    /// Another program reads.
     func readerCame() {
         drain()
         isShared = true

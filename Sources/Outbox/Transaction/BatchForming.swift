@@ -114,8 +114,8 @@ struct BatchForming {
         return below.last
     }
 
-    /// Batches that another was to send become batches of the one who asks. Those from the quarantine are the endpoint's
-    /// own: they stay, and keep no other one waiting for it.
+    /// Batches that another endpoint was to send become batches of the requested sender. Those from the quarantine are
+    /// the endpoint's own: they stay, and keep no other one waiting for it.
     private func reroute() throws(OutboxError) {
         if route != nil, queue.memory == nil { try returnToQuarantine() }
         let others = endpoint.batches.filter { $0.route != route && $0.origin == .queue }
@@ -162,7 +162,7 @@ struct BatchForming {
         let id = endpoint.id
         guard endpoint.quarantine.retrying > 0, queue.memory == nil else { return }
         let (rows, generation) = try database.retries(of: id, limit: depth, names: queue.ledger.names)
-        // Nothing is too old or superseded for an operator who asks for it, so these wait behind nothing.
+        // Nothing is too old or superseded for an operator who wants it, so these wait behind nothing.
         let plan = BatchPlanner(sender).plan(rows, limit: limit, isEnd: true, ages: nil)
         for (place, why) in plan.settled where rows.indices.contains(place) {
             try database.setRetry(.none, seq: rows[place].seq, of: id)

@@ -43,7 +43,7 @@ struct OrderHandling {
             return .refused("no endpoint \"\(name)\" is configured")
         }
         if let primary = queue[index].settings.backupFor {
-            return .refused("endpoint \"\(name)\" has no rows of its own: it stands in for \"\(primary)\"")
+            return .refused("endpoint \"\(name)\" has no rows of its own: it is a backup for \"\(primary)\"")
         }
         if queue.ledger.isSalvaging, queue[index].wanted != nil {
             return .refused(

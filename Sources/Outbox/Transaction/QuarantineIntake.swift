@@ -42,7 +42,7 @@ struct QuarantineIntake {
         queue[index].quarantine = count
     }
 
-    /// What is recorded while another device has the asset goes where its rule says.
+    /// Applies the rule of each endpoint to what is recorded while another device has the asset.
     func applyCollisionRules() throws(OutboxError) {
         for index in queue.ledger.endpoints.indices {
             let endpoint = queue[index]

@@ -1,9 +1,9 @@
 import Positioning
 
-/// A stretch of the queue out of which rows are dropped, one after the other, and what is left in their place.
+/// Consecutive rows of the queue, from which rows are dropped one after the other.
 ///
 /// Where rows went, their last one stays as a gap record (event `gap`, reason `overflow`, its own time and place), so
-/// that a receiver draws no line across; the time of the record before it is when the gap begins. A stretch that grows
+/// that a server draws no line across; the time of the record before it is when the gap begins. A gap that grows
 /// keeps one such record for each trackable: it moves along.
 struct RetentionWindow {
     static let reason = "overflow"
@@ -83,7 +83,7 @@ struct RetentionWindow {
 
     private func isGone(_ index: Int) -> Bool { before[index] == Int.min }
 
-    /// Where even gap records had to go none is left.
+    /// Leaves no gap record: even those had to go.
     private mutating func lose(_ index: Int, _ left: inout Int) {
         if !rows[index].isGap { lost += 1 }
         remove(index)

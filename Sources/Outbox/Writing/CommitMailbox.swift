@@ -26,7 +26,7 @@ final class CommitMailbox: Sendable {
     /// Readable while replies wait.
     let ready: Int32
 
-    /// nil when the system has no descriptors left.
+    /// nil when the system has no more descriptors.
     init?() {
         work = waypost_eventfd()
         ready = waypost_eventfd()
@@ -61,7 +61,7 @@ final class CommitMailbox: Sendable {
     }
 
     /// Waits for the next job; nil once the mailbox is closed and empty.
-    /// - Parameter readers: readable when somebody wants to look at the queue; nil = nobody needs to be let in.
+    /// - Parameter readers: readable when another program opens the queue; nil = all may read.
     func nextJob(or readers: Int32?) -> Job? {
         while true {
             let (job, closing) = state.withLock { state in

@@ -1,10 +1,10 @@
 import Glibc
 
-/// Who carries out commits beside the loop, one at a time and in order of submission.
+/// Carries out commits beside the loop, one at a time and in order of submission.
 public protocol CommitWriter: AnyObject {
     /// Readable when replies wait: then `drain()` is due.
     var descriptor: Int32 { get }
-    /// Bytes of the database and of the log beside it, as the file system tells; 0 when it does not.
+    /// Bytes of the database and of the log beside it, by the file system; 0 when it cannot tell.
     var bytesOnDisk: Int { get }
     /// Hands a commit over. The completion is called from `drain()`, in order of submission.
     func submit(_ commit: Commit, completion: @escaping OutboxWriter.Completion)
@@ -27,7 +27,7 @@ public final class OutboxWriter: CommitWriter {
     private let path: String
     private static let timeout = Duration.seconds(10)
 
-    /// Takes the outbox over; nobody else may use it from now on.
+    /// Owns the outbox from now on.
     public init(_ outbox: sending Outbox) throws(OutboxError) {
         path = outbox.settings.path
         guard let mailbox = CommitMailbox() else {
@@ -53,7 +53,7 @@ public final class OutboxWriter: CommitWriter {
     /// Readable when replies wait: then `drain()` is due.
     public var descriptor: Int32 { mailbox.ready }
 
-    /// Bytes of the database and of the log beside it, as the file system tells; 0 when it does not.
+    /// Bytes of the database and of the log beside it, by the file system; 0 when it cannot tell.
     public var bytesOnDisk: Int {
         [path, path + "-wal"].reduce(0) { total, file in
             var status = stat()
@@ -78,8 +78,7 @@ public final class OutboxWriter: CommitWriter {
 
     /// Carries out what was submitted, calls the completions, closes the outbox and ends the thread.
     ///
-    /// A disk that hangs is not waited for longer than `timeout`: then the thread is left to itself, and commits are
-    /// without an answer.
+    /// After `timeout` a hanging disk is not waited for any longer: the thread is detached, and commits have no reply.
     /// - Returns: whether the thread ended.
     @discardableResult
     public func close(timeout: Duration = .seconds(10)) -> Bool {
