@@ -10,7 +10,10 @@ public protocol CommitWriter: AnyObject {
     func submit(_ commit: Commit, completion: @escaping OutboxWriter.Completion)
     /// Calls the completions of what is done.
     func drain()
-    /// See `OutboxWriter.close`.
+    /// Carries out what was submitted, calls the completions, closes the outbox and ends its thread.
+    ///
+    /// After `timeout` a hanging disk is not waited for any longer: the thread is detached, and commits have no reply.
+    /// - Returns: whether the thread ended.
     @discardableResult
     func close(timeout: Duration) -> Bool
 }
@@ -50,10 +53,8 @@ public final class OutboxWriter: CommitWriter {
 
     deinit { join(timeout: Self.timeout) }
 
-    /// Readable when replies wait: then `drain()` is due.
     public var descriptor: Int32 { mailbox.ready }
 
-    /// Bytes of the database and of the log beside it, by the file system; 0 when it cannot tell.
     public var bytesOnDisk: Int {
         [path, path + "-wal"].reduce(0) { total, file in
             var status = stat()
@@ -61,7 +62,6 @@ public final class OutboxWriter: CommitWriter {
         }
     }
 
-    /// Hands a commit to the writer. The completion is called from `drain()`, in order of submission.
     public func submit(_ commit: Commit, completion: @escaping Completion) {
         completions.append(completion)
         guard thread != nil else {
@@ -70,16 +70,11 @@ public final class OutboxWriter: CommitWriter {
         mailbox.submit(.commit(commit))
     }
 
-    /// Calls the completions of what is done.
     public func drain() {
         // Replies come in the order of the jobs.
         for reply in mailbox.takeReplies() where !completions.isEmpty { completions.removeFirst()(reply) }
     }
 
-    /// Carries out what was submitted, calls the completions, closes the outbox and ends the thread.
-    ///
-    /// After `timeout` a hanging disk is not waited for any longer: the thread is detached, and commits have no reply.
-    /// - Returns: whether the thread ended.
     @discardableResult
     public func close(timeout: Duration = .seconds(10)) -> Bool {
         let ended = join(timeout: timeout)
