@@ -13,18 +13,18 @@ import Testing
     @Test func splitsIntoHalvesThatOutliveARestart() throws {
         let outbox = try Outbox.open(scratch)
         try outbox.append(0..<5)
-        let halves = try outbox.settle(try #require(try outbox.form(9)), .split).formed
+        let halves = try outbox.acknowledge(try #require(try outbox.form(9)), .split).formed
         #expect(halves.map(\.id) == ["7f3a91c2-main-1-3", "7f3a91c2-main-4-5"])
         #expect(halves.map(\.outboxName) == ["7f3a91c2", "7f3a91c2"])
         outbox.close()
         let second = try Outbox.open(scratch)
         #expect(second.inFlight() == halves)
-        // The younger half first: what lies before it is still to come.
-        let reply = try second.settle(halves[1])
+        // The younger half first: what is before it is still to come.
+        let reply = try second.acknowledge(halves[1])
         #expect(reply.depths[0].acked == 0)
         #expect(reply.depths[0].inFlight == 3)
         #expect(reply.rows == 5)
-        #expect(try second.settle(halves[0]).rows == 0)
+        #expect(try second.acknowledge(halves[0]).rows == 0)
         #expect(second.current.depths[0].acked == 5)
     }
 
@@ -45,7 +45,7 @@ import Testing
         let outbox = try Outbox.open(scratch)
         try outbox.append(0..<1)
         let batch = try #require(try outbox.form(9))
-        #expect(try outbox.settle(batch, .split).formed == [batch])
+        #expect(try outbox.acknowledge(batch, .split).formed == [batch])
         #expect(outbox.inFlight() == [batch])
     }
 
@@ -54,14 +54,14 @@ import Testing
         try outbox.append(0..<5)
         let refusal = Refusal(reason: "bad", status: 200, attempts: 1)
         let batch = try #require(try outbox.form(9))
-        let again = try outbox.settle(batch, .partly(refused: [3: refusal], again: [1, 5])).formed
+        let again = try outbox.acknowledge(batch, .partly(refused: [3: refusal], again: [1, 5])).formed
         #expect(again.map(\.id) == ["7f3a91c2-main-1-5-g2"])
         #expect(again.first?.rows.map(\.seq) == [1, 5])
         #expect(try OutboxReader(path: scratch.path).quarantined(limit: 9).map(\.row.seq) == [3])
         outbox.close()
         let second = try Outbox.open(scratch)
         #expect(second.inFlight() == again)
-        #expect(try second.settle(again[0]).rows == 0)
+        #expect(try second.acknowledge(again[0]).rows == 0)
     }
 
     @Test func givesABatchThatIsRenderedOtherwiseAnotherID() throws {
@@ -90,7 +90,7 @@ import Testing
         first.close()
         let second = try Outbox.open(scratch, [settings])
         #expect(second.inFlight() == [batch])
-        try second.settle(batch)
+        try second.acknowledge(batch)
         let rest = try #require(try second.form(9))
         #expect(rest.newest == nil)
     }
@@ -107,9 +107,9 @@ import Testing
         let both = try form(isProbe: true)
         #expect(both.map(\.id) == [head.id, "7f3a91c2-main-3-3"])
         // Accepted ahead of its turn, it keeps the rows before it in the queue, and is not sent again.
-        let reply = try outbox.settle(both[1])
+        let reply = try outbox.acknowledge(both[1])
         #expect(reply.depths[0].acked == 0 && reply.rows == 5)
-        try outbox.settle(head)
+        try outbox.acknowledge(head)
         #expect(try outbox.form(9)?.rows.map(\.seq) == [4, 5])
     }
 
@@ -120,8 +120,8 @@ import Testing
         try outbox.append(0..<5)
         let first = try #require(try outbox.form(2))
         #expect(first.newest?.seq == 5)
-        // It settles nothing, and comes again in its turn.
-        try outbox.settle(first)
+        // It changes nothing, and comes again in its turn.
+        try outbox.acknowledge(first)
         let rest = try #require(try outbox.form(9))
         #expect(rest.newest == nil && rest.rows.map(\.seq) == [3, 4, 5])
     }
@@ -140,8 +140,8 @@ import Testing
         let second = try Outbox.open(scratch, [settings])
         #expect(second.inFlight() == formed)
         #expect(Set(formed.map(\.id)).count == formed.count)
-        for batch in formed { try second.settle(batch) }
-        while let batch = try second.form(4) { try second.settle(batch) }
+        for batch in formed { try second.acknowledge(batch) }
+        while let batch = try second.form(4) { try second.acknowledge(batch) }
         #expect(second.current.rows == 0)
     }
 
@@ -177,8 +177,8 @@ import Testing
         #expect(second.current.depths.map(\.waiting) == [3, 6])
         let batch = try #require(try second.form(9, endpoint: "a"))
         #expect(batch.rows.map(\.seq) == [1, 2, 6])
-        try second.settle(batch)
-        #expect(try second.settle(try #require(try second.form(9, endpoint: "b"))).rows == 0)
+        try second.acknowledge(batch)
+        #expect(try second.acknowledge(try #require(try second.form(9, endpoint: "b"))).rows == 0)
     }
 
     @Test func sendsWhatThePrimaryDidNotBringHomeByItsSpare() throws {
@@ -193,11 +193,11 @@ import Testing
         #expect(routed.id == "7f3a91c2-spare-1-2-g2")
         #expect(routed.rows == first.rows)
         // Its answer to the old batch comes too late to count.
-        #expect(try outbox.settle(first).depths[0].inFlight == 2)
+        #expect(try outbox.acknowledge(first).depths[0].inFlight == 2)
         outbox.close()
         let second = try Outbox.open(scratch, [.test(), spare])
         #expect(second.inFlight() == [routed])
-        let reply = try second.settle(routed)
+        let reply = try second.acknowledge(routed)
         #expect(reply.rows == 2)
         #expect(reply.depths.map(\.acceptedBefore) == [false, true])
         #expect(reply.depths.map(\.waiting) == [2, 0])
@@ -212,7 +212,7 @@ import Testing
         #expect(back.rows == again.rows)
     }
 
-    /// The commit that settles a batch may take rows from the queue, and the newest one becomes a gap (seed 1105073).
+    /// The commit with the answer to a batch may remove rows from the queue, and the newest one becomes a gap (seed 1105073).
     @Test(.bug(id: 11)) func theNewestRowIsSentAsItIsStored() throws {
         var settings = EndpointSettings.test()
         settings.freshHead = true
@@ -224,21 +224,21 @@ import Testing
         let limited = OutboxSettings(path: scratch.path, maxRecords: 10, onFull: .dropNewest)
         let outbox = try Outbox(limited, endpoints: [settings], bootID: testBoot, newUUID: testUUID)
         #expect(outbox.inFlight() == [first])
-        let settled = BatchAnswer(endpoint: "main", batchID: first.id)
+        let accepted = BatchAnswer(endpoint: "main", batchID: first.id)
         let form = FormRequest(endpoint: "main", limit: 1, sentMs: nil)
-        let reply = try outbox.commit(Commit(answers: [settled], forms: [form]))
+        let reply = try outbox.commit(Commit(answers: [accepted], forms: [form]))
         let second = try #require(reply.formed.first)
         #expect(reply.dropped.newest > 0 && second.newest?.location.event == .gap)
         outbox.close()
         #expect(try Outbox.open(scratch, [settings]).inFlight() == [second])
     }
 
-    /// An endpoint that had sent rows before it stood in for another sends these once more, with what the other still has.
+    /// An endpoint that had sent rows before it was a backup for another sends these once more, with what the other still has.
     @Test(.bug(id: 11)) func aSpareRepeatsNoIDOfWhenItWasNone() throws {
         let before = try Outbox.open(scratch, [.test(), .test("spare")])
         try before.append(0..<4)
         let own = try #require(try before.form(2, endpoint: "spare"))
-        try before.settle(own)
+        try before.acknowledge(own)
         before.close()
         var spare = EndpointSettings.test("spare")
         spare.backupFor = "main"
@@ -255,18 +255,18 @@ import Testing
         spare.backupFor = "main"
         let outbox = try Outbox.open(scratch, [.test(), spare])
         try outbox.append(0..<2)
-        try outbox.settle(try #require(try outbox.form(2)), .refused(Refusal(reason: "bad")))
+        try outbox.acknowledge(try #require(try outbox.form(2)), .refused(Refusal(reason: "bad")))
         _ = try outbox.commit(Commit(orders: [.retryQuarantined(endpoint: nil, ids: [])]))
         let retried = try #require(try outbox.form(2))
         try outbox.append(2..<3)
         let request = FormRequest(endpoint: "main", route: "spare", limit: 2, sentMs: nil)
         let routed = try #require(try outbox.commit(Commit(forms: [request])).formed.first)
         #expect(routed.endpoint == "spare" && routed.rows.map(\.location) == [.sample(2)])
-        try outbox.settle(routed)
+        try outbox.acknowledge(routed)
         // Once the endpoint itself is back. A record that was not in the first batch may be among them.
         let again = try #require(try outbox.form(2))
         #expect(again.rows == retried.rows && again.id != retried.id)
-        try outbox.settle(again)
+        try outbox.acknowledge(again)
         #expect(outbox.current.depths[0].quarantined == 0)
     }
 
@@ -276,9 +276,9 @@ import Testing
         let first = try Outbox.open(scratch, [.test(), .test("x")])
         try first.append(0..<4)
         let whole = try #require(try first.form(4, endpoint: "x"))
-        try first.settle(whole, .partly(refused: [:], again: [1, 4]))
+        try first.acknowledge(whole, .partly(refused: [:], again: [1, 4]))
         let rest = try #require(first.inFlight().first)
-        try first.settle(rest)
+        try first.acknowledge(rest)
         ids = [whole.id, rest.id]
         first.close()
         let second = try Outbox.open(scratch)
@@ -314,7 +314,7 @@ import Testing
         #expect(SequenceList.decode(noise, from: 1, through: .max) == nil)
     }
 
-    /// A damaged batch row is not sent as it stands: what may be its rows goes out under other ids.
+    /// A damaged batch row is not sent as it is: what may be its rows goes out under other ids.
     @Test(arguments: [
         "rows = 9223372036854775807", "first = -9223372036854775808", "last = 9223372036854775807", "picked = x'FF'",
         "origin = 7", "generation = 9223372036854775807", "through = 9223372036854775807", "rows = 2", "feed = 9",
@@ -333,7 +333,7 @@ import Testing
         for _ in 0..<20 {
             for found in second.inFlight() {
                 delivered.formUnion(found.rows.map(\.seq))
-                try second.settle(found)
+                try second.acknowledge(found)
             }
             _ = try second.form(100)
         }

@@ -20,7 +20,7 @@ import Testing
                 Commit(
                     rows: (start..<start + 50).map { NewRow(.numbered($0)) }, trackerState: [1, 2, 3],
                     sourceState: [4]))
-            if start % 200 == 150 { try outbox.settle(try #require(try outbox.form(20))) }
+            if start % 200 == 150 { try outbox.acknowledge(try #require(try outbox.form(20))) }
         }
         _ = try outbox.form(10)
         outbox.close()
@@ -28,7 +28,7 @@ import Testing
     }
 
     /// Commits until everything that can be read is back.
-    private func settleDown(_ outbox: Outbox) throws {
+    private func bringAllBack(_ outbox: Outbox) throws {
         for round in 0..<200 {
             let reply = try outbox.commit(Commit(trackerState: [UInt8(round % 200)]))
             if !reply.recovery.isSalvaging { return }
@@ -57,14 +57,14 @@ import Testing
             let outbox = try Outbox.open(damaged)
             // As the daemon does first.
             _ = outbox.inFlight()
-            try settleDown(outbox)
+            try bringAllBack(outbox)
             let last = try outbox.append(10_000..<10_005).lastSeq
-            try settleDown(outbox)
+            try bringAllBack(outbox)
             let found = try rows(outbox)
             #expect(found.suffix(5).map(\.location) == (10_000..<10_005).map { .sample($0) }, note)
             #expect(found.last?.seq == last, note)
             #expect(zip(found, found.dropFirst()).allSatisfy { $0.seq < $1.seq }, note)
-            while let batch = try outbox.form(100) { try outbox.settle(batch) }
+            while let batch = try outbox.form(100) { try outbox.acknowledge(batch) }
             outbox.close()
         }
     }
@@ -125,7 +125,7 @@ import Testing
         image.write(to: scratch.path)
         let outbox = try Outbox.open(scratch)
         #expect(outbox.current.recovery.corruptRecovered == 1)
-        try settleDown(outbox)
+        try bringAllBack(outbox)
         #expect(try outbox.append(10_000..<10_005).refusal == nil)
         #expect(try rows(outbox).count == 545)
     }
@@ -135,7 +135,7 @@ import Testing
         try Connection(path: scratch.path, access: .readWrite).execute("DROP TABLE \(table)")
         let outbox = try Outbox.open(scratch)
         #expect(outbox.current.recovery.corruptRecovered == 1)
-        try settleDown(outbox)
+        try bringAllBack(outbox)
         #expect(try outbox.append(10_000..<10_005).refusal == nil)
         #expect(try rows(outbox).count == 545)
     }
@@ -157,12 +157,12 @@ import Testing
         #expect(outbox.current.recovery.corruptRecovered == 0)
         var before = try #require(try outbox.form(50))
         while let next = try? outbox.form(500), outbox.current.recovery.corruptRecovered == 0 {
-            try outbox.settle(next)
+            try outbox.acknowledge(next)
             before = next
         }
         #expect(outbox.current.recovery.corruptRecovered == 1)
         #expect(access(damaged.path + ".corrupt-1", F_OK) == 0)
-        try settleDown(outbox)
+        try bringAllBack(outbox)
         let found = try rows(outbox)
         let numbers = found.map { Int($0.location.odometer) }
         #expect(numbers == numbers.sorted())
@@ -200,11 +200,11 @@ import Testing
         var sent = 0
         while let batch = try? outbox.form(100), outbox.current.recovery.corruptRecovered == 0 {
             #expect(zip(batch.rows, batch.rows.dropFirst()).allSatisfy { $0.seq < $1.seq })
-            try outbox.settle(batch)
+            try outbox.acknowledge(batch)
             sent += batch.rows.count
         }
         #expect(sent > 0 && outbox.current.recovery.corruptRecovered == 1)
-        try settleDown(outbox)
+        try bringAllBack(outbox)
         let numbers = try rows(outbox).map { Int($0.location.odometer) }
         #expect(Set(numbers).count == numbers.count && numbers.max() == 2999)
         #expect(numbers.count > 3000 - 300 - sent - 60)
@@ -272,7 +272,7 @@ import Testing
         }
         let again = try Outbox.open(scratch)
         #expect(again.current.recovery.corruptRecovered == 1 && again.current.recovery.isSalvaging)
-        try settleDown(again)
+        try bringAllBack(again)
         let found = try rows(again)
         #expect(found.map(\.location) == (0..<300).map { .sample($0) })
         #expect(found.first!.seq == 301)
@@ -305,7 +305,7 @@ import Testing
         #expect(Scratch.read(scratch.path + ".corrupt-1-wal") == image.log)
     }
 
-    /// One that stands in for another has no cursor of its own.
+    /// A backup for another has no cursor of its own.
     @Test(.bug(id: 11)) func whatIsBroughtBackWaitsForAnEndpointThatHasASpare() throws {
         var spare = EndpointSettings.test("spare")
         spare.backupFor = "main"
@@ -313,11 +313,11 @@ import Testing
         try outbox.append(0..<100)
         try spoilHeader(outbox)
         _ = try outbox.append(100..<101)
-        try settleDown(outbox)
+        try bringAllBack(outbox)
         #expect(outbox.current.depths.map(\.waiting) == [101, 0])
     }
 
-    /// A queue of so many rows is damaged, and its endpoint is for another device at the next start.
+    /// A queue of this many rows is damaged, and its endpoint is for another device at the next start.
     private func reboundAfterDamage(_ rows: Int) throws -> EndpointSettings {
         var settings = EndpointSettings.test()
         let outbox = try Outbox.open(scratch, [settings])
@@ -333,7 +333,7 @@ import Testing
         let settings = try reboundAfterDamage(300)
         let outbox = try Outbox.open(scratch, [settings])
         #expect(outbox.current.depths[0].state == .rebind && outbox.current.depths[0].boundTo != nil)
-        try settleDown(outbox)
+        try bringAllBack(outbox)
         #expect(try outbox.form(9) == nil)
         outbox.close()
         let second = try Outbox.open(scratch, [settings])
@@ -350,7 +350,7 @@ import Testing
         _ = try outbox.commit(Commit())
         let early = try outbox.commit(Commit(orders: [.drop(endpoint: "main")]))
         guard case .refused = early.orders.first else { return #expect(Bool(false), "\(early.orders)") }
-        try settleDown(outbox)
+        try bringAllBack(outbox)
         let reply = try outbox.commit(Commit(orders: [.drop(endpoint: "main")]))
         #expect(reply.depths[0].waiting == 0 && reply.depths[0].finishedUnsent["dropped"] == 300)
     }
@@ -360,7 +360,7 @@ import Testing
         var settings = [EndpointSettings.test("a"), .test("b")]
         let first = try Outbox.open(scratch, settings)
         try first.append(0..<600)
-        try first.settle(try #require(try first.form(600, endpoint: "b")))
+        try first.acknowledge(try #require(try first.form(600, endpoint: "b")))
         try spoilHeader(first)
         _ = try first.commit(Commit(trackerState: [1]))
         #expect(first.current.recovery.isSalvaging)
@@ -382,7 +382,7 @@ import Testing
         #expect(outbox.current.depths.map(\.waiting) == [601, 1])
     }
 
-    /// Only the last step of bringing rows back looks at them again, and their endpoint is held until it is done.
+    /// Only the last step of bringing rows back reads them again, and their endpoint is held until it is done.
     @Test(.bug(id: 11)) func damageThatOnlyTheRecoveryMeetsIsNotTriedForEver() throws {
         let settings = try reboundAfterDamage(600)
         let before = try Outbox.open(scratch, [settings])
@@ -390,7 +390,7 @@ import Testing
         before.close()
         try spoilPage(of: "location")
         let outbox = try Outbox.open(scratch, [settings])
-        try settleDown(outbox)
+        try bringAllBack(outbox)
         #expect(outbox.current.recovery.corruptRecovered == 1)
         #expect(outbox.current.depths[0].state == .rebind && outbox.current.depths[0].waiting > 400)
     }
@@ -406,7 +406,7 @@ import Testing
             .execute("UPDATE batch SET first = \(first), last = \(first)")
         // That cannot be read from a copy in a sound way: all of it comes back, or what is behind the cursor.
         let next = try Outbox.open(scratch)
-        try settleDown(next)
+        try bringAllBack(next)
         #expect([5, 10].contains(next.current.depths[0].waiting))
     }
 
@@ -452,7 +452,7 @@ import Testing
         #expect(outbox.current.depths.map(\.state) == [.active, .active])
     }
 
-    /// The disk heard of nothing that was accepted while it refused, and is damaged when it works again.
+    /// The disk stored nothing that was accepted while it refused, and is damaged when it works again.
     @Test(.bug(id: 11)) func whatWasAcceptedWhileTheDiskRefusedIsNotBroughtBack() throws {
         let outbox = try Outbox.open(scratch, worksWithoutDisk: true)
         try outbox.append(0..<100)
@@ -470,7 +470,7 @@ import Testing
         try spoilHeader(outbox)
         let reply = try outbox.commit(Commit(trackerState: [1]))
         #expect(reply.refusal == nil && reply.dissolved == [next.id])
-        try settleDown(outbox)
+        try bringAllBack(outbox)
         #expect(try rows(outbox).map { Int($0.location.odometer) } == Array(60..<100))
         #expect(outbox.current.depths[0].finishedUnsent == [:])
     }
@@ -483,9 +483,9 @@ import Testing
         let other = try #require(try outbox.form(30, endpoint: "b"))
         try spoilHeader(outbox)
         let again = Set(batch.rows[..<10].map(\.seq))
-        let reply = try outbox.settle(batch, .partly(refused: [:], again: again))
+        let reply = try outbox.acknowledge(batch, .partly(refused: [:], again: again))
         #expect(Set(reply.dissolved) == [batch.id, other.id])
-        try settleDown(outbox)
+        try bringAllBack(outbox)
         #expect(outbox.current.depths.map(\.waiting) == [50, 100])
     }
 
@@ -500,10 +500,10 @@ import Testing
         let outbox = try Outbox.open(scratch)
         #expect(outbox.current.depths[0].inFlight == 5)
         try spoilHeader(outbox)
-        // After a restart only the copy tells of it.
+        // After a restart only the copy has it.
         outbox.close()
         let next = try Outbox.open(scratch)
-        try settleDown(next)
+        try bringAllBack(next)
         #expect(next.current.depths[0].waiting == 8)
         let endpoint = try #require(outbox.ledger.endpoints.first)
         #expect((1...12).filter(endpoint.hasHad) == [9, 10])
@@ -514,14 +514,14 @@ import Testing
         let settings = [EndpointSettings.test("a"), .test("b")]
         let outbox = try Outbox.open(scratch, settings)
         try outbox.append(0..<100)
-        try outbox.settle(try #require(try outbox.form(100, endpoint: "b")))
-        try outbox.settle(try #require(try outbox.form(20, endpoint: "a")), .split)
+        try outbox.acknowledge(try #require(try outbox.form(100, endpoint: "b")))
+        try outbox.acknowledge(try #require(try outbox.form(20, endpoint: "a")), .split)
         let halves = outbox.inFlight()
         #expect(halves.map(\.rows.count) == [10, 10])
         let refused = halves[1].rows[..<4].map { ($0.seq, Refusal(reason: "made up")) }
-        try outbox.settle(halves[1], .partly(refused: Dictionary(uniqueKeysWithValues: refused), again: []))
+        try outbox.acknowledge(halves[1], .partly(refused: Dictionary(uniqueKeysWithValues: refused), again: []))
         try spoilHeader(outbox)
-        try settleDown(outbox)
+        try bringAllBack(outbox)
         #expect(outbox.current.recovery.salvaged == 90)
         #expect(outbox.current.depths.map(\.waiting) == [90, 0])
     }
@@ -539,7 +539,7 @@ import Testing
         try spoilHeader(outbox)
         outbox.close()
         let next = try Outbox.open(scratch, settings)
-        try settleDown(next)
+        try bringAllBack(next)
         #expect(next.current.depths.map(\.waiting) == [80, 100])
     }
 
@@ -548,20 +548,20 @@ import Testing
         let settings = [EndpointSettings.test("a"), .test("b")]
         let first = try Outbox.open(scratch, settings)
         try first.append(0..<100)
-        try first.settle(try #require(try first.form(100, endpoint: "b")))
+        try first.acknowledge(try #require(try first.form(100, endpoint: "b")))
         first.close()
         for _ in 0..<2 {
             let outbox = try Outbox.open(scratch, settings)
             try spoilHeader(outbox)
             outbox.close()
             let next = try Outbox.open(scratch, settings)
-            try settleDown(next)
+            try bringAllBack(next)
             #expect(next.current.depths.map(\.waiting) == [100, 0])
             next.close()
         }
     }
 
-    /// The damage is where the file tells of its endpoints.
+    /// The damage is in the table of endpoints.
     @Test(.bug(id: 11)) func whatIsHeldStaysHeldWhateverIsDamaged() throws {
         var settings = EndpointSettings.test()
         let before = try Outbox.open(scratch, [settings])
@@ -573,7 +573,7 @@ import Testing
         outbox.failed(OutboxError(.io, path: "", message: ""))
         try Connection(path: scratch.path, access: .readWrite).execute("DROP TABLE endpoint")
         try outbox.append(100..<101)
-        try settleDown(outbox)
+        try bringAllBack(outbox)
         #expect(outbox.current.depths[0].state == .rebind && outbox.current.depths[0].waiting == 101)
         #expect(try outbox.form(9) == nil)
     }
@@ -605,7 +605,7 @@ import Testing
         kept.asksDisk = false
         _ = try outbox.commit(kept)
         stored.write(to: scratch.path)
-        try settleDown(outbox)
+        try bringAllBack(outbox)
         let found = try rows(outbox).map { Int($0.location.odometer) }
         #expect(found.sorted() == Array(0...601))
     }
@@ -625,7 +625,7 @@ import Testing
             try other.execute("ROLLBACK")
         }
         for number in 602..<605 { try outbox.append(number..<number + 1) }
-        try settleDown(outbox)
+        try bringAllBack(outbox)
         let found = try rows(outbox).map { Int($0.location.odometer) }
         #expect(found.sorted() == Array(0..<605))
     }
@@ -642,7 +642,7 @@ import Testing
         let recovery = outbox.current.recovery
         #expect(recovery.isSalvaging && (250..<3000).contains(recovery.salvaged), "\(recovery)")
         try database.connection.execute("PRAGMA max_page_count = 100000")
-        try settleDown(outbox)
+        try bringAllBack(outbox)
         #expect(try rows(outbox).count == 3001)
     }
 
@@ -657,10 +657,10 @@ import Testing
     @Test func doesNotBringBackWhatAnEndpointHasAlready() throws {
         let outbox = try Outbox.open(scratch)
         try outbox.append(0..<100)
-        try outbox.settle(try #require(try outbox.form(60)))
+        try outbox.acknowledge(try #require(try outbox.form(60)))
         try spoilHeader(outbox)
         _ = try outbox.append(100..<101)
-        try settleDown(outbox)
+        try bringAllBack(outbox)
         let found = try rows(outbox)
         #expect(found.map { Int($0.location.odometer) } == [100] + Array(60..<100))
         #expect(outbox.current.recovery.inversions == 1)
@@ -669,7 +669,7 @@ import Testing
 }
 
 extension Location {
-    /// The odometer tells which one it is.
+    /// The odometer shows which one it is.
     static func numbered(_ number: Int) -> Location {
         var location = Location.sample(number, event: number % 40 == 7 ? .geofence : .none)
         if location.event == .geofence {

@@ -207,7 +207,7 @@ import Testing
         var largest = 0
         for round in 0..<300 {
             try outbox.append(round * 10..<round * 10 + 10)
-            if let batch = try outbox.form(100) { try outbox.settle(batch) }
+            if let batch = try outbox.form(100) { try outbox.acknowledge(batch) }
             largest = max(largest, Scratch.read(scratch.path + "-wal").count)
         }
         outbox.close()

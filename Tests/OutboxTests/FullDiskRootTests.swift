@@ -49,7 +49,7 @@ import Testing
         }
         for _ in 0..<commitsBefore {
             _ = try record(10)
-            if let batch = try outbox.form(100) { try outbox.settle(batch) }
+            if let batch = try outbox.form(100) { try outbox.acknowledge(batch) }
         }
         for _ in 0..<backlog / 10 { _ = try record(10) }
         try fill(disk)
@@ -59,7 +59,7 @@ import Testing
             _ = try record(5)
             guard let batch = try outbox.form(20) else { continue }
             sent.formUnion(batch.rows.map(\.seq))
-            if try outbox.settle(batch).refusal != nil { refusals += 1 }
+            if try outbox.acknowledge(batch).refusal != nil { refusals += 1 }
         }
         // The log of a queue that five commits old met a full disk has room for some 13 of these rounds. When it is used up
         // one commit is refused, and the log is copied back. Older logs have room for hundreds.
@@ -72,7 +72,7 @@ import Testing
         #expect(sent.intersection(left).count <= 20)
     }
 
-    /// Memory holds so many rows that older ones on the disk make room for them.
+    /// Memory holds enough rows for the disk to give up older ones for them.
     @Test(.bug(id: 11)) func aBatchThatWasFormedInMemoryKeepsItsRowsOnAFullDisk() throws {
         let scratch = try Scratch()
         let disk = try mount(in: scratch)

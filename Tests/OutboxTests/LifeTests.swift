@@ -77,7 +77,7 @@ import Testing
         try Outbox.open(scratch).append(0..<2)
         for boot in ["second", "third"] {
             let outbox = try Outbox.open(scratch, bootID: boot)
-            if let batch = try outbox.form(1) { try outbox.settle(batch) }
+            if let batch = try outbox.form(1) { try outbox.acknowledge(batch) }
             #expect(outbox.current.lastSeq == 2)
             outbox.close()
         }
@@ -119,7 +119,7 @@ import Testing
         for boot in 0..<200 {
             let outbox = try Outbox.open(scratch, bootID: "boot \(boot)")
             try outbox.append(0..<1)
-            if boot > 0, let batch = try outbox.form(1) { try outbox.settle(batch) }
+            if boot > 0, let batch = try outbox.form(1) { try outbox.acknowledge(batch) }
             outbox.close()
         }
         let rows = try #require(try Outbox.open(scratch, bootID: nil).form(9)?.rows)

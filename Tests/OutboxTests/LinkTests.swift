@@ -92,7 +92,7 @@ import Testing
         #expect(try OutboxReader(path: scratch.path).rowCount() == 3)
     }
 
-    /// A schema that does something by itself, in a file that somebody else wrote.
+    /// A schema that does something by itself, in a file that another program wrote.
     @Test func aTriggerInTheFileDoesNotRun() throws {
         let outbox = try Outbox.open(scratch)
         try outbox.append(0..<1)

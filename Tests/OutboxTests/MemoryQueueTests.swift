@@ -31,7 +31,8 @@ import Testing
         try keep(Commit(forms: [FormRequest(endpoint: endpoint, limit: limit, sentMs: nil)]), outbox).formed
     }
 
-    private func settle(_ outbox: Outbox, _ batch: Batch, _ how: BatchAnswer.Outcome = .accepted) throws -> CommitReply
+    private func acknowledge(_ outbox: Outbox, _ batch: Batch, _ how: BatchAnswer.Outcome = .accepted) throws
+        -> CommitReply
     {
         try keep(
             Commit(answers: [BatchAnswer(endpoint: batch.endpoint, batchID: batch.id, outcome: how)]), outbox)
@@ -45,7 +46,7 @@ import Testing
         let reply = try outbox.commit(Commit(rows: rows(10..<15), forms: [request]))
         #expect(reply.refusal?.cause == .io)
         #expect(reply.unstored == 5 && reply.lastSeq == 15 && reply.rows == 15)
-        // The batch of the commit that failed is there, with what lies on disk and what does not.
+        // The batch of the commit that failed is there, with what is on disk and what is not.
         let batch = try #require(reply.formed.first)
         #expect(batch.rows.map(\.location) == (0..<15).map { .sample($0) })
         #expect(reply.depths[0].waiting == 0 && reply.depths[0].inFlight == 15)
@@ -56,7 +57,7 @@ import Testing
         outbox.close()
         let second = try open()
         #expect(second.inFlight() == [batch])
-        #expect(try second.settle(batch).rows == 1)
+        #expect(try second.acknowledge(batch).rows == 1)
     }
 
     @Test func theDiskTakesOverWhatBecameOfTheRows() throws {
@@ -66,12 +67,12 @@ import Testing
         try keep(Commit(rows: rows(10..<20)), outbox)
         for _ in 0..<3 {
             let batch = try #require(try form(outbox, 4, endpoint: "a").first)
-            _ = try settle(outbox, batch)
+            _ = try acknowledge(outbox, batch)
         }
         let open = try #require(try form(outbox, 4, endpoint: "a").first)
         #expect(open.rows.map(\.seq) == [13, 14, 15, 16])
         let other = try #require(try form(outbox, 7, endpoint: "b").first)
-        #expect(try settle(outbox, other).depths.map(\.acked) == [12, 7])
+        #expect(try acknowledge(outbox, other).depths.map(\.acked) == [12, 7])
         let reply = try outbox.commit(Commit(rows: rows(20..<21)))
         #expect(reply.refusal == nil)
         #expect(reply.depths.map(\.waiting) == [5, 14])
@@ -103,12 +104,12 @@ import Testing
         try first.append(0..<4)
         let batch = try #require(try first.form(4))
         try first.beginInMemory(Self.error)
-        _ = try settle(first, batch, .partly(refused: [:], again: [1, 4]))
+        _ = try acknowledge(first, batch, .partly(refused: [:], again: [1, 4]))
         let inMemory = try #require(first.inFlight().first)
-        // It ends before the disk hears of it.
+        // It ends before the disk stores it.
         first.close()
         let second = try open(random: testUUID.reversed())
-        try second.settle(batch, .partly(refused: [:], again: [1, 2, 4]))
+        try second.acknowledge(batch, .partly(refused: [:], again: [1, 2, 4]))
         let onDisk = try #require(second.inFlight().first)
         #expect(inMemory.rows.map(\.seq) == [1, 4] && onDisk.rows.map(\.seq) == [1, 2, 4])
         #expect(inMemory.id != onDisk.id)
@@ -132,7 +133,7 @@ import Testing
         try outbox.beginInMemory(Self.error)
         try keep(Commit(rows: rows(0..<6)), outbox)
         let batch = try #require(try form(outbox, 4).first)
-        let reply = try settle(outbox, batch)
+        let reply = try acknowledge(outbox, batch)
         #expect(reply.unstored == 2 && reply.sentUnstored == 4)
         #expect(try outbox.append(6..<7).rows == 3)
     }
@@ -162,7 +163,7 @@ import Testing
         #expect(try (400...451).contains(commit([], now: 1600)))
     }
 
-    /// What lies on a disk that refuses from the start is of an earlier process, also once it is back.
+    /// What is on a disk that refuses from the start is of an earlier process, also once it is back.
     @Test(arguments: [true, false])
     func rowsOfBeforeTheStartAgeByTheirDate(isReadable: Bool) throws {
         let before = try open()
@@ -201,7 +202,7 @@ import Testing
         try keep(Commit(rows: rows(3..<6)), outbox)
         let batch = try #require(try form(outbox, 6).first)
         let refusal = Refusal(reason: "bad", status: 422, reply: [1], attempts: 2)
-        let reply = try settle(outbox, batch, .partly(refused: [2: refusal, 5: refusal], again: [6]))
+        let reply = try acknowledge(outbox, batch, .partly(refused: [2: refusal, 5: refusal], again: [6]))
         #expect(reply.depths[0].quarantined == 2)
         try outbox.append(6..<7)
         let reader = try OutboxReader(path: scratch.path)
@@ -236,14 +237,14 @@ import Testing
         first.close()
         let before = CrashImage(of: scratch.path)
         let second = try open()
-        try second.settle(batch, answer)
+        try second.acknowledge(batch, answer)
         second.close()
         let stored = CrashImage(of: scratch.path)
         before.write(to: scratch.path)
 
         let outbox = try open()
         try outbox.beginInMemory(Self.error)
-        #expect(try settle(outbox, batch, answer).depths[0].quarantined == 1)
+        #expect(try acknowledge(outbox, batch, answer).depths[0].quarantined == 1)
         stored.write(to: scratch.path)
         #expect(try outbox.append(3..<4).depths[0].quarantined == 1)
         #expect(try OutboxReader(path: scratch.path).quarantined(limit: 9).count == 1)
@@ -294,12 +295,12 @@ import Testing
         let outbox = try open()
         try outbox.append(0..<2)
         let refused = try #require(try outbox.form(2))
-        try outbox.settle(refused, .refused(Refusal(reason: "bad")))
+        try outbox.acknowledge(refused, .refused(Refusal(reason: "bad")))
         _ = try outbox.commit(Commit(orders: [.retryQuarantined(endpoint: nil, ids: [])]))
         let retried = try #require(try outbox.form(2))
         try outbox.beginInMemory(Self.error)
         #expect(try form(outbox, 9) == [retried])
-        let depth = try settle(outbox, retried).depths[0]
+        let depth = try acknowledge(outbox, retried).depths[0]
         #expect(depth.inFlight == 0 && depth.quarantined == 0)
         #expect(try outbox.append(2..<3).depths[0].quarantined == 0)
         #expect(try OutboxReader(path: scratch.path).quarantined(limit: 9).isEmpty)
@@ -312,7 +313,7 @@ import Testing
         let outbox = try open([.test(), spare])
         try outbox.append(0..<2)
         let refused = try #require(try outbox.form(2))
-        try outbox.settle(refused, .refused(Refusal(reason: "bad")))
+        try outbox.acknowledge(refused, .refused(Refusal(reason: "bad")))
         _ = try outbox.commit(Commit(orders: [.retryQuarantined(endpoint: nil, ids: [])]))
         let retried = try #require(try outbox.form(2))
         try outbox.beginInMemory(Self.error)
@@ -330,15 +331,15 @@ import Testing
     @Test(.bug(id: 11)) func aSplitOfTheQuarantineHoldsNothingBack() throws {
         let outbox = try open()
         try outbox.append(0..<2)
-        try outbox.settle(try #require(try outbox.form(2)), .refused(Refusal(reason: "bad")))
+        try outbox.acknowledge(try #require(try outbox.form(2)), .refused(Refusal(reason: "bad")))
         _ = try outbox.commit(Commit(orders: [.retryQuarantined(endpoint: nil, ids: [])]))
         let retried = try #require(try outbox.form(2))
         try outbox.beginInMemory(Self.error)
-        _ = try settle(outbox, retried, .split)
+        _ = try acknowledge(outbox, retried, .split)
         try keep(Commit(rows: rows(2..<3)), outbox)
         let new = try #require(try form(outbox, 9).first)
         #expect(new.rows.map(\.location) == [.sample(2)])
-        _ = try settle(outbox, new)
+        _ = try acknowledge(outbox, new)
         try outbox.append(3..<4)
         #expect(outbox.inFlight().map(\.rows.count) == [1, 1])
     }
@@ -365,7 +366,7 @@ import Testing
     @Test(.bug(id: 11)) func batchesOfTheQuarantineAreInFlightAgainOnceTheDiskIsBack() throws {
         let first = try open()
         try first.append(0..<2)
-        try first.settle(try #require(try first.form(2)), .refused(Refusal(reason: "bad")))
+        try first.acknowledge(try #require(try first.form(2)), .refused(Refusal(reason: "bad")))
         _ = try first.commit(Commit(orders: [.retryQuarantined(endpoint: nil, ids: [])]))
         let retried = try #require(try first.form(2))
         first.close()
@@ -441,7 +442,7 @@ import Testing
         let outbox = try open()
         try outbox.append(0..<10)
         let batch = try #require(try outbox.form(10))
-        try outbox.settle(batch, .partly(refused: [3: Refusal(reason: "bad")], again: [2, 5]))
+        try outbox.acknowledge(batch, .partly(refused: [3: Refusal(reason: "bad")], again: [2, 5]))
         try outbox.beginInMemory(Self.error)
         try Connection(path: scratch.path, access: .readWrite).execute("DELETE FROM location WHERE seq IN (2, 5)")
         let depth = try outbox.append(10..<11).depths[0]
@@ -471,7 +472,7 @@ import Testing
         #expect(stored.refusal == nil && stored.rows == 10_000)
     }
 
-    /// The disk can be opened by nobody at first, and holds another queue.
+    /// No one can open the disk at first, and holds another queue.
     @Test func aQueueThatIsFoundLateGetsTheRows() throws {
         let before = try open([.test("a"), .test("b")])
         try before.append(0..<3)
@@ -484,10 +485,10 @@ import Testing
         try keep(Commit(rows: rows(10..<14)), outbox)
         let sent = try #require(try form(outbox, 2, endpoint: "a").first)
         #expect(sent.outbox != testUUID)
-        _ = try settle(outbox, sent)
+        _ = try acknowledge(outbox, sent)
         let again = try #require(try form(outbox, 2, endpoint: "a").first)
         // There is no quarantine to put them into.
-        let kept = try settle(outbox, again, .refused(Refusal(reason: "bad")))
+        let kept = try acknowledge(outbox, again, .refused(Refusal(reason: "bad")))
         #expect(kept.depths[0].quarantined == 0 && kept.depths[0].inFlight == 2)
         rmdir(scratch.path)
         for part in ["", "-wal"] { rename(hidden + part, scratch.path + part) }
@@ -497,7 +498,7 @@ import Testing
         let numbers = try outbox.form(99, endpoint: "b")?.rows.map(\.location)
         #expect(numbers == [0, 1, 2, 10, 11, 12, 13, 14].map { .sample($0) })
         // The answer to a batch that was on its way comes after its rows have got other numbers.
-        #expect(try outbox.settle(again).depths[0].waiting == 4)
+        #expect(try outbox.acknowledge(again).depths[0].waiting == 4)
         let rest = try outbox.form(99, endpoint: "a")?.rows.map(\.location)
         #expect(rest == [0, 1, 2, 14].map { .sample($0) })
     }
@@ -528,7 +529,7 @@ import Testing
         let refusal = "CREATE UNIQUE INDEX refusal ON location (odometer_dm > 50) WHERE odometer_dm > 50"
         try Connection(path: scratch.path, access: .readWrite).execute(refusal)
         #expect(try outbox.append(13..<14).refusal != nil)
-        _ = try settle(outbox, try #require(try form(outbox, 2, endpoint: "a").first))
+        _ = try acknowledge(outbox, try #require(try form(outbox, 2, endpoint: "a").first))
         stored.write(to: scratch.path)
         #expect(try outbox.append(14..<15).wasFoundLate)
         let a = try outbox.form(99, endpoint: "a")?.rows.map(\.location)
@@ -538,7 +539,7 @@ import Testing
         #expect(outbox.current.rows == 8)
     }
 
-    /// What a profile refuses lies in the quarantine in memory, although its row has left.
+    /// What a profile refuses is in the quarantine in memory, although its row was removed.
     @Test(.bug(id: 11)) func aQueueThatIsFoundLateGetsWhatAProfileRefused() throws {
         var strict = EndpointSettings.test()
         // No location is as small as that.
@@ -560,7 +561,7 @@ import Testing
         #expect(kept == (0..<3).map { .sample($0) })
     }
 
-    /// A disk that may only be read from the start: what lies on it goes out.
+    /// A disk that may only be read from the start: what is on it goes out.
     @Test func aQueueThatCanBeReadFromTheStartIsSent() throws {
         let before = try open()
         try before.append(0..<5)
@@ -574,17 +575,17 @@ import Testing
             newUUID: [UInt8](testUUID.reversed()), worksWithoutDisk: true)
         #expect(outbox.refusal != nil && outbox.uuid == testUUID && outbox.current.rows == 5)
         #expect(outbox.inFlight() == [formed])
-        #expect(try settle(outbox, formed).depths.map(\.waiting) == [3, 5])
+        #expect(try acknowledge(outbox, formed).depths.map(\.waiting) == [3, 5])
         try keep(Commit(rows: rows(5..<6)), outbox)
         let rest = try #require(try form(outbox, 9).first)
         #expect(rest.rows.map(\.location) == (2..<6).map { .sample($0) })
-        _ = try settle(outbox, rest)
+        _ = try acknowledge(outbox, rest)
         try blocker.execute("ROLLBACK")
         let reply = try outbox.append(6..<7)
         #expect(reply.refusal == nil && reply.depths.map(\.waiting) == [1, 7])
     }
 
-    /// Of what it sends then the disk may never hear: a third start must not give the id to other bytes.
+    /// What it sends then may never be stored on disk: a third start must not give the id to other bytes.
     @Test(.bug(id: 11)) func aBatchThatIsOtherThanOnDiskHasAnIDOfThisStart() throws {
         let before = try open()
         try before.append(0..<2)
@@ -615,7 +616,7 @@ import Testing
         commit.passesUnreadable = true
         let batch = try #require(try keep(commit, outbox).formed.first)
         #expect(batch.rows.map(\.seq) == [6, 7, 8])
-        let reply = try settle(outbox, batch)
+        let reply = try acknowledge(outbox, batch)
         #expect(reply.depths[0].waiting == 5 && reply.unstored == 3)
         for part in ["", "-wal"] { rename(hidden + part, scratch.path + part) }
         try outbox.append(8..<9)
@@ -632,7 +633,7 @@ import Testing
         #expect(try form(outbox, 9).isEmpty)
     }
 
-    /// A program that looks at the queue and never ends keeps the log from being copied back.
+    /// A program that reads the queue and never ends keeps the log from being copied back.
     @Test func aReaderThatStaysDoesNotLetTheLogGrowWithoutBound() throws {
         let outbox = try open()
         try outbox.append(0..<10)

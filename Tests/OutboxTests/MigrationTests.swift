@@ -26,7 +26,7 @@ import Testing
         #expect(depth.inFlight == 3)
         #expect(depth.acked == 2)
         #expect(depth.acceptedBefore)
-        #expect(try outbox.settle(batch).rows == 4)
+        #expect(try outbox.acknowledge(batch).rows == 4)
         #expect(try outbox.form(9)?.id == "7f3a91c2-main-6-9")
         #expect(try outbox.append(9..<10).lastSeq == 10 + testLeap)
     }

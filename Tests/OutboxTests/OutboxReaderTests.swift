@@ -27,7 +27,7 @@ import Testing
         #expect(depths.map(\.inFlight) == [4, 0])
         #expect(depths.map(\.oldestSeq) == [1, 1])
         if besideARunningDaemon {
-            try outbox.settle(batch)
+            try outbox.acknowledge(batch)
             try outbox.append(10..<11)
             #expect(try reader.depths().map(\.waiting) == [7, 11])
         }

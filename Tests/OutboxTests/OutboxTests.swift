@@ -75,7 +75,7 @@ import Testing
         first.close()
         let second = try Outbox.open(scratch)
         #expect(second.inFlight() == [batch])
-        let reply = try second.settle(batch)
+        let reply = try second.acknowledge(batch)
         #expect(reply.depths[0].acked == 3)
         #expect(reply.rows == 6)
         #expect(try second.form(100)?.id == "7f3a91c2-main-4-9")
@@ -103,7 +103,7 @@ import Testing
     @Test func neverRepeatsASequenceNumberOnceTheQueueWasEmpty() throws {
         let first = try Outbox.open(scratch)
         try first.append(0..<3)
-        #expect(try first.settle(try #require(try first.form(10))).rows == 0)
+        #expect(try first.acknowledge(try #require(try first.form(10))).rows == 0)
         first.close()
         #expect(try Outbox.open(scratch).append(3..<4).lastSeq == 4 + testLeap)
     }
@@ -179,8 +179,8 @@ import Testing
     @Test func keepsRowsUntilEveryRequiredEndpointHasThem() throws {
         let outbox = try Outbox.open(scratch, [.test("a"), .test("b"), .test("c", required: false)])
         try outbox.append(0..<3)
-        #expect(try outbox.settle(try #require(try outbox.form(3, endpoint: "a"))).rows == 3)
-        let reply = try outbox.settle(try #require(try outbox.form(2, endpoint: "b")))
+        #expect(try outbox.acknowledge(try #require(try outbox.form(3, endpoint: "a"))).rows == 3)
+        let reply = try outbox.acknowledge(try #require(try outbox.form(2, endpoint: "b")))
         #expect(reply.rows == 3)
         #expect(reply.depths.map(\.waiting) == [0, 1, 3])
     }
@@ -218,7 +218,7 @@ import Testing
         try second.append(3..<5)
         let batch = try #require(try second.form(9, endpoint: "new"))
         #expect(batch.rows.map(\.seq) == [4 + testLeap, 5 + testLeap])
-        #expect(try second.settle(batch).rows == 5)
+        #expect(try second.acknowledge(batch).rows == 5)
         #expect(second.removedEndpoints.map(\.rows) == [3])
         try second.forget(endpoint: "old")
         #expect(second.current.rows == 0)
@@ -245,7 +245,7 @@ import Testing
     @Test func takesANewBindingWhenNothingWaits() throws {
         let first = try Outbox.open(scratch)
         try first.append(0..<1)
-        try first.settle(try #require(try first.form(1)))
+        try first.acknowledge(try #require(try first.form(1)))
         first.close()
         #expect(try Outbox.open(scratch, [.test(baseURL: "http://elsewhere")]).current.depths[0].state == .active)
     }

@@ -26,7 +26,7 @@ import Testing
             distance: 12.5, idle: 0.5, maxSpeed: nil)
         _ = try outbox.commit(Commit(rows: [NewRow(crossing, receivedMs: 7), NewRow(trip)]))
         let batch = try #require(try outbox.form(9))
-        #expect(try outbox.settle(batch, .refused(refusal)).rows == 0)
+        #expect(try outbox.acknowledge(batch, .refused(refusal)).rows == 0)
         outbox.close()
         _ = try Outbox.open(scratch, [settings])
         #expect(try records().map(\.row) == batch.rows)
@@ -39,7 +39,7 @@ import Testing
     @Test func givesUpTheOldestAboveTheCap() throws {
         let outbox = try Outbox.open(scratch)
         try outbox.append(0..<1005)
-        let reply = try outbox.settle(try #require(try outbox.form(2000)), .refused(refusal))
+        let reply = try outbox.acknowledge(try #require(try outbox.form(2000)), .refused(refusal))
         #expect(reply.depths[0].quarantined == 1000)
         #expect(reply.depths[0].finishedUnsent == ["overflow": 5])
         #expect(try records().first?.row.seq == 6)
@@ -49,27 +49,27 @@ import Testing
         let outbox = try Outbox.open(scratch, [.test(), .test("other")])
         try outbox.append(0..<3)
         let refused = try #require(try outbox.form(2))
-        try outbox.settle(refused, .refused(refusal))
+        try outbox.acknowledge(refused, .refused(refusal))
         let reply = try outbox.commit(Commit(orders: [.retryQuarantined(endpoint: "main", ids: [])]))
         #expect(reply.orders == [.done(rows: 2, first: 1, last: 2)])
         #expect(reply.depths[0].waiting == 3)
         let fresh = try #require(try outbox.form(9))
         #expect(fresh.rows.map(\.seq) == [3])
-        try outbox.settle(fresh)
+        try outbox.acknowledge(fresh)
         let again = try #require(try outbox.form(9))
         #expect(again.rows == refused.rows)
         #expect(again.id == refused.id + "-g2")
         outbox.close()
         let second = try Outbox.open(scratch, [.test(), .test("other")])
         #expect(second.inFlight() == [again])
-        try second.settle(again, .refused(Refusal(reason: "still", status: 400, attempts: 1)))
+        try second.acknowledge(again, .refused(Refusal(reason: "still", status: 400, attempts: 1)))
         #expect(try records().map(\.refusal.attempts) == [3, 3])
         #expect(try second.form(9) == nil)
         let id = try #require(try records().last?.id)
         _ = try second.commit(Commit(orders: [.retryQuarantined(endpoint: nil, ids: [id])]))
         let third = try #require(try second.form(9))
         #expect(third.rows.map(\.seq) == [2])
-        #expect(try second.settle(third).depths[0].quarantined == 1)
+        #expect(try second.acknowledge(third).depths[0].quarantined == 1)
         #expect(
             try second.commit(Commit(orders: [.dropQuarantined(endpoint: "main", ids: [])])).orders
                 == [.done(rows: 1, first: 1, last: 1)])
@@ -84,7 +84,7 @@ import Testing
             return NewRow(location)
         }
         _ = try outbox.commit(Commit(rows: [crossing(0, .enter)]))
-        try outbox.settle(try #require(try outbox.form(1)), .refused(refusal))
+        try outbox.acknowledge(try #require(try outbox.form(1)), .refused(refusal))
         _ = try outbox.commit(
             Commit(rows: [crossing(1, .exit), crossing(2, .enter), crossing(3, .exit), NewRow(.sample(4))]))
         let batch = try #require(try outbox.form(9))
@@ -93,7 +93,7 @@ import Testing
         let second = try Outbox.open(scratch)
         #expect(second.inFlight() == [batch])
         #expect(
-            try second.settle(batch, .split).formed.map { $0.rows.map(\.location.reason) }
+            try second.acknowledge(batch, .split).formed.map { $0.rows.map(\.location.reason) }
                 == [["pair broken", "displacement"], ["displacement", "displacement"]])
     }
 
@@ -153,7 +153,7 @@ import Testing
         try outbox.append(0..<3)
         let batch = try #require(try outbox.form(2))
         let reply = try outbox.commit(Commit(states: [.init(endpoint: "main", state: .taken)]))
-        // Whoever sends it hears that it is no more.
+        // The reply says to the sender that it was given up.
         #expect(reply.dissolved == (rule == .keep ? [] : [batch.id]))
         let depth = try outbox.append(3..<5).depths[0]
         #expect(depth.waiting + depth.inFlight == (rule == .keep ? 5 : 0))
@@ -165,7 +165,7 @@ import Testing
         let outbox = try Outbox.open(scratch)
         try outbox.append(0..<2)
         let batch = try #require(try outbox.form(9))
-        #expect(try outbox.settle(batch, .partly(refused: [1: refusal, 2: refusal], again: [])).rows == 0)
+        #expect(try outbox.acknowledge(batch, .partly(refused: [1: refusal, 2: refusal], again: [])).rows == 0)
         #expect(outbox.current.depths[0].acceptedBefore == false)
         #expect(try records().count == 2)
     }

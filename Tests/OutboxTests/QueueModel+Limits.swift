@@ -54,7 +54,7 @@ extension QueueModel {
         return next
     }
 
-    /// The row goes, or becomes the gap record of where it stood.
+    /// The row is removed, or becomes the gap record in its place.
     private mutating func drop(_ index: Int, _ inFlight: Set<Int64>) {
         let row = rows[index]
         let following = rows[(index + 1)...].prefix(while: Self.isGap)

@@ -32,7 +32,7 @@ struct QueueModel {
         /// While they are others than the configured ones: those, and the last row recorded before.
         var wanted: String?
         var boundThrough: Int64 = 0
-        /// Everything up to here is settled or in a batch.
+        /// Everything up to here is finished or in a batch.
         var formed: Int64
         var batches: [Batch] = []
         var quarantine: [Record] = []
@@ -145,7 +145,7 @@ struct QueueModel {
         endpoints[index].batches.sort { ($0.isRetry ? 1 : 0, $0.rows[0]) < ($1.isRetry ? 1 : 0, $1.rows[0]) }
     }
 
-    mutating func settle(_ index: Int, _ batch: Batch, _ how: BatchAnswer.Outcome) {
+    mutating func acknowledge(_ index: Int, _ batch: Batch, _ how: BatchAnswer.Outcome) {
         endpoints[index].batches.removeAll { $0 == batch }
         var again: [[Int64]] = []
         var refused: [Int64] = []

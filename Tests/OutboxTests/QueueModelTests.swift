@@ -14,7 +14,7 @@ import Testing
 }
 
 private final class History {
-    /// What an id stands for: these rows for this device, in this rendering.
+    /// What an id means: these rows for this device, in this rendering.
     struct Named: Equatable {
         var batch: Batch
         /// Device and asset. The address is no part of the bytes: a spare may move and be sent the same rows again.
@@ -67,7 +67,7 @@ private final class History {
         }
     }
 
-    /// One time in so many.
+    /// One time in this many.
     private func chance(_ many: Int) -> Bool { Int.random(in: 0..<many, using: &generator) == 0 }
 
     private var configured: [EndpointSettings] { model.endpoints.filter { $0.removedAt == nil }.map(\.settings) }
@@ -87,7 +87,7 @@ private final class History {
                     }
                 })
             let found = model.endpoints[owner].batches.first { $0.rows == batch.rows.map(\.seq) }!
-            model.settle(owner, found, how)
+            model.acknowledge(owner, found, how)
             if how != .split || found.rows.count > 1 { removes = true }
         }
         if removes { model.removeDelivered() }
@@ -148,7 +148,7 @@ private final class History {
 
     private func order() throws -> String {
         guard onDisk == nil else { return "nothing" }
-        let names = model.endpoints.map(\.settings.name) + ["nobody"]
+        let names = model.endpoints.map(\.settings.name) + ["unknown"]
         let name = names.randomElement(using: &generator)!
         let anybody = chance(2) ? nil : name
         let orders: [QueueOrder] = [
@@ -182,7 +182,7 @@ private final class History {
         return "unknown answer"
     }
 
-    /// - Parameter cut: reopens a copy of the files as they stand now; the old process never closes anything.
+    /// - Parameter cut: reopens a copy of the files as they are now; the old process never closes anything.
     private func reopen(_ endpoints: [EndpointSettings], cut: Bool) throws -> String {
         var endpoints = endpoints
         if cut {
@@ -239,9 +239,9 @@ private final class History {
                     start: UTCTime(milliseconds: 1), startCoordinate: location.coordinate,
                     end: UTCTime(milliseconds: 2), distance: 1234.5, idle: 0.125, maxSpeed: nil)
             }
-            let settled = chance(5) ? ["main", "spare", "live", "nobody"].filter { _ in chance(2) } : []
+            let finished = chance(5) ? ["main", "spare", "live", "unknown"].filter { _ in chance(2) } : []
             var row = NewRow(location, receivedMs: 1_700_000_000_000 + Int64(recorded))
-            row.finishedFor = settled
+            row.finishedFor = finished
             return row
         }
     }

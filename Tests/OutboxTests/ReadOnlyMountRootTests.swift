@@ -60,11 +60,11 @@ import Testing
             // The file names a process of before.
             #expect(#expect(throws: OutboxError.self) { try open(disk) }?.cause == .locked(pid: nil))
         }
-        try outbox.settle(formed)
+        try outbox.acknowledge(formed)
         #expect(try outbox.append(5..<6).unstored == 1)
         let rest = try #require(try outbox.form(9))
         #expect(rest.rows.map(\.location) == (2..<6).map { .sample($0) })
-        try outbox.settle(rest)
+        try outbox.acknowledge(rest)
 
         try disk.mayBeWritten(true)
         let reply = try outbox.append(6..<7)

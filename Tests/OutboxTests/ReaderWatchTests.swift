@@ -4,7 +4,7 @@ import Testing
 
 @testable import Outbox
 
-/// A queue that the daemon has to itself, and those who look at it all the same.
+/// A queue that the daemon has to itself, and programs that read it all the same.
 @Suite struct ReaderWatchTests {
     private let scratch: Scratch
 
@@ -35,7 +35,7 @@ import Testing
         #expect(access(scratch.path + "-shm", F_OK) != 0)
     }
 
-    /// Its own look at the rows needs nobody's leave.
+    /// Its own reading of the rows needs no permission.
     @Test func readersAreLetInAndSeeAllThatIsCommitted() throws {
         let writer = try open()
         for round in 0..<5 {

@@ -60,7 +60,7 @@ import Testing
         #expect(try OutboxReader(path: scratch.path).verify() == [])
     }
 
-    /// A receiver may know the row under this key: then no other one takes its place.
+    /// A server may know the row under this key: then no other one replaces it.
     @Test func makesNoGapOutOfARowThatWasSent() throws {
         let first = try Outbox.open(scratch, [.test(), .test("spare")])
         try first.append(0..<100)
@@ -80,11 +80,11 @@ import Testing
         try outbox.append(0..<90)
         let lost = try #require(try outbox.form(20, endpoint: "extra"))
         let mine = try #require(try outbox.form(90))
-        #expect(try outbox.settle(mine).dissolved.isEmpty)
+        #expect(try outbox.acknowledge(mine).dissolved.isEmpty)
         var dissolved: [String] = []
         for start in stride(from: 90, to: 190, by: 10) { dissolved += try outbox.append(start..<start + 10).dissolved }
         #expect(dissolved == [lost.id])
-        #expect(try outbox.settle(lost).dissolved.isEmpty)
+        #expect(try outbox.acknowledge(lost).dissolved.isEmpty)
         #expect(outbox.current.depths[1].inFlight == 0 && outbox.current.depths[1].finishedUnsent["evicted"] ?? 0 >= 20)
     }
 
@@ -94,7 +94,7 @@ import Testing
             endpoints: [.test(), .test("extra", required: false)], bootID: nil, newUUID: testUUID)
         try outbox.append(0..<90)
         let batch = try #require(try outbox.form(90))
-        _ = try outbox.settle(batch)
+        _ = try outbox.acknowledge(batch)
         // In a line, so that nearly all of them could go.
         for start in stride(from: 90, to: 140, by: 10) { try outbox.append(start..<start + 10) }
         let depths = outbox.current.depths
@@ -196,7 +196,7 @@ import Testing
                     rows: [row], forms: [FormRequest(endpoint: "main", limit: 10, sentMs: nil)],
                     ages: ages(now: now, trusted: trusted))
             ).formed.first
-            if let batch { try outbox.settle(batch) }
+            if let batch { try outbox.acknowledge(batch) }
             return batch?.rows.map(\.seq) ?? []
         }
         #expect(try formed(0, now: 0, daysAhead: 2) == [1])
@@ -285,7 +285,7 @@ import Testing
         for start in stride(from: 0, to: 6000, by: 100) {
             let rows = (start..<start + 100).map { number in
                 var location = Location.sample(number)
-                // Kilometres apart: nothing lies between others.
+                // Kilometres apart: nothing is between others.
                 location.coordinate = Coordinate(
                     latitudeE7: Int32.random(in: 0...500_000_000, using: &generator), longitudeE7: 134_000_000)
                 return NewRow(location)

@@ -84,7 +84,7 @@ struct CrashImage {
         self.log = log
     }
 
-    /// Where in the log the first byte stands that was written since.
+    /// Where in the log the first byte is that was written since.
     func firstDifference(from before: CrashImage) -> Int? {
         let common = min(log.count, before.log.count)
         for start in stride(from: 0, to: common, by: 1024) {
@@ -158,7 +158,7 @@ extension Outbox {
     }
 
     @discardableResult
-    func settle(_ batch: Batch, _ how: BatchAnswer.Outcome = .accepted) throws(OutboxError) -> CommitReply {
+    func acknowledge(_ batch: Batch, _ how: BatchAnswer.Outcome = .accepted) throws(OutboxError) -> CommitReply {
         try commit(Commit(answers: [BatchAnswer(endpoint: batch.endpoint, batchID: batch.id, outcome: how)]))
     }
 }
