@@ -1,6 +1,6 @@
 import Positioning
 
-/// Horizontal accuracy: what the receiver tells, else HDOP times the range error of its quality.
+/// Horizontal accuracy: what the receiver reports, else HDOP times the range error of its quality.
 struct AccuracyEstimator: Sendable {
     private let rangeErrors: UserRangeErrors
     /// Drift is measured by arrival; otherwise by the receiver's own times.
@@ -13,13 +13,13 @@ struct AccuracyEstimator: Sendable {
         self.live = live
     }
 
-    /// - Parameter told: metres, the receiver's own estimate.
+    /// - Parameter reported: metres, the receiver's own estimate.
     /// - Returns: metres above 0; nil when unknown.
-    mutating func horizontalAccuracy(of fix: Fix, told: Double?) -> Double? {
+    mutating func horizontalAccuracy(of fix: Fix, reported: Double?) -> Double? {
         if (FixQuality.gps.rawValue...FixQuality.rtkFloat.rawValue).contains(fix.quality.rawValue) {
             anchor = (fix.at, fix.time, fix.timeOfDay)
         }
-        if let told { return told }
+        if let reported { return reported }
         guard let hdop = fix.hdop,
             let metres = rangeErrors.metres(for: fix.quality, secondsAdrift: secondsAdrift(at: fix))
         else { return nil }

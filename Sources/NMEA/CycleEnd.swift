@@ -1,7 +1,7 @@
 /// Learns which sentence of a live receiver ends its cycle, so that an epoch need not wait for silence.
 ///
 /// Only sentences that an epoch is made of count, not GSV or vendor lines that may follow now and then. A sentence that
-/// comes several times an epoch (GSA of each constellation) is told apart by its number.
+/// comes several times an epoch (GSA of each constellation) is distinguished by its number.
 struct CycleEnd: Sendable {
     /// Epochs in a row that must end alike.
     static let epochsToLearn = 5
@@ -42,7 +42,7 @@ struct CycleEnd: Sendable {
         seenCount = 0
     }
 
-    /// A sentence came after the learnt last one: begin anew.
+    /// A sentence came after the learnt last one: learn again.
     mutating func forget() {
         candidate = 0
         streak = 0

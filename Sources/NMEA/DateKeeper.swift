@@ -1,12 +1,12 @@
 import Positioning
 
-/// Turns times of day into UTC: by the date that the epoch tells, else by the newest dated fix before it.
+/// Turns times of day into UTC: by the date of the epoch itself, else by the newest dated fix before it.
 struct DateKeeper: Sendable {
     /// Time of the newest dated fix; nil = no date known yet.
     private(set) var newest: UTCTime?
     /// The date of `newest` was moved by whole rollovers.
     private var rollover = false
-    /// Days since 1970-01-01 that no date lies before; nil = every date is believed.
+    /// Days since 1970-01-01 before which no date can be; nil = every date is accepted.
     private let buildDay: Int?
 
     struct Dating {
@@ -29,7 +29,7 @@ struct DateKeeper: Sendable {
 
     mutating func forget() { newest = nil }
 
-    /// - Parameter day: the date of the epoch itself in days since 1970-01-01; nil when it told none.
+    /// - Parameter day: the date of the epoch itself in days since 1970-01-01; nil when it has none.
     mutating func fixReceived(timeOfDay: Int, day: Int?) -> Dating {
         guard let day else {
             guard let time = counted(timeOfDay: timeOfDay) else { return Dating() }
@@ -48,7 +48,7 @@ struct DateKeeper: Sendable {
     func counted(timeOfDay: Int) -> UTCTime? {
         guard let newest else { return nil }
         let (day, before) = (newest.daysSince1970, newest.timeOfDay)
-        // A leap second (23:59:60) lies in the next day of Unix time already; more of it must not count another.
+        // A leap second (23:59:60) is in the next day of Unix time already; more of it must not count another.
         if timeOfDay >= Self.day, before < 1000 { return Self.time(day: day - 1, timeOfDay: timeOfDay) }
         // Only a fall by more than half a day is midnight: a smaller one is a receiver that repeats or sets its clock.
         return Self.time(day: before - timeOfDay > Self.halfDay ? day + 1 : day, timeOfDay: timeOfDay)

@@ -1,11 +1,11 @@
 import Positioning
 
-/// Puts sentences together to epochs by their time of day, and emits each once.
+/// Assembles sentences to epochs by their time of day, and emits each once.
 ///
 /// It never waits for a certain sentence: receivers send GGA before RMC or after it, RMC in each epoch and GGA in every
 /// fourth, and the last sentence of a cycle may change. The learnt last sentence only closes a live epoch early.
 struct EpochAssembler: Sendable {
-    /// Where a sentence stood.
+    /// Where a sentence is in the stream.
     struct Place {
         /// Stream offset of `$`.
         var start: Int64
@@ -89,8 +89,9 @@ struct EpochAssembler: Sendable {
         _ bytes: Span<UInt8>, hasChecksum: Bool, _ place: Place, _ emit: (Epoch, ResumePoint) -> Void
     ) {
         let address = SentenceAddress(bytes)
+        let isOutside = address.type.role == .outside
         if !hasChecksum {
-            if address.type == .unknown || address.type == .gsv {
+            if isOutside {
                 counters.unknownTypes += 1
                 return
             }
@@ -100,65 +101,51 @@ struct EpochAssembler: Sendable {
             }
         }
         counters.sentences += 1
-        switch address.type {
-        case .gsv: break
-        case .unknown: counters.unknownTypes += 1
-        default: read(bytes, address, place, emit)
-        }
+        if address.type == .unknown { counters.unknownTypes += 1 }
+        if !isOutside { read(bytes, address, place, emit) }
     }
 
     @inline(__always)
     private mutating func read(
         _ bytes: Span<UInt8>, _ address: SentenceAddress, _ place: Place, _ emit: (Epoch, ResumePoint) -> Void
     ) {
-        if let talker, address.type.makesEpoch, address.talker != talker { return }
+        if let talker, address.type.role == .position, address.talker != talker { return }
         var cursor = FieldCursor(position: address.fields)
         var joined = false
         switch address.type {
         case .rmc:
             let rmc = RMC(bytes, &cursor)
-            joined = begin(rmc.time, .rmc, place, emit)
-            if joined { draft.add(rmc) }
+            joined = join(rmc.time, .rmc, place, emit) { $0.add(rmc) }
         case .gga:
             let gga = GGA(bytes, &cursor)
-            joined = begin(gga.time, .gga, place, emit)
-            if joined { draft.add(gga) }
+            joined = join(gga.time, .gga, place, emit) { $0.add(gga) }
         case .gns:
             let gns = GNS(bytes, &cursor)
-            joined = begin(gns.time, .gns, place, emit)
-            if joined { draft.add(gns) }
+            joined = join(gns.time, .gns, place, emit) { $0.add(gns) }
         case .gll:
             let gll = GLL(bytes, &cursor)
-            joined = begin(gll.time, .gll, place, emit)
-            if joined { draft.add(gll) }
+            joined = join(gll.time, .gll, place, emit) { $0.add(gll) }
         case .gsa:
             let gsa = GSA(bytes, &cursor)
-            joined = begin(nil, .accessory, place, emit)
-            if joined { draft.add(gsa) }
+            joined = join(nil, .accessory, place, emit) { $0.add(gsa) }
         case .vtg:
             let vtg = VTG(bytes, &cursor)
-            joined = begin(nil, .accessory, place, emit)
-            if joined { draft.add(vtg) }
+            joined = join(nil, .accessory, place, emit) { $0.add(vtg) }
         case .zda:
             let zda = ZDA(bytes, &cursor)
-            joined = begin(zda.time, .accessory, place, emit)
-            if joined { draft.add(zda) }
+            joined = join(zda.time, .accessory, place, emit) { $0.add(zda) }
         case .gst:
             let gst = ErrorEstimate(gst: bytes, &cursor)
-            joined = begin(gst.time, .accessory, place, emit)
-            if joined { draft.add(gst: gst) }
+            joined = join(gst.time, .accessory, place, emit) { $0.add(gst: gst) }
         case .gbs:
             let gbs = ErrorEstimate(gbs: bytes, &cursor)
-            joined = begin(gbs.time, .accessory, place, emit)
-            if joined { draft.add(gbs: gbs) }
+            joined = join(gbs.time, .accessory, place, emit) { $0.add(gbs: gbs) }
         case .pgrme:
             let pgrme = ErrorEstimate(pgrme: bytes, &cursor)
-            joined = begin(nil, .accessory, place, emit)
-            if joined { draft.add(vendor: pgrme) }
+            joined = join(nil, .accessory, place, emit) { $0.add(vendor: pgrme) }
         case .pubx00:
             let pubx = ErrorEstimate(pubx00: bytes, &cursor)
-            joined = begin(pubx.time, .accessory, place, emit)
-            if joined { draft.add(vendor: pubx) }
+            joined = join(pubx.time, .accessory, place, emit) { $0.add(vendor: pubx) }
         case .gsv, .unknown: break
         }
         counters.badFields += cursor.badFields
@@ -168,15 +155,21 @@ struct EpochAssembler: Sendable {
         }
     }
 
-    /// Makes the draft the epoch of a sentence, closing the one before where the sentence shows it complete.
+    /// Makes the draft the epoch of a sentence, closing the one before where the sentence shows it complete, and adds the
+    /// sentence to it.
     ///
     /// - Returns: false when the sentence joins nothing.
     @inline(__always)
-    private mutating func begin(
-        _ timeOfDay: Int?, _ kind: EpochDraft.Contents, _ place: Place, _ emit: (Epoch, ResumePoint) -> Void
+    private mutating func join(
+        _ timeOfDay: Int?, _ kind: EpochDraft.Contents, _ place: Place, _ emit: (Epoch, ResumePoint) -> Void,
+        _ add: (inout EpochDraft) -> Void
     ) -> Bool {
-        if let timeOfDay, draft.timeOfDay == timeOfDay { return true }
-        return beginOther(timeOfDay, kind, place, emit)
+        guard timeOfDay != nil && draft.timeOfDay == timeOfDay || beginOther(timeOfDay, kind, place, emit) else {
+            return false
+        }
+        draft.contents.insert(kind)
+        add(&draft)
+        return true
     }
 
     private mutating func beginOther(
@@ -259,7 +252,7 @@ struct EpochAssembler: Sendable {
             let dating = dates.fixReceived(timeOfDay: fix.timeOfDay, day: done.day)
             fix.time = dating.time
             fix.rollover = dating.rollover
-            fix.horizontalAccuracy = accuracy.horizontalAccuracy(of: fix, told: done.toldAccuracy)
+            fix.horizontalAccuracy = accuracy.horizontalAccuracy(of: fix, reported: done.reportedAccuracy)
             counters.fixes += 1
             if fix.time == nil { counters.dateless += 1 }
             epoch = .fix(fix)

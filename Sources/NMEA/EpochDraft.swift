@@ -1,6 +1,6 @@
 import Positioning
 
-/// What the sentences of one epoch have told so far.
+/// What the sentences of one epoch have said so far.
 struct EpochDraft: Sendable {
     struct Contents: OptionSet, Sendable {
         let rawValue: UInt8
@@ -14,90 +14,64 @@ struct EpochDraft: Sendable {
     }
 
     var contents: Contents = []
-    /// Milliseconds since midnight; nil until a sentence tells it.
+    /// Milliseconds since midnight; nil until a sentence has it.
     var timeOfDay: Int?
     /// Arrival of the first byte.
     var at: EventTime = .zero
 
-    private var isRMCValid = false
-    private var isGNSValid = false
+    /// The first valid one; its day is kept apart, since a later one may have it.
+    private var rmc: RMC?
+    private var rmcDay: Int?
+    /// The first one with a solution, else the first; with the best quality of all.
+    private var gga: GGA?
+    /// The first one with a solution, else the first.
+    private var gns: GNS?
     private var isGLLValid = false
-    private var ggaQuality = FixQuality.none
-    private var ggaCoordinate: Coordinate?
     /// Of the first valid RMC, GNS or GLL to arrive: positions of different sentences may differ by metres and are not
     /// mixed.
     private var coordinate: Coordinate?
     private var letterQuality: FixQuality?
-    private var rmcDay: Int?
     private var zdaDay: Int?
-    private var gga: Extras?
-    private var gns: Extras?
-    private var rmcSpeed: Double?
-    private var rmcCourse: Double?
     private var vtgSpeed: Double?
     private var vtgCourse: Double?
     private var gsaMode: FixMode?
     private var gsaHDOP: Double?
-    private var gst: Double?
-    private var vendorAccuracy: Double?
-    private var gbs: Double?
-
-    /// What GGA and GNS tell besides the position.
-    private struct Extras: Sendable {
-        var satellitesUsed: Int?
-        var hdop: Double?
-        var altitude: Double?
-        var geoidSeparation: Double?
-    }
+    /// Metres.
+    private var estimates: (gst: Double?, vendor: Double?, gbs: Double?)
 
     var isEmpty: Bool { contents.isEmpty }
     var makesEpoch: Bool { !contents.isDisjoint(with: .makesEpoch) }
 
     @inline(__always)
-    mutating func add(_ rmc: RMC) {
-        contents.insert(.rmc)
-        guard rmc.isValid else { return }
-        if !isRMCValid {
-            isRMCValid = true
-            rmcSpeed = rmc.speed
-            rmcCourse = rmc.course
-            letterQuality = rmc.quality ?? letterQuality
+    mutating func add(_ sentence: RMC) {
+        guard sentence.isValid else { return }
+        if rmc == nil {
+            rmc = sentence
+            letterQuality = sentence.quality ?? letterQuality
         }
-        if coordinate == nil { coordinate = rmc.coordinate }
-        if rmcDay == nil { rmcDay = rmc.day }
+        if coordinate == nil { coordinate = sentence.coordinate }
+        if rmcDay == nil { rmcDay = sentence.day }
     }
 
-    /// Several in one epoch (a talker for each constellation): the first with the best verdict counts.
+    /// There may be several in one epoch, a talker for each constellation.
     @inline(__always)
     mutating func add(_ sentence: GGA) {
-        contents.insert(.gga)
-        if gga == nil || (ggaQuality == .none && sentence.quality != .none) {
-            ggaCoordinate = sentence.coordinate
-            gga = Extras(
-                satellitesUsed: sentence.satellitesUsed, hdop: sentence.hdop, altitude: sentence.altitude,
-                geoidSeparation: sentence.geoidSeparation)
+        guard let first = gga, first.quality != .none || sentence.quality == .none else {
+            gga = sentence
+            return
         }
-        if sentence.quality.rawValue > ggaQuality.rawValue { ggaQuality = sentence.quality }
+        if sentence.quality.rawValue > first.quality.rawValue { gga?.quality = sentence.quality }
     }
 
     mutating func add(_ sentence: GNS) {
-        contents.insert(.gns)
-        if let quality = sentence.quality {
-            if !isGNSValid { gns = nil }
-            isGNSValid = true
-            if coordinate == nil { coordinate = sentence.coordinate }
-            if letterQuality == nil { letterQuality = quality }
-        }
-        if gns == nil {
-            gns = Extras(
-                satellitesUsed: sentence.satellitesUsed, hdop: sentence.hdop, altitude: sentence.altitude,
-                geoidSeparation: sentence.geoidSeparation)
-        }
+        if gns == nil || (gns?.quality == nil && sentence.quality != nil) { gns = sentence }
+        guard let quality = sentence.quality else { return }
+        if coordinate == nil { coordinate = sentence.coordinate }
+        if letterQuality == nil { letterQuality = quality }
     }
 
     @inline(__always)
     mutating func add(_ gll: GLL) {
-        contents.insert(.gll)
         guard gll.isValid else { return }
         isGLLValid = true
         if coordinate == nil { coordinate = gll.coordinate }
@@ -106,86 +80,61 @@ struct EpochDraft: Sendable {
 
     @inline(__always)
     mutating func add(_ vtg: VTG) {
-        contents.insert(.accessory)
-        if let speed = vtg.speed { vtgSpeed = speed }
-        if let course = vtg.course { vtgCourse = course }
+        vtgSpeed = vtg.speed ?? vtgSpeed
+        vtgCourse = vtg.course ?? vtgCourse
     }
 
     @inline(__always)
     mutating func add(_ gsa: GSA) {
-        contents.insert(.accessory)
-        // One constellation may say none while another has a solution.
+        // One constellation may report none while another has a solution.
         if let mode = gsa.mode, mode > gsaMode ?? .none { gsaMode = mode } else if gsaMode == nil { gsaMode = gsa.mode }
         if gsaHDOP == nil { gsaHDOP = gsa.hdop }
     }
 
-    mutating func add(_ zda: ZDA) {
-        contents.insert(.accessory)
-        if let day = zda.day { zdaDay = day }
-    }
+    mutating func add(_ zda: ZDA) { zdaDay = zda.day ?? zdaDay }
+    mutating func add(gst: ErrorEstimate) { estimates.gst = gst.horizontal ?? estimates.gst }
+    mutating func add(gbs: ErrorEstimate) { estimates.gbs = gbs.horizontal ?? estimates.gbs }
+    mutating func add(vendor: ErrorEstimate) { estimates.vendor = vendor.horizontal ?? estimates.vendor }
 
-    mutating func add(gst estimate: ErrorEstimate) {
-        contents.insert(.accessory)
-        gst = estimate.horizontal ?? gst
-    }
-
-    mutating func add(gbs estimate: ErrorEstimate) {
-        contents.insert(.accessory)
-        gbs = estimate.horizontal ?? gbs
-    }
-
-    mutating func add(vendor estimate: ErrorEstimate) {
-        contents.insert(.accessory)
-        vendorAccuracy = estimate.horizontal ?? vendorAccuracy
-    }
-
-    /// The date of the epoch in days since 1970-01-01. RMC comes first: its date stands beside a status, ZDA's may be
-    /// that of the receiver's own clock.
+    /// The date of the epoch in days since 1970-01-01. RMC comes first: its date is next to a status, ZDA's may be that of
+    /// the receiver's own clock.
     var day: Int? { rmcDay ?? zdaDay }
 
     /// RMC decides alone when it is there, so that its V beats a GGA quality; then GGA, GNS, GLL.
     private var isValid: Bool {
-        if contents.contains(.gga), ggaQuality == .none { return false }
+        if let gga, gga.quality == .none { return false }
         if gsaMode == FixMode.none { return false }
-        if contents.contains(.rmc) { return isRMCValid }
-        if contents.contains(.gga) { return true }
-        if contents.contains(.gns) { return isGNSValid }
+        if contents.contains(.rmc) { return rmc != nil }
+        if gga != nil { return true }
+        if let gns { return gns.quality != nil }
         return isGLLValid
     }
 
-    private var quality: FixQuality {
-        contents.contains(.gga) ? ggaQuality : letterQuality ?? .gps
-    }
+    private var hdop: Double? { gga?.hdop ?? gns?.hdop ?? gsaHDOP }
+    private var satellitesUsed: Int? { gga?.satellitesUsed ?? gns?.satellitesUsed }
 
-    var hdop: Double? { gga?.hdop ?? gns?.hdop ?? gsaHDOP }
-    var satellitesUsed: Int? { gga?.satellitesUsed ?? gns?.satellitesUsed }
-
-    /// The accuracy that the receiver tells itself, metres.
-    var toldAccuracy: Double? { gst ?? vendorAccuracy ?? gbs }
+    /// The receiver's own estimate, metres.
+    var reportedAccuracy: Double? { estimates.gst ?? estimates.vendor ?? estimates.gbs }
 
     /// The epoch without UTC and accuracy. Without a time of day it is void, whatever its flags say.
     var solution: Epoch {
         guard isValid, let timeOfDay else { return .void(voidEpoch(.void)) }
-        guard let coordinate = ggaCoordinate ?? coordinate else { return .void(voidEpoch(.noPosition)) }
+        guard let coordinate = gga?.coordinate ?? coordinate else { return .void(voidEpoch(.noPosition)) }
         let altitude = gga?.altitude ?? gns?.altitude
-        var altitudeHAE: Double?
-        if let gga, let msl = gga.altitude {
-            altitudeHAE = gga.geoidSeparation.map { msl + $0 }
-        } else if let gns, let msl = gns.altitude {
-            altitudeHAE = gns.geoidSeparation.map { msl + $0 }
-        }
+        let separation = gga?.altitude == nil ? gns?.geoidSeparation : gga?.geoidSeparation
+        let altitudeHAE = altitude.flatMap { altitude in separation.map { altitude + $0 } }
         let hasHeight = altitude != nil && (satellitesUsed ?? 0) >= 4
         return .fix(
             Fix(
                 time: nil, timeOfDay: timeOfDay, at: at, coordinate: coordinate, altitudeMSL: altitude,
-                altitudeHAE: altitudeHAE, speed: rmcSpeed ?? vtgSpeed, course: rmcCourse ?? vtgCourse, hdop: hdop,
-                satellitesUsed: satellitesUsed, mode: gsaMode ?? (hasHeight ? .threeD : .twoD), quality: quality))
+                altitudeHAE: altitudeHAE, speed: rmc?.speed ?? vtgSpeed, course: rmc?.course ?? vtgCourse, hdop: hdop,
+                satellitesUsed: satellitesUsed, mode: gsaMode ?? (hasHeight ? .threeD : .twoD),
+                quality: gga?.quality ?? letterQuality ?? .gps))
     }
 
     private func voidEpoch(_ reason: NoFixReason) -> VoidEpoch {
         VoidEpoch(
             time: nil, timeOfDay: timeOfDay, at: at, reason: reason,
-            quality: contents.contains(.gga) ? ggaQuality : .none,
-            satellitesUsed: satellitesUsed, hdop: hdop)
+            quality: gga?.quality ?? .none, satellitesUsed: satellitesUsed, hdop: hdop)
     }
 }

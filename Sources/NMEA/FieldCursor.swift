@@ -234,7 +234,7 @@ struct FieldCursor {
         }
         guard index > position else { return reject(in: bytes) }
         let (degrees, minutes) = whole.quotientAndRemainder(dividingBy: 100)
-        // Nine decimals of a minute are 2e-5 of our unit; what lies behind them cannot turn the rounding.
+        // Nine decimals of a minute are 2e-5 of our unit; further ones cannot change the rounding.
         var billionths: Int64 = 0
         if index < bytes.count, bytes[index] == Self.point {
             index += 1
@@ -254,7 +254,7 @@ struct FieldCursor {
     }
 }
 
-/// Days since 1970-01-01; nil unless the day exists and lies in 1980…2079, the years that a two-digit year can tell.
+/// Days since 1970-01-01; nil unless the day exists and is in 1980…2079, the years of a two-digit year.
 @inline(__always)
 func civilDay(year: Int, month: Int, day: Int) -> Int? {
     guard (1980...2079).contains(year), let date = CivilDate(year: year, month: month, day: day) else { return nil }

@@ -8,7 +8,7 @@ import Positioning
 public struct GPSDDecoder: Sendable {
     /// What a line was about.
     public enum Line: Hashable, Sendable {
-        /// The receiver in use told something.
+        /// A report of the receiver in use.
         case report
         /// The list of devices, in full.
         case deviceList
@@ -27,7 +27,7 @@ public struct GPSDDecoder: Sendable {
     private static let longestEpoch = Duration.seconds(2)
     /// HDOP and satellites of an older SKY object say nothing about a fix.
     private static let skyLife = Duration.seconds(10)
-    /// Metres that gpsd multiplies HDOP with where the receiver tells no error of its own, and calls 95 %.
+    /// Metres that gpsd multiplies HDOP with where the receiver reports no error of its own, and calls 95 %.
     private static let errorFactors = [19.0, 4.75]
     private static let productTolerance = 0.02
     /// R95 / R68 of a round error.
@@ -77,7 +77,7 @@ public struct GPSDDecoder: Sendable {
     /// Median of the last intervals between timed epochs, by the receiver's time; nil before the second one.
     public var measuredInterval: Duration? { intervals.median.map { .milliseconds($0) } }
 
-    /// Takes one line, with or without its end. `emit` gets the epoch that it closes. Never fails and never traps.
+    /// Decodes one line, with or without its end. `emit` gets the epoch that it closes. Never fails and never traps.
     ///
     /// - Parameter at: arrival of the line; not before that of earlier ones.
     public mutating func decode(_ line: [UInt8], at now: EventTime, _ emit: (Epoch) -> Void) -> Line {
@@ -88,16 +88,16 @@ public struct GPSDDecoder: Sendable {
         }
         counters.sentences += 1
         switch report {
-        case .version(let told):
-            version = told
+        case .version(let version):
+            self.version = version
             return .other
         case .devices(let list):
             devices = list
             return .deviceList
-        case .device(let told):
-            update(told)
-            return .device(path: told.path)
-        case .tpv(let position): return take(position, at: now, emit)
+        case .device(let device):
+            update(device)
+            return .device(path: device.path)
+        case .tpv(let position): return received(position, at: now, emit)
         case .sky(let device, let hdop, let used):
             if let hdop, isUsed(device) { self.hdop = (device, hdop, now) }
             if let used, isUsed(device) { satellitesUsed = (device, used, now) }
@@ -129,7 +129,7 @@ public struct GPSDDecoder: Sendable {
         forgetReceiver()
     }
 
-    /// The receiver in use has told nothing for too long: without a configured device another one may take its place.
+    /// The receiver in use has sent nothing for too long: without a configured device another may replace it.
     public mutating func deviceWentStale() { forgetReceiver() }
 
     private mutating func forgetReceiver() {
@@ -142,14 +142,14 @@ public struct GPSDDecoder: Sendable {
         estimate = nil
     }
 
-    private mutating func update(_ told: GPSDDevice) {
-        guard let index = devices.firstIndex(where: { $0.path == told.path }) else {
-            if devices.count < 32 { devices.append(told) }
+    private mutating func update(_ new: GPSDDevice) {
+        guard let index = devices.firstIndex(where: { $0.path == new.path }) else {
+            if devices.count < 32 { devices.append(new) }
             return
         }
-        devices[index].driver = told.driver ?? devices[index].driver
-        devices[index].isActive = told.isActive ?? devices[index].isActive
-        devices[index].isNative = told.isNative
+        devices[index].driver = new.driver ?? devices[index].driver
+        devices[index].isActive = new.isActive ?? devices[index].isActive
+        devices[index].isNative = new.isNative
     }
 
     /// A report that names no device is of the only one that there is.
@@ -164,7 +164,7 @@ public struct GPSDDecoder: Sendable {
         return .report
     }
 
-    private mutating func take(_ position: GPSDPosition, at now: EventTime, _ emit: (Epoch) -> Void) -> Line {
+    private mutating func received(_ position: GPSDPosition, at now: EventTime, _ emit: (Epoch) -> Void) -> Line {
         if !isUsed(position.device), configuredDevice == nil, !hasFix, position.mode ?? 0 >= 2 {
             // Another receiver is the first with a fix.
             draft = nil
@@ -222,11 +222,11 @@ public struct GPSDDecoder: Sendable {
 
     /// GST of the epoch, the receiver's own estimate, HDOP times the range error, gpsd's guess: the first of them.
     private mutating func horizontalAccuracy(of fix: Fix, _ done: GPSDDraft) -> Double? {
-        var told: Double?
-        if let estimate, estimate.time == done.time, estimate.device == done.device { told = estimate.accuracy }
+        var reported: Double?
+        if let estimate, estimate.time == done.time, estimate.device == done.device { reported = estimate.accuracy }
         let isNative = devices.first { $0.path == done.device }?.isNative ?? false
-        if told == nil, isNative, let error = done.horizontalError, !isProduct(error, fix.hdop) { told = error }
-        if let metres = accuracy.horizontalAccuracy(of: fix, told: told) { return metres }
+        if reported == nil, isNative, let error = done.horizontalError, !isProduct(error, fix.hdop) { reported = error }
+        if let metres = accuracy.horizontalAccuracy(of: fix, reported: reported) { return metres }
         guard fix.hdop == nil, fix.quality != .manual, fix.quality != .simulated else { return nil }
         return done.horizontalError.map { $0 / Self.errorToAccuracy }
     }

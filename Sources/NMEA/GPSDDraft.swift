@@ -1,11 +1,11 @@
 import Positioning
 
-/// What the TPV objects of one epoch have told so far: gpsd reports an epoch several times, while its sentences come in.
+/// What the TPV objects of one epoch have said so far: gpsd reports an epoch several times, while its sentences come in.
 struct GPSDDraft: Sendable {
     let device: String?
     /// Arrival of the first of them.
     let at: EventTime
-    /// As gpsd tells it; nil = none of them has a time.
+    /// As gpsd reports it; nil = none of them has a time.
     private(set) var time: UTCTime?
     private var mode = 0
     private var status = 0
@@ -35,8 +35,8 @@ struct GPSDDraft: Sendable {
         horizontalError = position.horizontalError ?? horizontalError
     }
 
-    /// Whether a TPV object with this time tells more of the same epoch. Before a receiver knows a time, its epochs are
-    /// told apart by silence alone.
+    /// Whether a TPV object with this time belongs to the same epoch. Before a receiver knows a time, its epochs are
+    /// distinguished by silence alone.
     func isContinued(by position: GPSDPosition) -> Bool {
         guard position.device == device else { return false }
         return time == nil || position.time == time

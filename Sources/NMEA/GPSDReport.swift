@@ -1,7 +1,7 @@
 import JSON
 import Positioning
 
-/// The gpsd at the other end, as its first line tells.
+/// The gpsd at the other end, from its first line.
 public struct GPSDVersion: Hashable, Sendable {
     /// `3.22`
     public var release: String

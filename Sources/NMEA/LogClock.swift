@@ -27,7 +27,7 @@ public struct LogClock: Hashable, Sendable, Codable {
 
     public init() {}
 
-    /// Goes on after `resume`, in another run: its event times continue behind the UTC reached there.
+    /// Continues after `resume` of another run: event times follow the UTC reached there.
     public init(resume: ResumePoint) {
         guard let time = resume.time else { return }
         now = Self.eventTime(time, shift: 0)

@@ -5,15 +5,15 @@ extension NMEADecoder {
         /// The bytes come from a receiver as it sends them: an epoch is closed by 300 ms of silence, and by the sentence
         /// learnt to be the last of a cycle. The default is false: only another time of day and the end close it.
         public var live: Bool
-        /// Metres of range error by quality, for receivers that tell nothing better than HDOP.
+        /// Metres of range error by quality, for receivers that report nothing better than HDOP.
         public var rangeErrors: UserRangeErrors
-        /// Take RMC, GGA, GNS and GLL of this talker only (two letters), for two receivers behind one multiplexer. The
+        /// Read RMC, GGA, GNS and GLL of this talker only (two letters), for two receivers behind one multiplexer. The
         /// default is nil: any talker.
         public var talker: String?
         /// Longest sentence in bytes from `$` to the last hex digit; at most 256, longer ones are dropped. The default is
         /// 128: the standard's 82 is exceeded by many receivers (RTK positions, vendor sentences).
         public var maximumLength: Int
-        /// Take known sentences without a checksum too. The default is false.
+        /// Accept known sentences without a checksum. The default is false.
         public var allowMissingChecksum: Bool
         public var rollover: Rollover
 
@@ -33,7 +33,7 @@ extension NMEADecoder {
     /// What to do with dates of receivers that are older than a rollover of the GPS week number (1999-08-22,
     /// 2019-04-07): they are 1024 weeks early.
     public enum Rollover: Hashable, Sendable {
-        /// Believe every date: old logs are legitimately old.
+        /// Accept every date: old logs are legitimately old.
         case off
         /// A date before the build date is moved forward by 1024 weeks until it is not, and flagged; one more than
         /// 15 years after it makes the fix dateless.
@@ -66,7 +66,7 @@ public struct UserRangeErrors: Hashable, Sendable {
         self.deadReckoningGrowth = deadReckoningGrowth
     }
 
-    /// nil where HDOP tells nothing: no fix, manual, simulated, and dead reckoning from an unknown start.
+    /// nil where HDOP means nothing: no fix, manual, simulated, and dead reckoning from an unknown start.
     ///
     /// - Parameter secondsAdrift: seconds since the last fix of quality 1…5; nil without one.
     public func metres(for quality: FixQuality, secondsAdrift: Double?) -> Double? {

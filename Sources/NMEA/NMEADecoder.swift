@@ -25,7 +25,7 @@ public struct NMEADecoder: Sendable {
         carriedStart = (resume.offset, .zero)
     }
 
-    /// Takes the next bytes of the stream. `emit` gets each epoch that they close, and where decoding can go on after
+    /// Decodes the next bytes of the stream. `emit` gets each epoch that they close, and where decoding can continue after
     /// it. Never fails and never traps: what is unreadable is counted.
     ///
     /// - Parameter at: arrival of the bytes; not before that of earlier ones.
@@ -51,7 +51,7 @@ public struct NMEADecoder: Sendable {
         if !bytes.isEmpty { assembler.bytesArrived(at: at) }
     }
 
-    /// The end of a datagram: a sentence does not go on in the next one.
+    /// The end of a datagram: a sentence does not continue in the next one.
     public mutating func datagramEnded() {
         framer.abandon()
     }
@@ -67,7 +67,7 @@ public struct NMEADecoder: Sendable {
         assembler.close(.endOfInput, resumeAt: consumed, emit)
     }
 
-    /// The stream begins anew, as after an unplug: forgets the unfinished sentence, an open epoch (call `endOfInput`
+    /// The stream starts again, as after an unplug: forgets the unfinished sentence, an open epoch (call `endOfInput`
     /// before, to get it) and what was learnt of the receiver's cycle. The date known so far is kept only when the last
     /// byte is less than 12 h old, because after that a time of day alone may be of another day.
     public mutating func reset(at now: EventTime) {
@@ -94,7 +94,7 @@ public struct NMEADecoder: Sendable {
         return counters
     }
 
-    /// Where decoding can go on after the newest emitted epoch.
+    /// Where decoding can continue after the newest emitted epoch.
     public var resumePoint: ResumePoint { assembler.resumePoint }
 
     /// Median of the last intervals between timed epochs, by the receiver's time; nil before the second one.

@@ -1,6 +1,6 @@
 import Positioning
 
-/// Where decoding of the same stream can go on after an emitted epoch, in another process if need be.
+/// Where decoding of the same stream can continue after an emitted epoch, in another process if need be.
 public struct ResumePoint: Hashable, Sendable {
     /// Bytes of the stream before the first byte that belongs to no emitted epoch.
     public var offset: Int64

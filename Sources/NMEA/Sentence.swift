@@ -1,11 +1,30 @@
 import Positioning
 
-/// The sentences that a fix is made of; GSV is told apart because it is frequent and of no use here.
-enum SentenceType: UInt8, Sendable {
+/// The sentences that a fix is made of; GSV is distinguished because it is frequent and of no use here.
+enum SentenceType: Sendable {
     case rmc, gga, gns, gll, gst, gbs, zda, vtg, gsa, pgrme, pubx00, gsv, unknown
 
-    /// The sentences that carry a position and so make an epoch one.
-    var makesEpoch: Bool { rawValue <= SentenceType.gll.rawValue }
+    /// What a sentence means for the epochs of its stream.
+    enum Role {
+        /// It has a position. Its time, or a second one of its kind without a time, begins another epoch, which is emitted.
+        case position
+        /// It belongs to the receiver's cycle and adds to a fix. With a time it begins an epoch like a position, without one
+        /// it joins the open epoch or, after a pause, the next. It may be learnt as the last sentence of the cycle, and one
+        /// that comes after the learnt last is late and makes `CycleEnd` forget it: epochs then wait for silence until the
+        /// cycle is learnt again. Therefore only for sentences that the receiver itself sends in a fixed place of its cycle.
+        case accessory
+        /// It is not in the receiver's cycle, like GSV, which comes now and then, and sentences of other devices on the line
+        /// such as a compass. It is counted, but neither begins nor ends an epoch.
+        case outside
+    }
+
+    var role: Role {
+        switch self {
+        case .rmc, .gga, .gns, .gll: .position
+        case .gst, .gbs, .zda, .vtg, .gsa, .pgrme, .pubx00: .accessory
+        case .gsv, .unknown: .outside
+        }
+    }
 }
 
 /// Address of a sentence: two letters of talker and three of type, or a vendor's own.

@@ -1,14 +1,14 @@
 import Positioning
 
-/// Finds sentences in a stream of bytes, however it is cut into chunks and whatever lies between them.
+/// Finds sentences in a stream of bytes, however it is cut into chunks and whatever is between them.
 ///
-/// A sentence that lies within one chunk is handed out in place; only one that is cut by the end of a chunk is copied.
+/// A sentence within one chunk is handed out in place; only one that is cut by the end of a chunk is copied.
 /// Memory is bounded by one sentence.
 struct SentenceFramer: Sendable {
     /// The longest sentence that any setting allows, from `$` to the last hex digit.
     static let capacity = 256
 
-    /// A sentence found by `next`. Its bytes, from `$` to the one before `*`, lie in `carried` or in the chunk.
+    /// A sentence found by `next`. Its bytes, from `$` to the one before `*`, are in `carried` or in the chunk.
     struct Frame {
         var isCarried: Bool
         /// Index of `$` or `!`.
