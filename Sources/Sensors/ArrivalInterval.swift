@@ -2,7 +2,7 @@ import Positioning
 
 /// Median of the last intervals between arrivals of epochs.
 ///
-/// The receiver's own times tell its interval better, except where a log is played back at another pace; and epochs
+/// The receiver's own times give its interval better, except where a log is played back at another pace; and epochs
 /// that were read together seem to have arrived at once. So a caller that must not be late takes the shorter of the
 /// two, one that must not complain early the longer.
 struct ArrivalInterval {
@@ -22,7 +22,7 @@ struct ArrivalInterval {
 }
 
 extension Epoch {
-    /// Milliseconds since midnight; nil when the epoch told no time.
+    /// Milliseconds since midnight; nil when the epoch has no time.
     var timeOfDay: Int? {
         switch self {
         case .fix(let fix): fix.timeOfDay

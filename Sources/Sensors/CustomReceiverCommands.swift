@@ -1,4 +1,4 @@
-/// Commands that the configuration spells out, for a receiver that no profile knows.
+/// Commands from the configuration, for a receiver without a profile.
 public struct CustomReceiverCommands: Hashable, Sendable {
     /// Set the interval between fixes.
     public var rate: [ReceiverCommand]
@@ -13,7 +13,7 @@ public struct CustomReceiverCommands: Hashable, Sendable {
 }
 
 /// One command in the words of the configuration: a sentence from its `$` on, without checksum and end of line, in
-/// which `{ms}` and `{s}` stand for the interval or the length of the sleep; or bytes as pairs of hexadecimal digits.
+/// which `{ms}` and `{s}` are the interval or the length of the sleep; or bytes as pairs of hexadecimal digits.
 public struct ReceiverCommand: Hashable, Sendable {
     /// A frame of UBX with some keys, or a sentence of full length.
     private static let bytesMax = 256

@@ -1,14 +1,14 @@
 import NMEA
 import Positioning
 
-/// What a source has to say.
+/// What a source delivers.
 public enum SourceEvent: Sendable {
-    /// An epoch, and for a file the place to go on from once everything that it led to is on disk.
+    /// An epoch, and for a file the position from which to continue once everything that it led to is on disk.
     case epoch(Epoch, clock: SourceClock, position: FilePosition?)
     case stateChanged(SourceState)
     /// A followed file has no more bytes for now: from here on its epochs arrive on the boot clock.
     case caughtUp
-    /// Something that people should know, told once.
+    /// Something that people should know, reported once.
     case notice(String)
 }
 
@@ -54,29 +54,39 @@ public protocol FixSource: AnyObject {
     func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void)
     /// While paused a file is not read. Live sources ignore it: their bytes would be lost.
     func setPaused(_ paused: Bool, at now: EventTime)
-    /// Asleep, a receiver's line is closed and nothing is delivered or due; awake again it is opened anew, as at the
-    /// start. A file goes on: it costs no current, and would miss nothing by waiting.
+    /// Asleep, a receiver's line is closed and nothing is delivered or due; awake again it is opened as at the
+    /// start. A file is read on: sleep would save no power.
     /// - Parameter until: when it will be woken, for receivers that wake by themselves; nil = not known.
     /// - Returns: whether this source can sleep.
     func setAsleep(_ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void) -> Bool
     /// What tracking asks of the receiver; zero = every fix. More of them are no harm.
     func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void)
-    /// How the receiver keeps what it was asked for; nil where nothing is asked.
+    /// How the receiver keeps the requested rate; nil where nothing is asked.
     var rate: ReceiverRate? { get }
-    /// What is wrong beside the state, for people; nil = nothing.
+    /// A problem besides the state, for people; nil = nothing.
     var remark: String? { get }
-    /// What was missing may be there now: do not wait for the next attempt.
+    /// Makes the next attempt now: what was missing may be there.
     func hurry(at now: EventTime)
-    /// A device came, went or changed; nil = events were lost, and any may have.
+    /// A device was added, removed or changed; nil = events were lost, so it may be any.
     func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void)
     func close()
 }
 
-/// Of a source that cannot be told anything, and that no device stands for.
+/// Defaults for a source that takes no commands and has no device.
 extension FixSource {
+    public var awaitsWritability: Bool { false }
+    /// A live source is read while paused too: bytes that are not read are lost.
+    public func setPaused(_ paused: Bool, at now: EventTime) {}
     public var rate: ReceiverRate? { nil }
     public var remark: String? { nil }
     public func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
     public func hurry(at now: EventTime) {}
     public func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
+
+    /// Delivers the events of a call at its end: the loop may call back into the source from there.
+    func act(_ deliver: (SourceEvent) -> Void, _ body: (inout [SourceEvent]) -> Void) {
+        var events: [SourceEvent] = []
+        body(&events)
+        for event in events { deliver(event) }
+    }
 }

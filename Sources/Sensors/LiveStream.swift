@@ -3,7 +3,7 @@ import Positioning
 
 /// Bytes that arrive as they happen: decodes them, knows when the line has gone silent, and when reading can rest.
 ///
-/// What there is to say is appended to `events`, to be delivered once the call is over: the loop may call back into the
+/// Events are appended to `events`, to be delivered at the end of the call: the loop may call back into the
 /// source from there.
 package struct LiveStream {
     /// The longest pause in reading after the first bytes of an epoch.
@@ -19,7 +19,7 @@ package struct LiveStream {
     /// When the line counts as silent or unreadable unless a sentence comes before; nil = closed, or known to be silent.
     private var staleAt: EventTime?
     private var lastByte: EventTime?
-    /// Set where epochs have a place to go on from.
+    /// Set where epochs have a position in a file.
     private var file: FileStream?
     private(set) var isAsleep = false
     /// How far apart epochs may be though they were closer so far; nil = as they were.
@@ -38,7 +38,7 @@ package struct LiveStream {
         stalenessMin = max(staleness, .milliseconds(1))
     }
 
-    /// Goes on with a log whose end was reached and that grows from now on.
+    /// Continues a log whose end was reached and that grows from now on.
     init(
         continuing decoder: NMEADecoder, file: FileStream?, state: SourceState, staleness: Duration, at now: EventTime
     ) {
@@ -62,7 +62,7 @@ package struct LiveStream {
         return [restEnd, decoder.nextDeadline, staleAt].compactMap { $0 }.min()
     }
 
-    /// Says that the first attempt is being made.
+    /// Reports that the first attempt is being made.
     mutating func opening(_ events: inout [SourceEvent]) {
         announce(.opening, &events)
     }
@@ -74,19 +74,19 @@ package struct LiveStream {
         announce(.opening, &events)
     }
 
-    /// Nothing can arrive any more; what had begun of an epoch is all of it.
+    /// Nothing can arrive any more. An open epoch is emitted as it is.
     ///
     /// - Parameter reason: for people.
     package mutating func lost(_ reason: String, at now: EventTime, _ events: inout [SourceEvent]) {
-        if isOpen { streamBroken(goesOnAs: nil, at: now, &events) }
+        if isOpen { streamBroken(continuesAs: nil, at: now, &events) }
         isOpen = false
         announce(.lost(reason: reason), &events)
     }
 
-    /// What is left to the owner of the line when it falls asleep or wakes.
+    /// What the owner of the line has to do when it falls asleep or wakes.
     enum SleepTurn { case close, open }
 
-    /// Asleep nothing arrives, and that is as it should be; what had begun of an epoch is all of it.
+    /// While asleep nothing is expected. An open epoch is emitted as it is.
     ///
     /// - Returns: nil when nothing changes.
     mutating func setAsleep(_ asleep: Bool, at now: EventTime, _ events: inout [SourceEvent]) -> SleepTurn? {
@@ -96,20 +96,20 @@ package struct LiveStream {
             opening(&events)
             return .open
         }
-        if isOpen { streamBroken(goesOnAs: nil, at: now, &events) }
+        if isOpen { streamBroken(continuesAs: nil, at: now, &events) }
         isOpen = false
         return .close
     }
 
     /// Nothing will ever arrive any more.
     mutating func ended(at now: EventTime, _ events: inout [SourceEvent]) {
-        streamBroken(goesOnAs: nil, at: now, &events)
+        streamBroken(continuesAs: nil, at: now, &events)
         isOpen = false
         announce(.ended, &events)
     }
 
     /// The next bytes belong to another stream.
-    mutating func streamBroken(goesOnAs file: FileStream?, at now: EventTime, _ events: inout [SourceEvent]) {
+    mutating func streamBroken(continuesAs file: FileStream?, at now: EventTime, _ events: inout [SourceEvent]) {
         var epochs: [(Epoch, ResumePoint)] = []
         decoder.endOfInput { epochs.append(($0, $1)) }
         hand(over: epochs, &events)
@@ -147,7 +147,7 @@ package struct LiveStream {
         if let restEnd, now >= restEnd { self.restEnd = nil }
     }
 
-    /// What the clock alone brings about. Call it after everything that had arrived was read: after a stall bytes may
+    /// What time alone causes. Call it after everything that had arrived was read: after a stall bytes may
     /// have been waiting for longer than a deadline.
     package mutating func deadlineReached(at now: EventTime, _ events: inout [SourceEvent]) {
         guard isOpen else { return }
@@ -193,8 +193,8 @@ package struct LiveStream {
         restEnd = nil
         guard decoder.nextDeadline != nil || !epochEnded else { return }
         // Without a measured interval the pause might run into the next epoch.
-        guard let told = decoder.measuredInterval, let arrived = arrivals.median else { return }
-        let pause = min(Self.restMax, min(told, arrived) / 2, (bufferTime ?? Self.restMax * 2) / 2)
+        guard let measured = decoder.measuredInterval, let arrived = arrivals.median else { return }
+        let pause = min(Self.restMax, min(measured, arrived) / 2, (bufferTime ?? Self.restMax * 2) / 2)
         if pause >= .milliseconds(5) { restEnd = now + pause }
     }
 }

@@ -1,10 +1,10 @@
 import Positioning
 
-/// Measures the interval of a receiver by its own times, and says whether it does what it was told.
+/// Measures the interval of a receiver by its own times, and judges whether it keeps the commanded one.
 ///
-/// Replies are not looked at: receivers and gpsd confirm rates that they do not keep.
+/// Replies are ignored: receivers and gpsd confirm rates that they do not keep.
 struct RateJudge {
-    /// Of so many intervals the median counts.
+    /// Number of intervals whose median counts.
     private static let intervals = 3
     /// Longer ones are gaps.
     private static let longest = 3_600_000
@@ -29,7 +29,7 @@ struct RateJudge {
         last = nil
     }
 
-    /// - Parameter timeOfDay: milliseconds since midnight, as the receiver tells it.
+    /// - Parameter timeOfDay: milliseconds since midnight, as the receiver reports it.
     /// - Returns: whether the command is kept, once after each command; nil = not known yet, or known before.
     mutating func epochReceived(timeOfDay: Int) -> Bool? {
         defer { last = timeOfDay }

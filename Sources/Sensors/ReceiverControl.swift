@@ -12,15 +12,15 @@ public struct ReceiverRate: Hashable, Sendable {
     /// For people.
     public var complaint: String {
         let found = measured.map { "fixes come every \($0) ms" } ?? "it keeps none"
-        return "rate not honoured: asked for a fix every \(wanted) ms, \(found); what is too much is thinned here"
+        return "rate not honoured: asked for a fix every \(wanted) ms, \(found); surplus fixes are dropped"
     }
 }
 
-/// Asks the receiver for the rate that is wanted of it, and believes only what it then measures.
+/// Sets the rate of the receiver, and trusts only the measured interval.
 ///
 /// It only spares bytes and wake-ups: fixes that come more often than they are wanted are thinned by tracking. Nothing is
 /// asked of a receiver whose speed is not found yet, or that keeps the interval already. It serves a line and gpsd
-/// alike: the owner carries out its orders.
+/// alike: its owner performs the orders.
 public struct ReceiverControl {
     /// What the owner of the connection has to do.
     public enum Order: Hashable, Sendable {
@@ -28,23 +28,23 @@ public struct ReceiverControl {
         case write([UInt8])
         /// Milliseconds for gpsd's `?DEVICE={…,"cycle":…}`.
         case cycle(Int64)
-        /// The receiver does not keep what it was asked for. Said once, until it keeps something.
+        /// The receiver does not keep what it was asked for. Reported once, until it keeps one.
         case rateNotHonoured(ReceiverRate)
     }
 
     /// Between two commands: some receivers drop what comes while they work.
     private static let pause = Duration.milliseconds(200)
-    /// Between two wishes that are carried out.
+    /// Between two changes of the interval.
     private static let settling = Duration.seconds(2)
     /// 0 asks for every fix, of which there is one a second with receivers as they come.
     private static let usualInterval: Int64 = 1000
 
     public let profile: ReceiverProfile
     private var judge = RateJudge()
-    /// Milliseconds, as asked for by tracking; nil = it does not mind.
+    /// Milliseconds, as asked for by tracking; nil = none.
     private var wish: Int64?
-    /// What this receiver was told or does by itself, since it was connected; nil = not known.
-    private var told: Int64?
+    /// What this receiver was commanded or keeps by itself, since it was connected; nil = not known.
+    private var commanded: Int64?
     private var verdict: Bool?
     private var pending: [[UInt8]] = []
     /// When the next of `pending` goes out, or the next wish may be carried out.
@@ -58,11 +58,11 @@ public struct ReceiverControl {
 
     /// nil where nothing is asked of the receiver.
     public var rate: ReceiverRate? {
-        told.map { ReceiverRate(wanted: $0, measured: judge.measured.map(Int64.init), isHonoured: verdict) }
+        commanded.map { ReceiverRate(wanted: $0, measured: judge.measured.map(Int64.init), isHonoured: verdict) }
     }
 
     /// How far apart epochs may be by what was asked; nil = nothing was, or it is not kept.
-    public var expectedInterval: Duration? { verdict == false ? nil : told.map { .milliseconds($0) } }
+    public var expectedInterval: Duration? { verdict == false ? nil : commanded.map { .milliseconds($0) } }
 
     /// - Parameter interval: what tracking asks of the receiver; zero = every fix.
     public mutating func intervalWanted(_ interval: Duration, at now: EventTime) -> [Order] {
@@ -73,17 +73,17 @@ public struct ReceiverControl {
     /// Whatever is connected now, nothing is known of it.
     public mutating func disconnected() {
         judge = RateJudge()
-        told = nil
+        commanded = nil
         verdict = nil
         pending = []
         resumeAt = nil
     }
 
-    /// - Parameter timeOfDay: milliseconds since midnight, as the receiver tells it; nil = it does not.
+    /// - Parameter timeOfDay: milliseconds since midnight, as the receiver reports it; nil = it does not.
     public mutating func epochReceived(timeOfDay: Int?, at now: EventTime) -> [Order] {
         guard profile.intervals != nil, let timeOfDay else { return [] }
         guard let kept = judge.epochReceived(timeOfDay: timeOfDay) else {
-            return told == nil ? carryOut(at: now) : []
+            return commanded == nil ? carryOut(at: now) : []
         }
         verdict = kept
         if kept {
@@ -115,17 +115,17 @@ public struct ReceiverControl {
     }
 
     private mutating func carryOut(at now: EventTime) -> [Order] {
-        guard let wanted, wanted != told, resumeAt == nil else { return [] }
-        if told == nil {
-            // What it does by itself shows whether it has to be told at all.
+        guard let wanted, wanted != commanded, resumeAt == nil else { return [] }
+        if commanded == nil {
+            // It may keep the interval without a command.
             guard let measured = judge.measured else { return [] }
             if RateJudge.isKept(wanted, measured) {
-                told = wanted
+                commanded = wanted
                 verdict = true
                 return []
             }
         }
-        told = wanted
+        commanded = wanted
         verdict = nil
         if case .gpsdCycle = profile {
             judge.commanded(wanted)
@@ -138,7 +138,7 @@ public struct ReceiverControl {
 
     private mutating func sendNext(at now: EventTime) -> [Order] {
         let command = pending.removeFirst()
-        if let told { judge.commanded(told) }
+        if let commanded { judge.commanded(commanded) }
         resumeAt = now + (pending.isEmpty ? Self.settling : Self.pause)
         return [.write(command)]
     }

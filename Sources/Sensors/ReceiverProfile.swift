@@ -4,7 +4,7 @@ import Positioning
 public enum ReceiverProfile: Hashable, Sendable {
     /// Nothing is written to it.
     case none
-    /// gpsd is asked to set the cycle, and finds the words for the receiver.
+    /// gpsd is asked to set the cycle, and knows the commands of the receiver.
     case gpsdCycle
     /// Of u-blox: the message of the generations up to 8, then the one from 9 on; each refuses the other's.
     case ublox
@@ -31,14 +31,14 @@ public enum ReceiverProfile: Hashable, Sendable {
     /// Whether commands go to the line of the receiver itself.
     public var writesToLine: Bool { self != .none && self != .gpsdCycle }
 
-    /// What makes the receiver tell a fix every so many milliseconds; in this order, with a pause between them.
+    /// Commands for a fix every `interval` milliseconds; in this order, with a pause between them.
     func rateCommands(_ interval: Int64) -> [[UInt8]] {
         let interval = intervals.map { min($0.upperBound, max($0.lowerBound, interval)) } ?? interval
         switch self {
         case .none, .gpsdCycle: return []
         case .ublox:
             return [
-                // CFG-RATE: so much between measurements, one measurement a fix, aligned to UTC.
+                // CFG-RATE: time between measurements, one measurement a fix, aligned to UTC.
                 UBX.frame(0x06, 0x08, UBX.u16(interval) + [1, 0, 0, 0]),
                 // CFG-VALSET: version 0, to the RAM, the key CFG-RATE-MEAS.
                 UBX.frame(0x06, 0x8A, [0, 1, 0, 0] + UBX.u32(0x3021_0001) + UBX.u16(interval)),
@@ -50,7 +50,7 @@ public enum ReceiverProfile: Hashable, Sendable {
         }
     }
 
-    /// What puts the receiver to sleep; empty = it knows no sleep.
+    /// What puts the receiver to sleep; empty = it cannot sleep.
     ///
     /// - Parameter milliseconds: how long, for those that wake by themselves; nil = until they are woken.
     func standbyCommands(_ milliseconds: Int64?) -> [[UInt8]] {
@@ -63,7 +63,7 @@ public enum ReceiverProfile: Hashable, Sendable {
         }
     }
 
-    /// What wakes it; empty for those that do not sleep. A receiver that is awake takes no notice.
+    /// What wakes it; empty for those that do not sleep. A receiver that is awake ignores it.
     var wakeCommands: [[UInt8]] {
         switch self {
         case .none, .gpsdCycle, .casic, .quectel: []
@@ -103,7 +103,7 @@ enum UBX {
 
 /// Sentences that are written rather than read.
 enum NMEASentence {
-    /// - Parameter body: what stands between `$` and `*`.
+    /// - Parameter body: what is between `$` and `*`.
     static func bytes(_ body: String) -> [UInt8] {
         let checksum = body.utf8.reduce(0, ^)
         let digits = Array("0123456789ABCDEF".utf8)

@@ -21,11 +21,11 @@ import Testing
 
     /// What the look makes of what `play` says once it is connected.
     private func finding(
-        device: String? = nil, host: String = "127.0.0.1", patience: Duration = .seconds(60),
+        device: String? = nil, host: String = "127.0.0.1", timeout: Duration = .seconds(60),
         _ play: () throws -> Void
     ) throws -> GPSDFinding {
         let settings = GPSDSettings(host: host, port: server.port, device: device)
-        let asking = try Errand("") { settings.inquire(patience: patience) }
+        let asking = try BackgroundCall("") { settings.inquire(timeout: timeout) }
         try play()
         var ready = pollfd(fd: asking.descriptor, events: Int16(POLLIN), revents: 0)
         try #require(poll(&ready, 1, 60_000) == 1)
@@ -65,22 +65,22 @@ import Testing
     @Test func aProtocolOfTheFutureIsSaidSo() throws {
         let later = Self.version.replacing("\"proto_major\":3", with: "\"proto_major\":4")
         let finding = try finding { try answer(later, Self.devices(Self.device)) }
-        #expect(finding.problem == "gpsd 3.22 speaks protocol 4.14, which is not known: expected 3")
+        #expect(finding.problem == "gpsd 3.22 uses protocol 4.14, expected 3")
     }
 
     @Test(arguments: [("127.0.0.1", "systemctl start gpsd.socket"), ("0.0.0.0", "-G")])
     func whereNobodyListensItSaysWhatToDo(_ host: String, _ advice: String) throws {
         let closed = try Listener(listens: false)
-        let finding = GPSDSettings(host: host, port: closed.port).inquire(patience: .seconds(60))
+        let finding = GPSDSettings(host: host, port: closed.port).inquire(timeout: .seconds(60))
         #expect(finding.words == nil)
         let problem = try #require(finding.problem)
         #expect(problem.contains("\(host):\(closed.port)") && problem.contains(advice), "\(problem)")
     }
 
     @Test func aServerThatSaysNothingIsNotWaitedForLong() throws {
-        let silent = try finding(patience: .milliseconds(200)) { try server.accept() }
-        #expect(silent.problem?.contains("does not speak like gpsd") == true)
-        let half = try finding(patience: .seconds(2)) { try answer(Self.version) }
+        let silent = try finding(timeout: .milliseconds(200)) { try server.accept() }
+        #expect(silent.problem?.contains("does not answer like gpsd") == true)
+        let half = try finding(timeout: .seconds(2)) { try answer(Self.version) }
         #expect(half.problem?.hasPrefix("gpsd at 127.0.0.1:\(server.port) does not list its devices") == true)
         #expect(half.version?.release == "3.22")
     }
@@ -101,8 +101,8 @@ import Testing
         #expect(finding.problem != nil)
     }
 
-    @Test func aFloodOfLinesEndsWithThePatience() throws {
-        let finding = try finding(patience: .milliseconds(500)) {
+    @Test func aFloodOfLinesEndsWithTheTimeout() throws {
+        let finding = try finding(timeout: .milliseconds(500)) {
             try server.accept()
             let flood = Array(String(repeating: "{\"class\":\"X\"}\n", count: 1000).utf8)
             while send(server.client, flood, flood.count, Int32(MSG_NOSIGNAL)) > 0 {}

@@ -38,10 +38,10 @@ import Testing
         try folder.set("AC", ["type": "Mains\n", "online": "1\n"])
         let survey = try #require(PowerSupplySurvey(PowerSupplyReader(root: folder.path)))
         survey.ask(["BAT0", "AC"], at: now)
-        // Not before its patience is over.
-        survey.prod(at: now)
+        // Not before the timeout.
+        survey.startOverdue(at: now)
         #expect(survey.collect().open.map(\.name).sorted() == ["AC", "BAT0"])
-        survey.prod(at: now + PowerSupplySurvey.patience)
+        survey.startOverdue(at: now + PowerSupplySurvey.timeout)
         #expect(try answers(of: survey).map(\.name) == ["AC"])
         // It is not asked a second time while the first answer is missing.
         survey.ask(["BAT0", "AC"], at: now + .seconds(5))

@@ -71,7 +71,7 @@ final class PowerWatch {
         self.changed = changed
         alarm = loop.alarm { [unowned self] now in readAll(at: now) }
         checkAlarm = loop.alarm { [unowned self] now in
-            survey?.prod(at: now)
+            survey?.startOverdue(at: now)
             follow(at: now)
         }
     }
@@ -163,7 +163,7 @@ final class PowerWatch {
         }
         let awaited = open.filter { !silent.contains($0.name) }
         // One that was never read may change the picture: a low battery is no problem while it is charging.
-        let isOverdue = now >= (readAt ?? now) + PowerSupplySurvey.patience
+        let isOverdue = now >= (readAt ?? now) + PowerSupplySurvey.timeout
         let isEnough = isOverdue && awaited.allSatisfy { known[$0.name] != nil }
         if awaited.isEmpty || isEnough, isReading || !answers.isEmpty { report(at: now) }
         if awaited.isEmpty { complete(at: now) }
@@ -173,8 +173,8 @@ final class PowerWatch {
     private func nextCheck(_ awaited: [PowerSupplySurvey.Question], at now: EventTime) -> EventTime? {
         let begun = awaited.compactMap(\.since)
         var checks = begun.map { $0 + Self.limit }
-        if let readAt { checks.append(readAt + PowerSupplySurvey.patience) }
-        if begun.count < awaited.count { checks.append((begun.max() ?? now) + PowerSupplySurvey.patience) }
+        if let readAt { checks.append(readAt + PowerSupplySurvey.timeout) }
+        if begun.count < awaited.count { checks.append((begun.max() ?? now) + PowerSupplySurvey.timeout) }
         return checks.filter { $0 > now }.min()
     }
 

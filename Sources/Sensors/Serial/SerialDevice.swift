@@ -58,7 +58,7 @@ public struct SerialDevice: Hashable, Sendable {
 public struct USBIdentity: Hashable, Sendable, CustomStringConvertible {
     public var vendor: UInt16?
     public var product: UInt16?
-    /// As the device tells it. Not every one has one, and cheap adapters share theirs.
+    /// As the device reports it. Not every device has one, and cheap adapters share theirs.
     public var serial: String?
 
     public init(vendor: UInt16? = nil, product: UInt16? = nil, serial: String? = nil) {
@@ -102,7 +102,7 @@ extension SerialSettings {
     }
 }
 
-/// Which line a receiver is on, by a name that outlives a plug.
+/// Which line a receiver is on, by a name that stays the same when it is plugged in again.
 public enum SerialName: Hashable, Sendable, CustomStringConvertible {
     /// A node or a link to one: `/dev/serial/by-id/…`, `/dev/waypost/gps`.
     case path(String)

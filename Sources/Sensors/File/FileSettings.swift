@@ -5,7 +5,7 @@ import Positioning
 public struct FileSettings: Sendable {
     /// The pace at which a log is handed over.
     public enum Playback: Hashable, Sendable {
-        /// As fast as it can be taken.
+        /// As fast as it is processed.
         case maximum
         /// By the times in the log: 1 = as it was recorded, 10 = ten times as fast. Pauses of the log are kept.
         case recorded(factor: Double)
@@ -13,13 +13,13 @@ public struct FileSettings: Sendable {
 
     /// A plain file, a FIFO, or `-` for standard input.
     public var path: String
-    /// Go on with what is appended, also after the file was truncated or another took its name. A pipe that is followed
+    /// Continue with what is appended, also after the file was truncated or another took its name. A pipe that is followed
     /// counts as live from its first byte. The default is false: the end of the file is the end.
     public var follow: Bool
     /// The default is `maximum`.
     public var playback: Playback
-    /// With `follow`, after the end was reached: without a sentence for so long, or for three intervals of the receiver
-    /// where that is longer, the line counts as silent. The default is 5 s.
+    /// With `follow`, at the end of the file: time without a sentence after which the line is silent; three intervals of
+    /// the receiver where that is longer. The default is 5 s.
     public var staleness: Duration
     public var decoder: NMEADecoder.Settings
 
@@ -38,7 +38,7 @@ public struct FileSettings: Sendable {
 /// Where reading of a file began.
 public enum FileStart: Hashable, Sendable {
     case fromBeginning
-    /// Behind what an earlier run has dealt with.
+    /// After what an earlier run has processed.
     case resumed(offset: Int64)
     /// From the beginning although a position was given: it does not belong to this file.
     case positionRejected(reason: String)

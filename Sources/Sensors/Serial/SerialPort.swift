@@ -20,14 +20,14 @@ struct SourceProblem: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// An open serial line: raw, 8 data bits, no parity, one stop bit, no flow control, taken for ourselves.
+/// An open serial line: raw, 8 data bits, no parity, one stop bit, no flow control, locked against other programs.
 final class SerialPort {
-    /// What the kernel keeps of a line that nobody reads.
+    /// What the kernel keeps of a line that is not read.
     static let bufferBytes = 4096
 
     let fd: Int32
     private let path: String
-    /// The node behind the links of the path; nil where /proc does not tell.
+    /// The node behind the links of the path; nil where /proc does not show it.
     private let node: String?
 
     /// - Throws: a ``SourceProblem`` that says what to do.
@@ -43,11 +43,11 @@ final class SerialPort {
         guard tcgetattr(fd, &settings) == 0 else { throw Self.notALine(fd, path, errno) }
         // Lines that do not know the call are shared.
         guard waypost_tty_exclusive(fd) == 0 || errno == ENOTTY else {
-            throw SourceProblem("cannot take \(path) for ourselves", errno: errno)
+            throw SourceProblem("cannot lock \(path)", errno: errno)
         }
     }
 
-    /// Hands bytes to the kernel, which sends them also when the line is closed at once. What finds no room is lost, as
+    /// Hands bytes to the kernel, which sends them also when the line is closed at once. What does not fit is lost, as
     /// it is when the receiver is busy.
     func write(_ bytes: [UInt8]) {
         var sent = 0

@@ -3,10 +3,10 @@ import Positioning
 
 /// Lines of gpsd as they come: decodes them, and knows when the receiver behind it has gone.
 ///
-/// gpsd does not tell its watchers that a receiver was unplugged: its reports merely stop. So silence is timed here, and
-/// gpsd asked for its devices before it is called a loss, so that the reason can be told.
+/// gpsd does not report to its clients that a receiver was unplugged: its reports stop. So silence is timed here, and gpsd
+/// is asked for its devices before a loss is reported, to give the reason.
 ///
-/// What there is to say is appended to `events`, to be delivered once the call is over.
+/// Events are appended to `events`, to be delivered at the end of the call.
 struct GPSDStream {
     /// How long gpsd may take to list its devices.
     private static let answerTime = Duration.seconds(1)
@@ -55,7 +55,7 @@ struct GPSDStream {
         return [restEnd, decoder.nextDeadline, staleAt, answerDue].compactMap { $0 }.min()
     }
 
-    /// Says that the first attempt is being made.
+    /// Reports that the first attempt is being made.
     mutating func opening(_ events: inout [SourceEvent]) { announce(.opening, &events) }
 
     mutating func opened(at now: EventTime, _ events: inout [SourceEvent]) {
@@ -72,7 +72,7 @@ struct GPSDStream {
         announce(.lost(reason: reason), &events)
     }
 
-    /// Nothing arrives until the connection is made again, and that is as it should be.
+    /// Nothing is expected until the connection is made again.
     mutating func fellAsleep(_ events: inout [SourceEvent]) { closed(&events) }
 
     private mutating func closed(_ events: inout [SourceEvent]) {
@@ -115,7 +115,7 @@ struct GPSDStream {
 
     mutating func askedForDevices() { wantsDevices = false }
 
-    /// What the clock alone brings about. Call it after everything that had arrived was read.
+    /// What time alone causes. Call it after everything that had arrived was read.
     mutating func deadlineReached(at now: EventTime, _ events: inout [SourceEvent]) {
         guard isOpen else { return }
         var epochs: [Epoch] = []
@@ -168,7 +168,7 @@ struct GPSDStream {
 
     /// - Parameter answered: gpsd's list of devices is new.
     private mutating func receiverLost(answered: Bool, _ events: inout [SourceEvent]) {
-        let reason = answered ? lossReason : "gpsd tells nothing any more, not even its devices"
+        let reason = answered ? lossReason : "gpsd no longer reports anything, not even its devices"
         var epochs: [Epoch] = []
         decoder.endOfInput { epochs.append($0) }
         hand(over: epochs, &events)
@@ -184,19 +184,19 @@ struct GPSDStream {
         let path = configuredDevice ?? decoder.device ?? (devices.count == 1 ? devices[0].path : nil)
         if let defect = devices.defect(of: path, isUnplugged: isUnplugged) { return defect }
         guard let path, let device = devices.first(where: { $0.path == path }) else {
-            return "none of gpsd's devices (\(devices.map(\.path).joined(separator: ", "))) tells anything"
+            return "none of gpsd's devices (\(devices.map(\.path).joined(separator: ", "))) reports anything"
         }
         if device.isActive == false { return "gpsd has closed \(path): it was removed, or it ended" }
         if device.isActive == nil {
             return "gpsd cannot open \(path)\(lastError.map { ": \($0)" } ?? ": is it plugged in?")"
         }
-        return "\(path) tells gpsd nothing any more: is it unplugged?"
+        return "\(path) no longer sends anything to gpsd: is it unplugged?"
     }
 
     private mutating func noteProtocol(_ events: inout [SourceEvent]) {
         guard !isProtocolNoted, let version = decoder.version, version.major != GPSDVersion.knownMajor else { return }
         isProtocolNoted = true
-        events.append(.notice(version.strangeness))
+        events.append(.notice(version.unknownProtocol))
     }
 
     private mutating func announce(_ new: SourceState, _ events: inout [SourceEvent]) {
@@ -213,13 +213,13 @@ struct GPSDStream {
         }
     }
 
-    /// gpsd tells an epoch in many lines; left alone for a moment it costs two or three wake-ups.
+    /// gpsd reports an epoch in many lines; left alone for a moment it costs two or three wake-ups.
     private mutating func rest(at now: EventTime) {
         guard restEnd == nil, let deadline = decoder.nextDeadline, let began = decoder.openEpochAt else { return }
         // Without a measured interval the pause might run into the next epoch.
-        guard let told = decoder.measuredInterval, let arrived = arrivals.median else { return }
+        guard let measured = decoder.measuredInterval, let arrived = arrivals.median else { return }
         let longest = began == now ? LiveStream.restMax : deadline.duration(since: now)
-        let pause = min(longest, min(told, arrived) / 2)
+        let pause = min(longest, min(measured, arrived) / 2)
         if pause >= .milliseconds(5) { restEnd = now + pause }
     }
 }

@@ -1,13 +1,13 @@
 import CLinux
 import Glibc
 
-/// Tells that a file may have grown, was cut, or that its name points to another one.
+/// Reports that a file may have grown, was cut, or that its name points to another one.
 final class FileWatch {
     /// Readable when something has happened.
     let fd: Int32
     private let path: String
 
-    /// nil where the kernel would not tell: no inotify instance is left, or a file system on which others write.
+    /// nil where the kernel reports nothing: no inotify instance is left, or a file system on which others write.
     init?(path: String, of file: InputFile) {
         self.path = path
         guard !Self.isRemote(file.fd) else { return nil }

@@ -22,7 +22,7 @@ public final class SerialSource: FixSource {
     private var bufferTime: Duration?
     private var retry = RetryDelay(from: .seconds(1), to: .seconds(10))
     private var retryAt: EventTime?
-    /// Since when an open is refused for want of permission, after a time without the device.
+    /// Since when an open is refused for lack of permission, after a time without the device.
     private var deniedSince: EventTime?
     private var wasAbsent = false
     private var owner = LineOwner()
@@ -41,7 +41,7 @@ public final class SerialSource: FixSource {
         control = ReceiverControl(profile: settings.receiver)
     }
 
-    /// While gpsd is asked about the line, which takes a moment, its answer is waited for: what the line has to say stays
+    /// While gpsd is asked about the line, which takes a moment, only its answer is awaited: the bytes of the line stay
     /// in the kernel's buffer.
     public var descriptor: Int32? {
         if let inquiry = owner.inquiry { return inquiry.descriptor }
@@ -92,9 +92,6 @@ public final class SerialSource: FixSource {
         }
     }
 
-    /// A live line is read on: what nobody reads is lost.
-    public func setPaused(_ paused: Bool, at now: EventTime) {}
-
     public func setAsleep(
         _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
     ) -> Bool {
@@ -135,7 +132,7 @@ public final class SerialSource: FixSource {
     }
 
     public func close() {
-        letGo()
+        release()
         retryAt = nil
         owner = LineOwner()
     }
@@ -149,7 +146,7 @@ public final class SerialSource: FixSource {
         for event in events { deliver(event) }
     }
 
-    private func letGo() {
+    private func release() {
         port = nil
         hunt = nil
         control.disconnected()
@@ -186,7 +183,7 @@ extension SerialSource {
     }
 
     private func failed(_ problem: SourceProblem, at now: EventTime, _ events: inout [SourceEvent]) {
-        letGo()
+        release()
         retryAt = now + retry.take()
         if problem.code == EACCES, wasAbsent {
             // A node that has just appeared belongs to root until udev has run its rules.
@@ -210,7 +207,7 @@ extension SerialSource {
 
     private func unplugged(_ how: String, at now: EventTime, _ events: inout [SourceEvent]) {
         // A descriptor whose device is gone stays readable for ever: close it at once.
-        letGo()
+        release()
         owner = LineOwner()
         wasAbsent = true
         live.lost("\(settings.device) is unplugged (\(how))", at: now, &events)
@@ -244,7 +241,7 @@ extension SerialSource {
         var failure: String?
         var hasRead = false
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: SerialPort.bufferBytes) { buffer in
-            // A line at full speed cannot keep us here: it gives less in the time that reading takes.
+            // A line at full speed cannot block the loop: it gives less in the time that reading takes.
             for _ in 0..<16 {
                 let count = Glibc.read(fd, buffer.baseAddress, buffer.count)
                 if count > 0 {
@@ -289,7 +286,7 @@ extension SerialSource {
         }
     }
 
-    /// What the epochs that just came tell of the receiver's rate, and trouble of another reader.
+    /// Checks the receiver's rate by the new epochs, and whether another program reads the line.
     private func judge(at now: EventTime, _ events: inout [SourceEvent]) {
         // An opening line, or one at a speed that is still tried, has nothing to judge.
         guard port != nil else { return }

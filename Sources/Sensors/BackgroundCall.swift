@@ -4,10 +4,10 @@ import Synchronization
 
 /// A call that waits, such as asking the resolver, on a thread of its own.
 ///
-/// The thread lives as long as the call. Nothing can stop it, so an owner that has lost patience keeps the errand and
-/// looks at it again later instead of starting another one.
-final class Errand<Answer: Sendable>: Sendable {
-    /// Readable once the answer is there.
+/// The thread lives as long as the call and cannot be stopped: after a timeout the owner keeps the call and checks it
+/// again later instead of starting another one.
+final class BackgroundCall<Answer: Sendable>: Sendable {
+    /// Readable when there is an answer.
     let descriptor: Int32
     private let result = Mutex<Answer?>(nil)
 

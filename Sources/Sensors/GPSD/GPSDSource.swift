@@ -8,12 +8,12 @@ public struct GPSDSettings: Sendable {
     public var host: String
     /// The default is 2947.
     public var port: UInt16
-    /// The receiver, as gpsd calls it: `/dev/ttyACM0`. nil = the first that gives a fix, until it tells nothing any more.
+    /// The receiver, as gpsd calls it: `/dev/ttyACM0`. nil = the first that gives a fix, until it falls silent.
     public var device: String?
-    /// Without a report for so long, or for three intervals of the receiver where that is longer, the receiver counts as
-    /// lost. The default is 5 s.
+    /// Time without a report after which the receiver is lost; three intervals of the receiver where that is longer. The
+    /// default is 5 s.
     public var staleness: Duration
-    /// For connecting, after which it is reported; the attempt goes on as long as the system makes it. The default is 10 s.
+    /// For connecting, after which it is reported; the attempt continues as long as the system makes it. The default is 10 s.
     public var connectTimeout: Duration
     /// Range errors and rollover count; gpsd reads the sentences.
     public var decoder: NMEADecoder.Settings
@@ -55,13 +55,13 @@ public final class GPSDSource: FixSource {
 
     private enum Phase {
         case waiting(until: EventTime)
-        /// After `until` it has been reported, and goes on.
+        /// After `until` it is reported, and continues.
         case opening(Opening, until: EventTime?)
         case connected(GPSDConnection)
         case closed
     }
 
-    private typealias Opening = Errand<Result<GPSDConnection, SourceProblem>>
+    private typealias Opening = BackgroundCall<Result<GPSDConnection, SourceProblem>>
 
     /// Lines for one turn of the loop; the rest is taken at once in the next.
     private static let linesPerTurn = 500
@@ -95,8 +95,6 @@ public final class GPSDSource: FixSource {
         case .waiting, .closed: nil
         }
     }
-
-    public var awaitsWritability: Bool { false }
 
     public var nextDeadline: EventTime? {
         switch phase {
@@ -156,10 +154,7 @@ public final class GPSDSource: FixSource {
         }
     }
 
-    /// A live receiver is read on: gpsd hangs up on who does not.
-    public func setPaused(_ paused: Bool, at now: EventTime) {}
-
-    /// gpsd closes a receiver that nobody watches, unless it runs with -n.
+    /// gpsd closes a receiver without clients, unless it runs with -n.
     public func setAsleep(
         _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
     ) -> Bool {
@@ -189,7 +184,7 @@ public final class GPSDSource: FixSource {
         act(at: now, deliver) { carryOut(control.intervalWanted(interval, at: now), &$0) }
     }
 
-    /// What gpsd answers means nothing (it says yes for a receiver that ignores it): the epochs that come are measured.
+    /// The reply of gpsd means nothing (it confirms for a receiver that ignores the command): the interval is measured.
     private func carryOut(_ orders: [ReceiverControl.Order], _ events: inout [SourceEvent]) {
         for order in orders {
             switch order {
@@ -197,7 +192,7 @@ public final class GPSDSource: FixSource {
                 guard case .connected(let connection) = phase, let path = device ?? onlyDevice,
                     let request = GPSDRequest.cycle(of: path, interval: .milliseconds(milliseconds))
                 else { continue }
-                // A connection that takes nothing any more shows at the next read.
+                // A broken connection shows at the next read.
                 _ = connection.send(request)
             // A line's, which gpsd has.
             case .write: break
@@ -246,7 +241,7 @@ public final class GPSDSource: FixSource {
         case .failure(let problem): failed(problem.description, at: now, &events)
         case .success(let connection):
             guard connection.watch(device: settings.device) else {
-                return failed("gpsd at \(settings.host):\(settings.port) takes no request", at: now, &events)
+                return failed("gpsd at \(settings.host):\(settings.port) accepts no request", at: now, &events)
             }
             phase = .connected(connection)
             stream.opened(at: now, &events)
@@ -264,7 +259,7 @@ public final class GPSDSource: FixSource {
                 let place = "\(settings.host):\(settings.port)"
                 return failed(
                     isGPSD
-                        ? "\(place): \(reason)" : "what answers at \(place) is not gpsd, or ends at once (\(reason))",
+                        ? "\(place): \(reason)" : "what answers at \(place) is not gpsd, or closes at once (\(reason))",
                     at: now, &events)
             }
             if case .receiving = stream.state { retry.reset() }
@@ -276,7 +271,7 @@ public final class GPSDSource: FixSource {
         guard stream.wantsDevices, case .connected(let connection) = phase else { return }
         stream.askedForDevices()
         if !connection.send(GPSDRequest.devices) {
-            failed("\(settings.host):\(settings.port): gpsd takes no request any more", at: now, &events)
+            failed("\(settings.host):\(settings.port): gpsd accepts no more requests", at: now, &events)
         }
     }
 

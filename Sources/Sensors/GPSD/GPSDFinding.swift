@@ -3,12 +3,12 @@ import Glibc
 import NMEA
 import Positioning
 
-/// What a gpsd tells of itself and of its receivers when it is asked once.
+/// What a gpsd reports of itself and its receivers.
 public struct GPSDFinding: Hashable, Sendable {
     /// nil when nothing that speaks gpsd's language answers.
     public var version: GPSDVersion?
     public var devices: [GPSDDevice] = []
-    /// Why no receiver is to be had there, and what to do, for people; nil = there is one.
+    /// Why no receiver is available there, and what to do, for people; nil = there is one.
     public var problem: String?
 
     /// `gpsd 3.22 (protocol 3.14) with /dev/ttyACM0 (u-blox)`; nil when there is none.
@@ -21,34 +21,34 @@ public struct GPSDFinding: Hashable, Sendable {
 }
 
 extension GPSDSettings {
-    /// Connects, asks what there is, and hangs up. Receivers that nobody watches are not woken for it.
+    /// Connects, requests the devices, and disconnects. It does not wake receivers that have no clients.
     ///
-    /// - Parameter patience: for all of it, whatever the other side does.
-    public func inquire(patience: Duration = .seconds(3)) -> GPSDFinding {
-        let end = EventTime(nanoseconds: waypost_boottime_ns()) + patience
+    /// - Parameter timeout: for the whole inquiry.
+    public func inquire(timeout: Duration = .seconds(3)) -> GPSDFinding {
+        let end = EventTime(nanoseconds: waypost_boottime_ns()) + timeout
         let connection: GPSDConnection
         do throws(SourceProblem) {
             guard let answer = try open(until: end) else {
-                let waited = "no connection to gpsd at \(address) within \(patience.milliseconds) ms"
+                let waited = "no connection to gpsd at \(address) within \(timeout.milliseconds) ms"
                 return GPSDFinding(problem: "\(waited); \(advice)")
             }
             connection = try answer.get()
         } catch {
-            // Without the library nothing that is done about gpsd helps.
+            // Advice about gpsd does not help without the library.
             let isRefused = error.description.hasPrefix("cannot connect")
             return GPSDFinding(problem: isRefused ? "\(error.description) \(advice)" : error.description)
         }
-        // Its greeting comes by itself; the list is asked for.
+        // gpsd sends its greeting by itself; the list must be requested.
         guard connection.send("?DEVICES;\n") else {
-            return GPSDFinding(problem: "gpsd at \(address) takes no request")
+            return GPSDFinding(problem: "gpsd at \(address) accepts no request")
         }
         return listen(to: connection, until: end)
     }
 
-    /// nil when time is over: the attempt goes on without anybody who waits for it.
+    /// nil after the timeout; the attempt continues on its thread.
     private func open(until end: EventTime) throws(SourceProblem) -> Result<GPSDConnection, SourceProblem>? {
         let (host, port) = (host, port)
-        let opening = try Errand("cannot connect to gpsd at \(address)") {
+        let opening = try BackgroundCall("cannot connect to gpsd at \(address)") {
             GPSDConnection.open(host: host, port: port)
         }
         return Self.awaitInput(opening.descriptor, until: end) ? opening.answer : nil
@@ -77,9 +77,9 @@ extension GPSDSettings {
     private func problem(of finding: GPSDFinding, isListed: Bool, ending: String?) -> String? {
         let reason = ending.map { ": \($0)" } ?? ""
         guard let version = finding.version else {
-            return "what answers at \(address) does not speak like gpsd\(reason); is port right?"
+            return "what answers at \(address) does not answer like gpsd\(reason); is port right?"
         }
-        guard version.major == GPSDVersion.knownMajor else { return version.strangeness }
+        guard version.major == GPSDVersion.knownMajor else { return version.unknownProtocol }
         guard isListed else { return "gpsd at \(address) does not list its devices\(reason)" }
         let path = device ?? (finding.devices.count == 1 ? finding.devices[0].path : nil)
         return finding.devices.defect(of: path, isUnplugged: isUnplugged)
@@ -88,7 +88,7 @@ extension GPSDSettings {
     private var advice: String {
         isLocal
             ? "on this host `systemctl start gpsd.socket` starts it, `apt install gpsd` brings it"
-            : "on that host gpsd listens to others with -G alone, or where ListenStream of gpsd.socket says so"
+            : "on that host gpsd accepts other hosts only with -G, or by ListenStream of gpsd.socket"
     }
 
     private static func isOver(_ end: EventTime) -> Bool { waypost_boottime_ns() >= end.nanoseconds }
@@ -108,8 +108,8 @@ extension GPSDVersion {
     static let knownMajor = 3
 
     /// For a protocol that is not the one that is understood.
-    var strangeness: String {
-        "gpsd \(release) speaks protocol \(protocolVersion), which is not known: expected \(Self.knownMajor)"
+    var unknownProtocol: String {
+        "gpsd \(release) uses protocol \(protocolVersion), expected \(Self.knownMajor)"
     }
 }
 
@@ -119,7 +119,7 @@ extension [GPSDDevice] {
     /// - Parameter path: of the receiver that is wanted; nil = any.
     func defect(of path: String?, isUnplugged: (String) -> Bool) -> String? {
         guard !isEmpty else {
-            return "gpsd has no device: is the receiver plugged in? `gpsdctl add PATH` tells gpsd of one"
+            return "gpsd has no device: is the receiver plugged in? `gpsdctl add PATH` adds one"
         }
         guard let path else { return nil }
         guard contains(where: { $0.path == path }) else {

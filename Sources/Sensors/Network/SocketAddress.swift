@@ -74,7 +74,7 @@ struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }
 
-/// A TCP peer that is gone without a word is found out within a minute.
+/// Detects a lost TCP peer within a minute.
 func keepAlive(_ fd: Int32) {
     for (level, option, value) in [
         (SOL_SOCKET, SO_KEEPALIVE, 1), (Int32(IPPROTO_TCP), TCP_KEEPIDLE, 30), (Int32(IPPROTO_TCP), TCP_KEEPINTVL, 10),

@@ -1,7 +1,7 @@
 import CUdev
 import Glibc
 
-/// What udev, or the kernel, tells of one device.
+/// An event of one device, from udev or the kernel.
 public struct DeviceEvent: Hashable, Sendable {
     /// `add`, `remove`, `change`, `bind` and others. A driver need not send `add`: some send `change` alone.
     public var action: String
@@ -15,13 +15,13 @@ public struct DeviceEvent: Hashable, Sendable {
     public var properties: [String: String]
 }
 
-/// Hears of devices that come, change and go, by libudev.
+/// Watches for devices that are added, changed and removed, through libudev.
 ///
-/// Events are a hint to look, never the only one: where no udevd runs there may be none, and some are lost in a flood.
+/// Events only shorten a wait: where no udevd runs there may be none, and some are lost when many come at once.
 public final class DeviceMonitor {
-    /// More events wait for the next call, so that a flood of them cannot hold up the loop.
+    /// More events wait for the next call, so that many of them cannot block the loop.
     private static let eventsMax = 64
-    /// udevd's socket: without it libudev would hear nothing on the channel of udevd.
+    /// udevd's socket: without it libudev receives nothing on the channel of udevd.
     private static let udevd = "/run/udev/control"
 
     /// What the daemon's loop watches for input.
@@ -53,9 +53,9 @@ public final class DeviceMonitor {
     /// Closes the descriptor, which the loop must have forgotten.
     deinit { udev_monitor_unref(monitor) }
 
-    /// Takes what waits, without blocking.
+    /// Handles the waiting events, without blocking.
     ///
-    /// - Returns: false when events were lost: whatever is asked of the devices must be asked anew.
+    /// - Returns: false when events were lost: the state of all devices must be read again.
     public func drain(_ handle: (DeviceEvent) -> Void) -> Bool {
         for _ in 0..<Self.eventsMax {
             errno = 0

@@ -1,13 +1,13 @@
 import Positioning
 
-/// All supplies of a host at one instant, and what they come to.
+/// All supplies of a host at one instant, and the state that they give.
 public struct PowerSupplies: Hashable, Sendable {
     /// Which of them count.
     public struct Selection: Hashable, Sendable {
         /// Names of those that alone are the battery, whatever they say of themselves; empty = every battery and UPS of
         /// the system that is present.
         public var batteries: Set<String> = []
-        /// Names of those that alone tell of external power; empty = every supply of the system that is none but a battery.
+        /// Names of those that alone count as external power; empty = every supply of the system that is not a battery.
         public var chargers: Set<String> = []
         /// Names of those that do not count.
         public var ignored: Set<String> = []
@@ -37,20 +37,20 @@ public struct PowerSupplies: Hashable, Sendable {
         PowerState(batteryPercent: percent, charging: isCharging, externalPower: hasExternalPower)
     }
 
-    /// 0…100; nil when none tells: never 0 for want of a reading.
+    /// 0…100; nil when none reports it: never 0 for lack of a reading.
     private var percent: Int? {
         let readable = batteries.filter { $0.capacity != nil || $0.energy != nil || $0.charge != nil }
         guard let first = readable.first else { return nil }
-        // What a gauge makes of its own cell is better than what two numbers do.
+        // The gauge of a cell knows better than the ratio of two numbers.
         if readable.count == 1, let capacity = first.capacity { return capacity }
         if let level = Self.level(readable.map(\.energy)) ?? Self.level(readable.map(\.charge)) {
             return Int(level.rounded())
         }
-        let told = readable.compactMap(\.capacity)
-        return told.isEmpty ? nil : Int((Double(told.reduce(0, +)) / Double(told.count)).rounded())
+        let levels = readable.compactMap(\.capacity)
+        return levels.isEmpty ? nil : Int((Double(levels.reduce(0, +)) / Double(levels.count)).rounded())
     }
 
-    /// Of all together, so that a big battery counts for more than a small one; nil unless all tell.
+    /// Of all together, weighted by size; nil unless all report it.
     private static func level(_ stores: [PowerSupply.Store?]) -> Double? {
         let known = stores.compactMap { $0 }
         guard known.count == stores.count else { return nil }
@@ -63,11 +63,11 @@ public struct PowerSupplies: Hashable, Sendable {
         return known.isEmpty ? nil : known.contains(.charging)
     }
 
-    /// Where no supply tells, the battery does: one that fills is fed, one that drains is not. A full or held one may be
-    /// either.
+    /// Where no supply reports it, the battery shows it: one that charges has power, one that discharges has none. A full or
+    /// held one may have either.
     private var hasExternalPower: Bool? {
-        let told = chargers.compactMap(\.isOnline)
-        if !told.isEmpty { return told.contains(true) }
+        let online = chargers.compactMap(\.isOnline)
+        if !online.isEmpty { return online.contains(true) }
         let known = batteries.compactMap(\.status)
         if known.contains(.charging) { return true }
         return known.contains(.discharging) ? false : nil

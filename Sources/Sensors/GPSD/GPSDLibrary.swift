@@ -65,7 +65,7 @@ struct GPSDLibrary: Sendable {
         withUnsafePointer(to: functions) { waypost_gps_close($0, memory) }
     }
 
-    /// As it stands in the struct: an int, or in newer releases an integer of 64 bits with its low half first.
+    /// As in the struct: an int, or in newer releases an integer of 64 bits with its low half first.
     fileprivate func descriptor(_ memory: UnsafeMutableRawPointer) -> Int32 {
         memory.load(fromByteOffset: descriptorOffset, as: Int32.self)
     }

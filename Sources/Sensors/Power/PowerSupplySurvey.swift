@@ -3,11 +3,11 @@ import Glibc
 import Positioning
 import Synchronization
 
-/// Reads power supplies beside the loop, which no driver can hold up.
+/// Reads power supplies beside the loop, so that no driver can block it.
 ///
-/// A thread lives as long as there is something to read, and reads one supply after the other. When one of them keeps it
-/// waiting, another thread goes on with the rest. Nothing can end a read that hangs: that supply is not asked anew before it
-/// has answered, so that there are never more threads than supplies that hang, and one.
+/// A thread lives as long as there is something to read, and reads one supply after the other. When one of them is slow,
+/// another thread continues with the others. A read that hangs cannot be ended: that supply is not read again before it has
+/// answered, so that there is at most one thread more than supplies that hang.
 public final class PowerSupplySurvey: Sendable {
     /// A supply that was asked and has not answered yet.
     public struct Question: Hashable, Sendable {
@@ -19,22 +19,22 @@ public final class PowerSupplySurvey: Sendable {
     private struct State {
         /// In the order in which they are wanted.
         var waiting: [String] = []
-        /// Each is in the hand of one thread, since then.
-        var inHand: [String: EventTime] = [:]
-        /// By name: not yet taken.
+        /// Each is being read by one thread, since then.
+        var inProgress: [String: EventTime] = [:]
+        /// By name: not yet collected.
         var answers: [String: PowerSupply] = [:]
 
         /// A supply that hangs is passed over until it has answered.
         mutating func takeNext(at now: EventTime) -> String? {
-            guard let index = waiting.firstIndex(where: { inHand[$0] == nil }) else { return nil }
+            guard let index = waiting.firstIndex(where: { inProgress[$0] == nil }) else { return nil }
             let name = waiting.remove(at: index)
-            inHand[name] = now
+            inProgress[name] = now
             return name
         }
     }
 
-    /// How long a thread may stay with one supply before another takes over what waits behind it.
-    public static let patience = Duration.milliseconds(250)
+    /// How long a thread may read one supply before another thread reads those that wait behind it.
+    public static let timeout = Duration.milliseconds(250)
     /// More supplies that hang than any board has.
     private static let threadsMax = 8
 
@@ -55,25 +55,25 @@ public final class PowerSupplySurvey: Sendable {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Asks supplies, those first that are wanted first; what was to be asked before and has not been is forgotten.
+    /// Reads supplies in this order; what is left of an earlier request is dropped.
     public func ask(_ names: [String], at now: EventTime) {
         state.withLock { $0.waiting = names }
-        prod(at: now)
+        startOverdue(at: now)
     }
 
-    /// To be called when patience is over: what waits behind a supply that does not answer is read by another thread.
-    public func prod(at now: EventTime) {
+    /// To be called after `timeout`: what waits behind a supply that does not answer is read by another thread.
+    public func startOverdue(at now: EventTime) {
         let next: String? = state.withLock { state in
-            guard state.inHand.values.allSatisfy({ now >= $0 + Self.patience }) else { return nil }
-            if state.inHand.count < Self.threadsMax { return state.takeNext(at: now) }
+            guard state.inProgress.values.allSatisfy({ now >= $0 + Self.timeout }) else { return nil }
+            if state.inProgress.count < Self.threadsMax { return state.takeNext(at: now) }
             state.waiting.removeAll()
             return nil
         }
         guard let next else { return }
-        // Without a thread what is known stays as it is; the next look tries again.
+        // Without a thread the known state stays; the next check tries again.
         guard startThread({ [self] in work(from: next) }) != 0 else { return }
         state.withLock {
-            $0.inHand[next] = nil
+            $0.inProgress[next] = nil
             $0.waiting.removeAll()
         }
     }
@@ -85,8 +85,8 @@ public final class PowerSupplySurvey: Sendable {
         return state.withLock { state in
             defer { state.answers.removeAll() }
             let open =
-                state.inHand.map { Question(name: $0.key, since: $0.value) }
-                + state.waiting.filter { state.inHand[$0] == nil }.map { Question(name: $0, since: nil) }
+                state.inProgress.map { Question(name: $0.key, since: $0.value) }
+                + state.waiting.filter { state.inProgress[$0] == nil }.map { Question(name: $0, since: nil) }
             return (Array(state.answers.values), open)
         }
     }
@@ -98,15 +98,15 @@ public final class PowerSupplySurvey: Sendable {
             let now = EventTime(nanoseconds: waypost_boottime_ns())
             let wasSlow: Bool
             (next, wasSlow) = state.withLock { state in
-                let since = state.inHand.removeValue(forKey: name)
+                let since = state.inProgress.removeValue(forKey: name)
                 state.answers[name] = supply
-                return (state.takeNext(at: now), since.map { now >= $0 + Self.patience } ?? false)
+                return (state.takeNext(at: now), since.map { now >= $0 + Self.timeout } ?? false)
             }
-            if next == nil || wasSlow { ring() }
+            if next == nil || wasSlow { signal() }
         }
     }
 
-    private func ring() {
+    private func signal() {
         var one: UInt64 = 1
         _ = write(descriptor, &one, MemoryLayout.size(ofValue: one))
     }

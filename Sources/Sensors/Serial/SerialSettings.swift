@@ -15,8 +15,8 @@ public struct SerialSettings: Sendable {
     public var speed: Speed
     /// What ``SerialSource/foundSpeed`` was at the last run: tried first.
     public var rememberedSpeed: LineSpeed?
-    /// Without a sentence for so long, or for three intervals of the receiver where that is longer, the line counts as
-    /// silent. The default is 5 s.
+    /// Time without a sentence after which the line is silent; three intervals of the receiver where that is longer. The
+    /// default is 5 s.
     public var staleness: Duration
     public var decoder: NMEADecoder.Settings
     /// Which commands the receiver understands. The default is `none`.

@@ -2,15 +2,15 @@ import Glibc
 import NMEA
 import Positioning
 
-/// Where datagrams with sentences are waited for.
+/// How datagrams with sentences are received.
 public struct UDPSettings: Sendable {
     /// The address to bind, in digits. The default is 127.0.0.1: datagrams have no sender that can be trusted.
     public var host: String
     public var port: UInt16
-    /// Take datagrams from this address only, in digits; nil = from anyone.
+    /// Accept datagrams from this address only, in digits; nil = from anyone.
     public var from: String?
-    /// Without a sentence for so long, or for three intervals of the receiver where that is longer, the line counts as
-    /// silent. The default is 5 s.
+    /// Time without a sentence after which the line is silent; three intervals of the receiver where that is longer. The
+    /// default is 5 s.
     public var staleness: Duration
     public var decoder: NMEADecoder.Settings
 
@@ -26,7 +26,7 @@ public struct UDPSettings: Sendable {
     }
 }
 
-/// A receiver that sends its sentences as datagrams. A sentence does not go on in the next datagram.
+/// A receiver that sends its sentences as datagrams. A sentence does not continue in the next datagram.
 public final class UDPSource: FixSource {
     public let name: String
     /// Datagrams of other senders than the configured one.
@@ -53,8 +53,6 @@ public final class UDPSource: FixSource {
     deinit { close() }
 
     public var descriptor: Int32? { live.isResting ? nil : fd }
-
-    public var awaitsWritability: Bool { false }
 
     public var nextDeadline: EventTime? { fd == nil ? retryAt : live.nextDeadline }
 
@@ -95,9 +93,6 @@ public final class UDPSource: FixSource {
         }
     }
 
-    /// A live line is read on: what nobody reads is lost.
-    public func setPaused(_ paused: Bool, at now: EventTime) {}
-
     public func setAsleep(
         _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
     ) -> Bool {
@@ -117,12 +112,6 @@ public final class UDPSource: FixSource {
         if let fd { Glibc.close(fd) }
         fd = nil
         retryAt = nil
-    }
-
-    private func act(_ deliver: (SourceEvent) -> Void, _ body: (inout [SourceEvent]) -> Void) {
-        var events: [SourceEvent] = []
-        body(&events)
-        for event in events { deliver(event) }
     }
 
     private func bind(at now: EventTime, _ events: inout [SourceEvent]) {
@@ -173,7 +162,7 @@ public final class UDPSource: FixSource {
                     }
                 }
                 if count < 0 {
-                    // Anything but "no more" belongs to one datagram or to an answer to none: the socket goes on.
+                    // Anything but "no more" is about one datagram or an ICMP reply: the socket is still good.
                     if errno == EAGAIN { return }
                     continue
                 }

@@ -1,4 +1,4 @@
-/// One entry of /sys/class/power_supply as its files tell it.
+/// One entry of /sys/class/power_supply as read from its files.
 ///
 /// Source: linux/Documentation/ABI/testing/sysfs-class-power.
 public struct PowerSupply: Hashable, Sendable {
@@ -38,9 +38,9 @@ public struct PowerSupply: Hashable, Sendable {
     public var status: Status?
     public var energy: Store?
     public var charge: Store?
-    /// It feeds the host; nil = it does not tell.
+    /// It feeds the host; nil = not reported.
     public var isOnline: Bool?
-    /// There is a file that should tell, and reading it failed or gave nonsense.
+    /// Reading a file that exists failed or gave nonsense.
     public var isUnreadable: Bool
 
     /// What a file of the entry holds.
@@ -74,20 +74,20 @@ public struct PowerSupply: Hashable, Sendable {
         status = Status(Self.word(read("status")))
         energy = Store(now: Self.integer(read("energy_now")), full: Self.integer(read("energy_full")))
         charge = Store(now: Self.integer(read("charge_now")), full: Self.integer(read("charge_full")))
-        let told = read("capacity")
+        let text = read("capacity")
         // Some gauges say above 100 when full; one that says below 0 does not know.
-        if let value = Self.integer(told), value >= 0 {
+        if let value = Self.integer(text), value >= 0 {
             capacity = Int(min(100, value))
-        } else if told != .absent {
+        } else if text != .absent {
             isUnreadable = true
         }
     }
 
     private mutating func readOnline(_ read: (String) -> Attribute) {
-        let told = read("online")
-        if let value = Self.integer(told), value >= 0 {
+        let text = read("online")
+        if let value = Self.integer(text), value >= 0 {
             isOnline = value >= 1
-        } else if told != .absent {
+        } else if text != .absent {
             isUnreadable = true
         }
     }
@@ -115,7 +115,7 @@ extension PowerSupply.Kind {
             case "UPS"?: .ups
             case "Mains"?: .mains
             case "Wireless"?: .wireless
-            // Older kernels tell the kind of port: USB_DCP, USB_PD and others.
+            // Older kernels report the kind of port: USB_DCP, USB_PD and others.
             case let word? where word.hasPrefix("USB"): .usb
             default: .other
             }

@@ -3,7 +3,7 @@ import Positioning
 
 /// Asks the gpsd of this host whether a line is one of its own: two readers would each get a part of the bytes.
 ///
-/// It never starts gpsd: where systemd only listens in its place (`gpsd.socket` without `gpsd.service`), nobody is asked.
+/// It never starts gpsd: where only systemd listens (`gpsd.socket` without `gpsd.service`), nothing is asked.
 public final class GPSDInquiry {
     /// Where gpsd shows itself.
     public struct Host: Sendable {
@@ -23,7 +23,7 @@ public final class GPSDInquiry {
         }
     }
 
-    private static let patience = Duration.seconds(1)
+    private static let timeout = Duration.seconds(1)
     private static let replyMax = 65_536
 
     /// Watched until the answer is there, or until `deadline`.
@@ -50,7 +50,7 @@ public final class GPSDInquiry {
         }
         self.descriptor = descriptor
         self.paths = paths
-        deadline = now + Self.patience
+        deadline = now + Self.timeout
     }
 
     deinit { Glibc.close(descriptor) }
@@ -75,14 +75,14 @@ public final class GPSDInquiry {
         }
     }
 
-    /// The same for a caller who has nothing else to do; at most a second.
+    /// The same for a caller that may block; at most a second.
     public static func hasLine(_ paths: [String], host: Host = Host()) -> Bool {
         guard let inquiry = GPSDInquiry(about: paths, host: host, at: .zero) else { return false }
         // gpsd greets first: the answer is in the second line, which may come apart from it.
         for _ in 0..<10 {
             let wanted = Int16(inquiry.isConnecting ? POLLOUT : POLLIN)
             var ready = pollfd(fd: inquiry.descriptor, events: wanted, revents: 0)
-            guard poll(&ready, 1, Int32(patience.milliseconds / 10)) >= 0 else { return false }
+            guard poll(&ready, 1, Int32(timeout.milliseconds / 10)) >= 0 else { return false }
             if let answer = inquiry.answer() { return answer }
         }
         return false
@@ -97,7 +97,7 @@ public final class GPSDInquiry {
 
     /// The paths of the devices that gpsd lists; nil before its whole answer is there.
     static func devices(in reply: [UInt8]) -> [String]? {
-        // What stands behind the last line end is cut.
+        // The part after the last line end is incomplete.
         for line in reply.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast() {
             let text = String(decoding: line, as: UTF8.self)
             guard text.hasPrefix("{\"class\":\"DEVICES\"") else { continue }

@@ -7,8 +7,8 @@ public struct TCPSettings: Sendable {
     /// A name or an address in digits.
     public var host: String
     public var port: UInt16
-    /// Without a sentence for so long, or for three intervals of the receiver where that is longer, the line counts as
-    /// silent. The default is 5 s.
+    /// Time without a sentence after which the line is silent; three intervals of the receiver where that is longer. The
+    /// default is 5 s.
     public var staleness: Duration
     /// For the lookup, and again for each address that it gives. The default is 10 s.
     public var connectTimeout: Duration
@@ -47,7 +47,7 @@ public final class TCPSource: FixSource {
     private var live: LiveStream
     private var phase = Phase.closed
     private var retry = RetryDelay(from: .seconds(1), to: .seconds(60))
-    /// A lookup that took longer than we waited and still runs.
+    /// A lookup that still runs after its timeout.
     private var overdueLookup: HostLookup?
 
     /// - Parameter jitter: a number in 0…1, asked for at each retry; it shortens the pause by up to a fifth.
@@ -130,9 +130,6 @@ public final class TCPSource: FixSource {
         }
     }
 
-    /// A live line is read on: what nobody reads is lost.
-    public func setPaused(_ paused: Bool, at now: EventTime) {}
-
     public func setAsleep(
         _ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void
     ) -> Bool {
@@ -159,12 +156,6 @@ public final class TCPSource: FixSource {
         case .waiting, .lookingUp, .closed: break
         }
         phase = .closed
-    }
-
-    private func act(_ deliver: (SourceEvent) -> Void, _ body: (inout [SourceEvent]) -> Void) {
-        var events: [SourceEvent] = []
-        body(&events)
-        for event in events { deliver(event) }
     }
 
     private func begin(at now: EventTime, _ events: inout [SourceEvent]) {

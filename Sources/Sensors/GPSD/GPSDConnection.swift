@@ -7,7 +7,7 @@ import Glibc
 final class GPSDConnection: @unchecked Sendable {
     enum Reading {
         case line([UInt8])
-        /// Nothing complete any more for now.
+        /// No complete line at present.
         case nothing
         /// For people.
         case ended(String)
@@ -30,7 +30,7 @@ final class GPSDConnection: @unchecked Sendable {
                     SourceProblem("\(problem): \(reason); does it run, and does it listen there?"))
             }
             guard session.isConnected else {
-                return .failure(SourceProblem("\(problem): this \(library.name) is not the one that is known"))
+                return .failure(SourceProblem("\(problem): this \(library.name) has an unknown layout"))
             }
             return .success(GPSDConnection(session))
         } catch {
@@ -47,11 +47,11 @@ final class GPSDConnection: @unchecked Sendable {
     var descriptor: Int32 { session.descriptor }
 
     /// Asks for the reports of all devices, or of one.
-    /// - Returns: false when the connection does not take it.
+    /// - Returns: false when the connection does not accept it.
     func watch(device: String?) -> Bool { session.watch(device: device) }
 
-    /// - Parameter request: `?DEVICES;`. It is short: a connection that does not take it at once is a dead one.
-    /// - Returns: false when the connection does not take it.
+    /// - Parameter request: `?DEVICES;`. It is short: a connection that does not accept it at once is dead.
+    /// - Returns: false when the connection does not accept it.
     func send(_ request: String) -> Bool {
         var request = request
         return request.withUTF8 { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) == $0.count }
@@ -73,7 +73,7 @@ final class GPSDConnection: @unchecked Sendable {
         }
     }
 
-    /// A peer that is gone without a word is found out within a minute.
+    /// Keepalive detects a lost peer within a minute.
     private func prepare() {
         let fd = descriptor
         _ = fcntl(fd, F_SETFD, FD_CLOEXEC)

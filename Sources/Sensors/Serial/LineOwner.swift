@@ -1,22 +1,22 @@
 import NMEA
 import Positioning
 
-/// Whether somebody else reads our line, as far as gpsd tells.
+/// Whether gpsd reads our line too.
 struct LineOwner {
     /// Failed checksums since the line was opened that make it likely.
     private static let brokenMin = 10
 
     private(set) var inquiry: GPSDInquiry?
-    /// Why the line could not be opened; told once gpsd has answered.
+    /// Why the line could not be opened; reported when gpsd has answered.
     var pending: String?
     /// Why it cannot be opened, where that is known to be gpsd.
     private(set) var problem: String?
-    /// For people, where gpsd reads with us; nil = not known of anybody.
+    /// For people, where gpsd reads the line too; nil = not known.
     private(set) var remark: String?
     private var hasAsked = false
     private var atOpening: (broken: Int, good: Int)?
 
-    /// - Returns: false when there is nobody to ask, or he was.
+    /// - Returns: false when there is no gpsd to ask, or it was asked.
     mutating func ask(_ paths: [String], _ host: GPSDInquiry.Host, at now: EventTime) -> Bool {
         guard !hasAsked else { return false }
         hasAsked = true

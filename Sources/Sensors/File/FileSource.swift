@@ -4,9 +4,9 @@ import Positioning
 
 /// A log as a source of epochs: a plain file, a FIFO or standard input.
 ///
-/// Up to its end a log runs on its own clock. A followed one then says `caughtUp`, and what is appended later arrives on
+/// Up to its end a log runs on its own clock. A followed one then delivers `caughtUp`, and what is appended later arrives on
 /// the boot clock. Reading is cut into chunks, each handed over before the next is read, so that the loop is never
-/// kept long and nothing is read while the source is paused.
+/// blocked for long and nothing is read while the source is paused.
 public final class FileSource: FixSource {
     public let name: String
     /// Where reading began; nil before the file was opened.
@@ -27,7 +27,7 @@ public final class FileSource: FixSource {
     private var isPaused = false
     private var isEnded = false
     private var retry = RetryDelay(from: .seconds(1), to: .seconds(10))
-    /// When to read on, or to open; nil = when there is input.
+    /// When to continue reading, or to open; nil = when there is input.
     private var readAt: EventTime?
 
     private var file: InputFile?
@@ -54,7 +54,7 @@ public final class FileSource: FixSource {
     private var live: LiveStream?
 
     /// - Parameters:
-    ///   - startAt: where an earlier run got to; nil = from the beginning.
+    ///   - startAt: where an earlier run ended; nil = from the beginning.
     ///   - standardInput: the descriptor behind `-`.
     public init(settings: FileSettings, startAt: FilePosition? = nil, standardInput: Int32 = STDIN_FILENO) {
         self.settings = settings
@@ -74,8 +74,6 @@ public final class FileSource: FixSource {
         case .plain: return live == nil ? nil : watch?.fd
         }
     }
-
-    public var awaitsWritability: Bool { false }
 
     public var nextDeadline: EventTime? {
         if isPaused { return nil }
@@ -123,7 +121,7 @@ public final class FileSource: FixSource {
             pausedSince = now
         } else if let since = pausedSince {
             let pause = now.duration(since: since)
-            pace?.stoodStill(for: pause)
+            pace?.paused(for: pause)
             for index in scheduled.indices { scheduled[index].due = scheduled[index].due + pause }
             pausedSince = nil
         }
@@ -207,7 +205,7 @@ public final class FileSource: FixSource {
                 }
                 if live == nil, events.count + scheduled.count > eventsBefore { break }
             }
-            // There may be more; a stream says so by itself.
+            // There may be more; the descriptor of a stream shows that by itself.
             if self.file?.kind == .plain { readAt = now }
         } catch {
             failed(error, at: now, &events)
@@ -283,7 +281,7 @@ extension FileSource {
         }
         if live == nil { goLive(at: now, &events) }
         if watch == nil { readAt = now + Self.pollInterval }
-        return goesOnElsewhere(file, at: now, &events)
+        return continuesElsewhere(file, at: now, &events)
     }
 
     private func goLive(at now: EventTime, _ events: inout [SourceEvent]) {
@@ -324,15 +322,15 @@ extension FileSource {
     }
 
     /// Cut to nothing, or another file has its name (log rotation).
-    private func goesOnElsewhere(_ file: InputFile, at now: EventTime, _ events: inout [SourceEvent]) -> Bool {
+    private func continuesElsewhere(_ file: InputFile, at now: EventTime, _ events: inout [SourceEvent]) -> Bool {
         guard let size = file.size else { return false }
         if size < offset {
-            goOn(with: file, at: now, &events)
+            continueReading(with: file, at: now, &events)
             return true
         }
         guard let named = InputFile.at(settings.path), named.identity != file.identity else { return false }
         guard named.size > 0 else {
-            // Whoever rotated the log may not have told the writer yet.
+            // The writer may not know yet that the log was rotated.
             watch?.watchFile()
             return false
         }
@@ -340,14 +338,14 @@ extension FileSource {
         guard let next = try? InputFile(path: settings.path, standardInput: standardInput), next.hasPlace else {
             return false
         }
-        goOn(with: next, at: now, &events)
+        continueReading(with: next, at: now, &events)
         watch = pollsOnly ? nil : FileWatch(path: settings.path, of: next)
         return true
     }
 
-    private func goOn(with next: InputFile, at now: EventTime, _ events: inout [SourceEvent]) {
+    private func continueReading(with next: InputFile, at now: EventTime, _ events: inout [SourceEvent]) {
         stream = FileStream(identity: next.identity, base: decodedFrom + Int64(counters.bytes))
-        live?.streamBroken(goesOnAs: stream, at: now, &events)
+        live?.streamBroken(continuesAs: stream, at: now, &events)
         file = next
         offset = 0
     }
@@ -355,7 +353,7 @@ extension FileSource {
     /// The epoch that is open will get no more sentences.
     private func endStretch(at now: EventTime, _ events: inout [SourceEvent]) {
         if live != nil {
-            live?.streamBroken(goesOnAs: stream, at: now, &events)
+            live?.streamBroken(continuesAs: stream, at: now, &events)
             return
         }
         decoder.endOfInput { play($0, $1, at: now, &events) }
