@@ -118,29 +118,22 @@ extension ValueForm where Value == [String] {
     fileprivate static var command: ValueForm {
         ValueForm(
             expected: "[\"/path/of/a/program\", \"argument\"]",
-            read: { node, environment in
-                guard case .array(let elements) = node.value, !elements.isEmpty, elements.count <= 64 else {
-                    return .mistake(Mistake())
-                }
-                var words: [String] = []
-                for element in elements {
-                    guard case .value(let word) = ValueForm<String>.text().read(element, environment) else {
-                        return .mistake(Mistake(position: element.position))
+            read: { node, environment throws(Mistake) in
+                var isFirst = true
+                return try node.elements(1...64) { element throws(Mistake) in
+                    guard let word = try? ValueForm<String>.text().read(element, environment) else { throw Mistake() }
+                    if isFirst {
+                        guard word.hasPrefix("/") else { throw Mistake(expected: "the absolute path of a program") }
+                        guard access(word, X_OK) == 0 else {
+                            throw Mistake(
+                                found: "\(word): \(errorText(errno))", expected: "a program that can be run")
+                        }
                     }
-                    words.append(word)
+                    isFirst = false
+                    return word
                 }
-                guard words[0].hasPrefix("/") else {
-                    return .mistake(Mistake(expected: "the absolute path of a program", position: elements[0].position))
-                }
-                guard access(words[0], X_OK) == 0 else {
-                    return .mistake(
-                        Mistake(
-                            found: "\(words[0]): \(errorText(errno))", expected: "a program that can be run",
-                            position: elements[0].position))
-                }
-                return .value(words)
             },
-            render: { "[\($0.map(\.asTOML).joined(separator: ", "))]" })
+            render: \.asTOML)
     }
 }
 
@@ -155,19 +148,16 @@ extension ValueForm where Value == HeaderTemplate {
         let expected = "\"NAME: … ${auth.token} …\", or \"none\" where the profile places the token"
         return ValueForm(
             expected: expected,
-            read: { node, environment in
-                switch form.read(node, environment) {
-                case .mistake(let mistake): return .mistake(mistake)
-                case .value("none"): return .value(HeaderTemplate("", marked: ""))
-                case .value(let text):
-                    let name = text.prefix { $0 != ":" }
-                    let template = HeaderTemplate(
-                        String(name), marked: String(text.dropFirst(name.count + 1)).trimmingSpaces)
-                    guard !name.isEmpty, name.utf8.allSatisfy(isTokenByte), template.parts.contains(.token) else {
-                        return .mistake(Mistake())
-                    }
-                    return .value(template)
+            read: { node, environment throws(Mistake) in
+                let text = try form.read(node, environment)
+                if text == "none" { return HeaderTemplate("", marked: "") }
+                let name = text.prefix { $0 != ":" }
+                let template = HeaderTemplate(
+                    String(name), marked: String(text.dropFirst(name.count + 1)).trimmingSpaces)
+                guard !name.isEmpty, name.utf8.allSatisfy(isTokenByte), template.parts.contains(.token) else {
+                    throw Mistake()
                 }
+                return template
             },
             render: { $0.name.isEmpty ? "\"none\"" : "\($0.name): \($0.shown)".asTOML }, isSecret: true)
     }

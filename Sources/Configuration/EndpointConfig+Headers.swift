@@ -58,23 +58,16 @@ extension EndpointConfig {
     private static func headerTemplate(_ found: @escaping (String, String) -> Void) -> ValueForm<String> {
         ValueForm(
             expected: "a text in quotes",
-            read: { node, environment in
-                guard case .string(let raw) = node.value else { return .mistake(Mistake()) }
-                switch expanded(raw, environment, found) {
-                case .failure(let mistake): return .mistake(mistake)
-                case .success(let text):
-                    if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-                        return .mistake(Mistake(found: "a text with control characters"))
-                    }
-                    return .value(text)
-                }
+            read: { node, environment throws(Mistake) in
+                guard case .string(let raw) = node.value else { throw Mistake() }
+                return try ValueForm.withoutControlCharacters(try expanded(raw, environment, found))
             },
             render: \.asTOML, isSecret: true)
     }
 
     private static func expanded(
         _ raw: String, _ environment: ConfigurationEnvironment, _ found: (String, String) -> Void
-    ) -> Result<String, Mistake> {
+    ) throws(Mistake) -> String {
         var text = ""
         var rest = Substring(raw)
         while let dollar = rest.firstIndex(of: "$") {
@@ -97,17 +90,17 @@ extension EndpointConfig {
                 text += reference
                 continue
             }
-            switch substituted(String(reference), environment) {
-            case .failure(let mistake): return .failure(mistake)
-            case .success where name.hasPrefix("env:"):
+            let value = try substituted(String(reference), environment).get()
+            if name.hasPrefix("env:") {
                 // Under this name it is among the secrets.
                 let alias = "env_\(name.dropFirst(4))"
                 found(alias, String(name.dropFirst(4)))
                 text += "${secret.\(alias)}"
-            case .success(let value): text += value.asTemplate
+            } else {
+                text += value.asTemplate
             }
         }
-        return .success(text + rest)
+        return text + rest
     }
 
     /// RFC 9110 §5.6.2.
@@ -164,16 +157,9 @@ extension ValueForm where Value == String {
     static func header(_ further: @escaping (String) -> Result<String, Mistake>?) -> ValueForm {
         ValueForm(
             expected: "a text in quotes",
-            read: { node, environment in
-                guard case .string(let raw) = node.value else { return .mistake(Mistake()) }
-                switch substituted(raw, environment, further: further) {
-                case .failure(let mistake): return .mistake(mistake)
-                case .success(let text):
-                    if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-                        return .mistake(Mistake(found: "a text with control characters"))
-                    }
-                    return .value(text)
-                }
+            read: { node, environment throws(Mistake) in
+                guard case .string(let raw) = node.value else { throw Mistake() }
+                return try withoutControlCharacters(try substituted(raw, environment, further: further).get())
             },
             render: \.asTOML, isSecret: true)
     }

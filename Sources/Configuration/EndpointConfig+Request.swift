@@ -85,15 +85,10 @@ struct CredentialContext {
             if let value = vars[String(reference.dropFirst(5))] { return .success(value) }
             return .failure(Mistake(found: "${\(reference)}".shortened, expected: "a name of [endpoint.vars]"))
         }
-        return ValueForm(
-            expected: expected,
-            read: { node, environment in
-                let reading = form.read(node, environment)
-                guard case .value(let text) = reading else { return reading }
-                if text.isEmpty { return .mistake(Mistake(found: "an empty text")) }
-                return judge(text).map { .mistake($0) } ?? reading
-            },
-            render: \.asTOML)
+        var checked = form.checked { $0.isEmpty ? Mistake(found: "an empty text") : judge($0) }
+        checked.expected = expected
+        checked.isSecret = false
+        return checked
     }
 }
 
@@ -127,17 +122,15 @@ extension ValueForm where Value == EndpointConfig.NamedSecret {
     static func secret(_ named: [String: Value]) -> ValueForm {
         ValueForm(
             expected: named.isEmpty ? Secret.expectation : "a name of [endpoint.secrets], or \(Secret.expectation)",
-            read: { node, environment in
-                guard case .string(let text) = node.value else { return .mistake(Mistake()) }
-                if let secret = named[text] { return .value(secret) }
+            read: { node, environment throws(Mistake) in
+                guard case .string(let text) = node.value else { throw Mistake() }
+                if let secret = named[text] { return secret }
                 guard let reference = Secret.reference(text) else {
-                    // What looks like a slip of the pen in a name is shown as the right name alone.
-                    return .mistake(Mistake(suggestion: nearest(text, in: named.keys.sorted())?.asTOML))
+                    // The text itself may be the secret: only the similar name is shown.
+                    throw Mistake(suggestion: nearest(text, in: named.keys.sorted())?.asTOML)
                 }
-                switch Secret.value(of: reference, environment) {
-                case .success(let value): return .value(Value(name: text, reference: reference, value: value))
-                case .failure(let mistake): return .mistake(mistake)
-                }
+                let value = try Secret.value(of: reference, environment).get()
+                return Value(name: text, reference: reference, value: value)
             },
             render: { $0.reference.asTOML }, isSecret: true)
     }

@@ -93,19 +93,9 @@ extension ValueForm {
         let form = self
         return ValueForm<[Value]>(
             expected: form.expected,
-            read: { node, environment in
-                let nodes = if case .array(let elements) = node.value { elements } else { [node] }
-                guard !nodes.isEmpty, nodes.count <= 8 else { return .mistake(Mistake()) }
-                var values: [Value] = []
-                for node in nodes {
-                    switch form.read(node, environment) {
-                    case .value(let value): values.append(value)
-                    case .mistake(var mistake):
-                        mistake.position = mistake.position ?? node.position
-                        return .mistake(mistake)
-                    }
-                }
-                return .value(values)
+            read: { node, environment throws(Mistake) in
+                guard case .array = node.value else { return [try form.read(node, environment)] }
+                return try node.elements(1...8) { element throws(Mistake) in try form.read(element, environment) }
             },
             render: { $0.count == 1 ? form.render($0[0]) : "[\($0.map(form.render).joined(separator: ", "))]" },
             isSecret: form.isSecret)

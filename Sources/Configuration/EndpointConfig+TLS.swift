@@ -49,15 +49,13 @@ extension EndpointConfig {
         let path = mayBePath ? "the absolute path of a PEM file, " : ""
         return ValueForm(
             expected: path + "\"credential:NAME\" or \"file:PATH\"",
-            read: { node, environment in
-                guard case .string(let raw) = node.value else { return .mistake(Mistake()) }
+            read: { node, environment throws(Mistake) in
+                guard case .string(let raw) = node.value else { throw Mistake() }
                 let reference = mayBePath && raw.hasPrefix("/") ? .file(raw) : Secret.reference(raw)
-                guard let reference else { return .mistake(Mistake()) }
-                if case .environment = reference { return .mistake(Mistake()) }
-                switch Secret.file(of: reference, environment, isPrivate: isPrivate, bytesMax: 4 << 20) {
-                case .success(let bytes): return .value(NamedPEM(reference: reference, bytes: bytes))
-                case .failure(let mistake): return .mistake(mistake)
-                }
+                guard let reference else { throw Mistake() }
+                if case .environment = reference { throw Mistake() }
+                let file = Secret.file(of: reference, environment, isPrivate: isPrivate, bytesMax: 4 << 20)
+                return NamedPEM(reference: reference, bytes: try file.get())
             },
             render: { $0.reference.asTOML }, isSecret: isPrivate)
     }
@@ -68,23 +66,14 @@ extension ValueForm where Value == [String] {
     fileprivate static var pins: ValueForm {
         ValueForm(
             expected: "up to 8 hashes of public keys: the base64 of 32 bytes, in quotes and brackets",
-            read: { node, _ in
-                guard case .array(let elements) = node.value, (1...8).contains(elements.count) else {
-                    return .mistake(Mistake())
-                }
-                var pins: [String] = []
-                for element in elements {
-                    guard case .string(let raw) = element.value else {
-                        return .mistake(Mistake(position: element.position))
-                    }
+            read: { node, _ throws(Mistake) in
+                try node.elements(1...8) { element throws(Mistake) in
+                    guard case .string(let raw) = element.value else { throw Mistake() }
                     let pin = raw.hasPrefix("sha256//") ? String(raw.dropFirst(8)) : raw
-                    guard Base64.decode(pin)?.count == 32 else {
-                        return .mistake(Mistake(found: raw.asTOML.shortened, position: element.position))
-                    }
-                    pins.append(pin)
+                    guard Base64.decode(pin)?.count == 32 else { throw Mistake(found: raw.asTOML.shortened) }
+                    return pin
                 }
-                return .value(pins)
             },
-            render: { $0.isEmpty ? "" : "[\($0.map(\.asTOML).joined(separator: ", "))]" })
+            render: { $0.isEmpty ? "" : $0.asTOML })
     }
 }

@@ -173,12 +173,12 @@ extension ValueForm where Value == String {
     /// NextBillion's iOS SDK takes a host where others take a URL.
     fileprivate static func bareHost(_ form: ValueForm<String>) -> ValueForm {
         var accepting = form
-        accepting.read = { node, environment in
+        accepting.read = { node, environment throws(Mistake) in
             var node = node
             if case .string(let text) = node.value, !text.contains("://"), !text.isEmpty {
                 node.value = .string("https://" + text)
             }
-            return form.read(node, environment)
+            return try form.read(node, environment)
         }
         return accepting
     }

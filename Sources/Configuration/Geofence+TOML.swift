@@ -83,27 +83,18 @@ extension ValueForm where Value == [Coordinate] {
         let expected = "corners, each [latitude, longitude] in degrees"
         return ValueForm(
             expected: expected,
-            read: { node, _ in
-                guard case .array(let corners) = node.value else { return .mistake(Mistake()) }
-                var vertices: [Coordinate] = []
-                for corner in corners {
+            read: { node, _ throws(Mistake) in
+                try node.elements { corner throws(Mistake) in
                     guard case .array(let pair) = corner.value, pair.count == 2, let latitude = pair[0].finiteNumber,
                         let longitude = pair[1].finiteNumber
-                    else {
-                        return .mistake(Mistake(found: corner.description, position: corner.position))
-                    }
-                    guard let vertex = Coordinate(latitude: latitude, longitude: longitude) else {
-                        let isSwapped = abs(latitude) <= 180 && abs(longitude) <= 90
-                        return .mistake(
-                            Mistake(
-                                found: "[\(latitude.plain), \(longitude.plain)]",
-                                expected: "latitude -90 to 90, then longitude -180 to 180",
-                                suggestion: isSwapped ? "[\(longitude.plain), \(latitude.plain)]" : nil,
-                                position: corner.position))
-                    }
-                    vertices.append(vertex)
+                    else { throw Mistake(found: corner.description) }
+                    if let vertex = Coordinate(latitude: latitude, longitude: longitude) { return vertex }
+                    let isSwapped = abs(latitude) <= 180 && abs(longitude) <= 90
+                    throw Mistake(
+                        found: "[\(latitude.plain), \(longitude.plain)]",
+                        expected: "latitude -90 to 90, then longitude -180 to 180",
+                        suggestion: isSwapped ? "[\(longitude.plain), \(latitude.plain)]" : nil)
                 }
-                return .value(vertices)
             },
             render: { vertices in
                 "[\(vertices.map { "[\($0.latitude.plain), \($0.longitude.plain)]" }.joined(separator: ", "))]"

@@ -9,9 +9,10 @@ struct ProfileSuggestions {
     /// nil when the profile has none, or none that counts.
     func value<Value>(_ key: String, as form: ValueForm<Value>, _ table: TableReader) -> Value? {
         guard let member = tree[key] else { return nil }
-        switch form.read(member.node.asTOMLNode, table.environment) {
-        case .value(let value): return value
-        case .mistake(let mistake):
+        do throws(Mistake) {
+            return try form.read(member.node.asTOMLNode, table.environment)
+        } catch {
+            let mistake = error
             let node = member.node.asTOMLNode
             let hint = mistake.suggestion.map { " (did you mean \($0)?)" } ?? ""
             table.report(

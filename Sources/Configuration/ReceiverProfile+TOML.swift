@@ -61,20 +61,12 @@ extension ValueForm where Value == [ReceiverCommand] {
     fileprivate static var receiverCommands: ValueForm {
         ValueForm(
             expected: "an array of commands such as [\"$PMTK220,{ms}\"]",
-            read: { node, _ in
-                guard case .array(let elements) = node.value, elements.count <= 8 else { return .mistake(Mistake()) }
-                var commands: [ReceiverCommand] = []
-                for element in elements {
-                    guard case .string(let text) = element.value, let command = ReceiverCommand(text) else {
-                        return .mistake(
-                            Mistake(
-                                found: element.description, expected: ReceiverCommand.expectation,
-                                position: element.position))
-                    }
-                    commands.append(command)
+            read: { node, _ throws(Mistake) in
+                try node.elements(0...8) { element throws(Mistake) in
+                    if case .string(let text) = element.value, let command = ReceiverCommand(text) { return command }
+                    throw Mistake(found: element.description, expected: ReceiverCommand.expectation)
                 }
-                return .value(commands)
             },
-            render: { "[\($0.map(\.text.asTOML).joined(separator: ", "))]" })
+            render: { $0.map(\.text).asTOML })
     }
 }

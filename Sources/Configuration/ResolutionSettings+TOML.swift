@@ -84,28 +84,23 @@ extension ValueForm {
         let one = ValueForm<Word>.word(words)
         return ValueForm(
             expected: "\(one.expected), or some of them in brackets",
-            read: { node, environment in
-                guard case .array(let elements) = node.value else {
-                    switch one.read(node, environment) {
-                    case .value(let word): return .value([word])
-                    case .mistake(let mistake): return .mistake(mistake)
-                    }
-                }
-                var found: Set<Word> = []
-                for element in elements {
-                    switch one.read(element, environment) {
-                    case .value(let word): found.insert(word)
-                    case .mistake(var mistake):
+            read: { node, environment throws(Mistake) in
+                guard case .array = node.value else { return [try one.read(node, environment)] }
+                let found = try node.elements { element throws(Mistake) in
+                    do throws(Mistake) {
+                        return try one.read(element, environment)
+                    } catch {
+                        var mistake = error
                         mistake.found = mistake.found ?? element.description
-                        mistake.position = element.position
-                        return .mistake(mistake)
+                        throw mistake
                     }
                 }
-                return found.isEmpty ? .mistake(Mistake(found: "an empty array")) : .value(found)
+                if found.isEmpty { throw Mistake(found: "an empty array") }
+                return Set(found)
             },
             render: { value in
-                let written = words.filter { value.contains($0.1) }.map { $0.0.asTOML }
-                return written.count == 1 ? written[0] : "[\(written.joined(separator: ", "))]"
+                let written = words.filter { value.contains($0.1) }.map(\.0)
+                return written.count == 1 ? written[0].asTOML : written.asTOML
             })
     }
 }

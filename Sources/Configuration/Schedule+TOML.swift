@@ -31,37 +31,26 @@ extension ValueForm where Value == WeeklyHours {
     static var hours: ValueForm {
         ValueForm(
             expected: "hours such as \"mon-fri 08:00-18:00\", or a list of them",
-            read: { node, environment in
+            read: { node, environment throws(Mistake) in
                 let nodes: [TOMLNode]
                 switch node.value {
                 case .string: nodes = [node]
                 case .array(let elements) where !elements.isEmpty: nodes = elements
-                case .array: return .mistake(Mistake(found: "an empty list"))
-                default: return .mistake(Mistake())
+                case .array: throw Mistake(found: "an empty list")
+                default: throw Mistake()
                 }
-                var texts: [String] = []
-                for element in nodes {
-                    guard case .string(let raw) = element.value else {
-                        return .mistake(Mistake(found: element.description, position: element.position))
-                    }
-                    switch substituted(raw, environment) {
-                    case .success(let text): texts.append(text)
-                    case .failure(var mistake):
-                        mistake.position = mistake.position ?? element.position
-                        return .mistake(mistake)
-                    }
+                let list = TOMLNode(value: .array(nodes), position: node.position)
+                let texts = try list.elements { element throws(Mistake) in
+                    guard case .string = element.value else { throw Mistake(found: element.description) }
+                    return try element.text(environment)
                 }
                 do throws(WeeklyHours.Mistake) {
-                    return .value(try WeeklyHours(parsing: texts))
+                    return try WeeklyHours(parsing: texts)
                 } catch {
-                    let place = texts.firstIndex(of: error.text).map { nodes[$0].position }
-                    return .mistake(Mistake(error, at: place))
+                    throw Mistake(error, at: texts.firstIndex(of: error.text).map { nodes[$0].position })
                 }
             },
-            render: { hours in
-                let texts = hours.texts.map(\.asTOML)
-                return texts.count == 1 ? texts[0] : "[\(texts.joined(separator: ", "))]"
-            })
+            render: { $0.texts.count == 1 ? $0.texts[0].asTOML : $0.texts.asTOML })
     }
 }
 
@@ -79,7 +68,7 @@ extension Mistake {
 
 /// A time zone and its name.
 struct LocalZone {
-    /// nil = nobody told one.
+    /// nil = not known.
     var name: String?
     var rules: TimeZoneRules
 
@@ -156,24 +145,18 @@ extension ValueForm where Value == LocalZone {
         let names = ValueForm<String>.text("a time zone such as \"Europe/Berlin\"")
         return ValueForm(
             expected: names.expected,
-            read: { node, environment in
-                let name: String
-                switch names.read(node, environment) {
-                case .value(let text): name = text
-                case .mistake(let mistake): return .mistake(mistake)
-                }
-                if let zone = LocalZone.named(name, environment) { return .value(zone) }
+            read: { node, environment throws(Mistake) in
+                let name = try names.read(node, environment)
+                if let zone = LocalZone.named(name, environment) { return zone }
                 guard access("\(environment.zoneInfo)/Europe", R_OK) == 0 else {
-                    return .mistake(
-                        Mistake(
-                            found: "\(name.asTOML) on a host without \(environment.zoneInfo)",
-                            expected: "the tz database to be there (package tzdata)"))
+                    throw Mistake(
+                        found: "\(name.asTOML) on a host without \(environment.zoneInfo)",
+                        expected: "the tz database to be there (package tzdata)")
                 }
-                return .mistake(
-                    Mistake(
-                        expected: "a time zone of \(environment.zoneInfo) such as \"Europe/Berlin\" "
-                            + "(older names are in package tzdata-legacy)",
-                        suggestion: LocalZone.nearestName(name, environment)?.asTOML))
+                throw Mistake(
+                    expected: "a time zone of \(environment.zoneInfo) such as \"Europe/Berlin\" "
+                        + "(older names are in package tzdata-legacy)",
+                    suggestion: LocalZone.nearestName(name, environment)?.asTOML)
             },
             render: { $0.name?.asTOML ?? "" })
     }

@@ -194,11 +194,9 @@ extension ValueForm where Value == USBIdentity {
         let expected = "vendor and product as lsusb shows them, such as \"1546:01a8\""
         return ValueForm(
             expected: expected,
-            read: { node, _ in
-                guard case .string(let text) = node.value, let identity = USBIdentity(id: text) else {
-                    return .mistake(Mistake())
-                }
-                return .value(identity)
+            read: { node, _ throws(Mistake) in
+                guard case .string(let text) = node.value, let identity = USBIdentity(id: text) else { throw Mistake() }
+                return identity
             },
             render: { ($0.id ?? "").asTOML })
     }
@@ -214,19 +212,15 @@ extension ValueForm where Value == SerialSettings.Speed {
     fileprivate static var baud: ValueForm {
         ValueForm(
             expected: "\"auto\" or one of \(LineSpeed.supported.map(String.init).joined(separator: ", "))",
-            read: { node, _ in
+            read: { node, _ throws(Mistake) in
                 switch node.value {
-                case .string("auto"): .value(.auto)
+                case .string("auto"): return .auto
                 case .string(let text):
-                    .mistake(Mistake(suggestion: Int(text) != nil ? text : nearest(text, in: ["auto"])?.asTOML))
+                    throw Mistake(suggestion: Int(text) != nil ? text : nearest(text, in: ["auto"])?.asTOML)
                 case .integer(let baud):
-                    if let speed = Int(exactly: baud).flatMap({ LineSpeed(baud: $0) }) {
-                        .value(.fixed(speed))
-                    } else {
-                        .mistake(
-                            Mistake(suggestion: nearest(String(baud), in: LineSpeed.supported.map { String($0) })))
-                    }
-                default: .mistake(Mistake())
+                    if let speed = Int(exactly: baud).flatMap({ LineSpeed(baud: $0) }) { return .fixed(speed) }
+                    throw Mistake(suggestion: nearest(String(baud), in: LineSpeed.supported.map { String($0) }))
+                default: throw Mistake()
                 }
             },
             render: { speed in
@@ -243,15 +237,14 @@ extension ValueForm where Value == FileSettings.Playback {
         let limits = Limits.between(0.001, 100_000.0)
         return ValueForm(
             expected: "\"recorded\", \"max\" or a factor above 0",
-            read: { node, _ in
+            read: { node, _ throws(Mistake) in
                 switch node.value {
-                case .string("recorded"): return .value(.recorded(factor: 1))
-                case .string("max"): return .value(.maximum)
-                case .string(let text):
-                    return .mistake(Mistake(suggestion: nearest(text, in: ["recorded", "max"])?.asTOML))
+                case .string("recorded"): return .recorded(factor: 1)
+                case .string("max"): return .maximum
+                case .string(let text): throw Mistake(suggestion: nearest(text, in: ["recorded", "max"])?.asTOML)
                 default:
-                    guard let factor = node.finiteNumber, limits.contains(factor) else { return .mistake(Mistake()) }
-                    return .value(.recorded(factor: factor))
+                    guard let factor = node.finiteNumber, limits.contains(factor) else { throw Mistake() }
+                    return .recorded(factor: factor)
                 }
             },
             render: { playback in

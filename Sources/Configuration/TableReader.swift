@@ -183,9 +183,10 @@ final class TableReader {
     }
 
     func evaluate<Value>(_ entry: TOMLEntry, _ form: ValueForm<Value>) -> Value? {
-        switch form.read(entry.node, reader.environment) {
-        case .value(let value): return value
-        case .mistake(let mistake):
+        do throws(Mistake) {
+            return try form.read(entry.node, reader.environment)
+        } catch {
+            let mistake = error
             let found = mistake.found ?? (form.isSecret ? entry.node.kind : entry.node.description)
             let hint = mistake.suggestion.map { " (did you mean \($0)?)" } ?? ""
             let key = mistake.subkey.map { "\(entry.key).\($0)" } ?? entry.key
@@ -263,12 +264,7 @@ extension ValueForm {
         let render = render
         return ValueForm<Value?>(
             expected: expected,
-            read: { [read] node, environment in
-                switch read(node, environment) {
-                case .value(let value): .value(value)
-                case .mistake(let mistake): .mistake(mistake)
-                }
-            },
+            read: { [read] node, environment throws(Mistake) in try read(node, environment) },
             render: { $0.map(render) ?? "" }, isSecret: isSecret, accepted: accepted)
     }
 }

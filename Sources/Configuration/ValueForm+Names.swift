@@ -7,20 +7,14 @@ extension ValueForm where Value == [String] {
     static func names(_ expected: String, each: String, bytesMax: Int) -> ValueForm {
         ValueForm(
             expected: expected,
-            read: { node, _ in
-                guard case .array(let elements) = node.value else { return .mistake(Mistake()) }
-                var names: [String] = []
-                for element in elements {
+            read: { node, _ throws(Mistake) in
+                try node.elements { element throws(Mistake) in
                     guard case .string(let name) = element.value, (1...bytesMax).contains(name.utf8.count),
                         name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "/") })
-                    else {
-                        return .mistake(
-                            Mistake(found: element.description, expected: each, position: element.position))
-                    }
-                    names.append(name)
+                    else { throw Mistake(found: element.description, expected: each) }
+                    return name
                 }
-                return .value(names)
             },
-            render: { "[\($0.map(\.asTOML).joined(separator: ", "))]" })
+            render: \.asTOML)
     }
 }

@@ -5,18 +5,13 @@ import Positioning
 struct ValueForm<Value> {
     /// With article, for "expected …".
     var expected: String
-    var read: (TOMLNode, ConfigurationEnvironment) -> Reading
+    var read: (TOMLNode, ConfigurationEnvironment) throws(Mistake) -> Value
     /// As TOML.
     var render: (Value) -> String
     /// What is found is never repeated in a message.
     var isSecret = false
     /// The same as `expected` with limits instead of units; nil = the same.
     var accepted: String?
-
-    enum Reading {
-        case value(Value)
-        case mistake(Mistake)
-    }
 }
 
 /// What is wrong with a value.
@@ -37,12 +32,7 @@ extension ValueForm {
     func map<Other>(to: @escaping (Value) -> Other, from: @escaping (Other) -> Value) -> ValueForm<Other> {
         ValueForm<Other>(
             expected: expected,
-            read: { node, environment in
-                switch read(node, environment) {
-                case .value(let value): .value(to(value))
-                case .mistake(let mistake): .mistake(mistake)
-                }
-            },
+            read: { node, environment throws(Mistake) in to(try read(node, environment)) },
             render: { render(from($0)) }, isSecret: isSecret, accepted: accepted)
     }
 
@@ -50,13 +40,14 @@ extension ValueForm {
     func orNone(_ word: String) -> ValueForm<Value?> {
         ValueForm<Value?>(
             expected: "\(expected), or \"\(word)\"",
-            read: { node, environment in
-                if case .string(word) = node.value { return .value(nil) }
-                switch read(node, environment) {
-                case .value(let value): return .value(value)
-                case .mistake(var mistake):
+            read: { node, environment throws(Mistake) in
+                if case .string(word) = node.value { return nil }
+                do throws(Mistake) {
+                    return try read(node, environment)
+                } catch {
+                    var mistake = error
                     mistake.expected = mistake.expected.map { "\($0), or \"\(word)\"" }
-                    return .mistake(mistake)
+                    throw mistake
                 }
             },
             render: { $0.map(render) ?? "\"\(word)\"" }, isSecret: isSecret,
@@ -69,33 +60,36 @@ extension ValueForm where Value == String {
     static func text(_ expected: String = "a text in quotes") -> ValueForm {
         ValueForm(
             expected: expected,
-            read: { node, environment in
-                guard case .string(let raw) = node.value else { return .mistake(Mistake()) }
-                switch substituted(raw, environment) {
-                case .failure(let mistake): return .mistake(mistake)
-                case .success(let text):
-                    if text.isEmpty { return .mistake(Mistake(found: "an empty text")) }
-                    if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-                        return .mistake(Mistake(found: "a text with control characters"))
-                    }
-                    return .value(text)
-                }
+            read: { node, environment throws(Mistake) in
+                let text = try node.text(environment)
+                if text.isEmpty { throw Mistake(found: "an empty text") }
+                return try withoutControlCharacters(text)
             },
             // Each "$" twice, so that what stands there is not taken for something to replace.
             render: { $0.split(separator: "$", omittingEmptySubsequences: false).joined(separator: "$$").asTOML })
     }
 
-    /// A text that a test accepts; the test says what is wrong with it.
-    static func text(_ expected: String, _ judge: @escaping (String) -> Mistake?) -> ValueForm {
-        let form = text(expected)
-        return ValueForm(
-            expected: expected,
-            read: { node, environment in
-                let reading = form.read(node, environment)
-                if case .value(let text) = reading, let mistake = judge(text) { return .mistake(mistake) }
-                return reading
-            },
-            render: form.render)
+    /// A text that a test accepts.
+    /// - Parameter mistake: what is wrong with a text; nil = nothing.
+    static func text(_ expected: String, _ mistake: @escaping (String) -> Mistake?) -> ValueForm {
+        text(expected).checked(mistake)
+    }
+
+    func checked(_ mistake: @escaping (String) -> Mistake?) -> ValueForm {
+        var form = self
+        form.read = { node, environment throws(Mistake) in
+            let text = try read(node, environment)
+            if let mistake = mistake(text) { throw mistake }
+            return text
+        }
+        return form
+    }
+
+    static func withoutControlCharacters(_ text: String) throws(Mistake) -> String {
+        if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+            throw Mistake(found: "a text with control characters")
+        }
+        return text
     }
 }
 
@@ -103,9 +97,9 @@ extension ValueForm where Value == Bool {
     static var flag: ValueForm {
         ValueForm(
             expected: "true or false",
-            read: { node, _ in
-                guard case .boolean(let flag) = node.value else { return .mistake(Mistake()) }
-                return .value(flag)
+            read: { node, _ throws(Mistake) in
+                guard case .boolean(let flag) = node.value else { throw Mistake() }
+                return flag
             },
             render: { $0 ? "true" : "false" })
     }
@@ -117,10 +111,10 @@ extension ValueForm where Value == Int {
     static func integer(_ what: String, _ limits: Limits<Int>) -> ValueForm {
         ValueForm(
             expected: limits.describe(what) { String($0) },
-            read: { node, _ in
+            read: { node, _ throws(Mistake) in
                 guard case .integer(let wide) = node.value, let value = Int(exactly: wide), limits.contains(value)
-                else { return .mistake(Mistake()) }
-                return .value(value)
+                else { throw Mistake() }
+                return value
             },
             render: { String($0) })
     }
@@ -130,9 +124,9 @@ extension ValueForm where Value == Double {
     static func number(_ what: String, _ limits: Limits<Double>) -> ValueForm {
         ValueForm(
             expected: limits.describe(what) { $0.plain },
-            read: { node, _ in
-                guard let value = node.finiteNumber, limits.contains(value) else { return .mistake(Mistake()) }
-                return .value(value)
+            read: { node, _ throws(Mistake) in
+                guard let value = node.finiteNumber, limits.contains(value) else { throw Mistake() }
+                return value
             },
             render: { $0.plain })
     }
@@ -140,29 +134,21 @@ extension ValueForm where Value == Double {
     static func quantity(_ scale: UnitScale, _ limits: Limits<Double>) -> ValueForm {
         ValueForm(
             expected: scale.expectation,
-            read: { node, environment in
+            read: { node, environment throws(Mistake) in
                 let value: Double
-                if case .string(let raw) = node.value {
-                    let text: String
-                    switch substituted(raw, environment) {
-                    case .success(let done): text = done
-                    case .failure(let mistake): return .mistake(mistake)
-                    }
-                    switch scale.read(text) {
-                    case .value(let read): value = read
-                    case .notANumber: return .mistake(Mistake())
-                    case .unitMissing:
-                        return .mistake(Mistake(found: "\(text.asTOML) without a unit"))
-                    case .unitUnknown(let suggestion):
-                        return .mistake(Mistake(suggestion: suggestion?.asTOML))
-                    }
-                } else if let bare = node.finiteNumber {
+                if let bare = node.finiteNumber {
                     value = bare
                 } else {
-                    return .mistake(Mistake())
+                    let text = try node.text(environment)
+                    switch scale.read(text) {
+                    case .value(let read): value = read
+                    case .notANumber: throw Mistake()
+                    case .unitMissing: throw Mistake(found: "\(text.asTOML) without a unit")
+                    case .unitUnknown(let suggestion): throw Mistake(suggestion: suggestion?.asTOML)
+                    }
                 }
-                if limits.contains(value) { return .value(value) }
-                return .mistake(Mistake(expected: limits.describe(scale.name, found: value, scale.render)))
+                if limits.contains(value) { return value }
+                throw Mistake(expected: limits.describe(scale.name, found: value, scale.render))
             },
             render: { scale.render($0).asTOML }, accepted: limits.describe(scale.name, scale.render))
     }
@@ -210,20 +196,40 @@ extension ValueForm {
             quoted.count < 2 ? quoted.joined() : quoted.dropLast().joined(separator: ", ") + " or " + quoted.last!
         return ValueForm(
             expected: list,
-            read: { node, environment in
-                guard case .string(let raw) = node.value else { return .mistake(Mistake()) }
-                switch substituted(raw, environment) {
-                case .failure(let mistake): return .mistake(mistake)
-                case .success(let text):
-                    if let match = words.first(where: { $0.0 == text }) { return .value(match.1) }
-                    return .mistake(Mistake(suggestion: nearest(text, in: words.map(\.0))?.asTOML))
-                }
+            read: { node, environment throws(Mistake) in
+                let text = try node.text(environment)
+                if let match = words.first(where: { $0.0 == text }) { return match.1 }
+                throw Mistake(suggestion: nearest(text, in: words.map(\.0))?.asTOML)
             },
             render: { value in words.first { $0.1 == value }?.0.asTOML ?? "" })
     }
 }
 
 extension TOMLNode {
+    /// With `${…}` replaced; a mistake unless it is a text.
+    func text(_ environment: ConfigurationEnvironment) throws(Mistake) -> String {
+        guard case .string(let raw) = value else { throw Mistake() }
+        return try substituted(raw, environment).get()
+    }
+
+    /// Reads each element of an array that has as many as expected.
+    func elements<Value>(
+        _ count: ClosedRange<Int> = 0...Int.max, _ read: (TOMLNode) throws(Mistake) -> Value
+    ) throws(Mistake) -> [Value] {
+        guard case .array(let elements) = value, count.contains(elements.count) else { throw Mistake() }
+        var values: [Value] = []
+        for element in elements {
+            do throws(Mistake) {
+                values.append(try read(element))
+            } catch {
+                var mistake = error
+                mistake.position = mistake.position ?? element.position
+                throw mistake
+            }
+        }
+        return values
+    }
+
     var finiteNumber: Double? {
         switch value {
         case .integer(let value): Double(value)
@@ -249,6 +255,10 @@ extension TOMLNode {
     var kind: String {
         if case .string = value { "a literal" } else { description }
     }
+}
+
+extension [String] {
+    var asTOML: String { "[\(map(\.asTOML).joined(separator: ", "))]" }
 }
 
 extension String {
