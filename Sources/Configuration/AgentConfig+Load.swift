@@ -32,7 +32,7 @@ extension AgentConfig {
                 problems += error.problems
             }
         }
-        // A file that is not TOML hides its keys: what would be said about the rest could be wrong.
+        // A file that is not TOML hides its keys: problems reported for the rest could be wrong.
         if !problems.isEmpty { throw ConfigurationProblems(problems) }
         let reader = ConfigurationReader(files: files.map(\.name), environment: environment)
         let config = AgentConfig(reading: reader.root(merged))

@@ -55,9 +55,9 @@ extension AgentConfig {
         battery = BatteryConfig(reading: batteryTable, isLive: !(source?.isFile ?? false))
         outbox = OutboxConfig(reading: outboxTable, vendor: endpointTables.map(\.1))
         outbox.settings.bound = tracking.sampling.bound
-        profiles = ProfileShelf(reading: profileTable)
+        profiles = ProfileLibrary(reading: profileTable)
         endpoints = EndpointConfig.all(endpointTables, device: device, profiles: profiles)
-        profiles.judgeUnused(Set(endpoints.map(\.settings.profile.name)), profileTable)
+        profiles.checkUnused(Set(endpoints.map(\.settings.profile.name)), profileTable)
         tracking.keepEngineFixes = endpoints.contains { $0.settings.feed == .engine }
         control = ControlConfig(reading: controlTable)
         log = LogConfig(reading: logTable)
@@ -81,7 +81,7 @@ extension AgentConfig {
 }
 
 extension AgentConfig.ControlConfig {
-    /// Where the socket is unless the file says otherwise.
+    /// Path of the socket unless the file has one.
     public static func standardSocket(_ environment: ConfigurationEnvironment) -> String {
         "\(environment.directory("RUNTIME_DIRECTORY", fallback: "/run/waypost"))/control.sock"
     }

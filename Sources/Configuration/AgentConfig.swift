@@ -3,7 +3,7 @@ import Logging
 import Outbox
 import Tracking
 
-/// The whole configuration as the composition root hands it out: each part gets its own settings, nobody gets this.
+/// The whole configuration. The composition root gives each part its own settings.
 public struct AgentConfig: Sendable {
     /// The name under which endpoints know this device, unless one names its own.
     public var device: String
@@ -16,7 +16,7 @@ public struct AgentConfig: Sendable {
     /// In the order of the file; none = record, and upload nothing.
     public var endpoints: [EndpointConfig]
     /// Those of the file, and with them those of waypost.
-    package var profiles = ProfileShelf()
+    package var profiles = ProfileLibrary()
     public var control: ControlConfig
     public var log: LogConfig
 
@@ -37,7 +37,7 @@ public struct AgentConfig: Sendable {
     }
 }
 
-/// A configuration that may be used, and what there is to say about it.
+/// A valid configuration with its warnings.
 public struct LoadedConfiguration: Sendable {
     public var config: AgentConfig
     /// Doubtful, but no reason not to start.

@@ -2,12 +2,12 @@ import Outbox
 
 /// The queue and how often it is made safe.
 public struct OutboxConfig: Hashable, Sendable {
-    /// The path is `outbox.db` in `STATE_DIRECTORY`, or in `/var/lib/waypost`, unless the file says otherwise.
+    /// The path is `outbox.db` in `STATE_DIRECTORY`, or in `/var/lib/waypost`, unless the file has one.
     public var settings: OutboxSettings
     /// The longest time that a row waits in memory before it is on disk. The default is 10 s; 0 = commit each row.
     public var commitWindow = Duration.seconds(10)
 
-    /// Where the queue lies, and other state beside it.
+    /// The folder of the queue and other state.
     package var directory: String {
         settings.path.lastIndex(of: "/").map { String(settings.path[..<$0]) } ?? "."
     }

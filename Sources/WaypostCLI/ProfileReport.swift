@@ -24,12 +24,12 @@ public struct ProfileReport {
         case queue(path: String)
     }
 
-    private let profiles: ProfileShelf
+    private let profiles: ProfileLibrary
     private let endpoints: [EndpointConfig]
 
     /// - Parameter config: nil = the profiles of waypost alone.
     public init(_ config: AgentConfig?) {
-        profiles = config?.profiles ?? ProfileShelf()
+        profiles = config?.profiles ?? ProfileLibrary()
         endpoints = config?.endpoints ?? []
     }
 

@@ -354,11 +354,11 @@ import Testing
         arguments: [
             (
                 "a = 5m",
-                "w.toml:1:6: not valid TOML: expected digit, saw 'm' (a value with letters stands in quotes: \"5m\")"
+                "w.toml:1:6: not valid TOML: expected digit, saw 'm' (a value with letters needs quotes: \"5m\")"
             ),
             (
                 "[source]\nkind = serial",
-                "w.toml:2:8: not valid TOML: could not determine value type (a value with letters stands in quotes: \"serial\")"
+                "w.toml:2:8: not valid TOML: could not determine value type (a value with letters needs quotes: \"serial\")"
             ),
             ("[a]\nb = 1\nb = 2", "w.toml:3:5: not valid TOML: cannot redefine existing integer 'b'"),
             ("a = \"x", "w.toml:1:7: not valid TOML: encountered end-of-file"),

@@ -80,7 +80,7 @@ import Testing
             ),
             (
                 "metered_interfaces = [\"wwan*\", 3]",
-                "w.toml:6:32: endpoint.metered_interfaces: found 3, expected the name of an interface, in which * stands for anything"
+                "w.toml:6:32: endpoint.metered_interfaces: found 3, expected the name of an interface, in which * matches anything"
             ),
         ])
     func mistakeIsToldWhereItCanBeMended(text: String, problem: String) {
@@ -179,7 +179,7 @@ import Testing
     func shownProfileIsTheSameAgain(name: String) throws {
         let text = try ProfileReport(nil).show(name)
         let shown = ProfileNode(try TOMLTable.parse(Array(text.utf8), file: "shown"))
-        let tree = try ProfileShelf().resolve(name).get()
+        let tree = try ProfileLibrary().resolve(name).get()
         #expect(shown.bare == tree.bare)
         let constants = ProfileConstants.placeholders(for: tree)
         #expect(try Profile.compile(name, tree: shown, constants: constants).get().name == name)

@@ -3,7 +3,7 @@ import Delivery
 /// An endpoint with what its requests carry besides the rows.
 public struct EndpointConfig: Hashable, Sendable {
     public var settings: EndpointSettings
-    /// The profile with what it extends, as it was written: what it suggests for `auth` and `sign` stands there.
+    /// The profile with what it extends, as it was written: with what it suggests for `auth` and `sign`.
     public var profileTree = ProfileNode(.table([]))
     /// Where the secrets are that templates, `auth` and `sign` name. Values are read when they are needed.
     package var secrets: [String: Secret.Reference] = [:]

@@ -45,7 +45,7 @@ package struct EndpointTLS: Hashable, Sendable {
     package var pins: [String] = []
 }
 
-/// A header whose value is put together anew for each attempt, since secrets and tokens change.
+/// A header whose value is composed for each attempt, since secrets and tokens change.
 package struct HeaderTemplate: Hashable, Sendable {
     package enum Part: Hashable, Sendable {
         case text(String)
@@ -85,7 +85,7 @@ package struct HeaderTemplate: Hashable, Sendable {
 }
 
 extension HeaderTemplate {
-    /// Stands at both sides of the name of a secret while the rest of a text is being put together. No text that is
+    /// Marks both ends of the name of a secret while the rest of a text is composed. No text that is
     /// meant for people holds this noncharacter.
     static let mark: Character = "\u{10FFFF}"
 

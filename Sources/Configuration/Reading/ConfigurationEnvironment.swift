@@ -9,9 +9,9 @@ public struct ConfigurationEnvironment {
     /// `${machine_id}` and the device named `machine`: 16 hex digits that are derived from the machine id for this
     /// application alone, never the machine id itself; nil when the host has none.
     public var machineID: () -> String?
-    /// A live receiver that tells an earlier date suffers from the rollover of its week number; nil = believe it.
+    /// An earlier date of a live receiver is due to the rollover of its week number; nil = accept it.
     public var buildDate: CivilDate?
-    /// Whether a `credential:` that cannot be looked up is an error. `check` says false: outside of the unit there is no
+    /// Whether a `credential:` that cannot be looked up is an error. `check` sets false: outside of the unit there is no
     /// `CREDENTIALS_DIRECTORY`, and its absence proves nothing about the file.
     public var requiresCredentials: Bool
     /// The tz database.

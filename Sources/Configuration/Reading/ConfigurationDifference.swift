@@ -6,7 +6,7 @@ package struct ConfigurationDifference {
         package var key: String
         /// Which of the tables of this name, from 0.
         package var index: Int
-        /// There are more or fewer tables of this name: then this stands for all of their keys.
+        /// There are more or fewer tables of this name: then this is for all of their keys.
         var isWhole: Bool
         package var effect: ChangeEffect
 
@@ -59,7 +59,7 @@ package struct ConfigurationDifference {
 }
 
 extension ConfigurationDifference.Change {
-    /// That of a change that stands for a whole table has no key.
+    /// The place of a whole table has no key.
     fileprivate var place: ConfigurationDifference.Place { .init(table: table, key: key, index: index) }
 }
 
@@ -75,7 +75,7 @@ extension EffectiveConfiguration {
         }
     }
 
-    /// Puts back what these changes have changed: where the new entries stand, else at the end.
+    /// Restores what these changes have changed: at the new entries, else at the end.
     package mutating func restore(
         _ changes: [ConfigurationDifference.Change], from difference: ConfigurationDifference
     ) {

@@ -28,7 +28,7 @@ enum SamplingPreset: String, CaseIterable {
 
 extension LocationSampler.Settings {
     /// Gives the preset, which fills in what `[resolution]` and the other keys leave out.
-    /// - Parameter timeAlone: a vendor's name elsewhere says that only the interval counts.
+    /// - Parameter timeAlone: by a vendor's name elsewhere only the interval counts.
     mutating func read(_ table: TableReader, timeAlone: Bool) -> SamplingPreset? {
         var preset: SamplingPreset?
         table.read("preset", into: &preset, as: .word(SamplingPreset.allCases.map { ($0.rawValue, $0) }))
@@ -69,7 +69,7 @@ extension LocationSampler.Settings {
 }
 
 extension ValueForm where Value == Double {
-    /// "off" and 0 stand for nil.
+    /// "off" and 0 are nil.
     fileprivate var orOff: ValueForm<Double?> {
         orNone("off").map(to: { $0 == 0 ? nil : $0 }, from: { $0 })
     }

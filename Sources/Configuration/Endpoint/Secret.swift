@@ -26,7 +26,7 @@ package struct Secret: Equatable {
         }
     }
 
-    /// The value, or what is wrong, in words that do not give it away. nil = cannot be known here, and need not be.
+    /// The value, or what is wrong, in words that do not reveal it. nil = cannot be known here, and need not be.
     package static func value(
         of reference: Reference, _ environment: ConfigurationEnvironment
     ) -> Result<String?, Mistake> {
@@ -47,7 +47,7 @@ package struct Secret: Equatable {
 
     /// The file that a reference leads to, whatever it holds. nil = cannot be known here, and need not be.
     ///
-    /// - Parameter isPrivate: nobody but its owner may read a `file:`.
+    /// - Parameter isPrivate: only its owner may read a `file:`.
     static func file(
         of reference: Reference, _ environment: ConfigurationEnvironment, isPrivate: Bool,
         bytesMax: Int = bytesMax
@@ -59,12 +59,12 @@ package struct Secret: Equatable {
                     found: "credential:\(name) without CREDENTIALS_DIRECTORY",
                     expected: "to be started by a unit with LoadCredential=\(name):PATH"))
         }
-        // systemd shows a credential as 0440 with an ACL: its mode says nothing.
+        // systemd shows a credential as 0440 with an ACL: its mode means nothing.
         let isFile = if case .file = reference { true } else { false }
         return contents(path, reference.words, isPrivate: isPrivate && isFile, bytesMax).map { $0 }
     }
 
-    /// nil for what lies in no file, and for credentials outside of the unit.
+    /// nil for what is in no file, and for credentials outside of the unit.
     package static func path(of reference: Reference, _ variables: [String: String]) -> String? {
         switch reference {
         case .environment: nil

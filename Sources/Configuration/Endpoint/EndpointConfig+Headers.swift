@@ -54,7 +54,7 @@ extension EndpointConfig {
 
     /// Names that the templates of a profile do not have: the host's are put in, the environment's become secrets.
     ///
-    /// - Parameter found: is told the name as a secret and the name of each variable.
+    /// - Parameter found: gets the name as a secret and the name of each variable.
     private static func headerTemplate(_ found: @escaping (String, String) -> Void) -> ValueForm<String> {
         ValueForm(
             expected: "a text in quotes",

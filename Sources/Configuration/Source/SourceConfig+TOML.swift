@@ -6,7 +6,7 @@ import Sensors
 extension SourceConfig {
     fileprivate enum Kind: String, CaseIterable { case serial, gpsd, file, tcp, udp }
 
-    /// nil when the table does not say where the fixes come from.
+    /// nil when the table does not define the source.
     init?(reading table: TableReader) {
         if !table.isWritten {
             table.report("kind", "found nothing, expected [source], which says where the fixes come from")
@@ -123,7 +123,7 @@ extension SourceConfig {
             }
         }
 
-        /// A path is a name by itself, and says more than what hangs on it.
+        /// The path alone names the line.
         private func checkLine(_ table: TableReader) {
             let others = ["usb_id", "serial_number"].filter(table.has)
             if !table.has("path"), others.isEmpty {
@@ -142,7 +142,7 @@ extension SourceConfig {
 extension NMEADecoder.Settings {
     private enum Repair: String, CaseIterable { case off, repair }
 
-    /// - Parameter readsSentences: false = somebody else does, and the keys about sentences mean nothing.
+    /// - Parameter readsSentences: false = gpsd does, and the keys about sentences mean nothing.
     fileprivate mutating func read(_ table: TableReader, buildDate: CivilDate?, readsSentences: Bool) {
         // Old logs are legitimately old; an old date from a receiver that runs now is the rollover of its week number.
         var repair = live ? Repair.repair : .off

@@ -1,6 +1,6 @@
 import CTOML
 
-/// A value of a TOML file and where it stands.
+/// A value of a TOML file and its position.
 struct TOMLNode {
     var value: TOMLValue
     var position: SourcePosition
@@ -103,7 +103,7 @@ extension TOMLTable {
         return number <= lines.count ? String(decoding: lines[number - 1], as: UTF8.self) : ""
     }
 
-    /// toml++ tells what its parser was doing ("Error while parsing key-value pair: …"); the user wants the rest.
+    /// toml++ reports what its parser was doing ("Error while parsing key-value pair: …"); the user wants the rest.
     private static func syntaxMessage(_ text: String, line: String) -> String {
         var reason = Substring(text)
         if reason.hasPrefix("Error while parsing "), let colon = reason.firstIndex(of: ":") {
@@ -111,7 +111,7 @@ extension TOMLTable {
         }
         var message = "not valid TOML: \(reason)"
         if let bare = unquotedValue(in: line) {
-            message += " (a value with letters stands in quotes: \"\(bare)\")"
+            message += " (a value with letters needs quotes: \"\(bare)\")"
         }
         return message
     }

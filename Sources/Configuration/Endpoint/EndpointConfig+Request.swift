@@ -79,13 +79,13 @@ struct CredentialContext {
     var allowsPlaintext: Bool
 
     /// A text that may name `${vars.x}`.
-    func text(_ expected: String, _ judge: @escaping (String) -> Mistake? = { _ in nil }) -> ValueForm<String> {
+    func text(_ expected: String, _ mistake: @escaping (String) -> Mistake? = { _ in nil }) -> ValueForm<String> {
         let form = ValueForm<String>.header { [vars] reference in
             guard reference.hasPrefix("vars.") else { return nil }
             if let value = vars[String(reference.dropFirst(5))] { return .success(value) }
             return .failure(Mistake(found: "${\(reference)}".shortened, expected: "a name of [endpoint.vars]"))
         }
-        var checked = form.checked { $0.isEmpty ? Mistake(found: "an empty text") : judge($0) }
+        var checked = form.checked { $0.isEmpty ? Mistake(found: "an empty text") : mistake($0) }
         checked.expected = expected
         checked.isSecret = false
         return checked

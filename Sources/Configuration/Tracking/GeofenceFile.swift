@@ -9,10 +9,10 @@ import Tracking
 /// distance as in the configuration) and `dwell` (seconds, or a duration) are taken, all others are left alone.
 enum GeofenceFile {
     static let bytesMax = 8 << 20
-    /// Mistakes that are told; more would say no more.
+    /// Mistakes that are reported one by one.
     private static let problemsMax = 20
 
-    /// - Parameter ids: ids that are taken.
+    /// - Parameter ids: ids in use.
     static func read(_ path: String, except ids: Set<String>) -> (fences: [Geofence], problems: [String]) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return ([], ["found \(errorText(errno)), expected a file that can be read"]) }

@@ -10,9 +10,9 @@ extension EndpointSettings {
 
 extension ValueForm where Value == [String] {
     fileprivate static var interfacePatterns: ValueForm {
-        // IFNAMSIZ of the kernel is 16 with the final zero, and a star may stand beside all of them.
+        // IFNAMSIZ of the kernel is 16 with the final zero, and a pattern may add a star.
         names(
             "an array of interface names such as [\"wwan*\"]",
-            each: "the name of an interface, in which * stands for anything", bytesMax: 32)
+            each: "the name of an interface, in which * matches anything", bytesMax: 32)
     }
 }

@@ -1,7 +1,7 @@
 import Delivery
 
 /// The profiles that an endpoint can name: those that come with waypost and those of the file.
-package struct ProfileShelf {
+package struct ProfileLibrary {
     /// As they are written, in the order of the file.
     package private(set) var own: [(name: String, tree: ProfileNode)] = []
 
@@ -45,8 +45,8 @@ package struct ProfileShelf {
         own.first { $0.tree.contains(position) }?.name
     }
 
-    /// A profile that no endpoint uses is judged all the same, with something in each place that an endpoint would fill.
-    func judgeUnused(_ used: Set<String>, _ table: TableReader) {
+    /// A profile that no endpoint uses is checked too, with placeholders for what an endpoint would fill in.
+    func checkUnused(_ used: Set<String>, _ table: TableReader) {
         for (name, _) in own where !used.contains(name) {
             let problems: [ProfileProblem]
             switch resolve(name) {
@@ -64,7 +64,7 @@ package struct ProfileShelf {
     }
 
     /// Literals in headers that bear secrets, in profiles of the file.
-    func judgeHeaders(_ headers: ProfileNode?, _ table: TableReader) {
+    func checkHeaders(_ headers: ProfileNode?, _ table: TableReader) {
         guard case .table(let members) = headers?.value else { return }
         for header in members where isSensitive(header.name) && !ProfileReferences(header.node).carriesSecret {
             guard let position = header.node.position, let owner = owner(of: position) else { continue }

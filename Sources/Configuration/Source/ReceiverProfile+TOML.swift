@@ -29,7 +29,8 @@ extension ReceiverProfile {
             }
             if commands.standby.isEmpty != commands.wake.isEmpty {
                 let missing = commands.wake.isEmpty ? "wake_commands" : "sleep_commands"
-                table.report(missing, "found nothing, expected it with its counterpart: who sleeps must be woken")
+                table.report(
+                    missing, "found nothing, expected it with its counterpart: a receiver that sleeps must be woken")
             }
         } else {
             for (key, path) in keys where !commands[keyPath: path].isEmpty {
@@ -41,7 +42,7 @@ extension ReceiverProfile {
 }
 
 extension SourceConfig {
-    /// Gives the receiver's profile to the source that can use it, and says where there is none.
+    /// Gives the receiver's profile to the source that can use it, or reports that it cannot.
     mutating func take(_ profile: ReceiverProfile, _ table: TableReader) {
         if case .serial(var settings) = self, profile != .gpsdCycle {
             settings.receiver = profile

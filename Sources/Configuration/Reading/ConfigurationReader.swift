@@ -3,8 +3,8 @@ import Positioning
 
 /// Walks the tables of a configuration, collects every problem, and remembers which keys exist and what they became.
 ///
-/// Every table is visited whether or not the file has it: so the reader learns all keys, and can tell where one belongs
-/// that stands in the wrong table.
+/// Every table is visited whether or not the file has it: so the reader learns all keys, and knows where one belongs
+/// that is in the wrong table.
 final class ConfigurationReader {
     let environment: ConfigurationEnvironment
     /// In the order in which they were merged; the order of the report.
@@ -61,7 +61,7 @@ final class ConfigurationReader {
 
     func warn(_ warning: ConfigurationProblem) { warnings.append(warning) }
 
-    /// Reports the keys that nobody asked for. Call it once, after all tables were visited.
+    /// Reports the keys that were not read. Call it once, after all tables were visited.
     func finish() {
         for table in visited {
             for entry in table.unread { reportUnknown(entry, in: table) }

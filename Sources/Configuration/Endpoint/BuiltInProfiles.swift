@@ -1,6 +1,6 @@
 import Delivery
 
-/// The profiles that come with waypost: TOML files, parsed like those of a user, and only when somebody asks.
+/// The profiles that come with waypost: TOML files, parsed like those of a user when they are needed.
 package enum BuiltInProfiles {
     /// In the order in which people look for them: our own, then receivers by name.
     private static let files: [(name: String, text: @Sendable () -> [UInt8])] = [
@@ -30,7 +30,7 @@ package enum BuiltInProfiles {
 
     package static let names = files.map(\.name)
 
-    /// Stands for the file in the positions of its nodes.
+    /// Name of the file in the positions of its nodes.
     static func fileName(_ name: String) -> String { "<profile \(name)>" }
 
     /// nil = there is none of that name.

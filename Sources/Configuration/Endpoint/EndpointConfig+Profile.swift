@@ -2,9 +2,9 @@ import Delivery
 import Positioning
 
 extension ProfileSuggestions {
-    /// `profile` and `verbose`. Where the name or what it extends is wrong, the profile `waypost` stands in, so that the
-    /// other keys are judged.
-    init(reading table: TableReader, _ profiles: ProfileShelf) {
+    /// `profile` and `verbose`. Where the name or what it extends is wrong, the profile `waypost` is used, so that the
+    /// other keys are checked.
+    init(reading table: TableReader, _ profiles: ProfileLibrary) {
         var name = "waypost"
         let isNamed = table.read(
             "profile", into: &name,
@@ -34,7 +34,7 @@ extension ProfileSuggestions {
 }
 
 extension EndpointConfig {
-    /// `[endpoint.vars]`. What is missing is told, and has a stand-in, so that the rest can be judged.
+    /// `[endpoint.vars]`. What is missing is reported, and gets a placeholder, so that the rest can be checked.
     mutating func readVars(
         _ varTable: TableReader, _ profile: ProfileSuggestions, _ table: TableReader
     ) -> [String: String] {
@@ -52,7 +52,7 @@ extension EndpointConfig {
         return vars
     }
 
-    /// What authorizes and signs is the endpoint's own where that says so.
+    /// The endpoint's own `auth` and `sign` replace those of the profile.
     private func references(_ table: TableReader) -> ProfileReferences {
         var tree = profileTree
         for key in ["auth", "sign"] where table.has(key) { tree = tree.leavingOut(key) }
@@ -62,13 +62,13 @@ extension EndpointConfig {
     /// With all that the endpoint gives the profile made ready.
     mutating func compile(
         _ profile: ProfileSuggestions, _ vars: [String: String], _ own: [OwnHeader], _ table: TableReader,
-        _ profiles: ProfileShelf
+        _ profiles: ProfileLibrary
     ) {
         guard profile.isWhole else { return }
         let references = references(table)
         if references.carriesSecret { carriesSecret = true }
-        judgeSecrets(of: own, table)
-        profiles.judgeHeaders(profileTree["headers"]?.node, table)
+        checkSecrets(of: own, table)
+        profiles.checkHeaders(profileTree["headers"]?.node, table)
         let ofHeaders = Set(own.flatMap(\.references.neededSecrets))
         var names = Set(secrets.keys)
         for name in references.neededSecrets.subtracting(ofHeaders).sorted() where !names.contains(name) {
@@ -92,7 +92,7 @@ extension EndpointConfig {
 
     private func report(
         _ problem: ProfileProblem, _ profile: ProfileSuggestions, _ own: [OwnHeader], _ table: TableReader,
-        _ profiles: ProfileShelf
+        _ profiles: ProfileLibrary
     ) {
         guard let header = Self.headerName(at: problem.position, in: own), let position = problem.position else {
             profiles.report(
@@ -103,7 +103,7 @@ extension EndpointConfig {
         table.report("headers.\(header)", problem.message + hint, at: SourcePosition(position))
     }
 
-    private func judgeSecrets(of own: [OwnHeader], _ table: TableReader) {
+    private func checkSecrets(of own: [OwnHeader], _ table: TableReader) {
         for header in own {
             for name in header.references.neededSecrets.sorted()
             where secrets[name] == nil {

@@ -18,7 +18,7 @@ public struct EffectiveConfiguration: Sendable, CustomStringConvertible {
 
     package init() {}
 
-    /// Whether a key stands in a file; false for a default.
+    /// Whether a key is in a file; false for a default.
     /// - Parameter table: with brackets: `[source]`.
     public func isWritten(_ key: String, in table: String) -> Bool {
         entries.contains { $0.table == table && $0.key == key && $0.origin != nil }

@@ -3,7 +3,7 @@ import Tracking
 
 /// What is known of battery and external power, and from where.
 public struct BatteryConfig: Hashable, Sendable {
-    /// nil = from nobody but the control socket.
+    /// nil = from the control socket only.
     public var supplies: SupplySettings?
 
     /// The supplies of the kernel.

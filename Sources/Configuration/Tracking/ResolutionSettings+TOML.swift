@@ -20,7 +20,7 @@ extension ResolutionSettings {
         return ruleTables
     }
 
-    /// A rule about a geofence that does not exist would never hold, and nobody would be told.
+    /// A rule about a geofence that does not exist would never hold, without a sign.
     /// - Parameter ruleTables: those of `rules`, in order.
     func requireFences(_ fences: [Geofence], of ruleTables: [TableReader]) {
         let ids = fences.map(\.id)

@@ -4,7 +4,7 @@ import Positioning
 extension EndpointConfig {
     /// `data_tracking_config` holds the settings of an endpoint under NextBillion's names.
     static func all(
-        _ tables: [(own: TableReader, vendor: TableReader)], device: String, profiles: ProfileShelf
+        _ tables: [(own: TableReader, vendor: TableReader)], device: String, profiles: ProfileLibrary
     ) -> [EndpointConfig] {
         var endpoints: [EndpointConfig] = []
         var read: [(name: String, primary: String?, table: TableReader)] = []
@@ -20,7 +20,7 @@ extension EndpointConfig {
                 read.append((endpoint.settings.name, endpoint.settings.backupFor, table))
             }
         }
-        judgeSpares(read)
+        checkBackups(read)
         return endpoints
     }
 
@@ -32,7 +32,7 @@ extension EndpointConfig {
     }
 
     private init?(
-        reading table: TableReader, vendor: TableReader, name: String?, device: String, profiles: ProfileShelf
+        reading table: TableReader, vendor: TableReader, name: String?, device: String, profiles: ProfileLibrary
     ) {
         let urlForm = ValueForm<String>.text(BaseURL.expectation) { text in
             if case .failure(let mistake) = BaseURL.parse(text) { mistake } else { nil }
@@ -77,8 +77,8 @@ extension EndpointConfig {
         }
     }
 
-    /// A spare stands in for an endpoint that has a cursor of its own.
-    private static func judgeSpares(_ endpoints: [(name: String, primary: String?, table: TableReader)]) {
+    /// A backup is for an endpoint that has a cursor of its own.
+    private static func checkBackups(_ endpoints: [(name: String, primary: String?, table: TableReader)]) {
         for (name, primary, table) in endpoints {
             guard let primary else { continue }
             guard primary != name, let found = endpoints.first(where: { $0.name == primary }) else {
@@ -137,7 +137,7 @@ extension EndpointSettings {
                 "found a min_batch of \(minBatch) above the batch_size of \(batchSize), expected at most that")
         }
         gzip = false
-        // What is signed are the bytes on the wire, so with a signature nothing is compressed that nobody asked for.
+        // What is signed are the bytes on the wire, so with a signature the default is no compression.
         let isSigned = table.has("sign") || profile.tree["sign"] != nil
         table.read(
             "compress", into: &gzip, as: .compression,

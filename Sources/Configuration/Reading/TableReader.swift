@@ -39,14 +39,14 @@ final class TableReader {
 
     func has(_ key: String) -> Bool { table[key] != nil }
 
-    /// Where the value stands; the table's own place when it is not written.
+    /// Where the value is; the table's own place when it is not written.
     func place(of key: String) -> SourcePosition { table[key]?.node.position ?? position }
 
     /// A vendor's name for a key, and the form of the vendor's bare number.
     struct Alias<Value> {
         var name: String
         var form: ValueForm<Value>
-        /// The table where the vendor's name stands, where that is not the table of our key.
+        /// The table of the vendor's name, where that is not the table of our key.
         var table: TableReader?
 
         init(_ name: String, _ form: ValueForm<Value>, in table: TableReader? = nil) {
@@ -149,7 +149,7 @@ final class TableReader {
         reader.warn(ConfigurationProblem(message, at: place(of: key), key: keyPath(key)))
     }
 
-    /// Keys of the manual that this build does not have: a clear word instead of "unknown".
+    /// Keys of the manual that this build does not have: a clear message instead of "unknown".
     func refuse(_ keys: [String]) {
         for key in keys {
             guard let entry = take(key) else { continue }
@@ -221,7 +221,7 @@ final class TableReader {
         return reader.visit(empty)
     }
 
-    /// The same; where the file has none, what something else says for it.
+    /// The same; where the file has none, `other`.
     func table(_ key: String, _ effect: ChangeEffect? = nil, orElse other: TOMLTable?) -> TableReader {
         guard take(key) == nil, let other else { return table(key, effect) }
         let inner = keyPath(key)

@@ -16,7 +16,7 @@ struct ValueForm<Value> {
 
 /// What is wrong with a value.
 package struct Mistake: Error {
-    /// Instead of the value as it stands there.
+    /// Instead of the written value.
     var found: String?
     /// Instead of what the form expects.
     var expected: String?
@@ -36,7 +36,7 @@ extension ValueForm {
             render: { render(from($0)) }, isSecret: isSecret, accepted: accepted)
     }
 
-    /// The same, where a word stands for "none".
+    /// The same, where a word means "none".
     func orNone(_ word: String) -> ValueForm<Value?> {
         ValueForm<Value?>(
             expected: "\(expected), or \"\(word)\"",
@@ -65,7 +65,7 @@ extension ValueForm where Value == String {
                 if text.isEmpty { throw Mistake(found: "an empty text") }
                 return try withoutControlCharacters(text)
             },
-            // Each "$" twice, so that what stands there is not taken for something to replace.
+            // Each "$" twice, so that the text is not read as something to replace.
             render: { $0.split(separator: "$", omittingEmptySubsequences: false).joined(separator: "$$").asTOML })
     }
 
@@ -238,7 +238,7 @@ extension TOMLNode {
         }
     }
 
-    /// What stands there, for "found …".
+    /// The written value, for "found …".
     var description: String {
         switch value {
         case .string(let text): text.asTOML.shortened
@@ -251,7 +251,7 @@ extension TOMLNode {
         }
     }
 
-    /// What stands there without giving it away.
+    /// The written value without revealing it.
     var kind: String {
         if case .string = value { "a literal" } else { description }
     }

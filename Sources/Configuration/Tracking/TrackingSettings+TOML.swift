@@ -72,7 +72,7 @@ extension ResolutionSettings {
         let note = preset?.note
         let whole = table.table("default")
         let vendorMs = ValueForm<Int64>.intervalMs(.number("a number of milliseconds", .between(0, 86_400_000)))
-        // 0 says nothing about metres: see `vendorFilterIsOff`.
+        // 0 is no distance: see `vendorFilterIsOff`.
         let usual = self.default.displacement
         let vendorMetres = ValueForm<Double>.number("a number of metres", .between(0, 1e6))
             .map(to: { $0 == 0 ? usual : $0 }, from: { $0 })
