@@ -47,7 +47,7 @@ public func fuzzAnswers(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
 
 /// One endpoint for each built-in profile.
 private let profiles: [EndpointSettings] = BuiltInProfiles.names.map { name in
-    guard case .success(let tree) = ProfileShelf().resolve(name) else { fatalError("\(name) has a mistake") }
+    guard case .success(let tree) = ProfileLibrary().resolve(name) else { fatalError("\(name) has a mistake") }
     var constants = ProfileConstants.placeholders(for: tree)
     constants.device = "van-7"
     guard case .success(let profile) = Profile.compile(name, tree: tree, constants: constants) else {
