@@ -26,6 +26,8 @@ let package = Package(
         .library(name: "Positioning", targets: ["Positioning"]),
         .library(name: "NMEA", targets: ["NMEA"]),
         .library(name: "Tracking", targets: ["Tracking"]),
+        .library(name: "JSON", targets: ["JSON"]),
+        .library(name: "ControlProtocol", targets: ["ControlProtocol"]),
         .executable(name: "waypost", targets: ["waypost"]),
         .executable(name: "waypost-collector", targets: ["waypost-collector"]),
         .executable(name: "waypost-simulate", targets: ["waypost-simulate"]),
@@ -56,7 +58,7 @@ let package = Package(
             "Configuration",
             ["JSON", "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "CTOML", logging],
             embedded: ["Profiles"]),
-        module("ControlProtocol", ["JSON", "Positioning", "Delivery", "EventLoop", "Configuration"]),
+        module("ControlProtocol", ["JSON", "Positioning", "EventLoop"]),
         module("Replay", ["JSON", "Positioning", "NMEA", "Tracking", "Delivery", "EventLoop", "Configuration"]),
 
         // Composition.
@@ -120,6 +122,7 @@ let package = Package(
             swiftSettings: strict),
         tests("PositioningTests", ["Positioning"]),
         tests("JSONTests", ["JSON", "Positioning"]),
+        tests("ControlProtocolTests", ["ControlProtocol", "JSON"]),
         tests("NMEATests", ["NMEA", "Positioning"]),
         tests("TrackingTests", ["Tracking", "Positioning", "NMEA", "DriveSimulation"]),
         tests("DeliveryTests", ["Delivery", "Positioning"]),

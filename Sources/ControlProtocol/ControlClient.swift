@@ -1,12 +1,16 @@
 import EventLoop
 import Glibc
 
-/// The asking end of the control socket, for the subcommands: connects, sends one line, reads one line.
+/// The client's end of the control socket: connects, sends one line, reads one line.
+///
+///     let client = ControlClient(path: "/run/waypost/control.sock")
+///     let status = try client.send(StatusRequest())
+///     print(status.motion.state, status.queue.depth)
 public struct ControlClient {
     private let path: String
     private let timeoutSeconds: Int
 
-    /// Enough for an answer that waits for a disk or a server.
+    /// Seconds that are enough for a reply that waits for a disk or a server.
     public static let longestSeconds = 40
 
     public init(path: String, timeoutSeconds: Int = 5) {
@@ -14,10 +18,15 @@ public struct ControlClient {
         self.timeoutSeconds = timeoutSeconds
     }
 
+    /// - Throws: `SystemError` where no daemon answers, `ControlError` where it refuses.
+    public func send<Request: ControlRequest>(_ request: Request) throws -> Request.Reply {
+        try ControlFrame.read(ask(ControlFrame.line(request)))
+    }
+
     /// - Parameter request: one JSON object without a line feed.
     /// - Returns: the reply, without its line feed.
     /// - Throws: `SystemError`; ENOENT and ECONNREFUSED mean that no daemon listens.
-    public func ask(_ request: String) throws(SystemError) -> [UInt8] {
+    package func ask(_ request: [UInt8]) throws(SystemError) -> [UInt8] {
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw SystemError("socket") }
         defer { close(descriptor) }
@@ -29,7 +38,7 @@ public struct ControlClient {
         try withUnixAddress(path) { (address, length) throws(SystemError) in
             guard connect(descriptor, address, length) == 0 else { throw SystemError("connect \(path)") }
         }
-        let line = Array(request.utf8) + [0x0A]
+        let line = request + [0x0A]
         var sent = 0
         while sent < line.count {
             let count = line[sent...].withUnsafeBytes {

@@ -14,8 +14,10 @@ public struct Waypost: ParsableCommand {
             """,
         version: AgentVersion.current,
         subcommands: [
-            Run.self, Replay.self, Decode.self, Check.self, Profile.self, Queue.self, Quarantine.self,
-            Endpoint.self, Flush.self, Status.self, Reload.self, Pace.self, Engine.self, Subscriber.self, Odometer.self,
+            RunCommand.self, ReplayCommand.self, DecodeCommand.self, CheckCommand.self, ProfileCommand.self,
+            QueueCommand.self, QuarantineCommand.self,
+            EndpointCommand.self, FlushCommand.self, StatusCommand.self, ReloadCommand.self, PaceCommand.self,
+            EngineCommand.self, SubscriberCommand.self, OdometerCommand.self,
         ])
 
     public init() {}

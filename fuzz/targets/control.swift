@@ -132,6 +132,13 @@ private final class Client {
     }
 }
 
+private struct Said: ControlMessage {
+    @Field("said", "What it repeats") var said = ""
+
+    init() {}
+    init(_ said: String) { self.said = said }
+}
+
 private final class Rig {
     private static let directory: String = {
         let place = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
@@ -158,8 +165,7 @@ private final class Rig {
         clients = []
         do throws(SystemError) {
             server = try ControlServer(path: path, group: nil, loop: loop) {
-                [unowned self] request, ticket, writer throws(ControlError) in
-                try answer(request, ticket, &writer)
+                [unowned self] request, ticket throws(ControlError) in try answer(request, ticket)
             }
         } catch {
             fatalError("\(error)")
@@ -172,22 +178,23 @@ private final class Rig {
 
     deinit { server?.close() }
 
-    private func answer(
-        _ request: ControlRequest, _ ticket: ControlTicket, _ writer: inout JSONWriter
-    ) throws(ControlError) {
+    private func answer(_ request: RequestFrame, _ ticket: ControlTicket) throws(ControlError) -> any ControlMessage {
         servedInTurn += 1
         demand(servedInTurn == 1, "two lines in one turn")
-        switch request.do {
-        case "big": writer.field("said", Self.big)
+        switch request.verb {
+        case "big": return Said(Self.big)
         case "late":
             ticket.postpone()
             postponed.append(ticket)
         case "early":
             ticket.postpone()
-            ticket.finish { $0.field("said", "early") }
-        case "refused": throw ControlError("refused", request.endpoint ?? "", hint: request.trackable)
-        default: writer.field("said", request.do)
+            ticket.finish(.success(Said("early")))
+        case "refused":
+            let order: EndpointRequest = try request.read()
+            throw ControlError("refused", order.endpoint ?? "", hint: order.after)
+        default: return Said(request.verb)
         }
+        return Acknowledgement()
     }
 
     func act(_ choice: UInt8, _ amount: UInt8, _ input: inout Input) {
@@ -210,7 +217,7 @@ private final class Rig {
             if amount > 0 { for client in clients { client.isAtFault = true } }
         case 6:
             guard !postponed.isEmpty else { return }
-            postponed.remove(at: Int(amount) % postponed.count).finish { $0.field("said", "late") }
+            postponed.remove(at: Int(amount) % postponed.count).finish(.success(Said("late")))
         default:
             if amount & 1 == 0 { return client.sendsNoMore() }
             clients[Int(choice >> 6)] = Client(to: Self.directory + "/control.sock")
@@ -248,7 +255,7 @@ private final class Rig {
         while clients.contains(where: { !$0.isClosed }) {
             turns += 1
             demand(turns < 20_000, "it never ends")
-            while !postponed.isEmpty { postponed.removeFirst().finish { $0.field("said", "late") } }
+            while !postponed.isEmpty { postponed.removeFirst().finish(.success(Said("late"))) }
             pass()
             check()
             for client in clients { client.receive(atMost: 65_536) }

@@ -1,9 +1,7 @@
 import CLinux
 import ControlProtocol
-import Delivery
 import EventLoop
 import Glibc
-import JSON
 import Positioning
 
 /// The answering end of the control socket: a Unix stream socket with JSON lines, one reply for each request, in their order.
@@ -12,11 +10,11 @@ import Positioning
 /// before the next. A client is not read while a line of its own waits, and is not served before it has taken its last reply:
 /// what it makes us keep is one frame in each direction. One that floods, idles or sends long lines is closed.
 final class ControlServer {
-    typealias Answer = (ControlRequest, ControlTicket, inout JSONWriter) throws(ControlError) -> Void
+    typealias Answer = (RequestFrame, ControlTicket) throws(ControlError) -> any ControlMessage
 
     private static let clientsMax = 16
     /// A client has this long to finish sending a command and to take the reply.
-    private static let patience = Duration.seconds(5)
+    private static let timeout = Duration.seconds(5)
 
     private final class Client {
         let descriptor: Int32
@@ -42,28 +40,28 @@ final class ControlServer {
     private let loop: EventLoop
     private let listener: Int32
     private let answer: Answer
-    private let postponedPatience: Duration
+    private let postponedTimeout: Duration
     private var clients: [Int32: Client] = [:]
     /// Whose next line waits for the loop to have been elsewhere, first come first served.
     private var turns: [Client] = []
     private var turnAlarm: EventLoop.Alarm?
-    private var patienceAlarm: EventLoop.Alarm?
+    private var timeoutAlarm: EventLoop.Alarm?
     private var listenAgainAlarm: EventLoop.Alarm?
 
     /// Listens. A socket file that a dead daemon left behind is replaced; one that answers is not.
     /// - Parameters:
     ///   - group: group that may connect besides the owner; nil keeps the group of the process.
-    ///   - postponedPatience: how long an answer may take that waits for a disk or a server.
-    ///   - answer: writes the members of the reply to a request, or postpones its ticket and finishes that later.
+    ///   - postponedTimeout: how long an answer may take that waits for a disk or a server.
+    ///   - answer: gives the reply to a request, or postpones its ticket and finishes that later.
     /// - Throws: `SystemError`; EADDRINUSE when another daemon listens there.
     init(
         path: String, group: gid_t?, loop: EventLoop,
-        postponedPatience: Duration = ControlTicket.patience + .seconds(5), answer: @escaping Answer
+        postponedTimeout: Duration = ControlTicket.timeout + .seconds(5), answer: @escaping Answer
     ) throws(SystemError) {
         self.path = path
         self.loop = loop
         self.answer = answer
-        self.postponedPatience = postponedPatience
+        self.postponedTimeout = postponedTimeout
         let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         guard listener >= 0 else { throw SystemError("socket") }
         self.listener = listener
@@ -80,7 +78,7 @@ final class ControlServer {
             do throws(SystemError) { try watchListener() } catch { listenAgainAlarm?.deadline = now + .seconds(1) }
         }
         turnAlarm = loop.alarm { [unowned self] now in takeTurn(at: now) }
-        patienceAlarm = loop.alarm { [unowned self] now in endPatience(at: now) }
+        timeoutAlarm = loop.alarm { [unowned self] now in endTimeouts(at: now) }
     }
 
     private func watchListener() throws(SystemError) {
@@ -90,7 +88,7 @@ final class ControlServer {
     func close() {
         for client in Array(clients.values) { drop(client) }
         loop.forget(listener)
-        // While we still listen, nobody else takes the name.
+        // While we still listen, no one else takes the name.
         unlink(path)
         Glibc.close(listener)
     }
@@ -119,7 +117,7 @@ final class ControlServer {
     private static func removeStaleSocket(_ path: String) throws(SystemError) {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }
-        // A file that somebody named by mistake is not ours to remove.
+        // A file that was named by mistake is not ours to remove.
         guard status.st_mode & S_IFMT == S_IFSOCK else { throw SystemError("bind \(path)", code: EEXIST) }
         let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         guard probe >= 0 else { throw SystemError("socket") }
@@ -141,16 +139,16 @@ final class ControlServer {
             }
             return
         }
-        // Whoever has idled longest makes room, so that clients that hang keep nobody out.
+        // Whoever has idled longest makes room, so that clients that hang keep no one out.
         if clients.count >= Self.clientsMax,
             let idlest = clients.values.min(by: { $0.deadline < $1.deadline })
         {
             drop(idlest)
         }
-        let client = Client(descriptor: descriptor, deadline: now + Self.patience)
+        let client = Client(descriptor: descriptor, deadline: now + Self.timeout)
         clients[descriptor] = client
         watch(client)
-        armPatience()
+        armTimeout()
     }
 
     private func watch(_ client: Client) {
@@ -186,32 +184,30 @@ final class ControlServer {
             let line = Array(client.received[..<end])
             client.received.removeSubrange(...end)
             // A line that comes in drops has no longer than one that does not come.
-            client.deadline = now + Self.patience
+            client.deadline = now + Self.timeout
             do throws(ControlError) {
-                respond(to: try ControlFrame.decode(line), of: client, at: now)
+                respond(to: try RequestFrame(line), of: client, at: now)
             } catch {
                 client.unsent = ControlFrame.failure(id: nil, error) + [0x0A]
             }
         }
         flush(client)
-        armPatience()
+        armTimeout()
     }
 
-    private func respond(to request: ControlRequest, of client: Client, at now: EventTime) {
+    private func respond(to request: RequestFrame, of client: Client, at now: EventTime) {
         let ticket = ControlTicket(id: request.id, peer: waypost_peer_uid(client.descriptor))
-        let reply = ControlFrame.reply(to: request.id) { (writer) throws(ControlError) in
-            try answer(request, ticket, &writer)
-        }
+        let reply = ControlFrame.reply(to: request.id) { () throws(ControlError) in try answer(request, ticket) }
         guard ticket.isPostponed else { return client.unsent = reply + [0x0A] }
         client.ticket = ticket
-        client.deadline = now + postponedPatience
+        client.deadline = now + postponedTimeout
         ticket.deliver = { [weak self, weak client, unowned ticket] late in
             guard let self, let client, client.ticket === ticket, clients[client.descriptor] === client else { return }
             client.ticket = nil
             client.unsent = late + [0x0A]
-            client.deadline = loop.now + Self.patience
+            client.deadline = loop.now + Self.timeout
             flush(client)
-            armPatience()
+            armTimeout()
         }
     }
 
@@ -255,21 +251,19 @@ final class ControlServer {
         Glibc.close(client.descriptor)
     }
 
-    private func endPatience(at now: EventTime) {
+    private func endTimeouts(at now: EventTime) {
         for client in Array(clients.values) where client.deadline <= now {
             guard let ticket = client.ticket else {
                 drop(client)
                 continue
             }
-            ticket.finish { (_) throws(ControlError) in
-                throw ControlError(
-                    "timeout", "the order takes longer than anybody waits", hint: "it is still carried out")
-            }
+            ticket.finish(
+                .failure(ControlError("timeout", "the request takes too long", hint: "it is still carried out")))
         }
-        armPatience()
+        armTimeout()
     }
 
-    private func armPatience() {
-        patienceAlarm?.deadline = clients.values.map(\.deadline).min()
+    private func armTimeout() {
+        timeoutAlarm?.deadline = clients.values.map(\.deadline).min()
     }
 }

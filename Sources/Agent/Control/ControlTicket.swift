@@ -1,17 +1,15 @@
 import ControlProtocol
-import Delivery
-import JSON
 
-/// One request on the control socket: who asks, and the way to answer later than at once.
+/// One request on the control socket: who asks, and how to answer later.
 final class ControlTicket {
     /// The longest that a postponed answer may take.
-    static let patience = Duration.seconds(30)
+    static let timeout = Duration.seconds(30)
 
     /// Effective user id; negative when the kernel does not tell.
     let peer: Int64
     private let id: Int?
     private(set) var isPostponed = false
-    /// Whoever asked has gone: an answer goes nowhere.
+    /// The client has gone: an answer goes nowhere.
     var isAbandoned = false
     /// Set by the server once the answer is postponed; takes the frame.
     var deliver: (([UInt8]) -> Void)? {
@@ -24,12 +22,12 @@ final class ControlTicket {
         self.peer = peer
     }
 
-    /// What was written so far is thrown away; `finish` will answer.
+    /// What the handler returns is ignored; `finish` will answer.
     func postpone() { isPostponed = true }
 
     /// Answers, once. A client that has gone meanwhile is no error.
-    func finish(_ members: (inout JSONWriter) throws(ControlError) -> Void) {
-        hand(ControlFrame.reply(to: id, members))
+    func finish(_ answer: Result<any ControlMessage, ControlError>) {
+        hand(ControlFrame.reply(to: id) { () throws(ControlError) in try answer.get() })
     }
 
     private func hand(_ frame: [UInt8]) {

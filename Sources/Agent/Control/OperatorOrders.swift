@@ -1,11 +1,10 @@
 import ControlProtocol
 import Delivery
-import JSON
 import Outbox
 import Positioning
 
-/// What an operator wants done with an endpoint or with the rows of the quarantine: judged by the same rules whether a
-/// daemon holds the queue or nobody does.
+/// What an operator wants done with an endpoint or with the rows of the quarantine: judged by the same rules with
+/// and without a daemon.
 package struct OperatorOrders: Hashable {
     /// In the order in which they are carried out, all in one commit.
     package var queue: [QueueOrder] = []
@@ -13,9 +12,9 @@ package struct OperatorOrders: Hashable {
     package var resumes: String?
     /// The endpoint whose rows get another binding, or none.
     package var rebinds: String?
-    /// The receiver is to be asked first to bind the asset to this device, where its profile knows how.
-    package var asksReceiver = false
-    /// Rows may be lost to somebody: for root and for the owner of the daemon alone.
+    /// The server is to be asked first to bind the asset to this device, where its profile knows how.
+    package var asksServer = false
+    /// Rows may be lost: for root and for the owner of the daemon alone.
     var needsOwner = false
 
     /// - Parameters:
@@ -23,29 +22,44 @@ package struct OperatorOrders: Hashable {
     ///   - depths: what the queue says of them.
     /// - Throws: `ControlError` that says what to do instead.
     package init(
-        _ request: ControlRequest, endpoints: [EndpointSettings], depths: [EndpointDepth]
+        _ frame: RequestFrame, endpoints: [EndpointSettings], depths: [EndpointDepth]
     ) throws(ControlError) {
-        switch (request.do, request.action) {
-        case ("endpoint", "bind"): try bind(request, endpoints, depths)
-        case ("endpoint", "resume"): try resume(request, endpoints, depths)
-        case ("endpoint", "drop"): try drop(request, endpoints, depths)
-        case ("endpoint", "forget"): try forget(request, endpoints)
-        case ("quarantine", "retry"):
-            let (endpoint, ids) = try Self.rows(request, endpoints)
-            queue = [.retryQuarantined(endpoint: endpoint, ids: ids)]
-        case ("quarantine", "drop"):
-            let (endpoint, ids) = try Self.rows(request, endpoints)
-            queue = [.dropQuarantined(endpoint: endpoint, ids: ids)]
-            needsOwner = true
-        default:
-            throw ControlError(
-                "bad-request", "unknown action \"\(request.action?.cut(toBytes: 40) ?? "")\" of \(request.do)",
-                hint: request.do == "endpoint" ? "list, bind, resume, drop, forget" : "retry, drop")
+        if frame.verb == Verb.quarantine.rawValue {
+            try self.init(try frame.read() as QuarantineRequest)
+        } else {
+            try self.init(try frame.read() as EndpointRequest, endpoints, depths)
         }
     }
 
+    private init(
+        _ request: EndpointRequest, _ endpoints: [EndpointSettings], _ depths: [EndpointDepth]
+    ) throws(ControlError) {
+        switch request.action {
+        case "bind": try bind(request, endpoints, depths)
+        case "resume": try resume(request, endpoints, depths)
+        case "drop": try drop(request, endpoints, depths)
+        case "forget": try forget(request, endpoints)
+        case let action: throw Self.unknown(action, of: .endpoint, "list, bind, resume, drop, forget")
+        }
+    }
+
+    private init(_ request: QuarantineRequest) throws(ControlError) {
+        switch request.action {
+        case "retry": queue = [.retryQuarantined(endpoint: request.endpoint, ids: try Self.rows(request))]
+        case "drop":
+            queue = [.dropQuarantined(endpoint: request.endpoint, ids: try Self.rows(request))]
+            needsOwner = true
+        case let action: throw Self.unknown(action, of: .quarantine, "retry, drop")
+        }
+    }
+
+    private static func unknown(_ action: String?, of verb: Verb, _ known: String) -> ControlError {
+        ControlError(
+            "bad-request", "unknown action \"\(action?.cut(toBytes: 40) ?? "")\" of \(verb.rawValue)", hint: known)
+    }
+
     private mutating func bind(
-        _ request: ControlRequest, _ endpoints: [EndpointSettings], _ depths: [EndpointDepth]
+        _ request: EndpointRequest, _ endpoints: [EndpointSettings], _ depths: [EndpointDepth]
     ) throws(ControlError) {
         let (settings, depth) = try Self.endpoint(request.endpoint, endpoints, depths)
         let name = settings.name
@@ -76,12 +90,12 @@ package struct OperatorOrders: Hashable {
         }
         queue.append(.bind(endpoint: name))
         rebinds = name
-        asksReceiver = true
+        asksServer = true
         needsOwner = true
     }
 
     private mutating func resume(
-        _ request: ControlRequest, _ endpoints: [EndpointSettings], _ depths: [EndpointDepth]
+        _ request: EndpointRequest, _ endpoints: [EndpointSettings], _ depths: [EndpointDepth]
     ) throws(ControlError) {
         let (settings, depth) = try Self.endpoint(request.endpoint, endpoints, depths)
         switch depth.state {
@@ -94,7 +108,7 @@ package struct OperatorOrders: Hashable {
     }
 
     private mutating func drop(
-        _ request: ControlRequest, _ endpoints: [EndpointSettings], _ depths: [EndpointDepth]
+        _ request: EndpointRequest, _ endpoints: [EndpointSettings], _ depths: [EndpointDepth]
     ) throws(ControlError) {
         let (settings, depth) = try Self.endpoint(request.endpoint, endpoints, depths)
         guard depth.state == .rebind || depth.state == .taken else {
@@ -110,7 +124,7 @@ package struct OperatorOrders: Hashable {
 
 extension OperatorOrders {
     private mutating func forget(
-        _ request: ControlRequest, _ endpoints: [EndpointSettings]
+        _ request: EndpointRequest, _ endpoints: [EndpointSettings]
     ) throws(ControlError) {
         guard let name = request.endpoint else {
             throw ControlError("endpoint-missing", "no endpoint is named", hint: "one that is no longer configured")
@@ -171,21 +185,18 @@ extension OperatorOrders {
     }
 
     /// All is an order of its own: a forgotten number is not to mean every row.
-    private static func rows(
-        _ request: ControlRequest, _ endpoints: [EndpointSettings]
-    ) throws(ControlError) -> (endpoint: String?, ids: [Int64]) {
-        let endpoint = request.endpoint
+    private static func rows(_ request: QuarantineRequest) throws(ControlError) -> [Int64] {
         let ids = request.ids ?? []
         guard ids.isEmpty == (request.all == true) else {
             throw ControlError(
                 "bad-request", ids.isEmpty ? "no row is named" : "rows are named beside all",
                 hint: "--id N of `waypost quarantine list`, or --all")
         }
-        return (endpoint, ids)
+        return ids
     }
 
     /// What became of `queue`; the last order is the one that was asked for.
-    package static func write(_ results: [OrderResult], to writer: inout JSONWriter) throws(ControlError) {
+    package static func reply(_ results: [OrderResult]) throws(ControlError) -> OrderReply {
         for result in results {
             if case .refused(let reason) = result { throw ControlError("refused", reason) }
         }
@@ -196,8 +207,10 @@ extension OperatorOrders {
             first = [first, from].compactMap { $0 }.min()
             last = [last, through].compactMap { $0 }.max()
         }
-        writer.field("rows", rows)
-        writer.field("first_seq", first)
-        writer.field("last_seq", last)
+        var reply = OrderReply()
+        reply.rows = rows
+        reply.firstSeq = first
+        reply.lastSeq = last
+        return reply
     }
 }

@@ -1,15 +1,11 @@
 import ControlProtocol
-import Delivery
-import JSON
 import Positioning
 import Tracking
 
-// What people and programs on this host may say about resolutions, and about what decides them.
+// Handlers of the verbs that change resolutions, or what decides them.
 extension Pipeline {
-    /// `{"do":"engine","set":{…}}` or `{"do":"engine","clear":true}`; neither only tells what is in force.
-    func engineCommand(
-        _ request: ControlRequest, at now: EventTime, _ writer: inout JSONWriter
-    ) throws(ControlError) {
+    /// With neither `set` nor `clear` nothing changes.
+    func engineCommand(_ request: EngineRequest, at now: EventTime) throws(ControlError) -> EngineReply {
         if let wanted = request.set {
             guard request.clear != true else {
                 throw ControlError("bad-request", "set and clear together", hint: "one of the two")
@@ -18,13 +14,12 @@ extension Pipeline {
         } else if request.clear == true {
             try carryOut(.engineSet(nil), at: now)
         }
-        tracker.snapshot.writeEngine(to: &writer)
+        return EngineReply(tracker.snapshot.engineStatus)
     }
 
-    /// `{"do":"subscriber","add":"ID","trackable":"T","resolution":{…}}` or `{"do":"subscriber","remove":"ID"}`.
     func subscriberCommand(
-        _ request: ControlRequest, at now: EventTime, _ writer: inout JSONWriter
-    ) throws(ControlError) {
+        _ request: SubscriberRequest, at now: EventTime
+    ) throws(ControlError) -> SubscriberRequest.Reply {
         let member: String
         let action: SubscriberChange.Action
         switch (request.add, request.remove) {
@@ -49,18 +44,18 @@ extension Pipeline {
                 "too-many-subscribers", "trackable \"\(trackable)\" has as many subscribers as it may have",
                 hint: "remove one first")
         }
-        guard let entry = tracker.snapshot.trackables.first(where: { $0.id == trackable }) else { return }
-        if action == .remove, before?.subscribers == entry.subscribers {
+        guard let entry = tracker.snapshot.trackables.first(where: { $0.id == trackable }),
+            action != .remove || before?.subscribers != entry.subscribers
+        else {
             throw ControlError("unknown-subscriber", "no subscriber \"\(member)\" of trackable \"\(trackable)\"")
         }
-        writer.field("trackable", trackable)
-        entry.write(to: &writer)
+        var reply = SubscriberRequest.Reply()
+        reply.trackable = trackable
+        reply.state = entry.status
+        return reply
     }
 
-    /// `{"do":"boost","resolution":{…},"seconds":600}` or `{"do":"boost","clear":true}`.
-    func boostCommand(
-        _ request: ControlRequest, at now: EventTime, _ writer: inout JSONWriter
-    ) throws(ControlError) {
+    func boostCommand(_ request: BoostRequest, at now: EventTime) throws(ControlError) -> EngineReply {
         switch (request.resolution, request.seconds, request.clear) {
         case (let wanted?, let seconds?, nil):
             guard (1...3600).contains(seconds) else {
@@ -74,14 +69,10 @@ extension Pipeline {
             throw ControlError(
                 "bad-request", "no boost", hint: #"{"do":"boost","resolution":{…},"seconds":600} or "clear":true"#)
         }
-        tracker.snapshot.writeEngine(to: &writer)
+        return EngineReply(tracker.snapshot.engineStatus)
     }
 
-    /// `{"do":"power","external":true,"percent":80,"charging":true}`: of a supply that another program reads. A level is
-    /// forgotten after ten minutes.
-    func powerCommand(
-        _ request: ControlRequest, at now: EventTime, _ writer: inout JSONWriter
-    ) throws(ControlError) {
+    func powerCommand(_ request: PowerRequest, at now: EventTime) throws(ControlError) -> MotionReply {
         guard request.external != nil || request.percent != nil else {
             throw ControlError(
                 "bad-request", "neither external nor percent", hint: #"{"do":"power","external":true,"percent":80}"#)
@@ -93,7 +84,7 @@ extension Pipeline {
         }
         if let external = request.external { events.append(.externalPowerChanged(external)) }
         try carryOut(events, at: now)
-        writer.field("motion", tracker.snapshot.motion.rawValue)
+        return MotionReply(tracker.snapshot.motion.rawValue)
     }
 
     private func trackable(_ id: String?) throws(ControlError) -> String {
@@ -116,7 +107,7 @@ extension Pipeline {
 }
 
 extension Resolution {
-    fileprivate init(_ wanted: ControlResolution) throws(ControlError) {
+    fileprivate init(_ wanted: ResolutionValue) throws(ControlError) {
         guard let priority = AccuracyPriority(word: wanted.priority) else {
             throw ControlError(
                 "bad-request", "unknown priority \"\(wanted.priority.cut(toBytes: 40))\"",
@@ -131,31 +122,27 @@ extension Resolution {
         self.init(priority: priority, intervalMs: wanted.intervalMs, displacement: wanted.displacement)
     }
 
-    /// The members of an object that is open.
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.field("priority", priority.word)
-        writer.field("interval_ms", intervalMs)
-        writer.field("displacement", displacement)
+    fileprivate var value: ResolutionValue {
+        ResolutionValue(priority: priority.word, intervalMs: intervalMs, displacement: displacement)
     }
 }
 
 extension TrackerSnapshot {
-    /// What the receiver is asked for, and on whose word.
-    func writeEngine(to writer: inout JSONWriter) {
-        writer.key("engine")
-        writer.beginObject()
-        writer.field("mode", word: isEngineConstant ? "constant" : "dynamic")
-        engine.write(to: &writer)
-        writer.endObject()
+    var engineStatus: EngineStatus {
+        var status = EngineStatus()
+        status.mode = isEngineConstant ? "constant" : "dynamic"
+        status.resolution = engine.value
+        return status
     }
 }
 
 extension TrackerSnapshot.TrackableResolution {
-    /// The members of an object that is open.
-    func write(to writer: inout JSONWriter) {
-        resolution.write(to: &writer)
-        writer.field("subscribers", subscribers)
-        writer.field("near", near)
-        writer.field("battery_low", batteryLow)
+    var status: TrackableStatus {
+        var status = TrackableStatus()
+        status.resolution = resolution.value
+        status.subscribers = subscribers
+        status.near = near
+        status.batteryLow = batteryLow
+        return status
     }
 }

@@ -618,7 +618,7 @@ extension EndpointDelivery {
     /// A person waits for the answer.
     private static let bindTimeout = Duration.seconds(15)
     /// For the attempt before it, the bind itself and a renewed credential.
-    private static let bindLimit = ControlTicket.patience
+    private static let bindLimit = ControlTicket.timeout
 
     /// The order behind a bind was refused.
     func orderRefused() {

@@ -12,14 +12,12 @@ extension Agent {
     ///   - peer: effective user id of who asks.
     ///   - reply: called once, perhaps later; takes the frame.
     package func ask(_ line: [UInt8], peer: Int64, reply: @escaping ([UInt8]) -> Void) {
-        let request: ControlRequest
-        do throws(ControlError) { request = try ControlFrame.decode(line) } catch {
+        let request: RequestFrame
+        do throws(ControlError) { request = try RequestFrame(line) } catch {
             return reply(ControlFrame.failure(id: nil, error))
         }
         let ticket = ControlTicket(id: request.id, peer: peer)
-        let frame = ControlFrame.reply(to: request.id) { (writer) throws(ControlError) in
-            try answer(request, ticket, &writer)
-        }
+        let frame = ControlFrame.reply(to: request.id) { () throws(ControlError) in try answer(request, ticket) }
         guard ticket.isPostponed else { return reply(frame) }
         ticket.deliver = reply
     }

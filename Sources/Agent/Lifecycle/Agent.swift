@@ -33,8 +33,8 @@ public final class Agent {
     let loop: EventLoop
     let recorder: Recorder
     let pipeline: Pipeline
-    let orders: OperatorDesk
-    let flushes: FlushDesk
+    let orders: OrderHandler
+    let flushes: FlushHandler
     let shutdown: Shutdown
     let configuration: ConfigurationInForce
     private let log: AgentLog
@@ -105,8 +105,8 @@ public final class Agent {
             recorder: recorder, deliveries: endpoints.deliveries, log: log, loop: loop)
         (self.recorder, self.uplink, self.endpoints, self.pipeline) = (recorder, uplink, endpoints, pipeline)
 
-        orders = OperatorDesk(recorder: recorder, deliveries: endpoints.deliveries, loop: loop)
-        flushes = FlushDesk(
+        orders = OrderHandler(recorder: recorder, deliveries: endpoints.deliveries, loop: loop)
+        flushes = FlushHandler(
             pipeline: pipeline, recorder: recorder, deliveries: endpoints.deliveries, uplink: uplink, loop: loop)
         supervision = Supervision(environment, summaryInterval: options.summaryInterval, log: log, loop: loop)
         shutdown = Shutdown(
@@ -225,8 +225,7 @@ public final class Agent {
             group = entry.pointee.gr_gid
         }
         control = try ControlServer(path: settings.socket, group: group, loop: loop) {
-            [unowned self] request, ticket, writer throws(ControlError) in
-            try answer(request, ticket, &writer)
+            [unowned self] request, ticket throws(ControlError) in try answer(request, ticket)
         }
     }
 

@@ -2,7 +2,6 @@ import Configuration
 import ControlProtocol
 import Delivery
 import EventLoop
-import JSON
 import Positioning
 import Systemd
 import Tracking
@@ -60,17 +59,15 @@ final class ConfigurationInForce {
         if alarm?.deadline == nil { reload(at: now) }
     }
 
-    /// `{"do":"reload"}`: answers when the new configuration is in force.
-    func reloadCommand(at now: EventTime, _ writer: inout JSONWriter) throws(ControlError) {
+    /// Answers when the new configuration is in force.
+    func reloadCommand(at now: EventTime) throws(ControlError) -> ReloadRequest.Reply {
         if let wait = budget.take(at: now) { throw .busy(for: wait, "too many reloads: at most one a second") }
         switch reload(at: now) {
         case .done(let live, let atRestart):
-            for (name, keys) in [("live", live), ("restart", atRestart)] as [(String, [String])] {
-                writer.key(name)
-                writer.beginArray()
-                for key in keys where writer.bytes.count < ControlFrame.bytesFilled { writer.value(key) }
-                writer.endArray()
-            }
+            var reply = ReloadRequest.Reply()
+            reply.live = live
+            reply.restart = atRestart
+            return reply
         case .refused(let problems):
             throw ControlError(
                 "refused", problems.prefix(20).map { $0.cut(toBytes: 1000) }.joined(separator: "\n"),

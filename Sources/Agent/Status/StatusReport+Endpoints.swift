@@ -1,81 +1,69 @@
 import ControlProtocol
 import Delivery
-import JSON
 import Outbox
 import Positioning
 
-// How each endpoint is. Metrics have the names of the manual's table, which says what to do about each.
+// State and counters of each endpoint. docs/operations.md says what to do about each counter.
 extension StatusReport {
-    /// Those behind the endpoint `after`, as far as they fit into the frame; `more` when some did not.
-    func writeEndpoints(after name: String? = nil, to writer: inout JSONWriter) {
+    /// Those behind the endpoint `after`.
+    func endpoints(after name: String? = nil) -> [EndpointStatus] {
         let known = name.flatMap { name in deliveries.firstIndex { $0.settings.name == name } }
-        var rest = deliveries[(known.map { $0 + 1 } ?? 0)...]
-        writer.key("endpoints")
-        writer.beginArray()
-        while writer.bytes.count < ControlFrame.bytesFilled, let delivery = rest.popFirst() {
-            endpoint(delivery, &writer)
-        }
-        writer.endArray()
-        if !rest.isEmpty { writer.field("endpoints_more", rest.count) }
+        return deliveries[(known.map { $0 + 1 } ?? 0)...].map(status(of:))
     }
 
-    private func endpoint(_ delivery: EndpointDelivery, _ writer: inout JSONWriter) {
+    private func status(of delivery: EndpointDelivery) -> EndpointStatus {
         let depth = recorder.latest.depths.first { $0.endpoint == delivery.settings.name }
         let schedule = delivery.schedule
-        writer.beginObject()
-        writer.field("name", delivery.settings.name)
-        writer.field("state", schedule.state.word)
-        writer.field("reason", schedule.state.reason)
-        writer.field("held", delivery.link.holdReason)
-        if schedule.route > 0 { writer.field("sent_by", delivery.routes[schedule.route].settings.name) }
-        writer.field("interface", delivery.link.wayOut?.interface)
-        writer.field("waiting", delivery.waiting)
-        writer.field("queue_oldest_age_s", oldestAge(depth), places: 1)
-        writer.field("problem", delivery.lastProblem.map(Self.shortened))
-        writer.field("advice", advice(delivery))
-        writer.field("consecutive_failures", schedule.failures)
-        writer.field("last_success_age_s", delivery.lastSuccess.map { now.seconds(since: $0) }, places: 1)
-        writer.field("next_attempt_s", schedule.nextAttemptAt.map { max(0, $0.seconds(since: now)) }, places: 1)
-        if case .paused(let reason) = schedule.state { Self.write("paused", [reason: 1], &writer) }
-        if let reason = Self.stop(schedule.state) { Self.write("stopped", [reason: 1], &writer) }
-        counters(delivery, &writer)
-        settled(depth, &writer)
-        writer.endObject()
+        var status = EndpointStatus()
+        status.name = delivery.settings.name
+        status.state = schedule.state.word
+        status.reason = schedule.state.reason
+        status.held = delivery.link.holdReason
+        if schedule.route > 0 { status.sentBy = delivery.routes[schedule.route].settings.name }
+        status.interface = delivery.link.wayOut?.interface
+        status.waiting = delivery.waiting
+        status.oldestAge = oldestAge(depth)
+        status.problem = delivery.lastProblem.map(Self.shortened)
+        status.advice = advice(delivery)
+        status.consecutiveFailures = schedule.failures
+        status.lastSuccessAge = delivery.lastSuccess.map { now.seconds(since: $0) }
+        status.nextAttempt = schedule.nextAttemptAt.map { max(0, $0.seconds(since: now)) }
+        if case .paused(let reason) = schedule.state { status.paused = Named([(reason, 1)]) }
+        if let reason = Self.stop(schedule.state) { status.stopped = Named([(reason, 1)]) }
+        count(delivery, &status)
+        if let depth { count(depth, &status) }
+        return status
     }
 
-    private func counters(_ delivery: EndpointDelivery, _ writer: inout JSONWriter) {
+    private func count(_ delivery: EndpointDelivery, _ status: inout EndpointStatus) {
         let counters = delivery.counters
-        writer.field("acked", counters.accepted)
-        writer.field("batches", counters.batchesAccepted)
-        writer.field("requests", counters.requests)
-        writer.field("retries", counters.retries)
-        writer.field("stored", counters.stored)
-        writer.field("batches_repeated", counters.batchesRepeated)
-        writer.field("stray_answers", delivery.schedule.strayAnswers)
-        writer.field("retry_after_honoured", counters.retryAfterHonoured)
-        writer.field("bisects", delivery.schedule.bisects)
-        writer.field("quarantined", counters.quarantined)
-        writer.field("preview_sent", counters.previewSent)
-        writer.field("connections", counters.connections)
-        writer.field("bytes_sent", counters.bytesSent)
-        writer.field("bytes_received", counters.bytesReceived)
-        if counters.accepted > 0 {
-            writer.field("wire_bytes_per_fix", Double(counters.bytesSent) / Double(counters.accepted), places: 1)
-        }
-        Self.write("failed", counters.failed, &writer)
+        status.accepted = counters.accepted
+        status.batches = counters.batchesAccepted
+        status.requests = counters.requests
+        status.retries = counters.retries
+        status.stored = counters.stored
+        status.batchesRepeated = counters.batchesRepeated
+        status.strayAnswers = delivery.schedule.strayAnswers
+        status.retryAfterHonoured = counters.retryAfterHonoured
+        status.bisects = delivery.schedule.bisects
+        status.quarantined = counters.quarantined
+        status.previewSent = counters.previewSent
+        status.connections = counters.connections
+        status.bytesSent = counters.bytesSent
+        status.bytesReceived = counters.bytesReceived
+        if counters.accepted > 0 { status.bytesPerFix = Double(counters.bytesSent) / Double(counters.accepted) }
+        status.failed = Self.counts(counters.failed)
     }
 
-    private func settled(_ depth: EndpointDepth?, _ writer: inout JSONWriter) {
-        guard let depth else { return }
+    private func count(_ depth: EndpointDepth, _ status: inout EndpointStatus) {
         let unsent = depth.finishedUnsent
-        writer.field("quarantine_depth", depth.quarantined)
-        writer.field("quarantine_overflow", unsent["overflow"] ?? 0)
-        writer.field("expired", unsent["expired"] ?? 0)
-        writer.field("coalesced", unsent["superseded"] ?? 0)
-        writer.field("dropped", unsent["dropped"] ?? 0)
-        writer.field("evicted", unsent["evicted"] ?? 0)
-        Self.write(
-            "profile_rejected", unsent.filter { ["unfit", "refused", "skipped"].contains($0.key) }, &writer)
+        status.quarantineDepth = depth.quarantined
+        status.quarantineOverflow = unsent["overflow"] ?? 0
+        status.expired = unsent["expired"] ?? 0
+        status.coalesced = unsent["superseded"] ?? 0
+        status.dropped = unsent["dropped"] ?? 0
+        status.evicted = unsent["evicted"] ?? 0
+        status.profileRejected = Self.counts(unsent.filter { ["unfit", "refused", "skipped"].contains($0.key) })
     }
 
     /// Seconds between the record that has waited longest and the newest one; both are receiver time.
@@ -96,8 +84,8 @@ extension StatusReport {
         case .paused("auth"): return "renew the credential, then waypost endpoint resume \(name)"
         case .paused("not found"), .stopped: return "check base_url and device, then waypost endpoint resume \(name)"
         case .paused("every record refused"), .paused("too many rejected"):
-            return "compare waypost profile render with the receiver's rules, then waypost endpoint resume \(name)"
-        case .paused: return "look at the problem, then waypost endpoint resume \(name)"
+            return "compare waypost profile render with the server's rules, then waypost endpoint resume \(name)"
+        case .paused: return "check the problem, then waypost endpoint resume \(name)"
         }
     }
 
@@ -109,15 +97,9 @@ extension StatusReport {
         }
     }
 
-    /// Counts by reason: `"failed":{"dns":3}`.
-    private static func write(_ name: StaticString, _ counts: [String: Int], _ writer: inout JSONWriter) {
-        writer.key(name)
-        writer.beginObject()
-        for (word, count) in counts.sorted(by: { $0.key < $1.key }).prefix(32) {
-            writer.key(word)
-            writer.value(Int64(count))
-        }
-        writer.endObject()
+    /// By reason; the first 32 of them.
+    private static func counts(_ counts: [String: Int]) -> Named<Int> {
+        Named(counts.sorted { $0.key < $1.key }.prefix(32).map { ($0.key, $0.value) })
     }
 
     /// Words of a server may be long.

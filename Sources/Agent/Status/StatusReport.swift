@@ -1,6 +1,6 @@
 import Configuration
+import ControlProtocol
 import Delivery
-import JSON
 import NMEA
 import Outbox
 import Positioning
@@ -110,168 +110,167 @@ struct StatusReport {
     private func age(_ then: EventTime) -> String { ReplayStory.span(Int64(now.seconds(since: then) * 1000)) }
 
     private func seconds(_ then: EventTime?) -> Double? { then.map { now.seconds(since: $0) } }
+}
 
-    /// The members of the reply to `status`.
-    func write(to writer: inout JSONWriter) {
-        writer.field("version", AgentVersion.current)
-        writer.field("health", health.rawValue)
-        writer.field("line", line)
-        writer.key("problems")
-        writer.beginArray()
-        for problem in problems.prefix(Self.problemsMax) { writer.value(Self.shortened(problem)) }
-        writer.endArray()
-        writer.field("uptime_s", seconds(startedAt), places: 1)
-        writer.field("wakeups", wakeups)
-        writer.field("repeated_on_fresh_connection", sent.repeatedOnFreshConnection)
-        motion(&writer)
-        source(&writer)
-        power(&writer)
-        queue(&writer)
-        writeEndpoints(to: &writer)
-    }
-
+// The reply to `status`.
+extension StatusReport {
     private static let problemsMax = 20
-    /// Names of many trackables would fill the frame: they get what is left below this size.
-    private static let trackablesBytesMax = 28_000
-
-    private func motion(_ writer: inout JSONWriter) {
-        let snapshot = pipeline.tracker.snapshot
-        let counters = pipeline.tracker.counters
-        writer.key("motion")
-        writer.beginObject()
-        writer.field("state", snapshot.motion.rawValue)
-        writer.field("since", snapshot.since?.iso8601)
-        writer.field("last_fix", snapshot.lastFixTime?.iso8601)
-        writer.field("last_fix_age_s", seconds(pipeline.reception.lastFixAt), places: 1)
-        writer.field("odometer", snapshot.odometer, places: 1)
-        writer.field("gap_metres", snapshot.gapMetres, places: 1)
-        writer.field("trips", counters.trips)
-        writer.field("stops", counters.stops)
-        writer.field("gaps", counters.gaps)
-        writer.field("admitted", counters.admitted)
-        writer.key("rejected")
-        writer.beginObject()
-        for reason in FixFilter.Rejection.allCases where counters.rejected(reason) > 0 {
-            writer.key(reason.rawValue)
-            writer.value(Int64(counters.rejected(reason)))
-        }
-        writer.endObject()
-        writer.field("kept", counters.records)
-        writer.field("subscribers_refused", counters.subscribersRefused)
-        snapshot.writeEngine(to: &writer)
-        geofences(snapshot, counters, &writer)
-        writer.field("trackables", snapshot.trackables.count)
-        writer.key("resolutions")
-        writer.beginObject()
-        for trackable in snapshot.trackables where writer.bytes.count < Self.trackablesBytesMax {
-            writer.key(trackable.id)
-            writer.beginObject()
-            trackable.write(to: &writer)
-            writer.endObject()
-        }
-        writer.endObject()
-        if let boost = snapshot.boost {
-            writer.key("boost")
-            writer.beginObject()
-            writer.field("interval_ms", boost.intervalMs)
-            writer.field("displacement", boost.displacement)
-            writer.field("until", snapshot.boostUntil?.iso8601)
-            writer.endObject()
-        }
-        if let schedule = pipeline.schedule {
-            writer.key("schedule")
-            writer.beginObject()
-            writer.field("open", snapshot.inHours)
-            writer.field("until", schedule.until?.iso8601)
-            writer.endObject()
-        }
-        writer.endObject()
-    }
-
     /// Names of many fences would fill the frame.
     private static let insideMax = 32
+    /// The same of devices of gpsd.
+    private static let devicesMax = 8
 
-    private func geofences(
-        _ snapshot: TrackerSnapshot, _ counters: TrackerCounters, _ writer: inout JSONWriter
-    ) {
-        writer.key("geofences")
-        writer.beginObject()
-        writer.field("fences", snapshot.fences)
-        writer.field("inside", snapshot.inside.count)
-        writer.key("ids")
-        writer.beginArray()
-        for id in snapshot.inside.prefix(Self.insideMax) { writer.value(id) }
-        writer.endArray()
-        writer.field("crossings", counters.records(.geofence))
-        writer.field("refused", snapshot.fencesRefused)
-        writer.field("stays_untold", snapshot.staysUnrecorded)
-        writer.endObject()
+    var status: Status {
+        var status = Status()
+        status.version = AgentVersion.current
+        status.health = health.rawValue
+        status.line = line
+        status.problems = problems.prefix(Self.problemsMax).map(Self.shortened)
+        status.uptime = seconds(startedAt)
+        status.wakeups = wakeups
+        status.repeatedOnFreshConnection = sent.repeatedOnFreshConnection
+        status.motion = motion
+        status.source = source
+        status.power = power
+        status.queue = queue
+        status.endpoints = endpoints()
+        return status
     }
 
-    private func source(_ writer: inout JSONWriter) {
+    private var motion: MotionStatus {
+        let snapshot = pipeline.tracker.snapshot
+        let counters = pipeline.tracker.counters
+        var motion = MotionStatus()
+        motion.state = snapshot.motion.rawValue
+        motion.since = snapshot.since?.iso8601
+        motion.lastFix = snapshot.lastFixTime?.iso8601
+        motion.lastFixAge = seconds(pipeline.reception.lastFixAt)
+        motion.odometer = snapshot.odometer
+        motion.gapMetres = snapshot.gapMetres
+        motion.trips = counters.trips
+        motion.stops = counters.stops
+        motion.gaps = counters.gaps
+        motion.admitted = counters.admitted
+        motion.rejected = Named(
+            FixFilter.Rejection.allCases.map { ($0.rawValue, counters.rejected($0)) }.filter { $0.1 > 0 })
+        motion.kept = counters.records
+        motion.subscribersRefused = counters.subscribersRefused
+        motion.engine = snapshot.engineStatus
+        motion.geofences = geofences(snapshot, counters)
+        motion.trackables = snapshot.trackables.count
+        motion.resolutions = Named(snapshot.trackables.lazy.map { ($0.id, $0.status) })
+        if let boost = snapshot.boost {
+            var status = BoostStatus()
+            status.intervalMs = boost.intervalMs
+            status.displacement = boost.displacement
+            status.until = snapshot.boostUntil?.iso8601
+            motion.boost = status
+        }
+        if let schedule = pipeline.schedule {
+            var status = ScheduleStatus()
+            status.open = snapshot.inHours
+            status.until = schedule.until?.iso8601
+            motion.schedule = status
+        }
+        return motion
+    }
+
+    private func geofences(_ snapshot: TrackerSnapshot, _ counters: TrackerCounters) -> GeofencesStatus {
+        var geofences = GeofencesStatus()
+        geofences.fences = snapshot.fences
+        geofences.inside = snapshot.inside.count
+        geofences.ids = Array(snapshot.inside.prefix(Self.insideMax))
+        geofences.crossings = counters.records(.geofence)
+        geofences.refused = snapshot.fencesRefused
+        geofences.staysUntold = snapshot.staysUnrecorded
+        return geofences
+    }
+
+    private var source: SourceStatus {
         let counters = pipeline.source.counters
-        writer.key("source")
-        writer.beginObject()
-        writer.field("name", pipeline.source.name)
+        var source = SourceStatus()
+        source.name = pipeline.source.name
         switch pipeline.sourceState {
-        case _ where sleep != nil:
-            writer.field("state", word: "asleep")
-            writer.field("reason", sleep)
-        case .opening: writer.field("state", word: "opening")
-        case .receiving: writer.field("state", word: "receiving")
-        case .silent: writer.field("state", word: "silent")
-        case .unreadable: writer.field("state", word: "unreadable")
-        case .lost(let reason):
-            writer.field("state", word: "lost")
-            writer.field("reason", reason)
-        case .ended: writer.field("state", word: "ended")
+        case _ where sleep != nil: (source.state, source.reason) = ("asleep", sleep)
+        case .opening: source.state = "opening"
+        case .receiving: source.state = "receiving"
+        case .silent: source.state = "silent"
+        case .unreadable: source.state = "unreadable"
+        case .lost(let reason): (source.state, source.reason) = ("lost", reason)
+        case .ended: source.state = "ended"
         }
         if let rate = pipeline.source.rate {
-            writer.key("rate")
-            writer.beginObject()
-            writer.field("wanted_ms", rate.wanted)
-            writer.field("measured_ms", rate.measured)
-            writer.field("honoured", rate.isHonoured)
-            writer.endObject()
+            var status = RateStatus()
+            status.wanted = rate.wanted
+            status.measured = rate.measured
+            status.honoured = rate.isHonoured
+            source.rate = status
         }
-        writer.field("last_epoch_age_s", seconds(pipeline.reception.lastEpochAt), places: 1)
-        writer.field("bytes", counters.bytes)
-        writer.field("sentences", counters.sentences)
-        writer.field("fixes", counters.fixes)
-        writer.field("void_epochs", counters.voidEpochs)
-        writer.field("checksum_errors", counters.checksumErrors)
-        writer.field("too_long", counters.tooLong)
-        writer.field("bad_bytes", counters.badBytes)
-        writer.field("bad_fields", counters.badFields)
-        writer.field("late", counters.late)
-        writer.field("dateless", counters.dateless)
-        (pipeline.source as? GPSDSource)?.write(to: &writer)
-        writer.endObject()
+        source.lastEpochAge = seconds(pipeline.reception.lastEpochAt)
+        source.bytes = counters.bytes
+        source.sentences = counters.sentences
+        source.fixes = counters.fixes
+        source.voidEpochs = counters.voidEpochs
+        source.checksumErrors = counters.checksumErrors
+        source.tooLong = counters.tooLong
+        source.badBytes = counters.badBytes
+        source.badFields = counters.badFields
+        source.late = counters.late
+        source.dateless = counters.dateless
+        source.gpsd = (pipeline.source as? GPSDSource).flatMap(Self.gpsd)
+        return source
     }
 
-    private func queue(_ writer: inout JSONWriter) {
-        writer.key("queue")
-        writer.beginObject()
-        writer.field("queue_depth", recorder.depth)
-        writer.field("ram_ring_depth", recorder.held)
-        writer.field("ram_ring_dropped", recorder.ringDropped)
-        writer.field("sent_from_ram", recorder.sentFromRAM)
-        writer.field("queue_bytes", recorder.bytesOnDisk)
-        writer.field("commits", recorder.counters.commits)
-        writer.field("commit_latency_s", recorder.counters.slowestCommit, places: 3)
-        writer.field("commit_failed", recorder.counters.commitsFailed)
-        writer.field("dropped_oldest", recorder.counters.dropped.oldest)
-        writer.field("dropped_newest", recorder.counters.dropped.newest)
-        writer.field("thinned", recorder.counters.dropped.thinned)
-        writer.field("expired", recorder.counters.dropped.expired)
-        writer.field("events_dropped", recorder.counters.dropped.events)
-        writer.field("corrupt_recovered", recorder.recovery.corruptRecovered)
-        writer.field("salvaged", recorder.recovery.salvaged)
-        writer.field("salvage_inversions", recorder.recovery.inversions)
-        writer.field("last_seq", recorder.latest.lastSeq)
-        writer.field("clock_untrusted", isClockSynchronised ? 0 : 1)
-        writer.field("disk_error", recorder.lastError?.description)
-        writer.endObject()
+    /// nil unless connected.
+    private static func gpsd(_ source: GPSDSource) -> GPSDStatus? {
+        guard let version = source.version else { return nil }
+        var gpsd = GPSDStatus()
+        gpsd.release = version.release
+        gpsd.protocolVersion = version.protocolVersion
+        gpsd.device = source.device
+        gpsd.devices = source.devices.prefix(devicesMax).map { device in
+            var status = GPSDStatus.Device()
+            status.path = device.path
+            status.driver = device.driver
+            status.active = device.isActive
+            return status
+        }
+        return gpsd
+    }
+
+    private var power: PowerStatus {
+        let snapshot = pipeline.tracker.snapshot
+        var power = PowerStatus()
+        power.battery = snapshot.power.batteryPercent
+        power.charging = snapshot.power.charging
+        power.external = snapshot.power.externalPower
+        power.low = snapshot.batteryLow
+        power.supplies = supplies.map { Named($0.map { ($0.name, $0.words) }) }
+        return power
+    }
+
+    private var queue: QueueStatus {
+        var queue = QueueStatus()
+        queue.depth = recorder.depth
+        queue.held = recorder.held
+        queue.heldDropped = recorder.ringDropped
+        queue.sentFromMemory = recorder.sentFromRAM
+        queue.bytes = Int64(recorder.bytesOnDisk)
+        queue.commits = recorder.counters.commits
+        queue.commitLatency = recorder.counters.slowestCommit
+        queue.commitsFailed = recorder.counters.commitsFailed
+        queue.droppedOldest = recorder.counters.dropped.oldest
+        queue.droppedNewest = recorder.counters.dropped.newest
+        queue.thinned = recorder.counters.dropped.thinned
+        queue.expired = recorder.counters.dropped.expired
+        queue.eventsDropped = recorder.counters.dropped.events
+        queue.corruptRecovered = recorder.recovery.corruptRecovered
+        queue.salvaged = recorder.recovery.salvaged
+        queue.salvageInversions = recorder.recovery.inversions
+        queue.lastSeq = recorder.latest.lastSeq
+        queue.clockUntrusted = isClockSynchronised ? 0 : 1
+        queue.diskError = recorder.lastError?.description
+        return queue
     }
 }
 

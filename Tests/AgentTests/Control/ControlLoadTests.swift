@@ -19,20 +19,21 @@ import Testing
         private var server: ControlServer?
         private var stop: EventLoop.Alarm?
 
-        init(postponedPatience: Duration = .seconds(600)) throws {
+        init(postponedTimeout: Duration = .seconds(600)) throws {
             directory = try makeTemporaryDirectory()
             loop = try EventLoop()
             server = try ControlServer(
-                path: directory + "/control.sock", group: getegid(), loop: loop, postponedPatience: postponedPatience
-            ) { [unowned self] request, ticket, writer throws(ControlError) in
+                path: directory + "/control.sock", group: getegid(), loop: loop, postponedTimeout: postponedTimeout
+            ) { [unowned self] request, ticket throws(ControlError) in
                 served += 1
-                switch request.do {
-                case "echo": writer.field("said", request.do)
-                case "big": writer.field("said", String(repeating: "x", count: 60_000))
+                switch request.verb {
+                case "echo": return Said(request.verb)
+                case "big": return Said(String(repeating: "x", count: 60_000))
                 case "late":
                     ticket.postpone()
                     postponed.append(ticket)
-                default: throw ControlError("unknown-verb", "no \(request.do)")
+                    return Acknowledgement()
+                default: throw ControlError("unknown-verb", "no \(request.verb)")
                 }
             }
             stop = loop.alarm { [unowned self] _ in loop.stop() }
@@ -50,7 +51,7 @@ import Testing
         }
 
         func finish(_ index: Int) {
-            postponed.remove(at: index).finish { $0.field("said", "late") }
+            postponed.remove(at: index).finish(.success(Said("late")))
         }
 
         func connect() throws -> Client {
@@ -144,7 +145,7 @@ import Testing
     }
 
     @Test func linesBehindAPostponedAnswerDoNotLengthenItsTime() throws {
-        let rig = try Rig(postponedPatience: .milliseconds(20))
+        let rig = try Rig(postponedTimeout: .milliseconds(20))
         let client = try rig.connect()
         client.unsent = Array((#"{"id":7,"do":"late"}"# + "\n").utf8)[...]
         let line = Array((#"{"id":8,"do":"echo"}"# + "\n").utf8)

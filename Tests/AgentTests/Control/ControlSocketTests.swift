@@ -53,13 +53,13 @@ import Testing
 
     @Test func answersARequestWithItsId() throws {
         let served = try Served()
-        let reply = try ControlClient(path: served.path).ask(#"{"id":7,"do":"echo"}"#)
+        let reply = try ask(served.path, #"{"id":7,"do":"echo"}"#)
         #expect(String(decoding: reply, as: UTF8.self) == #"{"id":7,"ok":true,"said":"echo"}"#)
     }
 
     @Test func tellsWhatIsWrongWithAnUnknownVerb() throws {
         let served = try Served()
-        let reply = try ControlClient(path: served.path).ask(#"{"id":7,"do":"fly"}"#)
+        let reply = try ask(served.path, #"{"id":7,"do":"fly"}"#)
         #expect(
             String(decoding: reply, as: UTF8.self)
                 == #"{"id":7,"error":{"code":"unknown-verb","message":"no fly","hint":"walk"}}"#)
@@ -68,7 +68,7 @@ import Testing
     @Test(arguments: ["", "{", "[]", "null", #"{"do":5}"#, "\u{0}\u{1}", String(repeating: "[", count: 5000)])
     func refusesAFrameThatIsNoRequest(_ text: String) throws {
         let served = try Served()
-        let reply = String(decoding: try ControlClient(path: served.path).ask(text), as: UTF8.self)
+        let reply = String(decoding: try ask(served.path, text), as: UTF8.self)
         #expect(reply.contains(#""code":"bad-frame""#))
     }
 
@@ -92,7 +92,7 @@ import Testing
     @Test func anErrorThatQuotesALongRequestFitsIntoAFrame() throws {
         let served = try Served()
         let verb = String(repeating: #"\u0001"#, count: 10_000)
-        let reply = try ControlClient(path: served.path).ask(#"{"id":7,"do":"\#(verb)"}"#)
+        let reply = try ask(served.path, #"{"id":7,"do":"\#(verb)"}"#)
         #expect(reply.count < ControlFrame.bytesMax)
         #expect(String(decoding: reply, as: UTF8.self).hasPrefix(#"{"id":7,"error":{"code":"unknown-verb""#))
     }
@@ -123,10 +123,10 @@ import Testing
         let served = try Served()
         let loop = try EventLoop()
         let error = #expect(throws: SystemError.self) {
-            _ = try ControlServer(path: served.path, group: nil, loop: loop) { _, _, _ in }
+            _ = try ControlServer(path: served.path, group: nil, loop: loop) { _, _ in Acknowledgement() }
         }
         #expect(error?.code == EADDRINUSE)
-        #expect(throws: Never.self) { try ControlClient(path: served.path).ask(#"{"do":"echo"}"#) }
+        #expect(throws: Never.self) { try ask(served.path, #"{"do":"echo"}"#) }
     }
 
     @Test func replacesTheSocketOfADeadDaemon() throws {
@@ -138,7 +138,7 @@ import Testing
         }
         close(dead)
         let loop = try EventLoop()
-        let server = try ControlServer(path: path, group: nil, loop: loop) { _, _, _ in }
+        let server = try ControlServer(path: path, group: nil, loop: loop) { _, _ in Acknowledgement() }
         server.close()
         #expect(access(path, F_OK) != 0)
         rmdir(directory)
@@ -150,7 +150,7 @@ import Testing
         close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600))
         let loop = try EventLoop()
         let error = #expect(throws: SystemError.self) {
-            _ = try ControlServer(path: path, group: nil, loop: loop) { _, _, _ in }
+            _ = try ControlServer(path: path, group: nil, loop: loop) { _, _ in Acknowledgement() }
         }
         #expect(error?.code == EEXIST)
         #expect(access(path, F_OK) == 0)
@@ -170,7 +170,7 @@ import Testing
         #expect(symlink(target, path) == 0)
         let loop = try EventLoop()
         let error = #expect(throws: SystemError.self) {
-            _ = try ControlServer(path: path, group: getegid(), loop: loop) { _, _, _ in }
+            _ = try ControlServer(path: path, group: getegid(), loop: loop) { _, _ in Acknowledgement() }
         }
         #expect(error?.code == EEXIST)
         for name in [path, target] {
@@ -185,7 +185,7 @@ import Testing
         let served = try Served()
         let idle = try (0..<40).map { _ in try served.connection() }
         defer { for descriptor in idle { close(descriptor) } }
-        let reply = try ControlClient(path: served.path).ask(#"{"id":1,"do":"echo"}"#)
+        let reply = try ask(served.path, #"{"id":1,"do":"echo"}"#)
         #expect(String(decoding: reply, as: UTF8.self).contains("true"))
     }
 
@@ -206,17 +206,29 @@ import Testing
 
     @Test func saysThatNoDaemonListens() throws {
         let error = #expect(throws: SystemError.self) {
-            try ControlClient(path: "/nonexistent/control.sock").ask("{}")
+            try ask("/nonexistent/control.sock", "{}")
         }
         #expect(error?.code == ENOENT)
     }
 
     @Test func refusesAPathThatIsTooLongForASocket() throws {
         let error = #expect(throws: SystemError.self) {
-            try ControlClient(path: "/" + String(repeating: "x", count: 200)).ask("{}")
+            try ask("/" + String(repeating: "x", count: 200), "{}")
         }
         #expect(error?.code == ENAMETOOLONG)
     }
+}
+
+private func ask(_ path: String, _ request: String) throws(SystemError) -> [UInt8] {
+    try ControlClient(path: path).ask(Array(request.utf8))
+}
+
+/// A reply of the tests' own.
+struct Said: ControlMessage {
+    @Field("said", "What it repeats") var said = ""
+
+    init() {}
+    init(_ said: String) { self.said = said }
 }
 
 private final class Box {
@@ -236,11 +248,11 @@ private func serve(_ pointer: UnsafeMutableRawPointer) -> UnsafeMutableRawPointe
     guard let loop = try? EventLoop(),
         let server = try? ControlServer(
             path: box.path, group: nil, loop: loop,
-            answer: { request, _, writer throws(ControlError) in
-                guard request.do == "echo" else {
-                    throw ControlError("unknown-verb", "no \(request.do)", hint: "walk")
+            answer: { request, _ throws(ControlError) in
+                guard request.verb == "echo" else {
+                    throw ControlError("unknown-verb", "no \(request.verb)", hint: "walk")
                 }
-                writer.field("said", request.do)
+                return Said(request.verb)
             }),
         (try? loop.watch(box.stopper) { _, _ in loop.stop() }) != nil
     else { return nil }

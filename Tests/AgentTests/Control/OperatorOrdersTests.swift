@@ -1,5 +1,4 @@
 import Delivery
-import JSON
 import Outbox
 import Positioning
 import Testing
@@ -25,7 +24,7 @@ import Testing
             depth.boundTo = boundTo
             return depth
         }
-        return try OperatorOrders(ControlFrame.decode(Array(line.utf8)), endpoints: settings, depths: depths)
+        return try OperatorOrders(RequestFrame(Array(line.utf8)), endpoints: settings, depths: depths)
     }
 
     private let bind = #"{"do":"endpoint","action":"bind","endpoint":"main"}"#
@@ -127,15 +126,13 @@ import Testing
     }
 
     @Test func whatTheQueueRefusedIsAnError() throws {
-        var writer = JSONWriter()
         let refused = #expect(throws: ControlError.self) {
-            try OperatorOrders.write([.done(rows: 3, first: 1, last: 3), .refused("no room")], to: &writer)
+            try OperatorOrders.reply([.done(rows: 3, first: 1, last: 3), .refused("no room")])
         }
         #expect(refused?.message == "no room")
-        writer.beginObject()
-        try OperatorOrders.write([.done(rows: 3, first: 4, last: 6), .done(rows: 1, first: 2, last: 2)], to: &writer)
-        writer.endObject()
-        #expect(
-            String(decoding: writer.bytes, as: UTF8.self) == #"{"rows":4,"first_seq":2,"last_seq":6}"#)
+        let reply = try OperatorOrders.reply([
+            .done(rows: 3, first: 4, last: 6), .done(rows: 1, first: 2, last: 2),
+        ])
+        #expect(reply.rows == 4 && reply.firstSeq == 2 && reply.lastSeq == 6)
     }
 }

@@ -19,7 +19,7 @@ systemctl start waypost
 ok "ready without receiver and network" is_active
 ok "the queue is open by then" test -e $state/outbox.db
 ok "the control socket listens by then" test "$(stat -c %U:%G:%a /run/waypost/control.sock)" = waypost:waypost:660
-ok "status answers, by 1: something needs a look" sh -c 'waypost status >/dev/null; [ $? = 1 ]'
+ok "status answers, by 1: something needs attention" sh -c 'waypost status >/dev/null; [ $? = 1 ]'
 ok "the status line says what is missing" within 10 said receiver
 ok "others are kept out of the control socket" sh -c '! setpriv --reuid nobody --regid nogroup --clear-groups waypost status --socket /run/waypost/control.sock 2>/dev/null'
 

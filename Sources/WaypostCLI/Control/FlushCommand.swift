@@ -2,7 +2,7 @@ import Agent
 import ArgumentParser
 import ControlProtocol
 
-struct Flush: ParsableCommand {
+struct FlushCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "flush", abstract: "Write to disk and send now, without waiting for a window.",
         discussion: """
@@ -20,9 +20,8 @@ struct Flush: ParsableCommand {
     @OptionGroup var daemon: DaemonOptions
 
     func run() throws {
-        let line = OrderLine("flush", nil, [("commit", .flag(commit)), ("panic", .flag(panic))])
-        let answer: Answer = try DaemonReply.read(
-            daemon.ask(line.text, timeoutSeconds: ControlClient.longestSeconds))
+        let answer = try daemon.send(
+            FlushRequest(commit: commit, panic: panic), timeoutSeconds: ControlClient.longestSeconds)
         if answer.merged == true { printLine("panic: merged with the one before, less than a minute ago") }
         if commit {
             printLine("on disk, \(answer.waiting ?? 0) rows in the queue")
@@ -36,21 +35,5 @@ struct Flush: ParsableCommand {
         }
         try finishOutput()
         if endpoints.contains(where: { $0.waiting > 0 && $0.problem != nil }) { throw ExitCode(1) }
-    }
-
-    private struct Answer: Decodable {
-        var ok: Bool
-        /// The panic event is that of a request shortly before.
-        var merged: Bool?
-        /// Rows in the queue.
-        var waiting: Int?
-        var endpoints: [Endpoint]?
-
-        struct Endpoint: Decodable {
-            var name: String
-            var accepted: Int
-            var waiting: Int
-            var problem: String?
-        }
     }
 }

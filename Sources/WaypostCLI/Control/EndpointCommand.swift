@@ -1,13 +1,15 @@
 import Agent
 import ArgumentParser
+import ControlProtocol
+import Replay
 
-struct Endpoint: ParsableCommand {
+struct EndpointCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "endpoint", abstract: "Show the endpoints, and set one going again.",
+        commandName: "endpoint", abstract: "Show the endpoints, and resume one.",
         discussion: """
             A paused or stopped endpoint goes on after 'resume'. One whose address, device or asset changed while rows \
             waited (rebind), or whose asset another device took (taken), goes on after 'bind', which keeps the waiting \
-            rows, or after 'drop', which gives them up. Without a daemon the queue is changed itself.
+            rows, or after 'drop', which gives them up. Without a daemon the command changes the queue itself.
             """,
         subcommands: [List.self, Bind.self, Resume.self, Drop.self], defaultSubcommand: List.self)
 
@@ -15,26 +17,25 @@ struct Endpoint: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "list", abstract: "State of each endpoint, and what to do about it.",
             discussion:
-                "Exit status: 0 all is well, 1 an endpoint needs a look. Without a daemon it tells what the queue knows."
+                "Exit status: 0 all is well, 1 an endpoint needs attention. Without a daemon it shows what the queue knows."
         )
 
         @OptionGroup var daemon: DaemonOptions
 
         func run() throws {
-            var needsLook = false
+            var needsAttention = false
             var after: String?
             while true {
-                let page: EndpointPage = try DaemonReply.read(
-                    daemon.order(OrderLine("endpoint", "list", [("after", after.map(OrderLine.Value.text))])))
-                for endpoint in page.endpoints {
+                let page = try daemon.order(EndpointRequest("list", after: after))
+                for endpoint in page.endpoints ?? [] {
                     endpoint.lines.forEach(printLine)
-                    needsLook = needsLook || endpoint.state != "active" || endpoint.problem != nil
+                    needsAttention = needsAttention || endpoint.state != "active" || endpoint.problem != nil
                 }
-                guard page.more ?? 0 > 0, let last = page.endpoints.last else { break }
+                guard page.endpointsMore ?? 0 > 0, let last = page.endpoints?.last else { break }
                 after = last.name
             }
             try finishOutput()
-            if needsLook { throw ExitCode(1) }
+            if needsAttention { throw ExitCode(1) }
         }
     }
 
@@ -55,9 +56,8 @@ struct Endpoint: ParsableCommand {
         @OptionGroup var daemon: DaemonOptions
 
         func run() throws {
-            let line = OrderLine("endpoint", "bind", [("endpoint", .text(name)), ("force", .flag(force))])
-            let answer: OrderAnswer = try DaemonReply.read(daemon.order(line))
-            printLine("\(name): bound, \(answer.words)")
+            let reply = try daemon.order(EndpointRequest("bind", name, force: force))
+            printLine("\(name): bound, \(reply.words)")
             try finishOutput()
         }
     }
@@ -73,9 +73,8 @@ struct Endpoint: ParsableCommand {
         @OptionGroup var daemon: DaemonOptions
 
         func run() throws {
-            let answer: OrderAnswer = try DaemonReply.read(
-                daemon.order(OrderLine("endpoint", "resume", [("endpoint", .text(name))])))
-            printLine("\(name): resumed\(answer.postponement)")
+            let reply = try daemon.order(EndpointRequest("resume", name))
+            printLine("\(name): resumed\(reply.postponement)")
             try finishOutput()
         }
     }
@@ -91,66 +90,22 @@ struct Endpoint: ParsableCommand {
         @OptionGroup var daemon: DaemonOptions
 
         func run() throws {
-            let answer: OrderAnswer = try DaemonReply.read(
-                daemon.order(OrderLine("endpoint", "drop", [("endpoint", .text(name))])))
-            printLine("\(name): dropped, \(answer.words)")
+            let reply = try daemon.order(EndpointRequest("drop", name))
+            printLine("\(name): dropped, \(reply.words)")
             try finishOutput()
         }
     }
 }
 
-/// A part of the reply to `endpoint list`.
-private struct EndpointPage: Decodable {
-    var endpoints: [EndpointReply]
-    var more: Int?
-
-    enum CodingKeys: String, CodingKey {
-        case endpoints
-        case more = "endpoints_more"
-    }
-}
-
-/// How an endpoint is, in a reply of the daemon.
-struct EndpointReply: Decodable {
-    var name: String
-    var state: String
-    var reason: String?
-    var held: String?
-    /// The spare that stands in for it now.
-    var sentBy: String?
-    /// The endpoint that it is a spare of.
-    var standsInFor: String?
-    var waiting: Int
-    /// nil where no daemon runs.
-    var acked: Int?
-    var quarantined: Int?
-    /// Rows that a full quarantine has given up since the start.
-    var quarantineOverflow: Int?
-    var oldestAge: Double?
-    var lastSuccessAge: Double?
-    var nextAttempt: Double?
-    var problem: String?
-    var advice: String?
-
-    enum CodingKeys: String, CodingKey {
-        case name, state, reason, held, waiting, acked, problem, advice
-        case sentBy = "sent_by"
-        case standsInFor = "stands_in_for"
-        case quarantined = "quarantine_depth"
-        case quarantineOverflow = "quarantine_overflow"
-        case oldestAge = "queue_oldest_age_s"
-        case lastSuccessAge = "last_success_age_s"
-        case nextAttempt = "next_attempt_s"
-    }
-
+extension EndpointStatus {
     /// `main: active, 12 waiting (oldest 40 s), 700 accepted, last 2 s ago`, and below it what is wrong and what helps.
     var lines: [String] {
         if let standsInFor { return ["\(name): stands in for \(standsInFor)"] }
         var first = "\(name): \(state)\(reason.map { " (\($0))" } ?? ""), \(waiting) waiting"
         if waiting > 0, let oldestAge { first += " (oldest \(Self.span(oldestAge)))" }
-        if let acked { first += ", \(acked) accepted" }
+        if let accepted { first += ", \(accepted) accepted" }
         if let lastSuccessAge { first += ", last \(Self.span(lastSuccessAge)) ago" }
-        if let quarantined, quarantined > 0 { first += ", \(quarantined) in quarantine" }
+        if let quarantineDepth, quarantineDepth > 0 { first += ", \(quarantineDepth) in quarantine" }
         if let quarantineOverflow, quarantineOverflow > 0 {
             first += ", \(quarantineOverflow) given up by the full quarantine"
         }
@@ -163,13 +118,25 @@ struct EndpointReply: Decodable {
         return lines
     }
 
-    /// `40 s`, `12 min`, `3 h`, `5 d`
     private static func span(_ seconds: Double) -> String {
-        switch max(0, seconds) {
-        case ..<120: "\(Int(seconds.rounded())) s"
-        case ..<7200: "\(Int((seconds / 60).rounded())) min"
-        case ..<172_800: "\(Int((seconds / 3600).rounded())) h"
-        case let long: "\(Int(min(long / 86_400, 1e6).rounded())) d"
-        }
+        ReplayStory.span(Int64(min(max(0, seconds), 1e11) * 1000))
+    }
+}
+
+extension OrderReply {
+    /// `3 rows`
+    var count: String { "\(rows ?? 0) \(rows == 1 ? "row" : "rows")" }
+
+    /// `3 rows (seq 7 to 9)`
+    var words: String {
+        guard let firstSeq, let lastSeq else { return count }
+        return count + (firstSeq == lastSeq ? " (seq \(firstSeq))" : " (seq \(firstSeq) to \(lastSeq))")
+    }
+
+    /// `; next try in 114 s: the server has asked for that`, empty where nothing delays it.
+    fileprivate var postponement: String {
+        guard let because else { return "" }
+        let next = nextAttempt.map { "next try in \(Int(min($0, 1e6).rounded(.up))) s: " }
+        return "; \(next ?? "")\(because)"
     }
 }

@@ -1,10 +1,11 @@
 import Agent
 import ArgumentParser
+import ControlProtocol
 import EventLoop
 import Glibc
 import Positioning
 
-struct Quarantine: ParsableCommand {
+struct QuarantineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "quarantine",
         abstract: "Rows that a receiver refused: look at them, send them again, delete them.",
@@ -53,13 +54,8 @@ struct Quarantine: ParsableCommand {
             if id.isEmpty != all { throw ValidationError("Name rows with --id N, or all of them with --all.") }
         }
 
-        func line(_ action: String) -> OrderLine {
-            OrderLine(
-                "quarantine", action,
-                [
-                    ("endpoint", endpoint.map(OrderLine.Value.text)), ("ids", id.isEmpty ? nil : .numbers(id)),
-                    ("all", all ? .flag(true) : nil),
-                ])
+        func request(_ action: String) -> QuarantineRequest {
+            QuarantineRequest(action, endpoint: endpoint, ids: id.isEmpty ? nil : id, all: all ? true : nil)
         }
     }
 
@@ -85,8 +81,7 @@ struct Quarantine: ParsableCommand {
         @OptionGroup var daemon: DaemonOptions
 
         func run() throws {
-            let answer: OrderAnswer = try DaemonReply.read(daemon.order(rows.line("retry")))
-            printLine("to be sent again: \(answer.count)")
+            printLine("to be sent again: \(try daemon.order(rows.request("retry")).count)")
             try finishOutput()
         }
     }
@@ -142,8 +137,7 @@ struct Quarantine: ParsableCommand {
         @OptionGroup var daemon: DaemonOptions
 
         func run() throws {
-            let answer: OrderAnswer = try DaemonReply.read(daemon.order(rows.line("drop")))
-            printLine("deleted: \(answer.count)")
+            printLine("deleted: \(try daemon.order(rows.request("drop")).count)")
             try finishOutput()
         }
     }

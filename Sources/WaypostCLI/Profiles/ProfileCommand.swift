@@ -3,7 +3,7 @@ import ArgumentParser
 import Configuration
 import Glibc
 
-struct Profile: ParsableCommand {
+struct ProfileCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "profile", abstract: "Show how locations are put into requests.",
         discussion: """

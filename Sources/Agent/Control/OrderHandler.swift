@@ -2,12 +2,11 @@ import ControlProtocol
 import Delivery
 import EventLoop
 import Glibc
-import JSON
 import Outbox
 import Positioning
 
-/// Takes the orders of operators in the running daemon: hands them to the recorder, and answers when the disk has.
-final class OperatorDesk {
+/// Handles `endpoint` and `quarantine`: passes the orders to the recorder, and answers when they are on disk.
+final class OrderHandler {
     private let recorder: Recorder
     private let deliveries: [EndpointDelivery]
     private let loop: EventLoop
@@ -23,39 +22,42 @@ final class OperatorDesk {
     ///
     /// The reply to a resume says when what waits is tried, where that is not at once: `"next_attempt_s":114.0,"because":"…"`.
     func carryOut(
-        _ request: ControlRequest, _ ticket: ControlTicket, at now: EventTime, _ writer: inout JSONWriter
-    ) throws(ControlError) {
+        _ request: RequestFrame, _ ticket: ControlTicket, at now: EventTime
+    ) throws(ControlError) -> OrderReply {
+        var reply = OrderReply()
         let orders = try OperatorOrders(
             request, endpoints: deliveries.flatMap { $0.routes.map(\.settings) }, depths: depths)
         if orders.needsOwner { try requireOwner(ticket) }
         if let name = orders.resumes {
-            guard let delivery = deliveries.first(where: { $0.settings.name == name }) else { return }
+            guard let delivery = deliveries.first(where: { $0.settings.name == name }) else { return reply }
             delivery.resumed(at: now)
-            guard let postponement = delivery.postponement(at: now) else { return }
-            writer.field("next_attempt_s", postponement.seconds, places: 1)
-            writer.field("because", postponement.reason)
-            return
+            guard let postponement = delivery.postponement(at: now) else { return reply }
+            reply.nextAttempt = postponement.seconds
+            reply.because = postponement.reason
+            return reply
         }
         if let name = orders.rebinds, recorder.latest.recovery.isSalvaging,
             depths.contains(where: { $0.endpoint == name && $0.boundTo != nil })
         {
-            // The queue would refuse it, after the receiver has bound the asset.
+            // The queue would refuse it, after the server has bound the asset.
             throw ControlError(
                 "busy", "locations of the old binding are still being brought back from a damaged queue",
                 hint: "try again once the journal says that they were brought back")
         }
         ticket.postpone()
-        guard orders.asksReceiver, let delivery = deliveries.first(where: { $0.settings.name == orders.rebinds }) else {
-            return hand(orders, ticket)
+        guard orders.asksServer, let delivery = deliveries.first(where: { $0.settings.name == orders.rebinds }) else {
+            hand(orders, ticket)
+            return reply
         }
         delivery.bind(at: now) { [unowned self] problem in
             guard let problem else { return hand(orders, ticket) }
-            ticket.finish { (_) throws(ControlError) in
-                throw ControlError(
-                    "not-bound", "the receiver did not bind \"\(delivery.settings.name)\": \(problem)",
-                    hint: "everything is as it was; the same order tries again")
-            }
+            ticket.finish(
+                .failure(
+                    ControlError(
+                        "not-bound", "the server did not bind \"\(delivery.settings.name)\": \(problem)",
+                        hint: "nothing has changed; the same order tries again")))
         }
+        return reply
     }
 
     private func hand(_ orders: OperatorOrders, _ ticket: ControlTicket) {
@@ -65,7 +67,11 @@ final class OperatorDesk {
                 results.append(result)
                 guard results.count == orders.queue.count else { return }
                 ended(orders, results)
-                ticket.finish { (writer) throws(ControlError) in try OperatorOrders.write(results, to: &writer) }
+                do throws(ControlError) {
+                    ticket.finish(.success(try OperatorOrders.reply(results)))
+                } catch {
+                    ticket.finish(.failure(error))
+                }
             }
         }
     }
@@ -87,7 +93,7 @@ final class OperatorDesk {
         }
         guard case .done = results.last, let depth = recorder.latest.depths.first(where: { $0.endpoint == name }) else {
             // A drop asks the server nothing: a bind that is under way is not its own.
-            if orders.asksReceiver { delivery.orderRefused() }
+            if orders.asksServer { delivery.orderRefused() }
             return
         }
         delivery.rebound(depth)

@@ -4,7 +4,7 @@ import Configuration
 import EventLoop
 import Glibc
 
-struct Run: ParsableCommand {
+struct RunCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Be the daemon: read the receiver, track, queue, upload.",
         discussion: """

@@ -1,7 +1,7 @@
 import Agent
 import ArgumentParser
 
-struct Check: ParsableCommand {
+struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Judge a configuration.",
         discussion: """

@@ -2,7 +2,7 @@ import Agent
 import ArgumentParser
 import ControlProtocol
 
-struct Engine: ParsableCommand {
+struct EngineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "engine", abstract: "Set or clear the constant location engine of the running daemon.",
         discussion: """
@@ -24,7 +24,7 @@ struct Engine: ParsableCommand {
             }
         }
 
-        func run() throws { try Engine.show(daemon.ask(ResolutionRequestLine.engine(resolution.resolution()))) }
+        func run() throws { try EngineCommand.show(daemon.send(EngineRequest(set: resolution.resolution()))) }
     }
 
     struct Clear: ParsableCommand {
@@ -33,30 +33,16 @@ struct Engine: ParsableCommand {
 
         @OptionGroup var daemon: DaemonOptions
 
-        func run() throws { try Engine.show(daemon.ask(ResolutionRequestLine.engine(nil))) }
+        func run() throws { try EngineCommand.show(daemon.send(EngineRequest(set: nil))) }
     }
 
-    private static func show(_ reply: [UInt8]) throws {
-        let answer: Answer = try DaemonReply.read(reply)
-        printLine(answer.engine.text)
+    private static func show(_ reply: EngineReply) throws {
+        printLine(reply.engine.text)
         try finishOutput()
     }
-
-    private struct Answer: Decodable { var engine: EngineReply }
 }
 
-/// What the receiver is asked for.
-struct EngineReply: Decodable {
-    var mode: String
-    var resolution: ResolutionReply
-
-    enum CodingKeys: CodingKey { case mode }
-
-    init(from decoder: any Decoder) throws {
-        mode = try decoder.container(keyedBy: CodingKeys.self).decode(String.self, forKey: .mode)
-        resolution = try ResolutionReply(from: decoder)
-    }
-
+extension EngineStatus {
     /// `constant: high, 1 s, 5 m`
     var text: String { "\(mode): \(resolution.text)" }
 }

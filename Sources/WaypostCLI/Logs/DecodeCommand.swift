@@ -3,7 +3,7 @@ import ArgumentParser
 import EventLoop
 import Replay
 
-struct Decode: ParsableCommand {
+struct DecodeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "decode", abstract: "Turn an NMEA log into fixes.",
         discussion: """

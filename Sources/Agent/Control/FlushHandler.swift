@@ -1,13 +1,12 @@
 import ControlProtocol
 import Delivery
 import EventLoop
-import JSON
 import Outbox
 import Positioning
 
-/// Takes `flush` in the running daemon: everything to disk, and out without waiting for a window.
-final class FlushDesk {
-    /// Somebody waits for the uploads of a flush.
+/// Handles `flush`: everything goes to disk, and out without waiting for a window.
+final class FlushHandler {
+    /// A client that waits for the uploads of a flush.
     private struct Waiter {
         var ticket: ControlTicket
         var until: EventTime
@@ -22,7 +21,7 @@ final class FlushDesk {
         /// Nothing more will come of the flush by itself soon.
         func isReached(at now: EventTime) -> Bool {
             let schedule = delivery.schedule
-            // What is in a commit that forms a batch is counted as waiting and as in flight by nobody.
+            // What is in a commit that forms a batch is counted as waiting but not as in flight.
             if schedule.isForming { return false }
             if delivery.waiting == 0 || delivery.awaitsOperator || !delivery.maySend(at: now) { return true }
             // A flush ends no pause.
@@ -54,7 +53,9 @@ final class FlushDesk {
     }
 
     /// `{"do":"flush","commit":true,"panic":true}`.
-    func flush(_ request: ControlRequest, _ ticket: ControlTicket, at now: EventTime) throws(ControlError) {
+    func flush(
+        _ request: FlushRequest, _ ticket: ControlTicket, at now: EventTime
+    ) throws(ControlError) -> any ControlMessage {
         let panic = request.panic == true ? try pipeline.panic(at: now) : nil
         let goals = deliveries.map {
             Goal(delivery: $0, acceptedBefore: $0.counters.accepted)
@@ -65,20 +66,19 @@ final class FlushDesk {
             // The hook of the system's sleep asks in this way.
             if request.commit == true { uplink.closeIdleConnections(at: loop.now) }
             if let error = recorder.lastError {
-                return ticket.finish { (_) throws(ControlError) in
-                    throw ControlError("disk", error.description, hint: "the locations are held in memory")
-                }
+                return ticket.finish(
+                    .failure(ControlError("disk", error.description, hint: "the locations are held in memory")))
             }
             if request.commit == true {
-                return ticket.finish { writer in
-                    Self.write(panic, to: &writer)
-                    writer.field("waiting", recorder.latest.rows)
-                }
+                var reply = Self.reply(panic)
+                reply.waiting = recorder.latest.rows
+                return ticket.finish(.success(reply))
             }
             waiters.removeAll { $0.ticket.isAbandoned }
-            waiters.append(Waiter(ticket: ticket, until: now + ControlTicket.patience, goals: goals, panic: panic))
+            waiters.append(Waiter(ticket: ticket, until: now + ControlTicket.timeout, goals: goals, panic: panic))
             uploadEnded(at: loop.now)
         }
+        return Acknowledgement()
     }
 
     /// An attempt ended somewhere: whose flush is done now?
@@ -90,29 +90,25 @@ final class FlushDesk {
         waiters.removeAll { waiter in done.contains { $0.ticket === waiter.ticket } }
         alarm?.deadline = waiters.map(\.until).min()
         for waiter in done {
-            waiter.ticket.finish { writer in
-                Self.write(waiter.panic, to: &writer)
-                Self.write(waiter.goals, to: &writer)
-            }
+            var reply = Self.reply(waiter.panic)
+            reply.endpoints = waiter.goals.map(Self.status(of:))
+            waiter.ticket.finish(.success(reply))
         }
     }
 
-    private static func write(_ panic: RequestBudget.Panic?, to writer: inout JSONWriter) {
-        if panic == .merged { writer.field("merged", true) }
+    private static func reply(_ panic: RequestBudget.Panic?) -> FlushRequest.Reply {
+        var reply = FlushRequest.Reply()
+        reply.merged = panic == .merged ? true : nil
+        return reply
     }
 
-    private static func write(_ goals: [Goal], to writer: inout JSONWriter) {
-        writer.key("endpoints")
-        writer.beginArray()
-        for goal in goals where writer.bytes.count < ControlFrame.bytesFilled {
-            writer.beginObject()
-            writer.field("name", goal.delivery.settings.name)
-            writer.field("accepted", goal.delivery.counters.accepted - goal.acceptedBefore)
-            writer.field("waiting", goal.delivery.waiting)
-            writer.field("problem", problem(of: goal.delivery))
-            writer.endObject()
-        }
-        writer.endArray()
+    private static func status(of goal: Goal) -> FlushRequest.Reply.Endpoint {
+        var status = FlushRequest.Reply.Endpoint()
+        status.name = goal.delivery.settings.name
+        status.accepted = goal.delivery.counters.accepted - goal.acceptedBefore
+        status.waiting = goal.delivery.waiting
+        status.problem = problem(of: goal.delivery)
+        return status
     }
 
     private static func problem(of delivery: EndpointDelivery) -> String? {

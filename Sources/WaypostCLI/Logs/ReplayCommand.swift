@@ -3,7 +3,7 @@ import ArgumentParser
 import EventLoop
 import Replay
 
-struct Replay: ParsableCommand {
+struct ReplayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay", abstract: "Run recorded logs through tracking, as the daemon would, in an instant.",
         discussion: """

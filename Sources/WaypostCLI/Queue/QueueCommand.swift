@@ -1,7 +1,8 @@
 import Agent
 import ArgumentParser
+import ControlProtocol
 
-struct Queue: ParsableCommand {
+struct QueueCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "queue", abstract: "Show what waits to be uploaded.",
         discussion: """
@@ -81,9 +82,7 @@ struct Queue: ParsableCommand {
         @OptionGroup var daemon: DaemonOptions
 
         func run() throws {
-            let line = OrderLine("endpoint", "forget", [("endpoint", .text(endpoint))])
-            let answer: OrderAnswer = try DaemonReply.read(daemon.order(line))
-            printLine("\(endpoint): forgotten, \(answer.words)")
+            printLine("\(endpoint): forgotten, \(try daemon.order(EndpointRequest("forget", endpoint)).words)")
             try finishOutput()
         }
     }

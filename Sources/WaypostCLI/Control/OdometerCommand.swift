@@ -1,7 +1,8 @@
 import Agent
 import ArgumentParser
+import ControlProtocol
 
-struct Odometer: ParsableCommand {
+struct OdometerCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "odometer", abstract: "Set the odometer of the running daemon.", subcommands: [Set.self])
 
@@ -22,15 +23,8 @@ struct Odometer: ParsableCommand {
         }
 
         func run() throws {
-            let answer: Answer = try DaemonReply.read(
-                daemon.ask("{\"id\":1,\"do\":\"odometer\",\"metres\":\(metres)}"))
-            printLine("odometer \(answer.odometer) m")
+            printLine("odometer \(try daemon.send(OdometerRequest(metres: metres)).odometer) m")
             try finishOutput()
         }
-    }
-
-    private struct Answer: Decodable {
-        /// Metres from now on.
-        var odometer: Double
     }
 }

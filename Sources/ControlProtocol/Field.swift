@@ -1,0 +1,283 @@
+import JSON
+
+/// A value that a message can hold: text, numbers, flags, lists, and messages within messages.
+public protocol ControlValue: Sendable {
+    /// nil where the value is of another kind.
+    static func read(_ json: JSONValue) -> Self?
+
+    /// A single value as it is written; nil = the member is left out.
+    func scalar(_ format: FieldFormat) -> JSONValue?
+
+    /// - Returns: entries of a list that were left out because the frame is full; nil = the member is left out.
+    func write(_ key: String?, to writer: inout JSONWriter, _ format: FieldFormat) -> Int?
+
+    /// The word for the kind of value in `help`.
+    static var kind: String { get }
+
+    /// A field of this kind, and what is within it.
+    static func help(_ field: FieldHelp) -> [FieldHelp]
+}
+
+extension ControlValue {
+    public func scalar(_ format: FieldFormat) -> JSONValue? { nil }
+
+    public func write(_ key: String?, to writer: inout JSONWriter, _ format: FieldFormat) -> Int? {
+        guard let value = scalar(format) else { return nil }
+        if let key { writer.key(key) }
+        writer.value(value)
+        return 0
+    }
+
+    public static func help(_ field: FieldHelp) -> [FieldHelp] { [field] }
+}
+
+/// How a value is written.
+public struct FieldFormat: Sendable {
+    /// Fixed decimals of a number, trailing zeros trimmed; nil = the shortest digits that read back as the same value.
+    var places: Int?
+    /// A list ends once the frame has this many bytes.
+    var frameBytesMax = Int.max
+    /// The member after a list that says how many entries were left out.
+    var more: String?
+}
+
+/// A member of a message, declared once: its name on the wire, its unit and its meaning. Reading, writing and `help` follow.
+///
+///     public struct OdometerRequest: ControlRequest {
+///         @Field("metres", unit: "m", "Reading from now on, 0 to 1e11") public var metres = 0.0
+///     }
+///
+/// A member of an optional type may be absent. One with the empty name has the members of its value beside its own.
+@propertyWrapper
+public struct Field<Value: ControlValue>: Sendable {
+    /// Reading a message fills the boxes of a new one, whose fields it knows by reflection alone.
+    private final class Box: @unchecked Sendable {
+        var value: Value
+        init(_ value: Value) { self.value = value }
+    }
+
+    private let name: String
+    private let unit: String?
+    private let meaning: String
+    private let format: FieldFormat
+    private var box: Box
+
+    public init(
+        wrappedValue: Value, _ name: String, unit: String? = nil, places: Int? = nil,
+        frameBytesMax: Int = .max, more: String? = nil, _ meaning: String
+    ) {
+        self.name = name
+        self.unit = unit
+        self.meaning = meaning
+        format = FieldFormat(places: places, frameBytesMax: frameBytesMax, more: more)
+        box = Box(wrappedValue)
+    }
+
+    public init(
+        _ name: String, unit: String? = nil, places: Int? = nil, frameBytesMax: Int = .max, more: String? = nil,
+        _ meaning: String
+    ) where Value: ExpressibleByNilLiteral {
+        self.init(
+            wrappedValue: nil, name, unit: unit, places: places, frameBytesMax: frameBytesMax, more: more, meaning)
+    }
+
+    public var wrappedValue: Value {
+        get { box.value }
+        set { if isKnownUniquelyReferenced(&box) { box.value = newValue } else { box = Box(newValue) } }
+    }
+}
+
+/// What a message does with its fields, whatever they hold.
+private protocol MessageField {
+    func write(to writer: inout JSONWriter)
+    func read(_ object: JSONValue) -> Bool
+    func help(prefix: String) -> [FieldHelp]
+}
+
+extension Field: MessageField {
+    fileprivate func write(to writer: inout JSONWriter) {
+        if name.isEmpty, let message = box.value as? any ControlMessage { return message.writeMembers(to: &writer) }
+        guard let left = box.value.write(name, to: &writer, format), left > 0, let more = format.more else { return }
+        writer.key(more)
+        writer.value(Int64(left))
+    }
+
+    fileprivate func read(_ object: JSONValue) -> Bool {
+        guard let value = Value.read(name.isEmpty ? object : object[name] ?? .null) else { return false }
+        box.value = value
+        return true
+    }
+
+    fileprivate func help(prefix: String) -> [FieldHelp] {
+        if name.isEmpty { return Value.help(FieldHelp(name: prefix)).dropFirst().map { $0 } }
+        return Value.help(FieldHelp(name: prefix + name, type: Value.kind, unit: unit, meaning: meaning))
+    }
+}
+
+/// An object on the wire: a struct whose stored properties are fields. Members that it does not know are ignored.
+public protocol ControlMessage: ControlValue {
+    init()
+}
+
+extension ControlMessage {
+    private var fields: [any MessageField] {
+        Mirror(reflecting: self).children.compactMap { $0.value as? any MessageField }
+    }
+
+    public static func read(_ json: JSONValue) -> Self? {
+        guard json.members != nil else { return nil }
+        let message = Self()
+        return message.fields.allSatisfy { $0.read(json) } ? message : nil
+    }
+
+    public func write(_ key: String?, to writer: inout JSONWriter, _ format: FieldFormat) -> Int? {
+        if let key { writer.key(key) }
+        writer.beginObject()
+        writeMembers(to: &writer)
+        writer.endObject()
+        return 0
+    }
+
+    func writeMembers(to writer: inout JSONWriter) { for field in fields { field.write(to: &writer) } }
+
+    public static var kind: String { "object" }
+
+    public static func help(_ field: FieldHelp) -> [FieldHelp] {
+        let prefix = field.name.isEmpty || field.name.hasSuffix(".") ? field.name : field.name + "."
+        return [field] + Self().fields.flatMap { $0.help(prefix: prefix) }
+    }
+
+    /// Every field, those of messages within it after their own.
+    static var fieldHelp: [FieldHelp] { Array(help(FieldHelp()).dropFirst()) }
+}
+
+/// A member, as `help` lists it.
+public struct FieldHelp: ControlMessage {
+    @Field("name", "`a.b` = member b of a; `a[].b` = b of each entry of list a; `a.*` = under any name") public
+        var name = ""
+    @Field("type", "boolean, integer, number, text, list or object") public var type = ""
+    @Field("optional", "true = may be absent") public var optional: Bool?
+    @Field("unit", "Unit of a number") public var unit: String?
+    @Field("meaning", "What it says") public var meaning = ""
+
+    public init() {}
+
+    init(name: String, type: String = "", unit: String? = nil, meaning: String = "") {
+        self.name = name
+        self.type = type
+        self.unit = unit
+        self.meaning = meaning
+    }
+}
+
+extension Bool: ControlValue {
+    public static func read(_ json: JSONValue) -> Bool? { json.bool }
+    public func scalar(_ format: FieldFormat) -> JSONValue? { .bool(self) }
+    public static var kind: String { "boolean" }
+}
+
+extension String: ControlValue {
+    public static func read(_ json: JSONValue) -> String? { json.string }
+    public func scalar(_ format: FieldFormat) -> JSONValue? { .string(self) }
+    public static var kind: String { "text" }
+}
+
+extension Double: ControlValue {
+    public static func read(_ json: JSONValue) -> Double? { json.number }
+    public static var kind: String { "number" }
+
+    public func scalar(_ format: FieldFormat) -> JSONValue? {
+        guard let places = format.places else { return isFinite ? .double(self) : nil }
+        return Scaled.integer(self, places: places).map { .decimal(scaled: $0, places: places) }
+    }
+}
+
+extension ControlValue where Self: FixedWidthInteger {
+    public static func read(_ json: JSONValue) -> Self? { json.integer.flatMap(Self.init(exactly:)) }
+    public func scalar(_ format: FieldFormat) -> JSONValue? { .int(Int64(self)) }
+    public static var kind: String { "integer" }
+}
+
+extension Int: ControlValue {}
+extension Int64: ControlValue {}
+
+extension Optional: ControlValue where Wrapped: ControlValue {
+    public static func read(_ json: JSONValue) -> Self? { json == .null ? .some(nil) : Wrapped.read(json).map { $0 } }
+    public static var kind: String { Wrapped.kind }
+
+    public func write(_ key: String?, to writer: inout JSONWriter, _ format: FieldFormat) -> Int? {
+        flatMap { $0.write(key, to: &writer, format) }
+    }
+
+    public static func help(_ field: FieldHelp) -> [FieldHelp] {
+        var field = field
+        field.optional = true
+        return Wrapped.help(field)
+    }
+}
+
+extension Array: ControlValue where Element: ControlValue {
+    public static var kind: String { "list" }
+
+    public static func read(_ json: JSONValue) -> Self? {
+        guard let items = json.items else { return nil }
+        let values = items.compactMap(Element.read)
+        return values.count == items.count ? values : nil
+    }
+
+    public func write(_ key: String?, to writer: inout JSONWriter, _ format: FieldFormat) -> Int? {
+        if let key { writer.key(key) }
+        writer.beginArray()
+        var rest = self[...]
+        while writer.bytes.count < format.frameBytesMax, let item = rest.popFirst() {
+            _ = item.write(nil, to: &writer, format)
+        }
+        writer.endArray()
+        return rest.count
+    }
+
+    public static func help(_ field: FieldHelp) -> [FieldHelp] {
+        var item = field
+        item.name += "[]"
+        return [field] + Element.help(item).dropFirst()
+    }
+}
+
+/// Values under names that the daemon's configuration or its peers chose, in their order.
+public struct Named<Value: ControlValue>: ControlValue {
+    public struct Entry: Sendable {
+        public var name: String
+        public var value: Value
+    }
+
+    public var entries: [Entry]
+
+    public init(_ entries: some Sequence<(String, Value)>) {
+        self.entries = entries.map { Entry(name: $0.0, value: $0.1) }
+    }
+
+    public static var kind: String { "object" }
+
+    public static func read(_ json: JSONValue) -> Self? {
+        guard let members = json.members else { return nil }
+        let named = Named(members.compactMap { member in Value.read(member.value).map { (member.name, $0) } })
+        return named.entries.count == members.count ? named : nil
+    }
+
+    public func write(_ key: String?, to writer: inout JSONWriter, _ format: FieldFormat) -> Int? {
+        if let key { writer.key(key) }
+        writer.beginObject()
+        var rest = entries[...]
+        while writer.bytes.count < format.frameBytesMax, let entry = rest.popFirst() {
+            _ = entry.value.write(entry.name, to: &writer, format)
+        }
+        writer.endObject()
+        return rest.count
+    }
+
+    public static func help(_ field: FieldHelp) -> [FieldHelp] {
+        var entry = field
+        entry.name += ".*"
+        return [field] + Value.help(entry).dropFirst()
+    }
+}

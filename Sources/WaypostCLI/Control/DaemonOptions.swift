@@ -1,0 +1,66 @@
+import Agent
+import ArgumentParser
+import ControlProtocol
+import EventLoop
+import Glibc
+
+/// Which running daemon a command speaks to.
+struct DaemonOptions: ParsableArguments {
+    @Option(help: "The configuration that names the control socket.", completion: .file(extensions: ["toml"]))
+    var config = ConfigurationFile.standardPath
+
+    @Option(help: "The control socket itself, instead of the one in the configuration.", completion: .file())
+    var socket: String?
+
+    private func path() throws -> String { try socket ?? ConfigurationFile.load(config).config.control.socket }
+
+    /// - Throws: `ExitCode` 2 when no daemon answers, 1 when it refuses, after the reason was printed.
+    func send<Request: ControlRequest>(_ request: Request, timeoutSeconds: Int = 5) throws -> Request.Reply {
+        try Self.read(ask(request, timeoutSeconds: timeoutSeconds))
+    }
+
+    /// - Returns: the reply as it came.
+    func ask(_ request: some ControlRequest, timeoutSeconds: Int = 5) throws -> [UInt8] {
+        let path = try path()
+        do throws(SystemError) {
+            return try ControlClient(path: path, timeoutSeconds: timeoutSeconds).ask(ControlFrame.line(request))
+        } catch {
+            printError("waypost: no daemon answers: \(error)")
+            throw ExitCode(2)
+        }
+    }
+
+    /// Sends a request that concerns the queue: to the daemon, or without one to the queue itself.
+    /// - Throws: `ExitCode`, after what is wrong and what to do was printed.
+    func order<Request: ControlRequest>(_ request: Request) throws -> Request.Reply {
+        let path = try path()
+        let line = ControlFrame.line(request)
+        do {
+            let client = ControlClient(path: path, timeoutSeconds: ControlClient.longestSeconds)
+            return try Self.read(client.ask(line))
+        } catch let error as SystemError {
+            guard error.code == ENOENT || error.code == ECONNREFUSED else {
+                printError("waypost: the daemon does not answer: \(error)")
+                throw ExitCode(2)
+            }
+        }
+        let config = try ConfigurationFile.load(config).config
+        do {
+            return try Self.read(
+                QueueOwner.acting(on: config.outbox.settings.path) {
+                    try OfflineOrders.answer(line, config: config, environment: ProcessEnvironment.variables)
+                })
+        } catch let error as QueueReport.Failure {
+            throw fail(
+                "no daemon answers at \(path), and the queue cannot be used without it: \(error) (where a daemon runs, "
+                    + "name its socket with --socket; else be the user it runs as, or root)", exitCode: error.exitCode)
+        }
+    }
+
+    static func read<Reply: ControlMessage>(_ line: [UInt8]) throws -> Reply {
+        do throws(ControlError) { return try ControlFrame.read(line) } catch {
+            if error.code == "bad-reply" { throw fail(error.message, exitCode: 76) }  // EX_PROTOCOL
+            throw fail(error.message + (error.hint.map { " (\($0))" } ?? ""), exitCode: 1)
+        }
+    }
+}

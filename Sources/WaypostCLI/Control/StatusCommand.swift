@@ -1,0 +1,87 @@
+import ArgumentParser
+import ControlProtocol
+
+struct StatusCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status", abstract: "Show state, health and counters of the running daemon.",
+        discussion: "Exit status: 0 all is well, 1 something needs attention, 2 no daemon answers.")
+
+    @OptionGroup var daemon: DaemonOptions
+
+    @Flag(help: "Everything, as one JSON object.")
+    var json = false
+
+    func run() throws {
+        let reply = try daemon.ask(StatusRequest())
+        let summary: Status = try DaemonOptions.read(reply)
+        if json { printJSON(String(decoding: reply, as: UTF8.self)) } else { summary.lines.forEach(printLine) }
+        try finishOutput()
+        if summary.health != "ok" { throw ExitCode(1) }
+    }
+}
+
+extension Status {
+    /// More would push what is wrong off the page.
+    private static let trackablesShown = 20
+
+    fileprivate var lines: [String] {
+        var lines = ["waypost \(version): \(health)"]
+        lines.append(
+            "receiver   \(source.name): \(source.state)\(source.reason.map { " (\($0))" } ?? ""), "
+                + "\(source.sentences) sentences, \(source.fixes) fixes")
+        if let gpsd = source.gpsd { lines.append("           \(gpsd.text)") }
+        lines.append(
+            "motion     \(motion.state)\(motion.since.map { " since \($0)" } ?? "")"
+                + (motion.lastFix.map { ", last fix \($0)" } ?? ", no fix yet"))
+        if let power = power.text { lines.append("power      \(power)") }
+        if let schedule = motion.schedule {
+            let until = schedule.until.map { " until \($0)" } ?? ""
+            lines.append("schedule   \(schedule.open ? "tracking" : "not tracking")\(until)")
+        }
+        if let boost = motion.boost { lines.append("boost      \(boost.until.map { "until \($0)" } ?? "on")") }
+        lines.append(
+            "track      \(motion.kept) kept, \(motion.trips) trips, \(motion.stops) stops, "
+                + "odometer \(Int(motion.odometer)) m")
+        lines.append("engine     \(motion.engine.text)")
+        let shown = motion.resolutions.entries.sorted { $0.name < $1.name }.prefix(Self.trackablesShown)
+        for entry in shown { lines.append("trackable  \(entry.name): \(entry.value.text)") }
+        let more = motion.trackables - shown.count
+        if more > 0 { lines.append("           and \(more) trackables more: see --json") }
+        if let geofences = motion.geofences, geofences.fences > 0 { lines.append("geofences  \(geofences.text)") }
+        lines.append("queue      \(queue.depth) rows")
+        for endpoint in endpoints {
+            lines += endpoint.lines.enumerated().map { ($0.offset == 0 ? "endpoint   " : "         ") + $0.element }
+        }
+        for problem in problems { lines.append("problem    \(problem)") }
+        return lines
+    }
+}
+
+extension GeofencesStatus {
+    fileprivate var text: String {
+        guard inside > 0 else { return "outside of \(fences == 1 ? "one geofence" : "all \(fences)")" }
+        let more = inside - ids.count
+        return "inside \(ids.joined(separator: ", "))\(more > 0 ? " and \(more) more" : "")"
+    }
+}
+
+extension GPSDStatus {
+    /// `gpsd 3.22 with /dev/ttyACM0 (u-blox)`, the one in use if there is one.
+    fileprivate var text: String {
+        let shown = devices.filter { device == nil || $0.path == device }
+        let names = shown.map { "\($0.path)\($0.driver.map { " (\($0))" } ?? "")" }
+        return "gpsd \(release) \(names.isEmpty ? "without a device" : "with \(names.joined(separator: ", "))")"
+    }
+}
+
+extension PowerStatus {
+    /// nil where nothing is known.
+    fileprivate var text: String? {
+        let parts = [
+            battery.map { "battery \($0) %\(low ? " (low)" : "")" },
+            charging.map { $0 ? "charging" : "not charging" },
+            external.map { $0 ? "external power" : "no external power" },
+        ].compactMap { $0 }
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+}
