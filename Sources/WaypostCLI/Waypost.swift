@@ -6,11 +6,11 @@ import Configuration
 public struct Waypost: ParsableCommand {
     public static let configuration = CommandConfiguration(
         commandName: "waypost",
-        abstract: "Tracks a vehicle or a thing: GPS receiver in, locations out, none lost.",
+        abstract: "Tracks a vehicle: reads a GPS receiver, keeps locations on disk, and uploads them.",
         discussion: """
-            Start with a configuration (an example lies in /etc/waypost/waypost.toml), judge it with \
-            'waypost check', see what a recorded log would give with 'waypost replay', then let \
-            'waypost run' work and ask it with 'waypost status'.
+            Start with a configuration (an example is in /etc/waypost/waypost.toml), check it with \
+            'waypost check', see the result for a recorded log with 'waypost replay', then start \
+            'waypost run' and query it with 'waypost status'.
             """,
         version: AgentVersion.current,
         subcommands: [

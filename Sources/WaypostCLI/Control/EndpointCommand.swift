@@ -5,17 +5,17 @@ import Replay
 
 struct EndpointCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "endpoint", abstract: "Show the endpoints, and resume one.",
+        commandName: "endpoint", abstract: "Show the endpoints; resume, bind or drop one.",
         discussion: """
-            A paused or stopped endpoint goes on after 'resume'. One whose address, device or asset changed while rows \
-            waited (rebind), or whose asset another device took (taken), goes on after 'bind', which keeps the waiting \
-            rows, or after 'drop', which gives them up. Without a daemon the command changes the queue itself.
+            A paused or stopped endpoint continues after 'resume'. One whose address, device or asset changed while rows \
+            waited (rebind), or whose asset another device took over (taken), continues after 'bind', which keeps the waiting \
+            rows, or after 'drop', which deletes them. Without a daemon the command changes the queue itself.
             """,
         subcommands: [List.self, Bind.self, Resume.self, Drop.self], defaultSubcommand: List.self)
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "list", abstract: "State of each endpoint, and what to do about it.",
+            commandName: "list", abstract: "Show the state of each endpoint, and what to do about it.",
             discussion:
                 "Exit status: 0 all is well, 1 an endpoint needs attention. Without a daemon it shows what the queue knows."
         )
@@ -41,16 +41,16 @@ struct EndpointCommand: ParsableCommand {
 
     struct Bind: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "bind", abstract: "Take the present address, device and asset for the rows that wait.",
+            commandName: "bind", abstract: "Use the present address, device and asset for the rows that wait.",
             discussion: """
-                Rows of another device or asset are taken with --force only: on_collision says whether they are sent \
+                Rows of another device or asset need --force: on_collision says whether they are sent \
                 under the new name (keep), put into quarantine, or deleted (clear).
                 """)
 
         @Argument(help: "The endpoint.")
         var name: String
 
-        @Flag(help: "Also where rows of another device or asset wait.")
+        @Flag(help: "Also if rows of another device or asset wait.")
         var force = false
 
         @OptionGroup var daemon: DaemonOptions
@@ -65,7 +65,7 @@ struct EndpointCommand: ParsableCommand {
     struct Resume: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "resume", abstract: "End a pause or a stop: try again now.",
-            discussion: "What the server has asked for by Retry-After holds all the same; the answer says until when.")
+            discussion: "A pause that the server asked for with Retry-After is respected; the reply says until when.")
 
         @Argument(help: "The endpoint.")
         var name: String
@@ -81,7 +81,8 @@ struct EndpointCommand: ParsableCommand {
 
     struct Drop: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "drop", abstract: "Give up the rows that wait for the old binding, and go on with the new one."
+            commandName: "drop",
+            abstract: "Delete the rows that wait for the old binding, and continue with the new one."
         )
 
         @Argument(help: "The endpoint.")

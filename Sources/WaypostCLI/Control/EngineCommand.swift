@@ -6,8 +6,8 @@ struct EngineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "engine", abstract: "Set or clear the constant location engine of the running daemon.",
         discussion: """
-            With a constant engine the receiver is asked for one resolution, whatever is kept of it. It ends with clear, \
-            and with the daemon; [resolution] constant_engine of the configuration is for every start.
+            With a constant engine the receiver is asked for one resolution, whatever is kept. It ends with 'clear' \
+            and with the daemon; [resolution] constant_engine in the configuration applies to every start.
             """,
         subcommands: [Set.self, Clear.self])
 

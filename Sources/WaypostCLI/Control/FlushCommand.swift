@@ -6,8 +6,8 @@ struct FlushCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "flush", abstract: "Write to disk and send now, without waiting for a window.",
         discussion: """
-            Waits until each endpoint has taken what waited, or has failed to, 30 s at most. A server's Retry-After and a \
-            metered link that is to be spared are respected. Exit status: 0 all was taken, 1 something could not be sent, 2 no \
+            Waits until each endpoint has sent what waited, or failed, for at most 30 s. A server's Retry-After and a \
+            metered link are respected. Exit status: 0 everything was accepted, 1 something could not be sent, 2 no \
             daemon answers.
             """)
 

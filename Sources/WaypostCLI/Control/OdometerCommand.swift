@@ -9,7 +9,7 @@ struct OdometerCommand: ParsableCommand {
     struct Set: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "set", abstract: "Set the odometer, for example to that of the vehicle.",
-            discussion: "A trip that is under way keeps its length. waypost status shows the odometer.")
+            discussion: "The length of a trip in progress does not change. waypost status shows the odometer.")
 
         @Argument(help: "Metres, 0 or more.")
         var metres: Double

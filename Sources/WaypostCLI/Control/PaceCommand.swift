@@ -6,8 +6,8 @@ struct PaceCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pace", abstract: "Force the motion state of the running daemon.",
         discussion: """
-            moving begins a trip at once, stationary ends one; from there on the receiver's evidence decides again, so \
-            that a vehicle that still rolls departs again. auto takes back a state that waits for the first fix.
+            moving starts a trip at once, stationary ends one; after that the receiver's evidence decides again, so \
+            that a vehicle that still moves starts another trip. auto cancels a state that waits for the first fix.
             """)
 
     enum State: String, ExpressibleByArgument, CaseIterable {

@@ -8,8 +8,8 @@ struct ReloadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload", abstract: "Let the running daemon read its configuration again.",
         discussion: """
-            Returns when the new configuration is in force, and names the keys that take effect at the next start \
-            alone. A configuration with a mistake changes nothing. Exit status: 0 done, 1 refused, 2 no daemon answers.
+            Returns when the new configuration is in effect, and names the keys that take effect only after a \
+            restart. A configuration with a mistake changes nothing. Exit status: 0 done, 1 refused, 2 no daemon answers.
             """)
 
     @OptionGroup var daemon: DaemonOptions

@@ -8,7 +8,7 @@ struct StatusCommand: ParsableCommand {
 
     @OptionGroup var daemon: DaemonOptions
 
-    @Flag(help: "Everything, as one JSON object.")
+    @Flag(help: "Print everything as one JSON object.")
     var json = false
 
     func run() throws {

@@ -16,7 +16,7 @@ struct SubscriberCommand: ParsableCommand {
         @Argument(help: "A name for the subscriber.")
         var id: String
 
-        @Option(help: "The trackable; may be left out where there is one.")
+        @Option(help: "The trackable; optional if there is only one.")
         var trackable: String?
     }
 

@@ -3,10 +3,10 @@ import ArgumentParser
 
 struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "check", abstract: "Judge a configuration.",
+        commandName: "check", abstract: "Check a configuration.",
         discussion: """
-            Every problem is told at once, as file:line:column: key: what was found and what was expected. \
-            Exit status 0 when it can be used, 78 when not. With gpsd as the source it is asked, for three seconds at most: \
+            Reports every problem at once, as file:line:column: key: what was found and what was expected. \
+            Exit status: 0 it can be used, 78 it cannot. A gpsd source is queried for at most three seconds; \
             what is missing there is a warning.
             """)
 
@@ -16,7 +16,7 @@ struct CheckCommand: ParsableCommand {
     @Flag(
         name: .customLong("print"),
         help:
-            "Print the effective configuration with the origin of each value, and what an answer means to each endpoint."
+            "Print the effective configuration with the origin of each value, and what each answer means to each endpoint."
     )
     var prints = false
 

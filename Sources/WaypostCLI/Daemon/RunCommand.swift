@@ -6,10 +6,10 @@ import Glibc
 
 struct RunCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "run", abstract: "Be the daemon: read the receiver, track, queue, upload.",
+        commandName: "run", abstract: "Run the daemon: read the receiver, track, queue and upload.",
         discussion: """
-            Runs in the foreground and logs to the journal, or to standard error. SIGTERM ends it within seconds: \
-            what was recorded is on disk by then. With a file as the source it ends by itself when the file is read \
+            Runs in the foreground and logs to the journal, or to standard error. SIGTERM ends it within seconds; \
+            everything recorded is then on disk. With a file as the source it ends when the file has been read \
             and everything is uploaded.
             """)
 
@@ -19,7 +19,7 @@ struct RunCommand: ParsableCommand {
     @Flag(help: "Read a file source from its beginning, not from where the last run stopped.")
     var fromStart = false
 
-    @Option(help: "With a file source: wait at most so many seconds for uploads after its end.")
+    @Option(help: "With a file source: maximum seconds to wait for uploads after the end of the file.")
     var linger: Double?
 
     func validate() throws {

@@ -5,7 +5,7 @@ import Replay
 
 struct DecodeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "decode", abstract: "Turn an NMEA log into fixes.",
+        commandName: "decode", abstract: "Decode an NMEA log into fixes.",
         discussion: """
             One line for each measurement of the receiver; measurements without a fix have no position. \
             Bad sentences are counted, never fatal.

@@ -5,11 +5,11 @@ import Replay
 
 struct ReplayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "replay", abstract: "Run recorded logs through tracking, as the daemon would, in an instant.",
+        commandName: "replay", abstract: "Run recorded logs through tracking, as the daemon would, without waiting.",
         discussion: """
-            Nothing is stored and nothing is sent. The text tells trips, stops and gaps with times and reasons, \
-            and what became of the fixes; jsonl gives each decision as an object. With --config the settings of \
-            that file decide; without, the defaults.
+            Nothing is stored or sent. The text lists trips, stops and gaps with times and reasons, \
+            and what happened to the fixes; jsonl prints each decision as an object. With --config the settings of \
+            that file apply, otherwise the defaults.
 
               waypost replay drive.nmea
               waypost replay --config /etc/waypost/waypost.toml --format jsonl drive.nmea

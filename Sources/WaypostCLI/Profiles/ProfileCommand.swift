@@ -5,13 +5,13 @@ import Glibc
 
 struct ProfileCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "profile", abstract: "Show how locations are put into requests.",
+        commandName: "profile", abstract: "Show how a profile turns locations into requests.",
         discussion: """
-            A profile is a template: what a receiver of locations wants to get, and what its answers mean. Those of \
-            waypost need no configuration; with one, its own profiles and what its endpoints fill in are shown.
+            A profile is a template: the requests that a server expects, and what its answers mean. The profiles of \
+            waypost need no configuration; with one, its profiles and the values of its endpoints are included.
 
-              waypost profile list                        which there are
-              waypost profile show traccar                what stands in one
+              waypost profile list                        their names
+              waypost profile show traccar                the content of one
               waypost profile render traccar              the request that it makes
               waypost profile render --endpoint fleet --from-queue
                                                           the next request of an endpoint
@@ -22,7 +22,7 @@ struct ProfileCommand: ParsableCommand {
         @Option(
             help: ArgumentHelp(
                 "The configuration with further profiles and the endpoints.",
-                discussion: "The installed one, where it can be read, unless given."),
+                discussion: "The default is the installed one, if it can be read."),
             completion: .file(extensions: ["toml"]))
         var config: String?
 
@@ -45,7 +45,8 @@ struct ProfileCommand: ParsableCommand {
     }
 
     struct List: ParsableCommand {
-        static let configuration = CommandConfiguration(commandName: "list", abstract: "Name the profiles, one a line.")
+        static let configuration = CommandConfiguration(
+            commandName: "list", abstract: "List the names of the profiles.")
 
         @OptionGroup var options: Options
 
@@ -57,7 +58,7 @@ struct ProfileCommand: ParsableCommand {
 
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "show", abstract: "Print a profile with all that it extends, as TOML.")
+            commandName: "show", abstract: "Print a profile as TOML, with everything that it inherits.")
 
         @OptionGroup var options: Options
 
@@ -79,22 +80,22 @@ struct ProfileCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "render", abstract: "Print the exact request, secrets masked.",
             discussion: """
-                Method and URL, the headers in order, an empty line, the body. A body that goes out compressed is shown \
-                as it is before. A line ### stands between two requests, and # begins a remark.
+                Prints method and URL, the headers in order, an empty line and the body. A compressed body \
+                is shown uncompressed. A line ### separates two requests, and # begins a comment.
                 """)
 
         @OptionGroup var options: Options
 
-        @Argument(help: "The name of the profile; that of the endpoint unless given.")
+        @Argument(help: "The name of the profile; the default is that of the endpoint.")
         var name: String?
 
-        @Option(help: "Made-up locations: full, bare, event-enter, batch, mixed or constant.")
+        @Option(help: "Sample locations: full, bare, event-enter, batch, mixed or constant.")
         var sample: ProfileSample?
 
-        @Flag(help: "What waits in the queue instead: the next request of the endpoint.")
+        @Flag(help: "Render the next request of the endpoint from the queue.")
         var fromQueue = false
 
-        @Option(help: "Fill in what this endpoint of the configuration has; the first with that profile unless given.")
+        @Option(help: "The endpoint whose settings are used; the default is the first one with that profile.")
         var endpoint: String?
 
         func validate() throws {

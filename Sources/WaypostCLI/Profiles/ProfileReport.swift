@@ -4,7 +4,7 @@ import Outbox
 import Positioning
 import Uplink
 
-/// Profiles in words: which there are, what stands in one, and the requests that it makes.
+/// Profiles in words: which there are, the content of one, and the requests that it makes.
 public struct ProfileReport {
     public struct Failure: Error, CustomStringConvertible {
         public let description: String

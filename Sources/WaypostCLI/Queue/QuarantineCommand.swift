@@ -8,13 +8,13 @@ import Positioning
 struct QuarantineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "quarantine",
-        abstract: "Rows that a receiver refused: look at them, send them again, delete them.",
+        abstract: "List, resend or delete the rows that a server refused.",
         discussion: """
-            A row that a receiver will not take is set aside here with its reason, so that it stops no other.
+            A row that a server refuses is moved here with the reason, so that it does not delay others.
 
               waypost quarantine list                  id, endpoint, time and reason of each
-              waypost quarantine retry --id 7 --id 8   send these again, behind what waits
-              waypost quarantine export rows.jsonl     all of them, whole, as JSON Lines
+              waypost quarantine retry --id 7 --id 8   send these again, after what waits
+              waypost quarantine export rows.jsonl     all rows, complete, as JSON Lines
             """,
         subcommands: [List.self, Retry.self, Export.self, Drop.self], defaultSubcommand: List.self)
 
@@ -44,7 +44,7 @@ struct QuarantineCommand: ParsableCommand {
         @Option(help: "A row, by its id in the list; may be repeated.")
         var id: [Int64] = []
 
-        @Flag(help: "Every row, of the endpoint where one is named.")
+        @Flag(help: "Every row, or every row of the endpoint that is named.")
         var all = false
 
         @Option(help: "Only rows of this endpoint.")
@@ -61,7 +61,7 @@ struct QuarantineCommand: ParsableCommand {
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "list", abstract: "Each row with its id, endpoint and reason, oldest first.",
+            commandName: "list", abstract: "List each row with its id, endpoint and reason, oldest first.",
             discussion: "Reads the queue beside a running daemon, or without one.")
 
         @OptionGroup var source: Source
@@ -75,7 +75,7 @@ struct QuarantineCommand: ParsableCommand {
     struct Retry: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "retry",
-            abstract: "Send rows again, behind what waits, to the endpoint that refused them alone.")
+            abstract: "Send rows again, after what waits, to the endpoint that refused them.")
 
         @OptionGroup var rows: Rows
         @OptionGroup var daemon: DaemonOptions
@@ -88,10 +88,11 @@ struct QuarantineCommand: ParsableCommand {
 
     struct Export: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "export", abstract: "Write rows whole, as JSON Lines.",
-            discussion: "A file is made with mode 0600, since it holds positions; one that exists is not overwritten.")
+            commandName: "export", abstract: "Export complete rows as JSON Lines.",
+            discussion:
+                "The file is created with mode 0600, since it contains positions; an existing file is not overwritten.")
 
-        @Argument(help: "Where to; standard output unless named.", completion: .file())
+        @Argument(help: "The file to write; the default is standard output.", completion: .file())
         var file: String?
 
         @Option(help: "Only this row; may be repeated.")

@@ -8,7 +8,7 @@ struct QueueCommand: ParsableCommand {
         discussion: """
             Reads the queue beside a running daemon, or without one. Only forget changes anything.
 
-              waypost queue                  how much waits, for whom, since when
+              waypost queue                  how much waits, for which endpoint, since when
               waypost queue list --count 20  the oldest rows
               waypost queue verify           every page and every count
               waypost queue forget spare     what waits for an endpoint that is no longer configured
@@ -40,7 +40,7 @@ struct QueueCommand: ParsableCommand {
 
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "show", abstract: "Depth, oldest and newest of what waits.")
+            commandName: "show", abstract: "Show how many rows wait, the oldest and the newest.")
 
         @OptionGroup var options: Options
 
@@ -52,7 +52,7 @@ struct QueueCommand: ParsableCommand {
     struct Verify: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "verify", abstract: "Check every page and every count of the queue.",
-            discussion: "Exit status 0: the queue is sound. 1: it is not, and the lines say why.")
+            discussion: "Exit status: 0 the queue is intact, 1 it is damaged; the output says where.")
 
         @OptionGroup var options: Options
 
@@ -73,8 +73,9 @@ struct QueueCommand: ParsableCommand {
 
     struct Forget: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "forget", abstract: "Give up what waits for an endpoint that is no longer configured.",
-            discussion: "Rows that another endpoint needs stay. Without a daemon the queue is changed itself.")
+            commandName: "forget", abstract: "Delete what waits for an endpoint that is no longer configured.",
+            discussion:
+                "Rows that another endpoint needs are kept. Without a daemon the command changes the queue itself.")
 
         @Argument(help: "Its name.")
         var endpoint: String
@@ -93,7 +94,7 @@ struct QueueCommand: ParsableCommand {
 
         @OptionGroup var options: Options
 
-        @Option(help: "How many rows at most.")
+        @Option(help: "Maximum number of rows.")
         var count = 50
 
         @Flag(help: "The newest rows instead of the oldest.")
