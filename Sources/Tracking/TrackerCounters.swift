@@ -5,7 +5,10 @@ public struct TrackerCounters: Hashable, Sendable {
     /// Fixes that were believed.
     public internal(set) var admitted = 0
     private var rejections: [FixFilter.Rejection: Int] = [:]
-    private var recordsByEvent: [LocationEvent: Int] = [:]
+    /// Locations recorded, whatever their event.
+    public private(set) var records = 0
+    /// Those of geofence events.
+    public private(set) var crossings = 0
     /// Departures announced.
     public private(set) var trips = 0
     /// Stops announced: ends of trips. Where an asset stands when it is first seen it made no stop.
@@ -28,12 +31,12 @@ public struct TrackerCounters: Hashable, Sendable {
     public init() {}
     public func rejected(_ reason: FixFilter.Rejection) -> Int { rejections[reason] ?? 0 }
     public var rejected: Int { rejections.values.reduce(0, +) }
-    public func records(_ event: LocationEvent) -> Int { recordsByEvent[event] ?? 0 }
-    public var records: Int { recordsByEvent.values.reduce(0, +) }
 
     mutating func count(_ effect: Effect) {
         switch effect {
-        case .record(let location): recordsByEvent[location.event, default: 0] += 1
+        case .record(let location):
+            records += 1
+            if location.event == .geofence { crossings += 1 }
         case .announceMotion(let change):
             if change.moving { trips += 1 } else if change.trip != nil { stops += 1 }
         case .count(.rejected(let reason)): rejections[reason, default: 0] += 1

@@ -180,7 +180,7 @@ extension StatusReport {
         geofences.fences = snapshot.fences
         geofences.inside = snapshot.inside.count
         geofences.ids = Array(snapshot.inside.prefix(Self.insideMax))
-        geofences.crossings = counters.records(.geofence)
+        geofences.crossings = counters.crossings
         geofences.refused = snapshot.fencesRefused
         geofences.staysUntold = snapshot.staysUnrecorded
         return geofences

@@ -77,7 +77,7 @@ extension Course {
             #expect(record.time == fix.time)
         }
         #expect(course.tracker.snapshot.fences == 2 && course.tracker.snapshot.inside.isEmpty)
-        #expect(course.tracker.counters.records(.geofence) == 4)
+        #expect(course.tracker.counters.crossings == 4)
     }
 
     @Test func recordsStayInOrderAroundACrossing() {
