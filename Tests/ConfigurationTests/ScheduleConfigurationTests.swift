@@ -1,3 +1,4 @@
+import Delivery
 import Glibc
 import Positioning
 import TestSupport

@@ -114,9 +114,8 @@ extension EndpointConfig {
     }
 
     /// Which of the endpoint's own headers a mistake is in.
-    static func headerName(at position: ProfileNode.Position?, in own: [OwnHeader]) -> String? {
-        guard let position else { return nil }
-        let place = SourcePosition(position)
+    static func headerName(at place: SourcePosition?, in own: [OwnHeader]) -> String? {
+        guard let place else { return nil }
         return own.first { $0.entry.node.position == place || $0.entry.keyPosition == place }?.entry.key
     }
 }
@@ -140,7 +139,7 @@ extension ProfileNode {
         var headers: [Member] = []
         let index = members.firstIndex { $0.name == "headers" }
         if let index, case .table(let written) = members[index].node.value { headers = written }
-        let header = Member(entry.key, ProfileNode(entry.node), at: Position(entry.keyPosition))
+        let header = Member(entry.key, ProfileNode(entry.node), at: entry.keyPosition)
         if let same = headers.firstIndex(where: { $0.name.lowercased() == entry.key.lowercased() }) {
             headers[same] = header
         } else {

@@ -100,7 +100,7 @@ extension EndpointConfig {
             return
         }
         let hint = problem.suggestion.map { " (did you mean \($0)?)" } ?? ""
-        table.report("headers.\(header)", problem.message + hint, at: SourcePosition(position))
+        table.report("headers.\(header)", problem.message + hint, at: position)
     }
 
     private func checkSecrets(of own: [OwnHeader], _ table: TableReader) {

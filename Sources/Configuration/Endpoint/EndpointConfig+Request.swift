@@ -94,26 +94,7 @@ struct CredentialContext {
 
 extension ProfileNode {
     fileprivate func asTable(_ place: SourcePosition) -> TOMLTable? {
-        if case .table(let table) = asTOML(place).value { table } else { nil }
-    }
-
-    private func asTOML(_ outer: SourcePosition) -> TOMLNode {
-        let place = position.map { SourcePosition(file: $0.file, line: $0.line, column: $0.column) } ?? outer
-        let value: TOMLValue =
-            switch self.value {
-            case .string(let text): .string(text)
-            case .integer(let number): .integer(number)
-            case .float(let number): .float(number)
-            case .boolean(let flag): .boolean(flag)
-            case .array(let nodes): .array(nodes.map { $0.asTOML(place) })
-            case .table(let members):
-                .table(
-                    TOMLTable(
-                        entries: members.map {
-                            TOMLEntry(key: $0.name, keyPosition: place, node: $0.node.asTOML(place))
-                        }))
-            }
-        return TOMLNode(value: value, position: place)
+        if case .table(let table) = asTOMLNode(place).value { table } else { nil }
     }
 }
 

@@ -41,7 +41,7 @@ package struct ProfileLibrary {
     }
 
     /// The own profile in whose text a place is.
-    func owner(of position: ProfileNode.Position) -> String? {
+    func owner(of position: SourcePosition) -> String? {
         own.first { $0.tree.contains(position) }?.name
     }
 
@@ -71,7 +71,7 @@ package struct ProfileLibrary {
             table.report(
                 ConfigurationProblem(
                     "found a literal, expected a reference: \"${secret.NAME}\", with NAME in [endpoint.secrets]",
-                    at: SourcePosition(position), key: "profile.\(owner).headers.\(header.name)"))
+                    at: position, key: "profile.\(owner).headers.\(header.name)"))
         }
     }
 
@@ -88,7 +88,7 @@ package struct ProfileLibrary {
         if let position = problem.position, let owner = owner(of: position) {
             let path = problem.keyPath.isEmpty ? "" : ".\(problem.keyPath)"
             table.report(
-                ConfigurationProblem(message, at: SourcePosition(position), key: "profile.\(owner)\(path)"))
+                ConfigurationProblem(message, at: position, key: "profile.\(owner)\(path)"))
         } else if let user {
             let path = problem.keyPath.isEmpty ? "" : "\(problem.keyPath): "
             table.report(ConfigurationProblem("profile \(name): \(path)\(message)", at: user.place, key: user.key))
@@ -99,7 +99,7 @@ package struct ProfileLibrary {
 }
 
 extension ProfileNode {
-    fileprivate func contains(_ place: Position) -> Bool {
+    fileprivate func contains(_ place: SourcePosition) -> Bool {
         if position == place { return true }
         switch value {
         case .table(let members): return members.contains { $0.position == place || $0.node.contains(place) }

@@ -6,13 +6,13 @@ extension ProfileNode {
         self.init(
             .table(
                 table.entries.map {
-                    Member($0.key, ProfileNode($0.node), at: Position($0.keyPosition))
+                    Member($0.key, ProfileNode($0.node), at: $0.keyPosition)
                 }),
-            at: position.map { Position($0) })
+            at: position)
     }
 
     init(_ node: TOMLNode) {
-        let position = Position(node.position)
+        let position = node.position
         switch node.value {
         case .string(let text): self.init(.string(text), at: position)
         case .integer(let number): self.init(.integer(number), at: position)
@@ -25,21 +25,22 @@ extension ProfileNode {
     }
 
     /// Back again, for readers of configuration values.
-    var asTOMLNode: TOMLNode {
-        let place = position.map { SourcePosition($0) } ?? SourcePosition(file: "", line: 1, column: 1)
+    ///
+    /// - Parameter outer: the place of what no file says.
+    func asTOMLNode(_ outer: SourcePosition = SourcePosition(file: "", line: 1, column: 1)) -> TOMLNode {
+        let place = position ?? outer
         let value: TOMLValue
         switch self.value {
         case .string(let text): value = .string(text)
         case .integer(let number): value = .integer(number)
         case .float(let number): value = .float(number)
         case .boolean(let flag): value = .boolean(flag)
-        case .array(let elements): value = .array(elements.map(\.asTOMLNode))
+        case .array(let elements): value = .array(elements.map { $0.asTOMLNode(place) })
         case .table(let members):
             value = .table(
                 TOMLTable(
                     entries: members.map {
-                        let keyPlace = $0.position.map { SourcePosition($0) } ?? place
-                        return TOMLEntry(key: $0.name, keyPosition: keyPlace, node: $0.node.asTOMLNode)
+                        TOMLEntry(key: $0.name, keyPosition: $0.position ?? place, node: $0.node.asTOMLNode(place))
                     }))
         }
         return TOMLNode(value: value, position: place)
@@ -93,18 +94,6 @@ extension ProfileNode {
             text += member.node.sections(inner)
         }
         return text
-    }
-}
-
-extension ProfileNode.Position {
-    init(_ position: SourcePosition) {
-        self.init(file: position.file, line: position.line, column: position.column)
-    }
-}
-
-extension SourcePosition {
-    init(_ position: ProfileNode.Position) {
-        self.init(file: position.file, line: position.line, column: position.column)
     }
 }
 

@@ -10,10 +10,10 @@ struct ProfileSuggestions {
     func value<Value>(_ key: String, as form: ValueForm<Value>, _ table: TableReader) -> Value? {
         guard let member = tree[key] else { return nil }
         do throws(Mistake) {
-            return try form.read(member.node.asTOMLNode, table.environment)
+            return try form.read(member.node.asTOMLNode(), table.environment)
         } catch {
             let mistake = error
-            let node = member.node.asTOMLNode
+            let node = member.node.asTOMLNode()
             let hint = mistake.suggestion.map { " (did you mean \($0)?)" } ?? ""
             table.report(
                 ConfigurationProblem(

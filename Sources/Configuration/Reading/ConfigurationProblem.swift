@@ -1,3 +1,5 @@
+import Delivery
+
 /// One thing that is wrong, or doubtful, in the configuration.
 public struct ConfigurationProblem: Hashable, Sendable, CustomStringConvertible {
     /// nil when the problem is not at one place of one file.

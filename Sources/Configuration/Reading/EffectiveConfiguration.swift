@@ -1,3 +1,5 @@
+import Delivery
+
 /// Every key with the value that is in force.
 public struct EffectiveConfiguration: Sendable, CustomStringConvertible {
     /// One key.

@@ -1,4 +1,5 @@
 import CTOML
+import Delivery
 
 /// A value of a TOML file and its position.
 struct TOMLNode {

@@ -1,3 +1,5 @@
+import Delivery
+
 /// One table of the configuration, read key by key.
 final class TableReader {
     private unowned let reader: ConfigurationReader

@@ -13,33 +13,21 @@ public struct ProfileNode: Hashable, Sendable {
     public struct Member: Hashable, Sendable {
         public var name: String
         /// Of the name itself.
-        public var position: Position?
+        public var position: SourcePosition?
         public var node: ProfileNode
 
-        public init(_ name: String, _ node: ProfileNode, at position: Position? = nil) {
+        public init(_ name: String, _ node: ProfileNode, at position: SourcePosition? = nil) {
             self.name = name
             self.node = node
             self.position = position
         }
     }
 
-    public struct Position: Hashable, Sendable {
-        public var file: String
-        public var line: Int
-        public var column: Int
-
-        public init(file: String, line: Int, column: Int) {
-            self.file = file
-            self.line = line
-            self.column = column
-        }
-    }
-
     public var value: Value
     /// nil for what no file says.
-    public var position: Position?
+    public var position: SourcePosition?
 
-    public init(_ value: Value, at position: Position? = nil) {
+    public init(_ value: Value, at position: SourcePosition? = nil) {
         self.value = value
         self.position = position
     }
@@ -53,10 +41,10 @@ public struct ProfileProblem: Error, Hashable, Sendable {
     public var message: String
     /// What was probably meant; nil when there is no guess.
     public var suggestion: String?
-    public var position: ProfileNode.Position?
+    public var position: SourcePosition?
 
     public init(
-        _ keyPath: String, _ message: String, suggestion: String? = nil, at position: ProfileNode.Position? = nil
+        _ keyPath: String, _ message: String, suggestion: String? = nil, at position: SourcePosition? = nil
     ) {
         self.keyPath = keyPath
         self.message = message

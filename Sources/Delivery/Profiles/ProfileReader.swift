@@ -5,7 +5,7 @@ final class ProfileReader {
     private(set) var problems: [ProfileProblem] = []
 
     func report(
-        _ keyPath: String, _ message: String, suggestion: String? = nil, at position: ProfileNode.Position?
+        _ keyPath: String, _ message: String, suggestion: String? = nil, at position: SourcePosition?
     ) {
         problems.append(ProfileProblem(keyPath, message, suggestion: suggestion, at: position))
     }

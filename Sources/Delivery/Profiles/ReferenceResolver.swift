@@ -168,7 +168,7 @@ struct NamedReferences: Hashable {
 struct TemplateSite {
     let use: TemplateUse
     let keyPath: String
-    let position: ProfileNode.Position?
+    let position: SourcePosition?
 
     init(_ use: TemplateUse, _ keyPath: String, of node: ProfileNode? = nil) {
         self.use = use

@@ -55,7 +55,7 @@ struct ResponseCompiler {
     }
 
     /// A path, or alternatives.
-    private func paths(_ node: ProfileNode?, _ keyPath: String, at position: ProfileNode.Position?)
+    private func paths(_ node: ProfileNode?, _ keyPath: String, at position: SourcePosition?)
         -> [[String]]
     {
         let expected = "the path into the reply, as \"a.b\", or a list of alternatives"

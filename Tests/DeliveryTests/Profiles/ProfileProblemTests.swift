@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test func tellsAllMistakesTogetherWithTheirPlaces() {
-        let place = ProfileNode.Position(file: "waypost.toml", line: 7, column: 12)
+        let place = SourcePosition(file: "waypost.toml", line: 7, column: 12)
         let tree: Tree = [
             "url": "${base_url}/${nonsense}",
             "record": ["a": Tree(ProfileNode(.string("$latt"), at: place)), "b": "$lonn"],
