@@ -69,13 +69,13 @@ public struct JSONReader {
 
     private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
-    private mutating func take(_ byte: UInt8) -> Bool {
+    private mutating func consume(_ byte: UInt8) -> Bool {
         guard next == byte else { return false }
         position += 1
         return true
     }
 
-    private mutating func take(_ word: StaticString) -> Bool {
+    private mutating func consume(_ word: StaticString) -> Bool {
         let end = position + word.utf8CodeUnitCount
         guard end <= bytes.count, word.withUTF8Buffer({ $0.elementsEqual(bytes[position..<end]) }) else { return false }
         position = end
@@ -91,9 +91,9 @@ public struct JSONReader {
         case UInt8(ascii: "{"): object(depth: depth + 1)
         case UInt8(ascii: "["): array(depth: depth + 1)
         case UInt8(ascii: "\""): string().map(JSONValue.string)
-        case UInt8(ascii: "t"): take("true") ? .bool(true) : nil
-        case UInt8(ascii: "f"): take("false") ? .bool(false) : nil
-        case UInt8(ascii: "n"): take("null") ? .null : nil
+        case UInt8(ascii: "t"): consume("true") ? .bool(true) : nil
+        case UInt8(ascii: "f"): consume("false") ? .bool(false) : nil
+        case UInt8(ascii: "n"): consume("null") ? .null : nil
         default: number()
         }
     }
@@ -103,22 +103,22 @@ public struct JSONReader {
         position += 1
         skipSpace()
         var members: [JSONValue.Member] = []
-        if take(UInt8(ascii: "}")) { return .object(members) }
+        if consume(UInt8(ascii: "}")) { return .object(members) }
         repeat {
             skipSpace()
             guard let name = memberName() else { return nil }
             guard let value = name == omitted ? omittedValue(depth: depth) : value(depth: depth) else { return nil }
             members.append(.init(name, value))
             skipSpace()
-        } while take(UInt8(ascii: ","))
-        return take(UInt8(ascii: "}")) ? .object(members) : nil
+        } while consume(UInt8(ascii: ","))
+        return consume(UInt8(ascii: "}")) ? .object(members) : nil
     }
 
     /// A name, its colon and the space before the value.
     private mutating func memberName() -> String? {
         guard let name = string() else { return nil }
         skipSpace()
-        guard take(UInt8(ascii: ":")) else { return nil }
+        guard consume(UInt8(ascii: ":")) else { return nil }
         skipSpace()
         return name
     }
@@ -146,18 +146,18 @@ public struct JSONReader {
         position += 1
         skipSpace()
         var items: [JSONValue] = []
-        if take(UInt8(ascii: "]")) { return .array(items) }
+        if consume(UInt8(ascii: "]")) { return .array(items) }
         repeat {
             skipSpace()
             guard let item = value(depth: depth) else { return nil }
             items.append(item)
             skipSpace()
-        } while take(UInt8(ascii: ","))
-        return take(UInt8(ascii: "]")) ? .array(items) : nil
+        } while consume(UInt8(ascii: ","))
+        return consume(UInt8(ascii: "]")) ? .array(items) : nil
     }
 
     private mutating func string() -> String? {
-        guard take(UInt8(ascii: "\"")) else { return nil }
+        guard consume(UInt8(ascii: "\"")) else { return nil }
         let start = position
         while let byte = next, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 { position += 1 }
         if next == UInt8(ascii: "\"") {
@@ -195,7 +195,7 @@ public struct JSONReader {
         guard let unit = codeUnit() else { return nil }
         guard (0xD800..<0xDC00).contains(unit) else { return Unicode.Scalar(unit) }
         // The second half of a character beyond the basic plane has to follow.
-        guard take("\\u"), let low = codeUnit(), (0xDC00..<0xE000).contains(low) else { return nil }
+        guard consume("\\u"), let low = codeUnit(), (0xDC00..<0xE000).contains(low) else { return nil }
         return Unicode.Scalar(0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00))
     }
 
@@ -219,16 +219,16 @@ public struct JSONReader {
 
     private mutating func number() -> JSONValue? {
         let start = position
-        _ = take(UInt8(ascii: "-"))
-        guard take(UInt8(ascii: "0")) || digits() else { return nil }
+        _ = consume(UInt8(ascii: "-"))
+        guard consume(UInt8(ascii: "0")) || digits() else { return nil }
         var isWhole = true
-        if take(UInt8(ascii: ".")) {
+        if consume(UInt8(ascii: ".")) {
             isWhole = false
             guard digits() else { return nil }
         }
-        if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
+        if consume(UInt8(ascii: "e")) || consume(UInt8(ascii: "E")) {
             isWhole = false
-            if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
+            if !consume(UInt8(ascii: "+")) { _ = consume(UInt8(ascii: "-")) }
             guard digits() else { return nil }
         }
         let text = String(decoding: bytes[start..<position], as: UTF8.self)

@@ -28,7 +28,7 @@ public struct DecodeLog {
         let output = OutputBuffer(descriptor: descriptor)
         var failure: SystemError?
 
-        func take(_ epoch: Epoch) {
+        func receive(_ epoch: Epoch) {
             switch format {
             case .none: break
             case .jsonl: json.epoch(epoch)
@@ -50,11 +50,11 @@ public struct DecodeLog {
         try LogFile.read(log) { bytes in
             switch format {
             case .none: decoder.decode(bytes, at: .zero) { _, _ in }
-            case .jsonl, .text: decoder.decode(bytes, at: .zero) { epoch, _ in take(epoch) }
+            case .jsonl, .text: decoder.decode(bytes, at: .zero) { epoch, _ in receive(epoch) }
             }
             return passOn()
         }
-        decoder.endOfInput { epoch, _ in take(epoch) }
+        decoder.endOfInput { epoch, _ in receive(epoch) }
         if format != .jsonl { text += Self.counts(decoder.counters) }
         _ = passOn()
         if let failure { throw failure }

@@ -48,7 +48,7 @@ public struct ReplayLog {
         let printer = ReplayPrinter(
             format: format, namesTrackables: tracking.trackables.count > 1, descriptor: descriptor)
 
-        func take(_ epoch: Epoch) {
+        func receive(_ epoch: Epoch) {
             printer.decoded(epoch)
             let at = clock.time(of: epoch)
             // Before the first date the log has no time that anything could run on.
@@ -58,12 +58,12 @@ public struct ReplayLog {
 
         for log in logs {
             try LogFile.read(log) { bytes in
-                decoder.decode(bytes, at: .zero) { epoch, _ in take(epoch) }
+                decoder.decode(bytes, at: .zero) { epoch, _ in receive(epoch) }
                 return printer.passOn()
             }
             if let failure = printer.failure { throw failure }
         }
-        decoder.endOfInput { epoch, _ in take(epoch) }
+        decoder.endOfInput { epoch, _ in receive(epoch) }
         run.ended { printer.effect($0, decided: $1) }
         printer.end(decoder.counters, run.tracker)
         if let failure = printer.failure { throw failure }

@@ -14,7 +14,7 @@ struct RetryDelay {
 
     /// - Parameter spread: 0…1, by which up to a fifth is taken off, so that clients that lost the same server do not
     ///   come back together. Never below the first pause.
-    mutating func take(spread: Double = 0) -> Duration {
+    mutating func next(spread: Double = 0) -> Duration {
         let pause = next
         next = min(longest, next * 2)
         let share = spread.isFinite ? min(1, max(0, spread)) : 0

@@ -397,7 +397,7 @@ extension EndpointDelivery {
         link.gate.settled(gone)
         let isFinal = settled.how == .accepted || settled.how == .split
         // What was set aside is committed at once; a split is committed with the list of its parts.
-        recorder.settle(
+        recorder.acknowledge(
             BatchAnswer(endpoint: batch.endpoint, batchID: batch.id, outcome: how), soon: !isFinal, at: now)
     }
 

@@ -115,7 +115,7 @@ final class Recorder {
 
     /// Is part of the next commit; alone it waits.
     /// - Parameter soon: commits at the end of the loop's turn.
-    func settle(_ answer: BatchAnswer, soon: Bool = false, at now: EventTime) {
+    func acknowledge(_ answer: BatchAnswer, soon: Bool = false, at now: EventTime) {
         pending.add(answer)
         commit(by: soon ? now : now + Self.acknowledgementWindow)
     }

@@ -172,7 +172,7 @@ public final class FileSource: FixSource {
     }
 
     private func failed(_ problem: SourceProblem, at now: EventTime, _ events: inout [SourceEvent]) {
-        readAt = now + retry.take()
+        readAt = now + retry.next()
         announce(.lost(reason: problem.description), &events)
     }
 

@@ -278,7 +278,7 @@ public final class GPSDSource: FixSource {
     private func failed(_ reason: String, at now: EventTime, _ events: inout [SourceEvent]) {
         hasMore = nil
         control.disconnected()
-        phase = .waiting(until: now + retry.take(spread: jitter()))
+        phase = .waiting(until: now + retry.next(spread: jitter()))
         stream.lost(reason, at: now, &events)
     }
 }

@@ -256,7 +256,7 @@ public final class TCPSource: FixSource {
     }
 
     private func failed(_ reason: String, at now: EventTime, _ events: inout [SourceEvent]) {
-        phase = .waiting(until: now + retry.take(spread: jitter()))
+        phase = .waiting(until: now + retry.next(spread: jitter()))
         live.lost(reason, at: now, &events)
     }
 

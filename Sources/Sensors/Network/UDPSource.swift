@@ -121,7 +121,7 @@ public final class UDPSource: FixSource {
             retry.reset()
             live.opened(at: now, &events)
         } catch {
-            retryAt = now + retry.take()
+            retryAt = now + retry.next()
             live.lost(error.description, at: now, &events)
         }
     }

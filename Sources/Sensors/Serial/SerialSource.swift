@@ -184,7 +184,7 @@ extension SerialSource {
 
     private func failed(_ problem: SourceProblem, at now: EventTime, _ events: inout [SourceEvent]) {
         release()
-        retryAt = now + retry.take()
+        retryAt = now + retry.next()
         if problem.code == EACCES, wasAbsent {
             // A node that has just appeared belongs to root until udev has run its rules.
             let since = deniedSince ?? now
@@ -211,7 +211,7 @@ extension SerialSource {
         owner = LineOwner()
         wasAbsent = true
         live.lost("\(settings.device) is unplugged (\(how))", at: now, &events)
-        retryAt = now + retry.take()
+        retryAt = now + retry.next()
     }
 
     private func ownerAnswered(_ isGPSD: Bool, at now: EventTime, _ events: inout [SourceEvent]) {

@@ -92,7 +92,7 @@ import Testing
 
     @Test func anAcknowledgementThatWaitsDoesNotMakeALaterRowWait() throws {
         let bench = try Bench(commitWindow: .milliseconds(5))
-        bench.recorder.settle(BatchAnswer(endpoint: "main", batchID: "none"), at: bench.loop.now)
+        bench.recorder.acknowledge(BatchAnswer(endpoint: "main", batchID: "none"), at: bench.loop.now)
         bench.record(1)
         try bench.loop.run { bench.recorder.held == 0 }
         #expect(bench.stored == [1])
