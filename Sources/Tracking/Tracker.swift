@@ -33,8 +33,8 @@ public struct Tracker: Sendable {
     private let restoredRelease: Bool
     /// Requested before the first fix.
     private var pendingPace: Pace?
-    /// Why the next fix begins a segment: it is recorded whatever the samplers say.
-    private var opening: String?
+    /// Why the next fix begins a segment.
+    private var opening: SegmentOpening?
 
     public private(set) var counters = TrackerCounters()
     /// Whether the asset is within the hours in which it is tracked; true where there are none.
@@ -98,7 +98,7 @@ public struct Tracker: Sendable {
         case .paceRequested(let pace):
             paceRequested(pace, &effects)
         case .panicRequested:
-            if !recordHere(.panic, reason: "panic", &effects) { effects.append(.count(.panicRefused)) }
+            if !recordHere(.panic, &effects) { effects.append(.count(.panicRefused)) }
         case .fencesChanged(let fences):
             settings.geofences.fences = fences
             fencesChanged(&effects)
@@ -186,9 +186,9 @@ public struct Tracker: Sendable {
             }
             if verdict == .admittedAfterJump {
                 trips.interrupted()
-                opening = "jump"
+                opening = .jump
             } else if afterGap {
-                opening = "gap"
+                opening = .gap
             }
         }
         gaps.fixReceived()
@@ -242,12 +242,13 @@ public struct Tracker: Sendable {
             return
         }
         guard inHours, mayRecordGap(time) else { return }
-        opening = "gap"
+        opening = .gap
         let fix = Fix(
             time: last.time, timeOfDay: last.time.timeOfDay, at: now, coordinate: last.coordinate,
             altitudeMSL: last.altitudeMSL, altitudeHAE: last.altitudeHAE, horizontalAccuracy: last.accuracy)
+        let reason = RecordReason.restart
         var location = Location(
-            fix, time: last.time, context(held: heldPlace), event: .gap, reason: "restart")
+            fix, time: last.time, context(held: heldPlace), event: reason.event, reason: reason.rawValue)
         location.removeReception()
         gaps.recorded(time, at: now)
         record(location, &effects)
@@ -644,10 +645,10 @@ public struct Tracker: Sendable {
     }
 
     /// - Returns: false before there is a time and a place to record.
-    private mutating func recordHere(_ event: LocationEvent, reason: String, _ effects: inout [Effect]) -> Bool {
-        guard let time = utc(at: now), let location = here(time: time, event: event, reason: reason) else {
-            return false
-        }
+    private mutating func recordHere(_ reason: RecordReason, _ effects: inout [Effect]) -> Bool {
+        guard let time = utc(at: now),
+            let location = here(time: time, event: reason.event, reason: reason.rawValue)
+        else { return false }
         record(location, &effects)
         return true
     }
@@ -690,7 +691,7 @@ public struct Tracker: Sendable {
     private mutating func boostChanged(_ boost: Boost?, _ effects: inout [Effect]) {
         guard board.boostChanged(boost, at: now) else { return }
         // A viewer who asks for more sees where the asset is with the next fix.
-        if motion.isMoving { opening = opening ?? "profile" }
+        if motion.isMoving { opening = opening ?? .profile }
         recompute(&effects)
     }
 
@@ -705,14 +706,14 @@ public struct Tracker: Sendable {
     private mutating func reportLowBattery(_ effects: inout [Effect]) {
         guard power.isAlarmDue else { return }
         if power.alarmAnnounced() { effects.append(.announceLowBattery(power.state)) }
-        if inHours, recordHere(.power, reason: "battery-low", &effects) { power.alarmRecorded() }
+        if inHours, recordHere(.batteryLow, &effects) { power.alarmRecorded() }
     }
 
     private mutating func externalPowerConfirmed(_ value: Bool, _ effects: inout [Effect]) {
         powerChanged(&effects)
         defer { reportLowBattery(&effects) }
         guard inHours else { return }
-        if motion.hasPlace { _ = recordHere(.power, reason: value ? "power-on" : "power-off", &effects) }
+        if motion.hasPlace { _ = recordHere(value ? .powerOn : .powerOff, &effects) }
         guard value else { return motion.externalPowerWentOff(at: now) }
         motion.externalPowerCame()
         trips.towingSettled()
@@ -793,7 +794,7 @@ public struct Tracker: Sendable {
         }
         if let due = towDue, due <= now {
             trips.towingSettled()
-            _ = recordHere(.power, reason: "moved-without-power", &effects)
+            _ = recordHere(.movedWithoutPower, &effects)
         }
         if let due = heartbeatDue, due <= now { heartbeat(&effects) }
         fenceDeadlineReached(&effects)
@@ -804,7 +805,7 @@ public struct Tracker: Sendable {
     }
 
     private mutating func heartbeat(_ effects: inout [Effect]) {
-        _ = recordHere(.heartbeat, reason: recorder.hasFixSinceRecord ? "heartbeat" : "no-fix", &effects)
+        _ = recordHere(recorder.hasFixSinceRecord ? .heartbeat : .noFix, &effects)
     }
 
     private mutating func gapBegan(_ effects: inout [Effect]) {
@@ -815,8 +816,9 @@ public struct Tracker: Sendable {
         if let openedAt = gaps.openedAt, let opened = utc(at: openedAt) { time = max(time, opened) }
         // A receiver that reported no sky and then fell silent is silent.
         let hearsNoSky = fixes.isFresh(gaps.lastVoid, at: now)
-        let reason = hearsNoSky ? "no-sky" : power.state.externalPower == false ? "power" : "receiver-lost"
-        guard let location = here(time: time, event: .gap, reason: reason) else { return }
+        let reason: RecordReason =
+            hearsNoSky ? .noSky : power.state.externalPower == false ? .power : .receiverLost
+        guard let location = here(time: time, event: reason.event, reason: reason.rawValue) else { return }
         gaps.recorded(utc(at: now), at: now)
         record(location, &effects)
     }

@@ -95,14 +95,21 @@ public struct MotionChange: Hashable, Sendable {
 }
 
 /// Why the motion state changed.
-public enum MotionReason: String, Sendable, Codable {
+public enum MotionReason: String, Sendable, Codable, CaseIterable {
+    /// Parked where it was first seen.
     case start
+    /// Departed: the evidence of speed sufficed.
     case speed
+    /// Departed: it left the stationary fence.
     case fence
+    /// Departed: it was beyond the backup radius, however inaccurate the fixes.
     case backupFence = "backup-fence"
     case stopTimeout = "stop-timeout"
+    /// Parked: no fixes came any more.
     case noFix = "no-fix"
+    /// Departed, parked, or both, while no fixes came.
     case gap
+    /// External power came, or went off.
     case power
     /// A movement source reported first, and a little evidence of the receiver followed.
     case movementSource = "movement-source"

@@ -239,7 +239,7 @@ final class Pipeline {
 
     /// Once for all trackables. That the battery runs low was logged when it did.
     private func logPower(_ location: Location) {
-        guard location.reason != "battery-low", powerLoggedAt != location.at else { return }
+        guard location.reason != RecordReason.batteryLow.rawValue, powerLoggedAt != location.at else { return }
         powerLoggedAt = location.at
         log.powerChanged(location.reason, location.power)
     }

@@ -27,12 +27,12 @@ extension GeofenceMonitor {
         public var held: StoredState.Anchor?
         /// Metres, as of this sighting.
         public var odometer: Double
-        /// Why a new segment begins with this fix (`gap`, `jump`); nil when none does.
-        public var opening: String?
+        /// Why a new segment begins with this fix; nil when none does.
+        public var opening: SegmentOpening?
 
         public init(
             fix: Fix, time: UTCTime, at: EventTime, held: StoredState.Anchor? = nil, odometer: Double = 0,
-            opening: String? = nil
+            opening: SegmentOpening? = nil
         ) {
             self.fix = fix
             self.time = time

@@ -476,5 +476,11 @@ public struct GeofenceMonitor: Sendable {
 }
 
 extension GeofenceMonitor.Reason {
-    fileprivate init(opening: String?) { self = opening.flatMap { Self(rawValue: $0) } ?? .crossing }
+    fileprivate init(opening: SegmentOpening?) {
+        switch opening {
+        case .gap: self = .gap
+        case .jump: self = .jump
+        case .profile, nil: self = .crossing
+        }
+    }
 }

@@ -166,7 +166,8 @@ struct TrackRecorder: Sendable {
     ///   - opening: why a segment begins with it, for which it is recorded in any case. Segments must be closed.
     /// - Returns: whether a sampler looked at it.
     mutating func sample(
-        _ fix: Fix, time: UTCTime, late: Bool, opening: String?, _ context: RecordContext, _ effects: inout [Effect]
+        _ fix: Fix, time: UTCTime, late: Bool, opening: SegmentOpening?, _ context: RecordContext,
+        _ effects: inout [Effect]
     ) -> Bool {
         let held = context.held
         // A log stamps its fixes elsewhere; the ring knows when they came.
@@ -201,7 +202,7 @@ struct TrackRecorder: Sendable {
             for index in tracks.indices where outcome.isSelected {
                 guard let trigger = tracks[index].selection?.current else { continue }
                 location.trackable = tracks[index].id
-                location.reason = opening ?? trigger.rawValue
+                location.reason = opening?.rawValue ?? trigger.rawValue
                 emit(location, index, context.present, &effects)
             }
             location.trackable = nil
