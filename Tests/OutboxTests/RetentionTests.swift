@@ -166,7 +166,7 @@ import Testing
         #expect(try OutboxReader(path: scratch.path).verify() == [])
     }
 
-    /// Issue 11, 5: a receiver claimed to be 35 days ahead, and the host agreed.
+    /// A receiver claimed to be 35 days ahead, and the host agreed.
     @Test func noRowOfThisProcessExpiresByADate() throws {
         let outbox = try open(maxAge: .seconds(30 * 86_400))
         let newest = Location.sample(0).time.milliseconds
@@ -182,7 +182,7 @@ import Testing
         #expect(try rows().filter { !isGap($0) }.map(\.seq).suffix(10) == Array(21...30))
     }
 
-    /// Issue 11, 5: with `max_age = "5m"` nothing arrived any more behind a receiver that had been two days ahead.
+    /// With `max_age = "5m"` nothing arrived any more behind a receiver that had been two days ahead.
     @Test func aWrongDateLeavesNothingBehind() throws {
         var settings = EndpointSettings.test()
         settings.maxAge = .seconds(300)

@@ -81,7 +81,7 @@ import Testing
         #expect(try daemon.exitStatus(within: 10) == 0)
     }
 
-    /// Issue 11, 15: 420 fixes without a date, none of them admitted, and the health was ok.
+    /// With 420 fixes without a date, none of them admitted, the health was ok once.
     @Test func aReceiverWhoseFixesHaveNoDateIsNotWell() throws {
         let rig = try Rig()
         try rig.startCollector()

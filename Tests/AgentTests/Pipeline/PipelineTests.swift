@@ -11,7 +11,7 @@ import Tracking
 
 /// What the tracker decides, as it reaches the rest of the daemon.
 @Suite struct PipelineTests {
-    /// Issue 11, 5: 80 s at 35 days ahead, and 28 of 30 true rows that waited had expired.
+    /// Of 30 true rows that waited, 28 expired once after 80 s at 35 days ahead.
     @Test func aDateThatOnlyTheReceiverClaimsExpiresNothing() throws {
         let directory = try makeTemporaryDirectory()
         defer { try? FileManager.default.removeItem(atPath: directory) }
