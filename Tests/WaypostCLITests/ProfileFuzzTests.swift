@@ -8,7 +8,7 @@ import Uplink
 
 @testable import WaypostCLI
 
-/// Whatever a receiver did not tell, each profile makes a request that its own receiver can read.
+/// Whatever the GNSS receiver did not report, each profile makes a request that its server can read.
 @Suite struct ProfileFuzzTests {
     @Test(arguments: ProfileFixture.all)
     func anySubsetOfWhatIsKnownMakesAGoodRequest(_ profile: ProfileFixture) throws {
@@ -91,7 +91,7 @@ private enum Known {
     }
 }
 
-/// Reads a request as its receiver would.
+/// Reads a request as its server would.
 private struct Judge {
     var profile: String
     var rows: [QueuedLocation]
@@ -117,7 +117,7 @@ private struct Judge {
         return flaws
     }
 
-    /// Whether a name may be missing is for the receiver to say.
+    /// Keys that every body has, as the server requires them.
     private static let mandatory: [String: [String]] = [
         "waypost": ["device", "outbox", "batch_id", "locations", "lat", "lon", "timeStamp", "time_ms", "seq"],
         "waypost-verbose": [
@@ -156,7 +156,10 @@ private struct Judge {
         var keys: Set<String> = []
         walk(value, &flaws, &keys)
         let name = profile == "overland-any" ? "overland" : profile == "owntracks-open" ? "owntracks-http" : profile
-        for key in Self.mandatory[name] ?? ["?"] where !keys.contains(key) { flaws.append("\(key) is missing") }
+        guard let mandatory = Self.mandatory[name] else {
+            return ["the table `mandatory` has no entry for this profile"]
+        }
+        for key in mandatory where !keys.contains(key) { flaws.append("\(key) is missing") }
         if profile != "waypost-compact" {
             for row in rows {
                 let latitude = decimal(row.location.coordinate.latitudeE7)

@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    /// What is published about a receiver, or agreed with one: never changed by `make expected`.
+    /// What is published about a server, or agreed with one: never changed by `make expected`.
     @Test(arguments: [
         Agreed(
             "waypost", .full, "POST https://fleet.example/locations",

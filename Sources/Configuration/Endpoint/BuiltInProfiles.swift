@@ -2,7 +2,7 @@ import Delivery
 
 /// The profiles that come with waypost: TOML files, parsed like those of a user when they are needed.
 package enum BuiltInProfiles {
-    /// In the order in which people look for them: our own, then receivers by name.
+    /// In the order in which people look for them: our own, then servers by name.
     private static let files: [(name: String, text: @Sendable () -> [UInt8])] = [
         ("waypost", { PackageResources.waypost_toml }),
         ("waypost-verbose", { PackageResources.waypost_verbose_toml }),

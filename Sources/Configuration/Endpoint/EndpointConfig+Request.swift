@@ -17,9 +17,13 @@ extension EndpointConfig {
     ///   - allowsPlaintext: secrets may go over plain http to another machine.
     ///   - vars: `[endpoint.vars]`, which what a profile suggests for `auth` and `sign` may name.
     mutating func readRequest(_ table: TableReader, allowsPlaintext: Bool, vars: [String: String] = [:]) {
-        let named = Self.secrets(table.table("secrets", .reloadOfCredentials))
+        let own = table.table("secrets", .reloadOfCredentials)
+        let written = own.takeAll()
+        let named = Self.secrets(written, own)
         for secret in named.values { secrets[secret.name] = secret.reference }
-        let context = CredentialContext(named: named, vars: vars, allowsPlaintext: allowsPlaintext)
+        let context = CredentialContext(
+            named: named, unreadable: Set(written.map(\.key)).subtracting(named.keys), vars: vars,
+            allowsPlaintext: allowsPlaintext)
         if let auth = suggestion("auth", table, context) { readAuth(auth, context) }
         if let sign = suggestion("sign", table, context) { readSign(sign, context) }
         readTLS(table.table("tls", .reloadOfCredentials))
@@ -32,9 +36,9 @@ extension EndpointConfig {
         carriesSecret = !secrets.isEmpty || auth != nil
     }
 
-    private static func secrets(_ table: TableReader) -> [String: NamedSecret] {
+    private static func secrets(_ written: [TOMLEntry], _ table: TableReader) -> [String: NamedSecret] {
         var secrets: [String: NamedSecret] = [:]
-        for entry in table.takeAll() {
+        for entry in written {
             guard var secret = table.evaluate(entry, .secret([:])) else { continue }
             if case .environment = secret.reference {
                 table.warn(
@@ -61,7 +65,7 @@ extension EndpointConfig {
             else { return nil }
             return name
         }
-        for name in missing {
+        for name in missing where !context.unreadable.contains(name) {
             table.report(
                 "secrets",
                 "found none named \(name), expected it for what the profile suggests as \(key) "
@@ -75,6 +79,8 @@ extension EndpointConfig {
 /// What `auth` and `sign` may refer to.
 struct CredentialContext {
     var named: [String: EndpointConfig.NamedSecret]
+    /// Names of those that were reported because they cannot be read.
+    var unreadable: Set<String>
     var vars: [String: String]
     var allowsPlaintext: Bool
 

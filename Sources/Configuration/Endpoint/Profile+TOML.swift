@@ -115,7 +115,7 @@ extension ProfileConstants {
         let references = ProfileReferences(tree)
         let vars = Dictionary(uniqueKeysWithValues: references.vars.map { ($0, "<\($0)>") })
         return ProfileConstants(
-            endpoint: "main", baseURL: "https://receiver.example", device: "device",
+            endpoint: "main", baseURL: "https://server.example", device: "device",
             agentVersion: AgentVersion.current, vars: vars, secrets: references.secrets, hasToken: true)
     }
 }

@@ -159,6 +159,8 @@ import Testing
                 "w.toml:1:1: secrets: found none named pw, expected it for what the profile suggests as auth "
                     + "(or auth = { kind = \"none\" })"
             ])
+        let unreadable = try read(#"secrets = { pw = "file:DIR/nowhere" }"#).problems
+        #expect(unreadable.count == 1 && unreadable[0].hasPrefix("w.toml:1:17: secrets.pw: "), "\(unreadable)")
         let none = try read(#"auth = { kind = "none" }"#)
         #expect(none.auth == nil && none.problems.isEmpty)
     }

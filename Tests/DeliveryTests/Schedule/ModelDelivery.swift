@@ -2,7 +2,7 @@ import Delivery
 import Positioning
 import TestSupport
 
-/// A receiver and a queue in memory around a real schedule: what is on disk survives a crash, the schedule does not.
+/// A server and a queue in memory around a real schedule: what is on disk survives a crash, the schedule does not.
 struct ModelDelivery {
     enum Answer {
         case verdict(Verdict)
@@ -25,10 +25,10 @@ struct ModelDelivery {
     /// Settlements that wait for a commit; a crash loses them.
     var pending: [DeliverySchedule.Settled] = []
     var recorded = 0
-    /// What the receiver has, in the order of first arrival.
+    /// What the server has, in the order of first arrival.
     var received: [Int] = []
     var quarantine: [Int] = []
-    /// Rows that the receiver refused when they came alone.
+    /// Rows that the server refused when they came alone.
     var refusedAlone: Set<Int> = []
     /// Rows that left the queue without being stored or quarantined.
     var lost: [Int] = []

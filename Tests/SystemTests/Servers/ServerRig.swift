@@ -1,8 +1,8 @@
 import Foundation
 import TestSupport
 
-/// The built daemon on a short drive, with an imitated receiver as its endpoint.
-final class ReceiverRig {
+/// The built daemon on a short drive, with an imitated server as its endpoint.
+final class ServerRig {
     let rig: Rig
     private(set) var daemon: RunningProgram?
     /// Times of the locations that the drive gives, Unix milliseconds.
@@ -14,7 +14,7 @@ final class ReceiverRig {
     ///   - more: further tables.
     ///   - follows: the daemon stays when the drive is over, also while an endpoint waits for its operator.
     init(
-        _ receiver: ImitatedReceiver, _ endpoint: String, other: ImitatedReceiver? = nil, more: String = "",
+        _ server: ImitatedServer, _ endpoint: String, other: ImitatedServer? = nil, more: String = "",
         follows: Bool = false
     ) throws {
         rig = try Rig()
@@ -27,7 +27,7 @@ final class ReceiverRig {
         try rig.configure(
             source: "kind = \"file\"\npath = \"\(log)\"\nplayback = \"max\"\nfollow = \(follows)",
             outbox: "commit_window = \"50ms\"",
-            server: receiver.port, endpoint: "name = \"main\"\nbatch_window = \"1s\"\n" + endpoint,
+            server: server.port, endpoint: "name = \"main\"\nbatch_window = \"1s\"\n" + endpoint,
             more: (second ?? "") + more)
     }
 

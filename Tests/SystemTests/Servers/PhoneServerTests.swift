@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Receivers that were made for the trackers of phones, and whose rules are in their code and not in HTTP.
-@Suite(.waiting) struct PhoneReceiverTests {
+/// Servers that were made for the trackers of phones, and whose rules are in their code and not in HTTP.
+@Suite(.waiting) struct PhoneServerTests {
     private let fence = """
         [[geofence]]
         id = "f-1"
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test func traccarReadsItsParameters() throws {
-        let receiver = try ImitatedReceiver { request, earlier in
+        let server = try ImitatedServer { request, earlier in
             let values = Self.parameters(request)
             guard values["id"] == "rig", request.body.allSatisfy({ $0 < 128 }) else { return .status(400) }
             guard values["timestamp"].flatMap(Int.init) != nil, values["lat"].flatMap(Double.init) != nil else {
@@ -26,11 +26,11 @@ import Testing
             }
             return .status(200, earlier.count == 3 ? "engineStop" : "")
         }
-        let bench = try ReceiverRig(receiver, "profile = \"traccar\"\n")
+        let bench = try ServerRig(server, "profile = \"traccar\"\n")
         let said = try bench.runToEnd()
-        let values = receiver.exchanges.map { Self.parameters($0.request) }
+        let values = server.exchanges.map { Self.parameters($0.request) }
         #expect(values.compactMap { $0["timestamp"].flatMap(Int.init) } == bench.times)
-        #expect(receiver.exchanges.allSatisfy { $0.status == 200 })
+        #expect(server.exchanges.allSatisfy { $0.status == 200 })
         // 20 m/s in knots.
         #expect(values.last?["speed"].flatMap(Double.init).map { abs($0 - 38.9) < 1 } == true)
         #expect(!said.contains("engineStop"))
@@ -38,28 +38,28 @@ import Testing
 
     @Test(arguments: [("traccar", 400), ("traccar-json", 404)])
     func traccarDoesNotKnowTheDevice(_ profile: String, _ status: Int) throws {
-        let receiver = try ImitatedReceiver(answering: .status(status))
-        let bench = try ReceiverRig(receiver, "profile = \"\(profile)\"\n")
+        let server = try ImitatedServer(answering: .status(status))
+        let bench = try ServerRig(server, "profile = \"\(profile)\"\n")
         try bench.start()
         let paused = try bench.rig.waitForEndpoint { $0["reason"] as? String == "not found" }
         #expect(paused["waiting"] as? Int == bench.times.count)
-        #expect(receiver.exchanges.count == 1)
+        #expect(server.exchanges.count == 1)
         #expect(try bench.quarantine().isEmpty)
     }
 
     /// It reads six numbers whether they are there or not, and a record without one ends the connection.
     @Test func traccarJSONClosesOnWhatItCannotRead() throws {
         let names = ["latitude", "longitude", "accuracy", "speed", "heading", "altitude"]
-        let receiver = try ImitatedReceiver { request, _ in
+        let server = try ImitatedServer { request, _ in
             guard let location = request.object["location"] as? [String: Any],
                 let coords = location["coords"] as? [String: Any], names.allSatisfy({ coords[$0] is NSNumber })
             else { return .close }
             if let battery = location["battery"] as? [String: Any], battery.count < 2 { return .close }
             return .status(200)
         }
-        let bench = try ReceiverRig(receiver, "profile = \"traccar-json\"\n")
+        let bench = try ServerRig(server, "profile = \"traccar-json\"\n")
         try bench.runToEnd()
-        #expect(receiver.exchanges.count == bench.times.count && receiver.exchanges.allSatisfy(\.wasTaken))
+        #expect(server.exchanges.count == bench.times.count && server.exchanges.allSatisfy(\.wasTaken))
     }
 
     // Overland.
@@ -71,46 +71,46 @@ import Testing
 
         """
 
-    private func points(_ receiver: ImitatedReceiver) -> [String] {
-        receiver.exchanges.flatMap { $0.request.rows() }
+    private func points(_ server: ImitatedServer) -> [String] {
+        server.exchanges.flatMap { $0.request.rows() }
             .compactMap { ($0["properties"] as? [String: Any])?["timestamp"] as? String }
     }
 
     @Test func overlandIsWaitedForUntilItSaysOk() throws {
-        let receiver = try ImitatedReceiver(
+        let server = try ImitatedServer(
             answering: .status(200, #"{"result":"error"}"#), .status(200), .status(201, #"{"result":"ok"}"#))
-        let bench = try ReceiverRig(receiver, Self.overland)
+        let bench = try ServerRig(server, Self.overland)
         try bench.start(environment: ["TOKEN": "t"])
         try bench.runToEnd()
-        let bodies = receiver.exchanges.map(\.request.body)
+        let bodies = server.exchanges.map(\.request.body)
         #expect(bodies[0] == bodies[1] && bodies[1] == bodies[2])
-        #expect(points(receiver).count == bench.times.count + 20)
-        #expect(Set(points(receiver)).count == bench.times.count)
+        #expect(points(server).count == bench.times.count + 20)
+        #expect(Set(points(server)).count == bench.times.count)
     }
 
     /// Compass always answers ok, and mentions that it kept fewer.
     @Test func overlandSkipsOneInSilence() throws {
-        let receiver = try ImitatedReceiver { request, earlier in
+        let server = try ImitatedServer { request, earlier in
             guard earlier.count < 5 else { return .silence }
             return .status(200, #"{"result":"ok","saved":\#(request.rows().count - (earlier.count == 1 ? 1 : 0))}"#)
         }
-        let bench = try ReceiverRig(receiver, Self.overland)
+        let bench = try ServerRig(server, Self.overland)
         try bench.start(environment: ["TOKEN": "t"])
         let status = try bench.rig.waitForEndpoint { $0["acked"] as? Int == 50 }
         #expect(status["stored"] as? Int == 49)
         // The sixth may be on its way.
-        let points = points(receiver)
+        let points = points(server)
         #expect(Set(points).count == points.count)
     }
 
     // OwnTracks.
 
     @Test func owntracksSaysTheSameToEverything() throws {
-        let receiver = try ImitatedReceiver(answering: .status(200, "[]"))
-        let bench = try ReceiverRig(
-            receiver, "profile = \"owntracks-open\"\nvars = { user = \"ada\", tid = \"V7\" }\n", more: fence)
+        let server = try ImitatedServer(answering: .status(200, "[]"))
+        let bench = try ServerRig(
+            server, "profile = \"owntracks-open\"\nvars = { user = \"ada\", tid = \"V7\" }\n", more: fence)
         try bench.runToEnd()
-        let objects = receiver.exchanges.map(\.request.object)
+        let objects = server.exchanges.map(\.request.object)
         // What it would drop without a word: arrays, places that are none, topics of another depth.
         for object in objects {
             #expect(["location", "transition"].contains(object["_type"] as? String ?? ""))
@@ -118,7 +118,7 @@ import Testing
             #expect((object["acc"] as? Int ?? 1) > 0)
             #expect((object["topic"] as? String ?? "").hasPrefix("owntracks/ada/rig"))
         }
-        #expect(receiver.exchanges.allSatisfy { $0.request.query == ["u": "ada", "d": "rig"] })
+        #expect(server.exchanges.allSatisfy { $0.request.query == ["u": "ada", "d": "rig"] })
         let words = objects.filter { $0["_type"] as? String == "transition" }.map { $0["event"] as? String }
         #expect(words == ["enter", "leave"])
         let locations = objects.filter { $0["_type"] as? String == "location" }
@@ -128,13 +128,13 @@ import Testing
     /// As measured: without accuracy a location is dropped, an ENTER without its EXIT freezes the tracker, the time of a
     /// location is not looked at, and the answer is always the same.
     @Test func homeAssistantIsLeftWithTheNewestPlace() throws {
-        let receiver = try ImitatedReceiver(answering: .status(200, "[]"))
-        let bench = try ReceiverRig(
-            receiver, "profile = \"home-assistant\"\nvars = { user = \"ada\", tid = \"V7\" }\n", more: fence)
+        let server = try ImitatedServer(answering: .status(200, "[]"))
+        let bench = try ServerRig(
+            server, "profile = \"home-assistant\"\nvars = { user = \"ada\", tid = \"V7\" }\n", more: fence)
         try bench.runToEnd()
         var isFrozen = false
         var place: Int?
-        for object in receiver.exchanges.map(\.request.object) {
+        for object in server.exchanges.map(\.request.object) {
             if object["_type"] as? String == "transition" { isFrozen = object["event"] as? String == "enter" }
             guard !isFrozen, (object["acc"] as? Int ?? 0) > 0 else { continue }
             let time = try #require(object["tst"] as? Int)
@@ -142,8 +142,8 @@ import Testing
             place = time
         }
         #expect(!isFrozen && place.map { $0 * 1000 } == bench.times.last)
-        #expect(receiver.exchanges.allSatisfy { $0.request.object["_type"] as? String == "location" })
-        #expect(receiver.exchanges.count < bench.times.count)
+        #expect(server.exchanges.allSatisfy { $0.request.object["_type"] as? String == "location" })
+        #expect(server.exchanges.count < bench.times.count)
     }
 
     // Transistor.
@@ -151,19 +151,19 @@ import Testing
     /// The device was deleted there, and the answer would have it stop tracking, which is not the server's business.
     @Test func transistorMayNotStopTheTracking() throws {
         let commands = #"{"background_geolocation":[["stop"],["setConfig",{"distanceFilter":500}]]}"#
-        let receiver = try ImitatedReceiver { _, earlier in
+        let server = try ImitatedServer { _, earlier in
             earlier.count == 1 ? .status(410, commands) : .status(200, commands)
         }
-        let bench = try ReceiverRig(receiver, "profile = \"transistor\"\nbatch_size = 10\n", follows: true)
+        let bench = try ServerRig(server, "profile = \"transistor\"\nbatch_size = 10\n", follows: true)
         try bench.start()
         try bench.rig.waitForEndpoint {
             $0["state"] as? String == "stopped" && $0["reason"] as? String == "gone"
                 && $0["waiting"] as? Int == bench.times.count - 10
         }
-        #expect(bench.daemon?.isRunning == true && receiver.exchanges.count == 2)
+        #expect(bench.daemon?.isRunning == true && server.exchanges.count == 2)
         try bench.order("endpoint", "resume", "main")
         try bench.deliverRest()
-        let taken = receiver.exchanges.filter(\.wasTaken).flatMap { $0.request.rows("location") }
+        let taken = server.exchanges.filter(\.wasTaken).flatMap { $0.request.rows("location") }
         #expect(
             taken.count == bench.times.count && Set(taken.compactMap { $0["uuid"] as? String }).count == taken.count)
     }

@@ -2,8 +2,8 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// A receiver of locations on loopback that answers as the test says, from what was asked before.
-final class ImitatedReceiver: Sendable {
+/// A server of locations on loopback that answers as the test says, from what was asked before.
+final class ImitatedServer: Sendable {
     /// What it does about a request.
     enum Reply: Sendable {
         case status(Int, String = "", headers: [String] = [])
@@ -27,7 +27,7 @@ final class ImitatedReceiver: Sendable {
         var wasTaken: Bool { status.map { (200...299).contains($0) } ?? false }
     }
 
-    private let server: ScriptedServer
+    private let scripted: ScriptedServer
     private let log: Log
 
     private final class Log: Sendable {
@@ -40,7 +40,7 @@ final class ImitatedReceiver: Sendable {
     init(_ answer: @escaping @Sendable (ScriptedServer.Request, [Exchange]) -> Reply) throws {
         let log = Log()
         self.log = log
-        server = try ScriptedServer { connection in
+        scripted = try ScriptedServer { connection in
             while let request = connection.request() {
                 let reply = log.exchanges.withLock { exchanges in
                     let reply = answer(request, exchanges)
@@ -77,7 +77,7 @@ final class ImitatedReceiver: Sendable {
         return false
     }
 
-    var port: Int { server.port }
+    var port: Int { scripted.port }
     var exchanges: [Exchange] { log.exchanges.withLock { $0 } }
     var bytesTaken: Int { log.taken.withLock { $0 } }
 }

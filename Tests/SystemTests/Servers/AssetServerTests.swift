@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Receivers that know an asset: NextBillion, and the device API of accesso.
-@Suite(.waiting) struct AssetReceiverTests {
+/// Servers that know an asset: NextBillion, and the device API of accesso.
+@Suite(.waiting) struct AssetServerTests {
     private func nextbillion(_ rules: String = "") throws -> String {
         """
         profile = "nextbillion"
@@ -17,29 +17,29 @@ import Testing
 
     private let key = ["NB_KEY": "nb-secret"]
 
-    private func times(_ receiver: ImitatedReceiver) -> [Int] {
-        receiver.exchanges.filter { $0.wasTaken && $0.request.path.hasSuffix("/track") }
+    private func times(_ server: ImitatedServer) -> [Int] {
+        server.exchanges.filter { $0.wasTaken && $0.request.path.hasSuffix("/track") }
             .flatMap { $0.request.numbers("timestamp") }
     }
 
     @Test func nextbillionConfirmsByItsStatus() throws {
-        let receiver = try ImitatedReceiver(
+        let server = try ImitatedServer(
             answering: .status(200, #"{"status":"Error","msg":"try later"}"#), .status(200, #"{"status":"Ok"}"#),
             .status(200), .status(200, "ok"), .status(200, #"{"status":"Ok"}"#))
-        let bench = try ReceiverRig(receiver, nextbillion())
+        let bench = try ServerRig(server, nextbillion())
         try bench.start(environment: key)
         let said = try bench.runToEnd()
-        let requests = receiver.exchanges.map(\.request)
+        let requests = server.exchanges.map(\.request)
         #expect(requests[0].body == requests[1].body)
         #expect(requests.allSatisfy { $0.path == "/skynet/asset/a-1/track" && $0.query == ["key": "nb-secret"] })
-        #expect(Array(times(receiver).dropFirst(10)) == bench.times)
+        #expect(Array(times(server).dropFirst(10)) == bench.times)
         #expect(!said.contains("nb-secret"))
     }
 
     private enum Sign: String, CaseIterable {
         case conflict, message, msg
 
-        var reply: ImitatedReceiver.Reply {
+        var reply: ImitatedServer.Reply {
             switch self {
             case .conflict: .status(409)
             case .message: .status(400, #"{"status":"Failed","message":"device rig is not bound to a-1"}"#)
@@ -53,12 +53,12 @@ import Testing
     func nextbillionReportsAnotherDevice(_ words: String) throws {
         let (mode, sign) = (words.split(separator: " ")[0], words.split(separator: " ")[1])
         let collision = try #require(Sign(rawValue: String(sign))).reply
-        let receiver = try ImitatedReceiver { request, earlier in
+        let server = try ImitatedServer { request, earlier in
             let isBound = earlier.count < 1 || earlier.contains { $0.request.path.hasSuffix("/bind") }
             return isBound || request.path.hasSuffix("/bind") ? .status(200, #"{"status":"Ok"}"#) : collision
         }
-        let other = try ImitatedReceiver(answering: .status(200))
-        let bench = try ReceiverRig(receiver, nextbillion("on_collision = \"\(mode)\""), other: other, follows: true)
+        let other = try ImitatedServer(answering: .status(200))
+        let bench = try ServerRig(server, nextbillion("on_collision = \"\(mode)\""), other: other, follows: true)
         try bench.start(environment: key)
         let rest = bench.times.count - 10
         func isSettled(_ status: [String: Any]) -> Bool {
@@ -74,27 +74,27 @@ import Testing
         #expect(other.exchanges.flatMap { $0.request.numbers("time_ms") } == bench.times)
 
         try bench.stop()
-        let before = receiver.exchanges.count
+        let before = server.exchanges.count
         try bench.start(environment: key)
         try bench.rig.waitForEndpoint { mode == "clear" ? $0["state"] as? String == "taken" : isSettled($0) }
-        #expect(receiver.exchanges.count == before)
+        #expect(server.exchanges.count == before)
 
         try bench.order("endpoint", "bind", "main", "--force")
         if mode == "quarantine" { try bench.order("quarantine", "retry", "--all") }
         if mode == "quarantine" { try bench.rig.waitForEndpoint { $0["acked"] as? Int == rest } }
         try bench.deliverRest()
-        let bind = try #require(receiver.exchanges.first { $0.request.path.hasSuffix("/bind") })
+        let bind = try #require(server.exchanges.first { $0.request.path.hasSuffix("/bind") })
         #expect(bind.request.object as? [String: String] == ["device_id": "rig"])
         #expect(try bench.quarantine().isEmpty)
         let expected = mode == "clear" ? Array(bench.times.prefix(10)) : bench.times
-        let taken = receiver.exchanges.enumerated().filter { $0.offset == 0 || $0.offset > before }
+        let taken = server.exchanges.enumerated().filter { $0.offset == 0 || $0.offset > before }
         #expect(taken.flatMap { $0.element.request.numbers("timestamp") } == expected)
     }
 
     /// Another asset while rows wait for the old one: held over a restart, until the operator says whose they are.
     @Test func anotherAssetIsNoErrorAndNoMix() throws {
-        let receiver = try ImitatedReceiver { _, earlier in .status(earlier.isEmpty ? 200 : 503) }
-        let bench = try ReceiverRig(receiver, nextbillion(), follows: true)
+        let server = try ImitatedServer { _, earlier in .status(earlier.isEmpty ? 200 : 503) }
+        let bench = try ServerRig(server, nextbillion(), follows: true)
         try bench.start(environment: key)
         try bench.rig.waitForEndpoint { ($0["consecutive_failures"] as? Int ?? 0) > 0 }
         // A row that is recorded later is for the asset of then.
@@ -102,26 +102,26 @@ import Testing
         try bench.stop()
         try bench.rig.reconfigure("a-1", to: "a-2")
         for _ in 0..<2 {
-            let before = receiver.exchanges.count
+            let before = server.exchanges.count
             try bench.start(environment: key)
             try bench.rig.waitForEndpoint { $0["state"] as? String == "rebind" }
-            #expect(receiver.exchanges.count == before)
+            #expect(server.exchanges.count == before)
             try bench.stop()
         }
         try bench.start(environment: key)
         try bench.rig.waitForEndpoint { $0["state"] as? String == "rebind" }
         try bench.order("endpoint", "drop", "main")
         try bench.deliverRest()
-        #expect(receiver.exchanges.allSatisfy { !$0.request.path.contains("a-2") })
+        #expect(server.exchanges.allSatisfy { !$0.request.path.contains("a-2") })
     }
 
     /// It keeps what the last post said: a post without the push token would make it forget.
     @Test func accessoKeepsItsPushTokenAndGetsEachCrossing() throws {
-        let receiver = try ImitatedReceiver { request, _ in
+        let server = try ImitatedServer { request, _ in
             .status(request.header("Authorization") == "Bearer te2" ? 200 : 401)
         }
-        let bench = try ReceiverRig(
-            receiver,
+        let bench = try ServerRig(
+            server,
             """
             profile = "accesso"
             vars = { app_id = "app-7", app_user_id = "u-42", user_id = "42", platform = "LINUX", push_token = "tok-1" }
@@ -138,18 +138,18 @@ import Testing
         try bench.start(environment: ["TE2": "te2"])
         try bench.runToEnd()
         var device: [String: Any] = [:]
-        for exchange in receiver.exchanges {
+        for exchange in server.exchanges {
             device = exchange.request.object
             #expect(device["pushDeviceToken"] as? String == "tok-1" && device["userId"] as? String == "42")
             #expect(exchange.request.path == "/rest/user/device")
         }
-        let queries = receiver.exchanges.map(\.request.query)
+        let queries = server.exchanges.map(\.request.query)
         let crossings = queries.filter { !$0.isEmpty }
         #expect(crossings.map { $0["event"] } == ["ENTER", "EXIT"])
         #expect(crossings.allSatisfy { $0["fenceId"] == "Depot North" && $0["locationSource"] == "DEVICE" })
         // One device at one place: the plain posts before are passed over, and the last one is where it is.
         #expect(queries.last == [:] && device["timestamp"] as? Int == bench.times.last)
-        let times = receiver.exchanges.compactMap { $0.request.object["timestamp"] as? Int }
+        let times = server.exchanges.compactMap { $0.request.object["timestamp"] as? Int }
         #expect(times == times.sorted() && times.count < bench.times.count)
     }
 }
