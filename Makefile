@@ -5,6 +5,8 @@ sysconfdir ?= /etc
 unitdir ?= $(prefix)/lib/systemd/system
 mandir ?= $(prefix)/share/man
 docdir ?= $(prefix)/share/doc/waypost
+# For who uses waypost; the other pages are for who changes it.
+pages = asset-tracking configuration control-socket deployment operations profiles security troubleshooting
 # systemd looks for it in /usr alone: a copy elsewhere is for a package to place.
 sleepdir ?= $(prefix)/lib/systemd/system-sleep
 udevdir ?= $(prefix)/lib/udev/rules.d
@@ -115,7 +117,8 @@ install: ## into $(DESTDIR)$(prefix); run make build first
 	@test -x $(binary) || { echo "install: nothing built yet: run make build first" >&2; exit 1; }
 	install -D -m 0755 $(binary) "$(DESTDIR)$(prefix)/bin/waypost"
 	install -D -m 0644 docs/waypost.8 "$(DESTDIR)$(mandir)/man8/waypost.8"
-	install -D -m 0644 docs/configuration.md "$(DESTDIR)$(docdir)/configuration.md"
+	install -d "$(DESTDIR)$(docdir)"
+	install -m 0644 $(pages:%=docs/%.md) "$(DESTDIR)$(docdir)"
 	install -d "$(DESTDIR)$(unitdir)" "$(DESTDIR)$(sleepdir)" "$(DESTDIR)$(bashdir)" "$(DESTDIR)$(zshdir)" "$(DESTDIR)$(fishdir)"
 	sed 's#^\(Exec[A-Za-z]*\)=/usr/bin/#\1=$(prefix)/bin/#' systemd/waypost.service > "$(DESTDIR)$(unitdir)/waypost.service"
 	chmod 0644 "$(DESTDIR)$(unitdir)/waypost.service"
