@@ -130,8 +130,8 @@ final class TableReader {
         reader.report(ConfigurationProblem(message, at: place ?? self.place(of: key), key: keyPath(key)))
     }
 
-    /// About several keys together, at the first of them that this table has. Where it has none, the values come from
-    /// another table, which reports the mistake itself: so one reading function may serve several tables.
+    /// About several keys together, at the first of them that this table has. If it has none, the values come from another
+    /// table and nothing is reported: so one reading function may serve several tables, of which one has the mistake.
     func report(_ keys: [String], _ message: String) {
         if let key = keys.first(where: has) { report(key, message) }
     }

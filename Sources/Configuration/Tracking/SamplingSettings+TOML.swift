@@ -45,9 +45,10 @@ extension LocationSampler.Settings {
     }
 
     /// The keys of `[sampling]` that `[tracking.moving]` and `[tracking.stationary]` may override: what is not written stays
-    /// as it is. It runs for all three tables, so a check across keys goes through `TableReader.report(_: [String], _:)`,
-    /// which reports in the table that has one of them. Any of these keys may be added without a thought for the receiver:
-    /// see `LocationSampler.Settings`.
+    /// as it is. It runs for all three tables, so a check across these keys goes through `TableReader.report(_: [String], _:)`,
+    /// which reports in the table that has one of them. A check against a key of another table (interval, heartbeat) goes into
+    /// `readProfiles`, on the moving profile, where all layers are known. No key here affects the receiver: see
+    /// `LocationSampler.Settings`.
     /// - Parameters:
     ///   - ruleNote: where a rule comes from that is not written there; nil = the default.
     ///   - angleNote: the same for the angle.

@@ -12,7 +12,8 @@ public struct MotionProfile: Hashable, Sendable {
     /// While parked a record at least this often; zero = none. Means nothing while moving.
     public var heartbeat: Duration
 
-    /// What holds while a boost lasts: a fix is kept when interval or displacement is reached, whatever the rule else.
+    /// What holds while a boost lasts, moving or parked: a fix is kept when the interval or the displacement is reached. What
+    /// keeps fewer (`minGap`, another rule) is suspended, what keeps more (`angle`, `speedChange`) stays.
     func boosted(_ resolution: Resolution) -> MotionProfile {
         var boosted = self
         boosted.resolution = resolution
