@@ -3,7 +3,7 @@ import Glibc
 extension AgentConfig {
     /// Reads the file and the drop-ins beside it (`waypost.d/*.toml`, in the order of their names, later ones win).
     ///
-    /// Throws every problem at once; a file that is missing, unreadable or no TOML is one.
+    /// Throws every problem at once; a file that is missing, unreadable or not TOML is one.
     public static func load(
         path: String, environment: ConfigurationEnvironment
     ) throws(ConfigurationProblems) -> LoadedConfiguration {
@@ -19,7 +19,7 @@ extension AgentConfig {
         return try parse(texts, environment: environment)
     }
 
-    /// Judges texts that are already in memory; the later ones are laid over the earlier ones.
+    /// Parses texts that are already in memory; later ones override earlier ones.
     public static func parse(
         _ files: [(name: String, bytes: [UInt8])], environment: ConfigurationEnvironment
     ) throws(ConfigurationProblems) -> LoadedConfiguration {

@@ -11,7 +11,7 @@ extension AgentConfig {
         "remote"
     ]
 
-    /// nil when something without which there is no configuration is missing; problems are left with the reader.
+    /// nil when something essential is missing; the problems are left with the reader.
     init?(reading root: TableReader) {
         let deviceTable = root.table("device")
         let sourceTable = root.table("source")
@@ -47,7 +47,7 @@ extension AgentConfig {
         timetable = Timetable(reading: scheduleTable)
         for hours in tracking.resolution.hours { timetable.set(hours: hours) }
         tracking.geofences = GeofenceMonitor.Settings(reading: geofencesTable, geofenceTables)
-        // Where a fence is wrong itself, its id may be missing for that.
+        // A fence's id may only be missing because the fence itself is wrong.
         if !root.hasProblems(under: "geofence"), !root.hasProblems(under: "geofences") {
             tracking.resolution.requireFences(tracking.geofences.fences, of: ruleTables)
         }

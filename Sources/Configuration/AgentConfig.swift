@@ -15,7 +15,7 @@ public struct AgentConfig: Sendable {
     public var outbox: OutboxConfig
     /// In the order of the file; none = record, and upload nothing.
     public var endpoints: [EndpointConfig]
-    /// Those of the file, and with them those of waypost.
+    /// Those of the file, and the built-in ones.
     package var profiles = ProfileLibrary()
     public var control: ControlConfig
     public var log: LogConfig

@@ -92,7 +92,7 @@ public enum ControlFrame {
         }
         let whole = frame(error)
         if whole.count < bytesMax { return whole }
-        // What is wrong may have been quoted; a byte takes six at most.
+        // The text may quote the input; escaping makes at most six bytes of one.
         let hint = error.hint?.cut(toBytes: 5000)
         return frame(ControlError(error.code, error.message.cut(toBytes: 5000), hint: hint))
     }

@@ -47,7 +47,7 @@ public struct FieldFormat: Sendable {
 ///         @Field("metres", unit: "m", "Reading from now on, 0 to 1e11") public var metres = 0.0
 ///     }
 ///
-/// A member of an optional type may be absent. One with the empty name has the members of its value beside its own.
+/// A member of an optional type may be absent. With an empty name, the members of its value are written in its place.
 @propertyWrapper
 public struct Field<Value: ControlValue>: Sendable {
     /// Reading a message fills the boxes of a new one, whose fields it knows by reflection alone.

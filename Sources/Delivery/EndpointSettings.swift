@@ -45,7 +45,7 @@ public struct EndpointSettings: Hashable, Sendable {
     public var timeout: Duration
     /// The default is `network`.
     public var feed: Feed
-    /// true: rows are kept until this endpoint has accepted them. false: it gets what is there. The default is true.
+    /// true: rows are kept until this endpoint has accepted them. false: it gets what is left. The default is true.
     public var required: Bool
     /// Compress bodies over 1 KiB. The default is true.
     public var gzip: Bool

@@ -1,4 +1,4 @@
-/// A pattern as a shell matches file names, of which `*` (any number of bytes) alone has a meaning of its own.
+/// A shell pattern in which `*` (any number of bytes) is the only special character.
 public enum ShellPattern {
     /// Whether all of `name` fits.
     public static func matches(_ name: String, _ pattern: String) -> Bool {

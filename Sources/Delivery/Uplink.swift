@@ -14,12 +14,12 @@ public struct UplinkRequest: Hashable, Sendable {
     public var timeout: Duration
     /// nil = the system's authorities and no certificate of our own.
     public var tls: TLSSettings?
-    /// Its connection is closed after carrying nothing for this long; nil = as the uplink likes.
+    /// Its connection is closed after carrying nothing for this long; nil = the uplink's own limit.
     public var idleLimit: Duration?
     /// Most bytes of the reply's body; the rest is not read. The default is 64 KiB.
     public var replyLimit: Int
 
-    /// What any reply may have.
+    /// The least that a reply's body may have, in bytes.
     public static let replyLimitLeast = 64 * 1024
 
     public struct Header: Hashable, Sendable {

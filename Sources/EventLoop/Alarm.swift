@@ -1,7 +1,7 @@
 import Positioning
 
 extension EventLoop {
-    /// A deadline that its owner moves. It fires once and is then unset. It leaves the loop with its owner.
+    /// A deadline that its owner moves. It fires once and is then unset. It leaves the loop when its owner releases it.
     public final class Alarm {
         public var deadline: EventTime?
         let fire: (EventTime) -> Void
@@ -19,7 +19,7 @@ extension EventLoop {
 
 /// The alarms of a loop, in the order in which they were made. It keeps none of them alive.
 final class AlarmList {
-    // Each one takes itself out before it ends.
+    // Each removes itself in its deinit.
     private var alarms: [Unmanaged<EventLoop.Alarm>] = []
 
     var count: Int { alarms.count }

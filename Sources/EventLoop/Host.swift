@@ -8,18 +8,18 @@ import Positioning
 public protocol Host: AnyObject {
     /// Reads the boot clock.
     var bootTime: EventTime { get }
-    /// Host wall clock, Unix milliseconds; it may be wrong, and step at any time. No timer runs on it. Records and requests
-    /// bear it; what it decides, such as the age of old rows and a signature, it decides where it is synchronised or the
-    /// receiver agrees (`TrustedTime`, `SigningClock`).
+    /// Host wall clock, Unix milliseconds; it may be wrong, and step at any time. No timer runs on it. Records and
+    /// requests carry it; it decides something, such as the age of old rows or a signature, only where it is
+    /// synchronised or the receiver agrees (`TrustedTime`, `SigningClock`).
     var wallClockMs: Int64 { get }
     /// A time service vouches for the wall clock.
     var isClockSynchronised: Bool { get }
     /// 0 ≤ x < 1, for delays.
     var jitter: Double { get }
-    /// Bytes that no other start has.
+    /// Random bytes, different at each start.
     /// - Throws: `SystemError` when the kernel gives none.
     func randomBytes(_ count: Int) throws(SystemError) -> [UInt8]
-    /// By which way packets to a peer leave; see `WayOut`.
+    /// The way by which packets to a peer leave; see `WayOut`.
     func wayOut(to peer: String?) -> WayOut?
 
     /// - Parameter isKnown: it was watched before and not forgotten.
@@ -30,7 +30,7 @@ public protocol Host: AnyObject {
     /// The same, and waits for it until the deadline, where there is one.
     /// - Throws: `SystemError` when waiting itself fails, which no input can bring about.
     func wait(until deadline: EventTime?) throws(SystemError) -> ReadyDescriptor?
-    /// In which order alarms fire that are due together.
+    /// Puts alarms that are due together in order.
     func arrange(_ due: inout [EventLoop.Alarm])
 }
 

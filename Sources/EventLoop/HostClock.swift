@@ -1,14 +1,14 @@
 import CLinux
 import Glibc
 
-/// What there is to know about the wall clock without believing it.
+/// Whether the wall clock can be believed.
 public enum HostClock {
     /// systemd-timesyncd makes this file when it has set the clock for the first time since boot.
     private static let timesyncdMark = "/run/systemd/timesync/synchronized"
 
     /// A time service vouches for the wall clock: by the kernel's clock state, or by a file of its own.
     ///
-    /// The unit's `ProtectClock=` forbids asking the kernel even without any wish to change it.
+    /// The unit's `ProtectClock=` forbids even asking the kernel.
     public static var isSynchronised: Bool {
         waypost_clock_synchronised() == 1 || access(timesyncdMark, F_OK) == 0
     }

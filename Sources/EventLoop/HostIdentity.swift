@@ -3,7 +3,7 @@ import Uplink
 
 /// What identifies this machine and this boot.
 public enum HostIdentity {
-    /// Names waypost to the machine id, so that what we send cannot be traced back to the id itself.
+    /// Hashed with the machine id, so that what we send cannot be traced back to the id itself.
     private static let application: [UInt8] = [
         0x6d, 0x1c, 0x1f, 0x5e, 0x29, 0x0b, 0x4b, 0x5a, 0x9a, 0x7d, 0x35, 0x0e, 0x61, 0xc8, 0x04, 0xf2,
     ]

@@ -4,7 +4,7 @@ import Glibc
 public struct WayOut: Hashable {
     /// `wwan0`
     public var interface: String
-    /// The own address on it, as text.
+    /// Our address on it, as text.
     public var address: String
 
     public init(interface: String, address: String) {
@@ -12,10 +12,10 @@ public struct WayOut: Hashable {
         self.address = address
     }
 
-    /// Asks the routing table; nothing is sent. nil: there is no way.
+    /// Asks the routing table; nothing is sent. nil: there is no route.
     ///
-    /// - Parameter peer: a numeric address, `::1` without brackets. Of a name, which is not looked up here, nil: then the
-    ///   default route counts, IPv4 before IPv6.
+    /// - Parameter peer: a numeric address, `::1` without brackets; nil = the default route, IPv4 before IPv6. A name
+    ///   is not looked up: the result is nil.
     init?(to peer: String?) {
         // Addresses for documentation: routed as anything far away is.
         let peers = peer.map { [$0] } ?? ["192.0.2.1", "2001:db8::1"]

@@ -1,15 +1,15 @@
 import Positioning
 
-/// Assembles sentences to epochs by their time of day, and emits each once.
+/// Assembles sentences into epochs by their time of day, and emits each once.
 ///
-/// It never waits for a certain sentence: receivers send GGA before RMC or after it, RMC in each epoch and GGA in every
-/// fourth, and the last sentence of a cycle may change. The learnt last sentence only closes a live epoch early.
+/// It never waits for a particular sentence: receivers send GGA before RMC or after it, RMC in each epoch and GGA in
+/// every fourth, and the last sentence of a cycle may change. The learnt last sentence only closes a live epoch early.
 struct EpochAssembler: Sendable {
     /// Where a sentence is in the stream.
     struct Place {
         /// Stream offset of `$`.
         var start: Int64
-        /// Stream offset behind the last byte.
+        /// Stream offset after the last byte.
         var end: Int64
         /// Arrival of `$`.
         var at: EventTime
@@ -40,8 +40,8 @@ struct EpochAssembler: Sendable {
     private var emitted: (timeOfDay: Int, at: EventTime)?
     /// What closed the epoch before, while nothing is open after it.
     private var closed: Closing?
-    /// Days since 1970-01-01 and time of day of a ZDA that shares its time with no position. The next fix believes it; a
-    /// void epoch shows that the receiver's date may be anything.
+    /// Days since 1970-01-01 and time of day of a ZDA that shares its time with no position. The next fix takes it; a
+    /// void epoch drops it, since the receiver's date may then be anything.
     private var dateAhead: (day: Int, timeOfDay: Int)?
     private(set) var resumePoint: ResumePoint
     private(set) var counters = NMEACounters()

@@ -10,7 +10,7 @@ struct FieldCursor {
     private static let comma = UInt8(ascii: ",")
     private static let point = UInt8(ascii: ".")
 
-    /// - Parameter position: index of the first byte after the comma behind the address.
+    /// - Parameter position: index of the first byte after the comma that ends the address.
     init(position: Int) { self.position = position }
 
     @inline(__always)
@@ -31,7 +31,7 @@ struct FieldCursor {
         position = bytes.count + 1
     }
 
-    /// Moves behind the comma that ends the current field, which must begin at `index`; else the field is bad.
+    /// Moves past the comma that ends the current field, which must begin at `index`; else the field is bad.
     @inline(__always)
     private mutating func endField<Value>(at index: Int, in bytes: Span<UInt8>, _ value: Value) -> Value? {
         if index >= bytes.count {
@@ -154,7 +154,7 @@ struct FieldCursor {
     }
 
     /// A decimal number. At most 15 digits count, so that the quotient is the nearest `Double`; more before the point
-    /// are bad, more behind it are left out.
+    /// are bad, more after it are left out.
     @inline(__always)
     mutating func decimal(in bytes: Span<UInt8>) -> Double? {
         if isEmpty(in: bytes) { return nil }

@@ -103,6 +103,6 @@ public struct NMEADecoder: Sendable {
     /// The receiver's last sentence of a cycle is known, so that its epochs close without waiting for silence.
     public var hasLearnedLastSentence: Bool { assembler.hasLearnedLastSentence }
 
-    /// Offset behind everything decoded; an unfinished sentence is still to come.
+    /// Offset after everything decoded; an unfinished sentence is still to come.
     private var consumed: Int64 { framer.carriedCount > 0 ? carriedStart.offset : offset }
 }

@@ -4,7 +4,7 @@ import Positioning
 struct RMC {
     /// Milliseconds since midnight.
     var time: Int?
-    /// Status A (or D) and mode letter not N. The navigation status of NMEA 4.1 does not count: caution is no void.
+    /// Status A (or D) and mode letter not N. The navigation status of NMEA 4.1 does not count: caution is not void.
     var isValid: Bool
     var coordinate: Coordinate?
     /// Metres per second.

@@ -57,7 +57,7 @@ struct SentenceAddress: Sendable {
         self.fields = fields
     }
 
-    /// - Parameter word: the eight bytes behind `$`.
+    /// - Parameter word: the eight bytes after `$`.
     @inline(__always)
     private init(word: UInt64) {
         let first = UInt8(truncatingIfNeeded: word)

@@ -76,7 +76,7 @@ public enum QueueOrder: Hashable, Sendable {
     case clear(endpoint: String)
     /// Moves all unsent rows to quarantine; refused when they do not fit its cap.
     case quarantine(endpoint: String, Refusal)
-    /// Sends rows of the quarantine again, behind what waits. Empty = all.
+    /// Sends rows of the quarantine again, after what waits. Empty = all.
     case retryQuarantined(endpoint: String?, ids: [Int64])
     /// Deletes rows of the quarantine. Empty = all.
     case dropQuarantined(endpoint: String?, ids: [Int64])
@@ -101,7 +101,7 @@ public struct FormRequest: Hashable, Sendable {
     public var route: String?
     /// Most rows; 0 = none, only the list of what is in flight.
     public var limit: Int
-    /// Also while others are in flight: the row behind them is to be tried.
+    /// Also while others are in flight: the row after them is to be tried.
     public var isProbe: Bool
     /// Host wall clock, Unix milliseconds. It is not kept when it is more than 5 min before the newest row.
     public var sentMs: Int64?
@@ -119,8 +119,8 @@ public struct FormRequest: Hashable, Sendable {
         self.number = number
     }
 
-    /// Records of the quarantine are the endpoint's own: while the disk refuses they cannot go back there, and wait until
-    /// the endpoint itself can be reached. What is behind them goes on.
+    /// Records of the quarantine are the endpoint's own: while the disk refuses they cannot go back there, and wait
+    /// until the endpoint itself can be reached. What comes after them is sent.
     func wants(_ batch: BatchRow) -> Bool { route == nil || route == endpoint || batch.origin == .queue }
 }
 
@@ -130,7 +130,7 @@ public struct Commit: Sendable {
     public var rows: [NewRow]
     /// The tracker's state after these rows; nil = unchanged.
     public var trackerState: [UInt8]?
-    /// What the source needs to go on behind these rows, such as the place in a file; nil = unchanged.
+    /// What the source needs to continue after these rows, such as the place in a file; nil = unchanged.
     public var sourceState: [UInt8]?
     public var answers: [BatchAnswer]
     /// States of endpoints that changed.
@@ -139,12 +139,12 @@ public struct Commit: Sendable {
     public var forms: [FormRequest]
     /// nil = nothing expires.
     public var ages: AgeReference?
-    /// Tries a disk that has refused again; else what is in memory stays there.
+    /// Whether a disk that has refused is tried again; if not, what is in memory stays there.
     public var asksDisk = true
     /// Newer rows do not wait any longer for those on disk that cannot be read.
     public var passesUnreadable = false
-    /// Settings of endpoints that a reload may have changed: `EndpointSettings.copyPace` says which. They hold from this commit on,
-    /// whatever becomes of it.
+    /// Settings of endpoints that a reload may have changed: `EndpointSettings.copyPace` says which. They apply from
+    /// this commit on, even if it fails.
     public var reloaded: [EndpointSettings] = []
 
     public struct StateChange: Hashable, Sendable {
@@ -173,7 +173,7 @@ public struct Commit: Sendable {
     }
 }
 
-/// What a commit came to.
+/// The result of a commit.
 public struct CommitReply: Hashable, Sendable {
     /// The newest sequence number given so far; 0 in a new queue.
     public var lastSeq: Int64
@@ -202,8 +202,7 @@ public struct CommitReply: Hashable, Sendable {
     public var passedUnreadable = false
     /// The disk can be used for the first time, and holds another queue than the one in memory: all of it is new.
     public var wasFoundLate = false
-    /// Endpoints with another binding than their sender knows: none is held for an old one any more, or the queue could not
-    /// be read before.
+    /// Endpoints with another binding than their sender knows: no longer held for an old one, or unreadable until now.
     public var released: [String] = []
     /// The disk has stored what waited in memory. Batches of the quarantine, which memory does not list, are in flight again.
     public var hasReturned = false

@@ -45,7 +45,7 @@ public final class Outbox {
     /// Bytes of the log as of the last commit.
     private var logBytes: Int64 = 0
     private var sentUnstored = 0
-    /// How far what the kernel shows of the file can be trusted.
+    /// Whether what the kernel shows of the file is on the medium.
     private var cache = PageCache.unknown
     private var isClosed = false
 
@@ -59,8 +59,8 @@ public final class Outbox {
     ///   - newUUID: 16 random bytes, other ones at each start: they name a queue that is new, and determine how far the
     ///     numbers leap at this start.
     ///   - worksWithoutDisk: goes on in memory where the disk refuses, with `refusal`.
-    ///   - isAlone: keeps readers out until they come, which saves flash. For an outbox that goes to an `OutboxWriter`,
-    ///     which lets them in.
+    ///   - isAlone: locks the file until a reader comes, which saves flash writes. For an outbox that goes to an
+    ///     `OutboxWriter`, which lets them in.
     ///   - medium: of its files.
     public init(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], bootID: String?, newUUID: [UInt8],
@@ -76,7 +76,7 @@ public final class Outbox {
         do throws(OutboxError) {
             lock = try medium.lock(settings.path)
             let queue = try open()
-            // No life before this one gave numbers of it.
+            // No earlier run gave numbers of it.
             if queue.opened.isNew { life.leap = 0 }
             database = queue.database
             adopt(queue.opened)
@@ -257,7 +257,7 @@ public final class Outbox {
         } catch {
             failed(error)
             salvaging.refused(isUncertain: self.database == nil)
-            // What is to be brought back may be the only one to meet the damage.
+            // Bringing rows back may be the first to run into damage.
             if error.cause == .corrupt, lock != nil { _ = try? opened(damage: error) }
         }
     }
@@ -280,7 +280,7 @@ public final class Outbox {
     ///
     /// - Parameters:
     ///   - damage: what is known to be wrong with it: then it is set aside.
-    ///   - answered: answers that the commit bears.
+    ///   - answered: answers that the commit carries.
     private func opened(
         damage: OutboxError? = nil, answered: [BatchAnswer] = []
     ) throws(OutboxError) -> Database {

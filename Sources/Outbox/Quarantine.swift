@@ -10,7 +10,7 @@ public struct QuarantinedLocation: Hashable, Sendable {
     public var refusal: Refusal
     /// The asset that it was recorded for, as the server named it then; nil where the server has none.
     public var assetID: String?
-    /// It is to be sent again, behind what waits.
+    /// It is to be sent again, after what waits.
     public var isRetried: Bool
 }
 

@@ -121,7 +121,7 @@ public struct VoidEpoch: Hashable, Sendable {
     }
 }
 
-/// What an epoch came to.
+/// The result of an epoch.
 public enum Epoch: Hashable, Sendable {
     case fix(Fix)
     case void(VoidEpoch)

@@ -1,7 +1,7 @@
-/// Writes what must survive a restart as few bytes, or reads it back: one list of members serves both.
+/// Writes what must survive a restart in few bytes, or reads it back: one list of members serves both.
 ///
-/// Integers are zigzag varints (7 bits a byte, least significant first), doubles their 8 bytes, text and lists are led
-/// by their count. Nothing names the members: whoever changes their list gives the document another version.
+/// Integers are zigzag varints (7 bits a byte, least significant first), doubles their 8 bytes, text and lists follow
+/// their count. The bytes do not name the members: a change of their list needs a new version.
 package struct StateCoder {
     /// What was written, or what is read.
     package private(set) var bytes: [UInt8]
@@ -19,7 +19,7 @@ package struct StateCoder {
         return coder.bytes
     }
 
-    /// The value that these bytes are; nil when they are not exactly one.
+    /// The value that these bytes encode; nil unless they encode exactly one.
     package static func value<Value: StateCoded>(_ bytes: [UInt8], as blank: Value) -> Value? {
         var coder = StateCoder(bytes: bytes, isReading: true)
         var value = blank

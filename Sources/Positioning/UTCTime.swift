@@ -103,7 +103,7 @@ extension UTCTime {
     }
 }
 
-/// Digits with zeros in front up to a width of at most 15, with which no memory is allocated; for values that are not negative.
+/// Digits padded with zeros; up to a width of 15 nothing is allocated. For values that are not negative.
 package func padded(_ value: Int, _ width: Int) -> String {
     var digits = String(value)
     while digits.utf8.count < width { digits = "0" + digits }

@@ -1,8 +1,8 @@
 extension String {
-    /// A text from outside as it may be shown: what steers a terminal, ends a line, or hides or reorders what stands beside it is
-    /// written out (`\\x1b`, `\\u{202e}`), and of a long one the beginning is left.
+    /// A text from outside, safe to show: what controls a terminal, ends a line, or hides or reorders the text beside
+    /// it is escaped (`\\x1b`, `\\u{202e}`), and a long one is cut.
     ///
-    /// It is applied where text leaves for people, and nowhere before.
+    /// Apply it only where text is shown to people.
     ///
     /// - Parameters:
     ///   - limit: bytes of UTF-8, 3 or more; a cut text ends in `…`.
@@ -42,7 +42,7 @@ extension String {
 }
 
 extension String {
-    /// JSON that means the same and may be shown in a terminal: what JSON lets stand as it is, and steers one, as `\\u009b`.
+    /// Equivalent JSON, safe to show in a terminal: control characters that JSON allows unescaped become `\\u009b`.
     package var visibleJSON: String {
         guard unicodeScalars.contains(where: { $0.value > 0x7E && $0.isTreacherous }) else { return self }
         var text = ""

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A call that waits, such as asking the resolver, on a thread of its own.
+/// A blocking call, such as asking the resolver, on a thread of its own.
 ///
 /// The thread lives as long as the call and cannot be stopped: after a timeout the owner keeps the call and checks it
 /// again later instead of starting another one.

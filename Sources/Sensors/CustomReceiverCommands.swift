@@ -33,7 +33,7 @@ public struct ReceiverCommand: Hashable, Sendable {
         guard !text.utf8.isEmpty, text.utf8.count <= Self.bytesMax * 3 else { return nil }
         if text.hasPrefix("$") {
             let isPrintable = text.utf8.dropFirst().allSatisfy { (0x20...0x7E).contains($0) }
-            // The checksum is ours to make, since the interval is in it.
+            // The checksum is added here, since it covers the interval.
             let isWhole = !text.dropFirst().contains { $0 == "*" || $0 == "$" || $0 == "!" }
             let names = Self.placeholders(text)
             guard isPrintable, isWhole, text.utf8.count > 1, text.utf8.count <= Self.bytesMax,

@@ -54,12 +54,12 @@ public protocol FixSource: AnyObject {
     func deadlineReached(at now: EventTime, _ deliver: (SourceEvent) -> Void)
     /// While paused a file is not read. Live sources ignore it: their bytes would be lost.
     func setPaused(_ paused: Bool, at now: EventTime)
-    /// Asleep, a receiver's line is closed and nothing is delivered or due; awake again it is opened as at the
-    /// start. A file is read on: sleep would save no power.
+    /// Asleep, a receiver's line is closed and nothing is delivered or due; awake again it is opened as at the start. A
+    /// file is still read: sleep would save no power.
     /// - Parameter until: when it will be woken, for receivers that wake by themselves; nil = not known.
     /// - Returns: whether this source can sleep.
     func setAsleep(_ asleep: Bool, until: EventTime?, at now: EventTime, _ deliver: (SourceEvent) -> Void) -> Bool
-    /// What tracking asks of the receiver; zero = every fix. More of them are no harm.
+    /// What tracking asks of the receiver; zero = every fix. More fixes do no harm.
     func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void)
     /// How the receiver keeps the requested rate; nil where nothing is asked.
     var rate: ReceiverRate? { get }

@@ -188,7 +188,7 @@ package struct LiveStream {
     }
 
     /// An epoch that is open costs a wake-up for each of its sentences, or for each few bytes on a USB adapter; so do
-    /// the sentences behind its last one. Left alone for a moment it costs one or two.
+    /// the sentences after its last one. Left alone for a moment it costs one or two.
     private mutating func rest(at now: EventTime, bufferTime: Duration?, epochEnded: Bool) {
         restEnd = nil
         guard decoder.nextDeadline != nil || !epochEnded else { return }

@@ -4,9 +4,9 @@ import Positioning
 public struct ReceiverRate: Hashable, Sendable {
     /// Milliseconds between fixes that the receiver was asked for, within what it can do.
     public var wanted: Int64
-    /// As it keeps; nil = not measured yet.
+    /// As measured; nil = not yet.
     public var measured: Int64?
-    /// nil = it has not shown yet.
+    /// nil = not known yet.
     public var isHonoured: Bool?
 
     /// For people.
@@ -18,8 +18,8 @@ public struct ReceiverRate: Hashable, Sendable {
 
 /// Sets the rate of the receiver, and trusts only the measured interval.
 ///
-/// It only spares bytes and wake-ups: fixes that come more often than they are wanted are thinned by tracking. Nothing is
-/// asked of a receiver whose speed is not found yet, or that keeps the interval already. It serves a line and gpsd
+/// It only saves bytes and wake-ups: fixes that come more often than they are wanted are thinned by tracking. Nothing
+/// is asked of a receiver whose speed is not found yet, or that keeps the interval already. It serves a line and gpsd
 /// alike: its owner performs the orders.
 public struct ReceiverControl {
     /// What the owner of the connection has to do.
@@ -36,7 +36,7 @@ public struct ReceiverControl {
     private static let pause = Duration.milliseconds(200)
     /// Between two changes of the interval.
     private static let settling = Duration.seconds(2)
-    /// 0 asks for every fix, of which there is one a second with receivers as they come.
+    /// 0 asks for every fix: one a second with factory settings.
     private static let usualInterval: Int64 = 1000
 
     public let profile: ReceiverProfile
@@ -53,7 +53,7 @@ public struct ReceiverControl {
 
     public init(profile: ReceiverProfile) { self.profile = profile }
 
-    /// When `deadlineReached` is due; nil = at no time.
+    /// When `deadlineReached` is due; nil = never.
     public var nextDeadline: EventTime? { resumeAt }
 
     /// nil where nothing is asked of the receiver.

@@ -1,12 +1,12 @@
 import Glibc
 
-/// A function for C cannot carry what it is to run: a box does.
+/// A C function pointer cannot capture what to run: a box carries it.
 private final class Box: Sendable {
     let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 }
 
-/// Runs something that may wait, beside the loop. Nothing can stop it, and the process does not wait for it at its end.
+/// Runs something that may block, on a thread of its own. Nothing can stop it, and the process exits without waiting.
 ///
 /// - Returns: 0, or why there is no thread.
 func startThread(_ body: @escaping @Sendable () -> Void) -> Int32 {

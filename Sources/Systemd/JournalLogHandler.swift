@@ -48,8 +48,8 @@ public struct JournalLogHandler: LogHandler {
     }
 }
 
-/// The way to journald. Never waits: an entry that does not fit into its queue is dropped and counted, and the count is
-/// reported with the next entry that goes through.
+/// The connection to journald. Never waits: an entry that does not fit into its queue is dropped and counted, and the
+/// count is reported with the next entry that goes through.
 public final class JournalSocket: Sendable {
     /// Where journald listens.
     public static let standardPath = "/run/systemd/journal/socket"

@@ -20,7 +20,7 @@ struct JournalRecord {
         bytes.append(UInt8(ascii: "\n"))
     }
 
-    /// The field name for a metadata key. journald drops other names without a word, so they are mended here.
+    /// The field name for a metadata key. journald silently drops other names, so they are corrected here.
     static func fieldName(_ key: String) -> String {
         var name = Array("WAYPOST_".utf8)
         for byte in key.utf8.prefix(64 - name.count) {

@@ -13,7 +13,7 @@ public struct RepeatGate: Hashable, Sendable {
         /// Log nothing.
         case suppressed
 
-        /// To be put behind the text of a line; empty where nothing was left out.
+        /// To be appended to a line; empty where nothing was left out.
         public var words: String {
             if case .again(let count) = self, count > 1 { "; \(count) times since the last message" } else { "" }
         }
@@ -26,7 +26,7 @@ public struct RepeatGate: Hashable, Sendable {
     private var lastLogged: Int64?
     private var lastEnded: Int64 = 0
     private var unlogged = 0
-    /// From the last line to that about the next beginning.
+    /// From the last line to the one about the next occurrence.
     private var pause: Int64 = 0
 
     /// - Parameter interval: nanoseconds between two lines about a problem that goes on. The default is ten minutes.

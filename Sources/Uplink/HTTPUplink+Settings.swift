@@ -37,7 +37,7 @@ extension HTTPUplink {
         }
     }
 
-    /// What the loop shall wait for on a descriptor. Errors and hang-ups count as readable.
+    /// What the loop has to wait for on a descriptor. Errors and hang-ups count as readable.
     public struct Interest: Hashable, Sendable {
         public var readable: Bool
         public var writable: Bool

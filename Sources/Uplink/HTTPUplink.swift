@@ -33,7 +33,7 @@ public final class HTTPUplink: Uplink {
     private var idleDeadline: EventTime?
     /// The latest of the idle limits of all connections that may be kept.
     private var keptUntil = EventTime.zero
-    /// Until then no connection is kept, nor used again that was open before; nil = as usual.
+    /// Until then no connection is kept, and none opened before is reused; nil = as usual.
     private var keepsNoneUntil: EventTime?
     private static let sleepLimit = Duration.seconds(10)
     private var isClosed = false
@@ -122,8 +122,8 @@ public final class HTTPUplink: Uplink {
         report()
     }
 
-    /// What is in flight keeps the kept connections open, libcurl closes them only together: they are not used again,
-    /// and go when nothing is in flight.
+    /// While a request is in flight the idle connections stay open, since libcurl closes them only together: they are
+    /// not reused, and close once nothing is in flight.
     public func closeIdleConnections(at now: EventTime) {
         keepsNoneUntil = now + Self.sleepLimit
         if transfers.isEmpty { closeConnections() }

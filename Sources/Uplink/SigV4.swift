@@ -1,15 +1,15 @@
 import Delivery
 import Positioning
 
-/// AWS Signature Version 4 of requests to one service of one region. `s3`, which counts paths differently, is no such
-/// service.
+/// AWS Signature Version 4 of requests to one service of one region. Not for `s3`, which canonicalises paths
+/// differently.
 public struct SigV4: Hashable, Sendable {
     public var region: String
     public var service: String
     /// The id of the key.
     public var accessKey: String
     public var secretKey: String
-    /// Of temporary credentials; nil for lasting ones.
+    /// Of temporary credentials; nil for permanent ones.
     public var sessionToken: String?
 
     public init(region: String, service: String, accessKey: String, secretKey: String, sessionToken: String? = nil) {

@@ -31,7 +31,7 @@ func printError(_ text: String) {
     _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
 
-/// Hands what was printed on, and fails when it did not get there: a full disk must not look like an empty queue.
+/// Flushes the output, and fails when that fails: a full disk must not look like an empty queue.
 func finishOutput() throws {
     if fflush(nil) != 0 { throw fail(SystemError("standard output")) }
 }

@@ -4,11 +4,11 @@ import EventLoop
 import Glibc
 import Positioning
 
-/// The answering end of the control socket: a Unix stream socket with JSON lines, one reply for each request, in their order.
+/// The server end of the control socket: a Unix stream socket with JSON lines, one reply per request, in order.
 ///
-/// The socket is 0660, so that the group of the unit may ask. The loop serves one line at a time and has its other work done
-/// before the next. A client is not read while a line of its own waits, and is not served before it has taken its last reply:
-/// what it makes us keep is one frame in each direction. One that floods, idles or sends long lines is closed.
+/// The socket is 0660, so that the unit's group may connect. The loop serves one line at a time and does its other work
+/// before the next. A client is not read while a line of its own waits, nor served before it has taken its last reply,
+/// so that one frame at most is kept in each direction. One that floods, idles or sends long lines is dropped.
 final class ControlServer {
     typealias Answer = (RequestFrame, ControlTicket) throws(ControlError) -> any ControlMessage
 
@@ -18,7 +18,7 @@ final class ControlServer {
 
     private final class Client {
         let descriptor: Int32
-        /// Not served yet: at most one read behind the end of its first line.
+        /// Not served yet: its first line, and at most one read beyond it.
         var received: [UInt8] = []
         var unsent: ArraySlice<UInt8> = []
         var deadline: EventTime
@@ -42,7 +42,7 @@ final class ControlServer {
     private let answer: Answer
     private let postponedTimeout: Duration
     private var clients: [Int32: Client] = [:]
-    /// Whose next line waits for the loop to have been elsewhere, first come first served.
+    /// Whose next line waits until the loop has done other work, first come, first served.
     private var turns: [Client] = []
     private var turnAlarm: EventLoop.Alarm?
     private var timeoutAlarm: EventLoop.Alarm?
@@ -88,16 +88,16 @@ final class ControlServer {
     func close() {
         for client in Array(clients.values) { drop(client) }
         loop.forget(listener)
-        // While we still listen, no one else takes the name.
+        // First, since once we stop listening another daemon may take the name.
         unlink(path)
         Glibc.close(listener)
     }
 
-    /// No one can connect before `listen`, so the group comes in time. Whoever may write in the directory may have put
-    /// something else in the place of the socket meanwhile: only a socket of ours, under one name, changes its group.
+    /// No one can connect before `listen`, so this sets the group in time. Anyone who can write to the directory may
+    /// have replaced the socket meanwhile: the group is changed only of a socket of ours with a single link.
     private static func bind(_ listener: Int32, _ path: String, _ group: gid_t?) throws(SystemError) {
         try withUnixAddress(path) { (address, length) throws(SystemError) in
-            // The mode comes with the file: there is no moment in which it is another, and no name to change it by.
+            // The file is created with this mode: it never has another, and no chmod by name is needed.
             let mask = umask(0o117)
             defer { umask(mask) }
             guard Glibc.bind(listener, address, length) == 0 else { throw SystemError("bind \(path)") }
@@ -156,7 +156,7 @@ final class ControlServer {
         do throws(SystemError) {
             try loop.watch(client.descriptor, readable: reads, writable: !client.unsent.isEmpty) {
                 [unowned self] readiness, now in
-                // Without being waited for it means that the client has gone altogether.
+                // Readable without being asked for: the client has hung up.
                 if readiness.readable, !reads, client.unsent.isEmpty { return drop(client) }
                 if readiness.writable, !client.unsent.isEmpty { flush(client) }
                 if readiness.readable, reads { receive(client, at: now) }
@@ -177,13 +177,13 @@ final class ControlServer {
         serve(client, at: now)
     }
 
-    /// Answers the next line, if it has come and its turn has.
+    /// Answers the next line if it is complete and the last reply has been taken.
     private func serve(_ client: Client, at now: EventTime) {
         guard clients[client.descriptor] === client else { return }
         if client.isIdle, let end = client.lineEnd {
             let line = Array(client.received[..<end])
             client.received.removeSubrange(...end)
-            // A line that comes in drops has no longer than one that does not come.
+            // A line that trickles in gets no more time than one that never comes.
             client.deadline = now + Self.timeout
             do throws(ControlError) {
                 respond(to: try RequestFrame(line), of: client, at: now)

@@ -5,7 +5,7 @@ final class ControlTicket {
     /// The longest that a postponed answer may take.
     static let timeout = Duration.seconds(30)
 
-    /// Effective user id; negative when the kernel does not tell.
+    /// Effective user id; negative when the kernel does not report it.
     let peer: Int64
     private let id: Int?
     private(set) var isPostponed = false

@@ -18,17 +18,17 @@ final class FlushHandler {
         var delivery: EndpointDelivery
         var acceptedBefore: Int
 
-        /// Nothing more will come of the flush by itself soon.
+        /// Everything was sent, or what is left will not go out soon.
         func isReached(at now: EventTime) -> Bool {
             let schedule = delivery.schedule
             // What is in a commit that forms a batch is counted as waiting but not as in flight.
             if schedule.isForming { return false }
             if delivery.waiting == 0 || delivery.awaitsOperator || !delivery.maySend(at: now) { return true }
-            // A flush ends no pause.
+            // A flush does not end a pause.
             if case .paused = schedule.state { return true }
             if let next = schedule.nextAttemptAt { return next > now }
             guard schedule.inFlight == 0, case .wait = schedule.next(at: now) else { return false }
-            // What was recorded since waits for a window of its own.
+            // Rows recorded since wait for a window of their own.
             return true
         }
     }
@@ -63,7 +63,7 @@ final class FlushHandler {
         for delivery in deliveries { delivery.flush(at: now) }
         ticket.postpone()
         recorder.commit(at: now) { [unowned self] in
-            // The hook of the system's sleep asks in this way.
+            // The system-sleep hook sends this.
             if request.commit == true { uplink.closeIdleConnections(at: loop.now) }
             if let error = recorder.lastError {
                 return ticket.finish(
@@ -81,7 +81,7 @@ final class FlushHandler {
         return Acknowledgement()
     }
 
-    /// An attempt ended somewhere: whose flush is done now?
+    /// An attempt ended: answers the clients whose flush is done.
     func uploadEnded(at now: EventTime) {
         guard !waiters.isEmpty else { return }
         let done = waiters.filter { waiter in

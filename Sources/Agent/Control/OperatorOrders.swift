@@ -14,7 +14,7 @@ package struct OperatorOrders: Hashable {
     package var rebinds: String?
     /// The server is to be asked first to bind the asset to this device, where its profile knows how.
     package var asksServer = false
-    /// Rows may be lost: for root and for the owner of the daemon alone.
+    /// Rows may be lost, so only root and the daemon's user may do it.
     var needsOwner = false
 
     /// - Parameters:
@@ -184,7 +184,7 @@ extension OperatorOrders {
         return only
     }
 
-    /// All is an order of its own: a forgotten number is not to mean every row.
+    /// `all` has to be explicit: a forgotten id must not mean every row.
     private static func rows(_ request: QuarantineRequest) throws(ControlError) -> [Int64] {
         let ids = request.ids ?? []
         guard ids.isEmpty == (request.all == true) else {

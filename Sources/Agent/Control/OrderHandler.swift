@@ -20,7 +20,7 @@ final class OrderHandler {
     /// `{"do":"endpoint","action":"bind","endpoint":"main","force":true}`,
     /// `{"do":"quarantine","action":"retry","endpoint":"main","ids":[7,8]}`.
     ///
-    /// The reply to a resume says when what waits is tried, where that is not at once: `"next_attempt_s":114.0,"because":"…"`.
+    /// The reply to a resume gives the next attempt, if it is not at once: `"next_attempt_s":114.0,"because":"…"`.
     func carryOut(
         _ request: RequestFrame, _ ticket: ControlTicket, at now: EventTime
     ) throws(ControlError) -> OrderReply {
@@ -39,7 +39,7 @@ final class OrderHandler {
         if let name = orders.rebinds, recorder.latest.recovery.isSalvaging,
             depths.contains(where: { $0.endpoint == name && $0.boundTo != nil })
         {
-            // The queue would refuse it, after the server has bound the asset.
+            // The queue would refuse it, but only after the server has bound the asset.
             throw ControlError(
                 "busy", "locations of the old binding are still being brought back from a damaged queue",
                 hint: "try again once the journal says that they were brought back")
@@ -92,7 +92,7 @@ final class OrderHandler {
             return
         }
         guard case .done = results.last, let depth = recorder.latest.depths.first(where: { $0.endpoint == name }) else {
-            // A drop asks the server nothing: a bind that is under way is not its own.
+            // A drop asks the server nothing: a bind under way belongs to another order.
             if orders.asksServer { delivery.orderRefused() }
             return
         }

@@ -8,15 +8,15 @@ import Uplink
 struct CredentialProblem: Error, Hashable {
     /// For people; never the secret.
     var message: String
-    /// It waits for the clock.
+    /// The clock of this device is the cause.
     var isClock = false
-    /// The issuer of the credential could not be reached. Neither of the two = a person has to renew the credential.
+    /// The issuer of the credential could not be reached. If neither flag is set, a person has to renew it.
     var mayPass = false
 }
 
 /// What the requests of one endpoint need beside rows: secrets, the token of a command, signatures.
 final class EndpointCredentials {
-    /// From this time before a client certificate ends it is logged, once a day.
+    /// From this many seconds before a client certificate expires that is logged, once a day.
     private static let expiryNotice: Int64 = 14 * 86_400
     private static let expiryPause = Duration.seconds(86_400)
     /// A connection is kept for two batch windows, at least this long.
@@ -156,12 +156,12 @@ final class EndpointCredentials {
 }
 
 extension EndpointCredentials {
-    /// - Parameter all: else only files, since the rest was fixed when the process started.
+    /// - Parameter all: false = only files, since the rest was fixed when the process started.
     private func readSecrets(all: Bool) {
         let environment = ConfigurationEnvironment(variables: variables, hostname: { nil }, machineID: { nil })
         for (name, reference) in config.secrets {
             if case .file = reference {} else if !all { continue }
-            // What cannot be read for the moment leaves what was read before.
+            // If it cannot be read just now, the value read before stays.
             if case .success(let value?) = Secret.value(of: reference, environment) { values[name] = value }
         }
     }

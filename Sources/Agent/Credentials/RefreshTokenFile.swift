@@ -31,7 +31,7 @@ struct RefreshTokenFile {
         return String(lines[1])
     }
 
-    /// After a cut of the power there is the old one or the new one.
+    /// After a power cut the file holds the old token or the new one.
     /// - Throws: `SystemError`
     func write(_ token: String) throws(SystemError) {
         let draft = path + ".new"

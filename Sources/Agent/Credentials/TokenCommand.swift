@@ -4,15 +4,15 @@ import EventLoop
 import Glibc
 import Positioning
 
-/// Runs a program that prints a token, beside the loop: nothing here waits.
+/// Runs a program that prints a token, without blocking the loop.
 ///
-/// It runs without a shell, in a process group of its own, with `PATH` and `CREDENTIALS_DIRECTORY` alone, and ends with
-/// the process itself: a child of it that keeps the pipe open holds up nothing.
+/// It runs without a shell, in a process group of its own, with only `PATH` and `CREDENTIALS_DIRECTORY`. It ends when
+/// the process itself exits, even if a child keeps the pipe open.
 final class TokenCommand {
     /// Longest time that it may take.
     static let limit = Duration.seconds(10)
-    /// It may print less than this, which is what a pipe holds: a program that blocks on it has printed too much, also
-    /// when its output was not read before its time was over.
+    /// Its output must be shorter than this, the capacity of a pipe: a program that blocks on a full pipe has printed
+    /// too much, even if nothing was read in time.
     static let outputMax = 64 * 1024
     /// How often to check where the kernel does not report the end of the process.
     private static let pollInterval = Duration.milliseconds(100)
@@ -30,11 +30,11 @@ final class TokenCommand {
         /// It was reaped: the number may be that of another process by now.
         var isReaped = false
         var output: Int32
-        /// -1 where there is none.
+        /// A pidfd; -1 where there is none.
         var ending: Int32
         var until: EventTime
         var printed: [UInt8] = []
-        /// It was killed, for this.
+        /// Why it was killed; nil = it was not.
         var breach: String?
         var done: (Result<[UInt8], TokenReply.Problem>) -> Void
     }
@@ -96,7 +96,7 @@ final class TokenCommand {
         defer { posix_spawnattr_destroy(&attributes) }
         var none = sigset_t()
         sigemptyset(&none)
-        // The loop takes signals by descriptor and ignores some; the program shall find them as usual.
+        // The loop blocks signals and ignores some; the program starts with the defaults.
         var usual = sigset_t()
         sigfillset(&usual)
         posix_spawnattr_setsigmask(&attributes, &none)
@@ -125,7 +125,7 @@ final class TokenCommand {
         let ended = waitpid(running.process, &status, WNOHANG)
         if ended == running.process || (ended < 0 && errno == ECHILD) {
             self.running?.isReaped = true
-            // What it printed last came between the reading and the end.
+            // Output may have come between the last read and the exit.
             readOutput()
             return finish(status: ended < 0 ? -1 : status)
         }
@@ -157,7 +157,7 @@ final class TokenCommand {
 
     private func stop(_ breach: String) {
         guard let running else { return }
-        // Its children with it; the group may not exist yet.
+        // Kills its children too; the group may not exist yet.
         if !running.isReaped, kill(-running.process, SIGKILL) != 0 { kill(running.process, SIGKILL) }
         if running.output >= 0 {
             loop.forget(running.output)

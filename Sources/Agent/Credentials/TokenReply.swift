@@ -6,13 +6,13 @@ struct TokenReply: Hashable {
     var token: String
     /// nil = until it is refused.
     var lifetime: Duration?
-    /// A new one to ask with the next time; nil = the old one stays good.
+    /// The one to use next time; nil = the old one stays valid.
     var refreshToken: String?
 
     /// Why there is no token, without any part of it.
     struct Problem: Error, Hashable {
         var message: String
-        /// Whoever gives tokens out could not be asked.
+        /// The issuer could not be reached.
         var mayPass = false
     }
 
@@ -64,7 +64,7 @@ struct TokenReply: Hashable {
 }
 
 extension JSONValue {
-    /// What is named is a text, where it is there.
+    /// Each of these members is absent, null or a string.
     fileprivate var isOfUsualShape: Bool {
         ["error", "access_token", "refresh_token"].allSatisfy {
             self[$0] == nil || self[$0] == .null || self[$0]?.string != nil

@@ -17,7 +17,7 @@ final class TokenSource {
     private let warn: (String) -> Void
     private var lifetime = TokenLifetime()
     private var token: String?
-    /// In place of the configured one, since the issuer gave it.
+    /// Given by the issuer in place of the configured one.
     private var refreshToken: String?
     /// The one in the file, as it was last read or written here.
     private var keptToken: String?
@@ -46,7 +46,7 @@ final class TokenSource {
             refreshToken = keptToken ?? configuredRefreshToken
             means = .issuer(client, file)
         }
-        // The pins are those of the endpoint; the issuer is another host as a rule.
+        // Without pins: they are the endpoint's, and the issuer is usually another host.
         self.tls = tls.map {
             TLSSettings(authorities: $0.authorities, certificate: $0.certificate, key: $0.key)
         }

@@ -7,7 +7,7 @@ import Uplink
 
 /// Delivers to one endpoint: does what its schedule decides, forms batches through the recorder, sends them, and reports answers back.
 final class EndpointDelivery {
-    /// A way to send what waits for this cursor.
+    /// An endpoint that can send what waits for this cursor.
     struct Route {
         var settings: EndpointSettings
         var credentials: EndpointCredentials
@@ -98,7 +98,7 @@ final class EndpointDelivery {
         schedule.rowsRecorded(1, at: now)
     }
 
-    /// Goes on with other settings of pace and other credentials.
+    /// Continues with new pace settings and new credentials.
     ///
     /// - Parameter routes: the same endpoints in the same order.
     func reload(_ routes: [Route], at now: EventTime) {
@@ -150,7 +150,7 @@ final class EndpointDelivery {
     func step(at now: EventTime) {
         while true {
             let next = schedule.next(at: now)
-            // What an operator asks for is worth the price of the link.
+            // An operator's request goes out even over a metered link.
             if next != .bind, case .shut(let until) = link.gate.opening(at: now) {
                 alarm?.deadline = until
                 return
@@ -255,7 +255,7 @@ final class EndpointDelivery {
         let head = batches.first
         let newest = head?.newest.flatMap { $0.seq > (head?.rows.last?.seq ?? .max) ? $0 : nil }
         guard let attempt = schedule.previewStarted(newest?.seq, at: now), let head, let newest else { return }
-        // Its bytes are those of this id for ever: what is not of the row is of the batch on disk, whose id is in it.
+        // This id must always mean the same bytes: all but the row comes from the batch on disk, whose id it contains.
         let batch = Batch(
             endpoint: head.endpoint, id: "\(head.id)-preview-\(newest.seq)", rows: [newest], sentMs: head.sentMs,
             generation: head.generation, outbox: head.outbox)
@@ -417,7 +417,7 @@ extension EndpointDelivery {
         }
     }
 
-    /// - Returns: whether it did.
+    /// - Returns: whether it has changed.
     @discardableResult
     private func stateMayHaveChanged(from before: EndpointState, at now: EventTime) -> Bool {
         guard schedule.state != before else { return false }
@@ -489,7 +489,7 @@ extension EndpointDelivery {
         let reason = link.holdReason
         guard link.look() else { return }
         if link.holdReason != reason { log.linkHeld(endpoint: settings.name, link.holdReason) }
-        // Another way than the one that failed.
+        // This is not the route that failed.
         if link.wayOut != nil { schedule.linkChanged(at: now) }
         changed()
         step(at: now)
@@ -531,7 +531,7 @@ extension EndpointDelivery {
     /// Asks the server to bind the asset to this device, where the profile has a request for that.
     ///
     /// It waits for the attempt that is under way, and nothing else is sent from its start until `rebound` or
-    /// `orderRefused` says what became of the order behind it.
+    /// `orderRefused` says what became of the order that follows it.
     ///
     /// - Parameter done: with what went wrong, in words for people; nil = bound, or nothing to ask.
     func bind(at now: EventTime, _ done: @escaping (String?) -> Void) {
@@ -595,7 +595,7 @@ extension EndpointDelivery {
 
     /// Answers the operator, if one waits.
     ///
-    /// - Parameter problem: nil = the server has bound it, and the order behind it is next.
+    /// - Parameter problem: nil = the server has bound it, and the order that follows is next.
     private func endBinding(_ problem: String?) {
         guard let done = binding?.done else { return }
         binding = nil
@@ -615,18 +615,18 @@ extension EndpointDelivery {
         step(at: loop.now)
     }
 
-    /// A person waits for the answer.
+    /// Short, since a person waits for the answer.
     private static let bindTimeout = Duration.seconds(15)
-    /// For the attempt before it, the bind itself and a renewed credential.
+    /// Covers the attempt before it, the bind itself and a renewed credential.
     private static let bindLimit = ControlTicket.timeout
 
-    /// The order behind a bind was refused.
+    /// The order that follows a bind was refused.
     func orderRefused() {
         schedule.bindEnded()
         step(at: loop.now)
     }
 
-    /// An operator gave its rows another binding, or none: from now on the queue's word counts.
+    /// An operator gave its rows another binding, or none: the state in the queue applies now.
     func rebound(_ depth: EndpointDepth) {
         let now = loop.now
         startOver(from: depth, because: "its rows have another binding meanwhile")
@@ -649,14 +649,14 @@ extension EndpointDelivery {
         step(at: loop.now)
     }
 
-    /// What was in flight is no more, or is another's.
+    /// What was in flight is gone, or has another binding.
     ///
     /// - Parameter reason: for an operator who waits for what is under way.
     private func startOver(from depth: EndpointDepth, because reason: String) {
         abandonAttempt(because: reason)
         batches.removeAll()
         schedule.emptied()
-        // Batches that are still there are handed out again when one is asked for.
+        // Batches that still exist are listed by the next form request.
         schedule.waitingCorrected(
             to: depth.waiting + recorder.uncommitted(for: settings), inFlight: depth.inFlight)
     }

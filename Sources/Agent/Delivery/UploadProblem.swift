@@ -64,6 +64,6 @@ struct UploadProblem {
 }
 
 extension DeliverySchedule {
-    /// Seconds for which the server wants no request; nil = it has no such wish.
+    /// Seconds for which the server wants no request; nil = it did not ask for a wait.
     func rest(at now: EventTime) -> Double? { restsUntil > now ? restsUntil.seconds(since: now) : nil }
 }

@@ -30,7 +30,7 @@ extension Agent {
     /// Links, addresses or routes may have changed.
     package func linksChanged() { linksChanged(at: loop.now) }
 
-    /// Hears of each location that the tracker keeps, before anything is done with it.
+    /// Called with each location that the tracker keeps, before anything is done with it.
     package func onRecord(_ hear: @escaping (Location, EventTime) -> Void) { pipeline.recorded = hear }
 
     /// The disk refused the last commit: what lies on it may not be known.
@@ -39,7 +39,7 @@ extension Agent {
     /// Rows in memory that no commit has taken.
     package var rowsHeld: Int { recorder.held }
 
-    /// Of each endpoint with a cursor: what waits, in flight included, and whether an operator is waited for.
+    /// For each endpoint with a cursor: rows not accepted yet, in flight included, and its state.
     package var backlog: [(endpoint: String, waiting: Int, state: EndpointState)] {
         report(at: loop.now).deliveries.map { ($0.settings.name, $0.waiting, $0.schedule.state) }
     }

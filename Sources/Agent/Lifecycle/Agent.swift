@@ -231,7 +231,7 @@ public final class Agent {
 
     /// Serves until SIGTERM, or with a file until it is read and the queue is empty.
     /// - Returns: how many locations the disk did not take in the end; they are lost.
-    /// - Throws: `SystemError` when the loop cannot wait any more.
+    /// - Throws: `SystemError` when waiting for events fails.
     public func run() throws(SystemError) -> Int {
         start()
         // Most of what starting needs is not needed again: the memory is better used for something else.
@@ -247,7 +247,7 @@ public final class Agent {
         host?.watchDevices(at: now)
         pipeline.start(at: now)
         host?.watchLinks()
-        // The boot clock counts from the start of the host: later starts are not those of a whole fleet.
+        // The boot clock is the uptime: only just after boot may a whole fleet be starting.
         endpoints.start(sinceBoot: now < EventTime.zero + Self.hostStart, at: now)
         for delivery in endpoints.deliveries { delivery.step(at: now) }
     }
@@ -292,7 +292,7 @@ public final class Agent {
             pipeline.handle(.odometerSet(metres: metres), at: now, stored: true)
         }
         pipeline.rowsStored(at: now)
-        // A list without a batch ends a flush as well.
+        // A commit that formed no batch may end a flush too.
         flushes.uploadEnded(at: now)
         shutdown.progressed(at: now)
     }

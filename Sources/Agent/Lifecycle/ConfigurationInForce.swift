@@ -53,7 +53,7 @@ final class ConfigurationInForce {
         alarm = loop.alarm { [unowned self] now in reloadSoon(at: now) }
     }
 
-    /// A signal has no answer that could say "later": what comes too soon is done once, as soon as it may be.
+    /// A signal cannot be answered with "later": those that come too soon become one reload, as soon as allowed.
     func reloadSoon(at now: EventTime) {
         alarm?.deadline = budget.take(at: now).map { now + $0 }
         if alarm?.deadline == nil { reload(at: now) }
@@ -126,7 +126,7 @@ final class ConfigurationInForce {
         pipeline.handle(.engineSet(config.tracking.resolution.constantEngine), at: now)
     }
 
-    /// What may have changed beside the file.
+    /// Reads again what may have changed outside the file.
     private func renewSecrets(at now: EventTime) {
         endpoints.rereadSecrets()
         host?.readPower(at: now)

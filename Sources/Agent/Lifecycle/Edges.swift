@@ -13,7 +13,7 @@ package struct Edges {
     package var medium: any QueueMedium
     /// 32 hex digits naming this boot; nil = unknown.
     package var bootID: String?
-    /// Takes an outbox over.
+    /// The outbox belongs to the writer from then on.
     package var makeWriter: (sending Outbox) throws(OutboxError) -> any CommitWriter
     /// nil: libcurl on the loop.
     package var uplink: (any Uplink)?

@@ -37,8 +37,8 @@ final class HostWatch {
         try loop.watch(signals) { _, now in handlers.signal(waypost_signalfd_read(signals), now) }
     }
 
-    /// The monitor first: a change during the first look is not missed. Without it each device is looked for by a timer of
-    /// its own alone.
+    /// Starts the monitor before the first look, so that no change is missed. Without a monitor, devices are found by
+    /// their own timers alone.
     func watchDevices(at now: EventTime) {
         devices = DeviceWatch(
             loop: loop,

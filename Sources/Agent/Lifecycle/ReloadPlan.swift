@@ -11,7 +11,7 @@ struct ReloadPlan {
     private(set) var live: [String] = []
     /// Names of those that do not.
     private(set) var atRestart: [String] = []
-    /// What to run with: the new configuration, with the old one's where that needs a restart.
+    /// What to run with: the new configuration, with old values where a change needs a restart.
     private(set) var config: AgentConfig
     /// Its keys, to compare the next one with.
     private(set) var effective: EffectiveConfiguration
@@ -23,7 +23,7 @@ struct ReloadPlan {
         config = old
         effective = new.effective
         config.tracking = wanted.tracking
-        // What endpoints ask for is theirs.
+        // Set by the endpoints' feeds, which stay.
         config.tracking.keepEngineFixes = old.tracking.keepEngineFixes
         // Under the old name, whose rows they are.
         if wanted.device != old.device, wanted.tracking.trackables.map(\.id) == [wanted.device] {
@@ -76,7 +76,7 @@ struct ReloadPlan {
         effective.restore(kept, from: difference)
     }
 
-    /// Keys of the user's own, as headers and profiles have them, are not among those that are compared.
+    /// Keys that the user names, as in headers and profiles, are not among those compared.
     private mutating func nameUnshown(_ old: AgentConfig, _ wanted: AgentConfig, _ whole: [Bool]?) {
         if !config.tracking.isSame(as: old.tracking) || config.timetable != old.timetable, live.isEmpty {
             live.append(config.tracking.geofences == old.tracking.geofences ? "[tracking]" : "[geofences] file")

@@ -6,9 +6,9 @@ import Systemd
 final class Shutdown {
     enum Phase {
         case running
-        /// A file was read to its end; leaves to `stopping` when the queue is empty or lingering is over.
+        /// A file was read to its end; becomes `stopping` when the queue is empty or lingering is over.
         case draining
-        /// Everything is committed and the last attempt runs; leaves to `stopped`.
+        /// Everything is committed and the last attempt runs; then `stopped`.
         case stopping
         case stopped
     }

@@ -7,7 +7,7 @@ struct StoredMemory {
     let tracker: StoredState?
     let source: SourceMemory?
 
-    /// - Parameter fromStart: a file is read from its beginning, which is news to a tracker that has seen its end.
+    /// - Parameter fromStart: a file is read from its beginning; state from its end would not fit.
     init(tracker: [UInt8]?, source: [UInt8]?, isFile: Bool, fromStart: Bool, _ log: AgentLog) {
         // A value that cannot be read was written by another version; the queue itself is good, so go on without it.
         func decode<Value>(_ bytes: [UInt8]?, _ what: String, _ decode: ([UInt8]) -> Value?) -> Value? {

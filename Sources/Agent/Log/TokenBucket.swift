@@ -4,12 +4,12 @@ import Positioning
 struct TokenBucket: Hashable {
     private let burst: Int
     private let refill: Duration
-    /// When as many may be taken at once as before the first one.
+    /// When the bucket is full again; nil = nothing was taken yet.
     private var isFullAt: EventTime?
 
     /// - Parameters:
     ///   - burst: at least 1.
-    ///   - refill: for each one that was taken.
+    ///   - refill: time until one that was taken is available again.
     init(burst: Int, refill: Duration) {
         self.burst = burst
         self.refill = refill

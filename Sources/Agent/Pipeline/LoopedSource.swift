@@ -104,7 +104,7 @@ final class LoopedSource {
 
     private func passOnSleep(at now: EventTime) -> Bool {
         var hasTurned = false
-        // Opening may fail at once, which the tracker hears; it does not change its mind for that.
+        // Opening may fail at once and reach the tracker, which does not change its request for that.
         while sleepWanted != isAsleep, !isClosed {
             let wanted = sleepWanted
             isProbing = !wanted

@@ -3,8 +3,8 @@ import Delivery
 import Positioning
 import Tracking
 
-/// Limits what is recorded by request: ten at once and ten a minute, over all clients. Otherwise a program in a loop would push
-/// what was driven out of a full queue, wear out the SD card and fill the log.
+/// Limits what is recorded by request: ten at once and ten a minute, over all clients. Otherwise a looping program
+/// would push recorded drives out of a full queue, wear out the SD card and fill the log.
 struct RequestBudget {
     enum Panic: Hashable {
         case recorded
@@ -21,7 +21,7 @@ struct RequestBudget {
         throw .busy(for: wait, "too many changes by request: at most ten a minute")
     }
 
-    /// An emergency is never refused: where the budget is spent, there is one a minute beside it.
+    /// An emergency is never refused: with the budget spent, one a minute is still recorded.
     mutating func spendForPanic(at now: EventTime) -> Panic {
         if bucket.take(at: now) != nil, let last = lastPanicAt, now < last + .seconds(60) { return .merged }
         lastPanicAt = now
@@ -41,7 +41,7 @@ extension Pipeline {
     /// See `carryOut(_:at:)` of several.
     func carryOut(_ event: TrackerEvent, at now: EventTime) throws(ControlError) { try carryOut([event], at: now) }
 
-    /// The odometer goes to disk with it, so each other reading costs.
+    /// Each new reading costs, since it is written to disk.
     func setOdometer(metres: Double, at now: EventTime) throws(ControlError) {
         guard metres != tracker.snapshot.odometer else { return }
         try budget.spend(at: now)

@@ -35,7 +35,7 @@ final class Pipeline {
     var budget = RequestBudget()
     private var flushWanted = false
     private var commitWanted = false
-    /// Not logged yet: whose they are is not known in the middle of handing over.
+    /// Logged at the end of the turn, with the trackables of then.
     private var motionChanges: [MotionChange] = []
     /// Empty; see `fire`.
     private var effectsBuffer: [Effect] = []
@@ -93,8 +93,8 @@ final class Pipeline {
         finishTurn(at: now)
     }
 
-    /// Does what is asked, all of it or nothing. It costs where it changes something that is recorded, announced or asked of the
-    /// receiver; what is so already costs nothing.
+    /// Carries out all of the events or none. They use the budget if they change something that is recorded, announced
+    /// or asked of the receiver; a request for what is so already is free.
     /// - Throws: `busy`, and then nothing has happened.
     func carryOut(_ events: [TrackerEvent], at now: EventTime) throws(ControlError) {
         let at = trackingTime(now)
@@ -137,7 +137,7 @@ final class Pipeline {
     /// The source need not wait for its next attempt.
     func hurry(at now: EventTime) { looped.hurry(at: now) }
 
-    /// Rows went to disk: a file that waited for that is read on.
+    /// Rows went to disk: resumes a file that waited for that.
     func rowsStored(at now: EventTime) {
         guard recorder.held <= recorder.rowsMax, looped.setPaused(false, at: now) else { return }
         finishTurn(at: now)
@@ -157,14 +157,14 @@ final class Pipeline {
             fire(.sourceStateChanged(state), now: now)
             changed()
             if state == .ended {
-                // No fix will come that what waits for the next one could wait for.
+                // What waits for the next fix would wait in vain.
                 fire(.shutdown, now: now)
                 ended(now)
             }
         case .notice: changed()
         case .caughtUp: clock = .following(shift: run.reached.nanoseconds - now.nanoseconds)
         }
-        // A file waits for the disk. It goes on before less is left than makes a commit by itself, which would wait for its
+        // A file waits for the disk. It resumes while enough rows for a commit are left: fewer would wait for the
         // window.
         if recorder.held > 2 * recorder.rowsMax { _ = looped.setPaused(true, at: now) }
     }
@@ -195,9 +195,9 @@ final class Pipeline {
         fire(now: now) { $0.handle(event, at: at, $1) }
     }
 
-    /// The tracker's effects are performed once it has come to rest, for whoever is called then may look at it.
+    /// Effects are performed once the tracker has returned, since their handlers may look at it.
     private func fire(now: EventTime, _ step: (inout TrackerRun, (Effect, UTCTime?) -> Void) -> Void) {
-        // Memory for them is allocated once. A call from within `perform` finds none, which is as good.
+        // The buffer is reused. A nested call from `perform` starts with an empty one.
         var effects = effectsBuffer
         effectsBuffer = []
         step(&run) { effect, _ in effects.append(effect) }

@@ -21,7 +21,7 @@ final class PowerWatch {
     static let slow = Duration.seconds(60)
     /// While the battery is low.
     static let fast = Duration.seconds(10)
-    /// Events come in swarms, and before the last one the files may be empty.
+    /// Events come in bursts, and before the last one the files may be empty.
     private static let settling = Duration.milliseconds(200)
     /// Some chargers send events without end.
     private static let between = Duration.seconds(1)

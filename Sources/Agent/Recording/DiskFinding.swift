@@ -1,12 +1,12 @@
 import Glibc
 import Outbox
 
-/// What is the matter with the place where the queue stands, and the command that helps: mount options, owner, space.
+/// What is wrong with the directory of the queue (mount options, owner, space), and the command that helps.
 struct DiskFinding {
     let path: String
     let cause: OutboxError.Cause
 
-    /// To be put behind the error; empty when there is nothing to add.
+    /// To be appended to the error; empty when there is nothing to add.
     var text: String {
         switch cause {
         case .full: space

@@ -5,7 +5,7 @@ import Systemd
 
 /// Whether the disk takes commits, when one that refuses is asked again, and what is logged about it.
 struct DiskHealth {
-    /// Rows on a disk that refuses and that cannot be read keep newer ones waiting no longer than this.
+    /// How long newer rows wait for those on a refusing disk that cannot be read.
     private static let unreadableLimit = Duration.seconds(600)
 
     private let log: AgentLog

@@ -13,7 +13,7 @@ final class Recorder {
         var commitWindow = Duration.seconds(10)
         /// Rows that make a commit by themselves.
         var rowsMax = 1000
-        /// Rows that wait while the disk is busy with a commit; then some go, counted.
+        /// Most rows that wait while the disk is busy with a commit; more are dropped and counted.
         var ringMax = 10_000
         /// Which of them. The default is `dropOldest`.
         var onFull = OutboxSettings.OnFull.dropOldest
@@ -108,12 +108,12 @@ final class Recorder {
         pending.add(row)
         endWindow(by: now + settings.commitWindow)
         pending.limit(to: settings.ringMax, onFull: settings.onFull)
-        // Never from in here: tracker and source are ahead of the row that is being recorded.
+        // Not committed from here: tracker and source are already ahead of this row.
         if pending.ring.count >= settings.rowsMax { windowEnds = now }
         arm()
     }
 
-    /// Is part of the next commit; alone it waits.
+    /// Joins the next commit; alone it waits up to 15 min for one.
     /// - Parameter soon: commits at the end of the loop's turn.
     func acknowledge(_ answer: BatchAnswer, soon: Bool = false, at now: EventTime) {
         pending.add(answer)
@@ -141,8 +141,8 @@ final class Recorder {
 
     /// Commits what is held, or as soon as the commit under way has ended.
     ///
-    /// - Parameter done: called once everything that is held now is on disk, or the disk has refused it. It has the disk
-    ///   asked, even one that has just refused.
+    /// - Parameter done: called once everything that is held now is on disk, or the disk has refused it. The disk is
+    ///   tried even if it has just refused.
     func commit(at now: EventTime, done: (() -> Void)? = nil) {
         if let done { pending.add(waiter: done) }
         guard underWay == nil else {

@@ -21,7 +21,7 @@ struct RowRing {
     /// Rows that a commit did not store, ahead of those that came since.
     mutating func putBack(_ earlier: [NewRow]) { rows = earlier + rows }
 
-    /// Keeps the bound as the queue would: plain fixes before events.
+    /// Drops rows beyond the bound as the queue would: plain fixes before events.
     mutating func limit(to count: Int, onFull: OutboxSettings.OnFull) {
         while rows.count > max(1, count) {
             func isPlain(_ row: NewRow) -> Bool { row.location.event.isPlain }

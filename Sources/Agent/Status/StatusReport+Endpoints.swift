@@ -5,7 +5,7 @@ import Positioning
 
 // State and counters of each endpoint. docs/operations.md says what to do about each counter.
 extension StatusReport {
-    /// Those behind the endpoint `after`.
+    /// Those that follow the endpoint `after`.
     func endpoints(after name: String? = nil) -> [EndpointStatus] {
         let known = name.flatMap { name in deliveries.firstIndex { $0.settings.name == name } }
         return deliveries[(known.map { $0 + 1 } ?? 0)...].map(status(of:))

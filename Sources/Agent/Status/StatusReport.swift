@@ -19,7 +19,7 @@ struct StatusReport {
         case degraded
     }
 
-    /// Fewer fixes in a row that are not believed are what tunnels and cold starts make.
+    /// Tunnels and cold starts produce fewer disbelieved fixes in a row.
     private static let unbelievedMin = 60
 
     let now: EventTime

@@ -1,6 +1,6 @@
 import Positioning
 
-/// How an endpoint knows us. Names are those of `EndpointConfig.secrets`.
+/// How we authenticate to an endpoint. Names are those of `EndpointConfig.secrets`.
 package enum EndpointAuth: Hashable, Sendable {
     case bearer(token: String)
     case basic(user: String, password: String)
@@ -37,7 +37,7 @@ package enum EndpointSignature: Hashable, Sendable {
     case aws(region: String, service: String, accessKey: String, secretKey: String, sessionToken: String?)
 }
 
-/// Whom an endpoint trusts and what it shows of itself, by reference.
+/// Whom an endpoint trusts, and its own certificate and key, by reference.
 package struct EndpointTLS: Hashable, Sendable {
     package var authorities: Secret.Reference?
     package var certificate: Secret.Reference?

@@ -41,7 +41,7 @@ extension EndpointConfig {
                     "found a literal, expected a reference: \"${secret.NAME}\", with NAME in [endpoint.secrets]")
                 continue
             }
-            // Who writes the header by hand has no use for what the profile would put there.
+            // A header written by hand replaces what the profile would put there.
             if name == "authorization" { profileTree = profileTree.leavingOut("auth") }
             var laid = entry
             laid.node.value = .string(template)

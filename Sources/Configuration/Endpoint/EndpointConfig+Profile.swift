@@ -59,7 +59,7 @@ extension EndpointConfig {
         return ProfileReferences(tree)
     }
 
-    /// With all that the endpoint gives the profile made ready.
+    /// Compiles the profile with all that the endpoint gives.
     mutating func compile(
         _ profile: ProfileSuggestions, _ vars: [String: String], _ own: [OwnHeader], _ table: TableReader,
         _ profiles: ProfileLibrary

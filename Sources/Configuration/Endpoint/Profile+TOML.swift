@@ -40,7 +40,7 @@ package struct ProfileLibrary {
         Profile.resolve(name, lookup: tree, names: names)
     }
 
-    /// The own profile in whose text a place is.
+    /// The user's own profile that contains this position.
     func owner(of position: SourcePosition) -> String? {
         own.first { $0.tree.contains(position) }?.name
     }
@@ -63,7 +63,7 @@ package struct ProfileLibrary {
         }
     }
 
-    /// Literals in headers that bear secrets, in profiles of the file.
+    /// Reports literals in headers meant for secrets, in profiles of the file.
     func checkHeaders(_ headers: ProfileNode?, _ table: TableReader) {
         guard case .table(let members) = headers?.value else { return }
         for header in members where isSensitive(header.name) && !ProfileReferences(header.node).carriesSecret {

@@ -1,7 +1,7 @@
 import Delivery
 
 extension ProfileNode {
-    /// A table of TOML as a profile. Dates, which no profile takes, become texts that no reader of a profile likes.
+    /// A table of TOML as a profile. Dates, which no profile takes, become texts that any profile reader rejects.
     init(_ table: TOMLTable, at position: SourcePosition? = nil) {
         self.init(
             .table(

@@ -25,7 +25,7 @@ struct Limits<Value: Comparable> {
         (lower.map { value >= $0 } ?? true) && (upper.map { value <= $0 } ?? true)
     }
 
-    /// `a duration of 1s or more`. An end that is there for arithmetic alone is named only when it is passed.
+    /// `a duration of 1s or more`. A limit that only protects arithmetic is named only when exceeded.
     func describe(_ what: String, found value: Value? = nil, _ render: (Value) -> String) -> String {
         let passed = value.map { !contains($0) && $0 > (lower ?? $0) } ?? false
         switch (lower, showsUpper || passed ? upper : nil) {

@@ -111,7 +111,7 @@ extension SourceConfig {
             return home.kinds.contains(kind)
         }
 
-        /// Reports what a kind lacks, and what is there in vain.
+        /// Reports keys that a kind lacks, and keys that it does not use.
         func check(_ table: TableReader, _ kind: Kind) {
             for (key, kinds) in Self.homes where table.has(key) && !kinds.contains(kind) {
                 let right = kinds.map { "kind = \($0.rawValue.asTOML)" }.joined(separator: " or ")

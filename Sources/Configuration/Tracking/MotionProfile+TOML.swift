@@ -2,8 +2,8 @@ import Positioning
 import Tracking
 
 extension Tracker.Settings {
-    /// `[tracking.moving]` and `[tracking.stationary]`: single keys over the tables where they are at home. What parked
-    /// leaves out is as moving.
+    /// `[tracking.moving]` and `[tracking.stationary]`: override single keys of other tables. What `stationary` leaves
+    /// out is as in `moving`.
     mutating func readProfiles(_ table: TableReader) {
         let movingTable = table.table("moving")
         let stationaryTable = table.table("stationary")

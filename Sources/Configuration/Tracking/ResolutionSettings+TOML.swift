@@ -20,7 +20,7 @@ extension ResolutionSettings {
         return ruleTables
     }
 
-    /// A rule about a geofence that does not exist would never hold, without a sign.
+    /// A rule about a geofence that does not exist would silently never hold.
     /// - Parameter ruleTables: those of `rules`, in order.
     func requireFences(_ fences: [Geofence], of ruleTables: [TableReader]) {
         let ids = fences.map(\.id)

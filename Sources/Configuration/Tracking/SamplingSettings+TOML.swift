@@ -28,7 +28,7 @@ enum SamplingPreset: String, CaseIterable {
 
 extension LocationSampler.Settings {
     /// Gives the preset, which fills in what `[resolution]` and the other keys leave out.
-    /// - Parameter timeAlone: by a vendor's name elsewhere only the interval counts.
+    /// - Parameter timeAlone: a vendor's key in another table makes only the interval count.
     mutating func read(_ table: TableReader, timeAlone: Bool) -> SamplingPreset? {
         var preset: SamplingPreset?
         table.read("preset", into: &preset, as: .word(SamplingPreset.allCases.map { ($0.rawValue, $0) }))

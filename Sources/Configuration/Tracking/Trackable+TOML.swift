@@ -2,7 +2,7 @@ import Positioning
 import Tracking
 
 extension Trackable {
-    /// Without any in the file there is one, named as the device.
+    /// If the file has none there is one, named after the device.
     static func all(_ tables: [TableReader], device: String) -> [Trackable] {
         var trackables: [Trackable] = []
         for table in tables {

@@ -64,7 +64,7 @@ public struct AnswerJudge {
 }
 
 extension Verdict {
-    /// What a status that is no success means in the class that it has.
+    /// What a status other than success means in its class.
     init(_ group: ResponseRules.Class, of reply: UplinkReply, after: Duration?) {
         let status = reply.status
         switch (group, status) {
@@ -90,7 +90,7 @@ extension ResponseRules.OkJSON {
 }
 
 extension UplinkReply {
-    /// nil when the body is empty, no JSON, or incomplete.
+    /// nil when the body is empty, not JSON, or incomplete.
     fileprivate var json: JSONValue? { ReplyBody(self).json }
 
     /// The host that `Location` names, without anything that could be a secret.

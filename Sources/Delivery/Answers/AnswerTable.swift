@@ -1,4 +1,4 @@
-/// What each status of a final answer means by some rules, and what a body adds, for people.
+/// What each final status means under some rules, and what a body adds, in words for people.
 public struct AnswerTable {
     public struct Row: Hashable, Sendable {
         /// The key under `response`, or a word for what has none.

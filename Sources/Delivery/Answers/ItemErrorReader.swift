@@ -7,7 +7,7 @@ struct ItemErrorReader {
     let rows: RowNames
     let after: Duration?
 
-    /// Names for a row in one reply, on average: more is no list of errors, but costs time.
+    /// Most names for a row in one reply, on average: more is not a list of errors and only costs time.
     private static let namesOfRowMax = 16
 
     /// What the entries say about the rows; nil when they refuse none.

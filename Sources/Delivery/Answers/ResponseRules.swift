@@ -8,7 +8,7 @@ public struct ResponseRules: Hashable, Sendable {
         public var paths: [[String]]
         /// Good values, as text: strings as they are, numbers and bools as JSON writes them.
         public var values: [String]
-        /// An absent path, an empty body and one that is no JSON are fine.
+        /// An absent path, an empty body and one that is not JSON are fine.
         public var missingIsOk: Bool = false
     }
 
@@ -35,7 +35,7 @@ public struct ResponseRules: Hashable, Sendable {
         public var always: Bool = false
     }
 
-    /// Another device reports this asset: all parts that are given hold.
+    /// Another device reports this asset if all given parts match.
     public struct CollisionSign: Hashable, Sendable {
         /// Empty = any.
         public var status: [Int] = []

@@ -19,7 +19,7 @@ public struct BatchPlanner {
     /// - Parameters:
     ///   - rows: oldest first, at most `depth(limit:)`.
     ///   - limit: maximum rows of a batch; the profile's own limits hold as well.
-    ///   - isEnd: no row waits behind these.
+    ///   - isEnd: no row waits after these.
     ///   - ages: nil = nothing expires.
     public func plan(_ rows: [QueuedLocation], limit: Int, isEnd: Bool, ages: RowAges?) -> BatchPlan {
         let compiled = settings.profile.compiled
@@ -83,7 +83,7 @@ private struct Planning {
         if compiled.choice(for: row.location.event) == .skip { return .skipped }
         if let ages, let maxAge = settings.maxAge, row.isPlain, ages.isOlder(row, than: maxAge) { return .expired }
         for name in compiled.parts.require where context.value(name, of: row) == nil { return .unfit(name.rawValue) }
-        // Known to be there but for rows that no trackable selected.
+        // Always there, except in rows that no trackable selected.
         if settings.profile.gathersTrackables || compiled.parts.shared.contains(.trackable),
             row.location.trackable == nil
         {
@@ -104,7 +104,7 @@ private struct Planning {
 
     /// Plain fixes with a later row are superseded.
     ///
-    /// - Returns: how many rows are consumed: while more wait behind, the newest plain fixes are not known to be newest.
+    /// - Returns: how many rows are consumed: while more wait, the newest plain fixes are not known to be newest.
     private mutating func supersede(_ sendable: inout [Int]) -> Int {
         var hasLater: Set<String?> = []
         var newest: Set<Int> = []

@@ -47,7 +47,7 @@ public struct RecordingTimes: Sendable {
     /// The newest row that an earlier process recorded; nil = none.
     public var earlierThrough: Int64? { stretches.last { $0.at == nil }?.seqs.upperBound }
 
-    /// A row behind all others was recorded.
+    /// A row after all others was recorded.
     ///
     /// - Parameters:
     ///   - at: boot clock; nil = by an earlier process.
@@ -103,7 +103,7 @@ public struct RecordingTimes: Sendable {
     }
 }
 
-/// How old rows are: by the boot clock where this process recorded them, else by a time that two agree on.
+/// How old rows are: by the boot clock where this process recorded them, else by `TrustedTime`.
 ///
 /// The date of the GNSS receiver is not used: it may be wrong for a minute or for years.
 public struct RowAges: Sendable {
@@ -131,7 +131,7 @@ public struct RowAges: Sendable {
         return max(time, isPlausible ? receivedMs ?? time : time) < oldest
     }
 
-    /// Whether a row from this one on is older by the boot clock, if none has left.
+    /// Whether a row from this one on is older by the boot clock, if none was removed.
     public func isAnyOlder(from seq: Int64, than age: Duration) -> Bool {
         recorded.isAnyOlder(from: seq, than: reference.now - age, started: reference.started)
     }

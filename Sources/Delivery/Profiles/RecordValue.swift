@@ -15,7 +15,7 @@ enum RenderedValue: Hashable, Sendable {
 }
 
 extension QueuedLocation {
-    /// The number behind a name of type int or float, in units of its last decimal; nil when unknown.
+    /// The value of a name of type int or float, in units of its last decimal; nil when unknown.
     func scaled(_ name: RecordName) -> Int64? {
         switch name {
         case .seq: seq

@@ -5,9 +5,9 @@ struct SizeBound: Hashable, Sendable {
     /// Times that a text of the row, the batch or the endpoint is written.
     var texts = 0
 
-    /// No escape makes more of a byte (`\u0007`).
+    /// Most bytes that escaping makes of one (`\u0007`).
     static let escapeFactor = 6
-    /// Sign, 19 digits, point and the comma behind.
+    /// Sign, 19 digits, point and the comma after them.
     private static let number = 24
 
     static func + (a: SizeBound, b: SizeBound) -> SizeBound {

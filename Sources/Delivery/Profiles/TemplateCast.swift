@@ -1,6 +1,6 @@
 import JSON
 
-/// What follows a name behind a colon.
+/// What follows a name and a colon.
 enum TemplateCast: Hashable, Sendable {
     case int, ceil, floor
     case round(Int)
@@ -24,7 +24,7 @@ enum TemplateCast: Hashable, Sendable {
         self = match.1
     }
 
-    /// The type behind the cast; nil where it does not fit.
+    /// The type after the cast; nil where it does not fit.
     func type(of type: ValueType) -> ValueType? {
         switch (self, type) {
         case (.int, .int), (.int, .float), (.ceil, .int), (.ceil, .float), (.floor, .int), (.floor, .float): .int

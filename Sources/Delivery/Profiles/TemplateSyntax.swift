@@ -117,7 +117,7 @@ struct TemplateParser {
         return parts
     }
 
-    /// Behind `$` or `${`, up to and with `end`.
+    /// After `$` or `${`, up to and including `end`.
     private mutating func reference(until end: UInt8?) throws(TemplateSyntax.Flaw) -> TemplateSyntax.Reference {
         var reference = TemplateSyntax.Reference(name: word { $0.isNamePart })
         guard !reference.name.isEmpty else { throw flaw("found \(whole), expected a name between ${ and }") }

@@ -12,14 +12,14 @@ struct TextPattern: Hashable, Sendable {
         var classes: [Class]
         var isNegated = false
         var least = 1
-        /// nil = without end.
+        /// nil = unlimited.
         var most: Int? = 1
     }
 
     private var atoms: [Atom] = []
     private static let repeatMax = 1000
 
-    /// nil for what is not understood.
+    /// nil for what is not supported.
     init?(_ text: String) {
         var scalars = Array(text.unicodeScalars)[...]
         while let scalar = scalars.popFirst() {
@@ -50,7 +50,7 @@ struct TextPattern: Hashable, Sendable {
             rest = rest.dropFirst(3)
             return name == "{L}" ? .letter : name == "{N}" ? .number : nil
         default:
-            // A letter or digit behind a backslash means something that is not understood here.
+            // A letter or digit after a backslash means something that is not supported here.
             guard !letter.properties.isAlphabetic, !("0"..."9").contains(letter) else { return nil }
             return .range(letter.value, letter.value)
         }

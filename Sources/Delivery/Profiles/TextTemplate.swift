@@ -5,7 +5,7 @@ struct TextTemplate: Hashable, Sendable {
     enum Part: Hashable, Sendable {
         case literal(String)
         case reference(TemplateExpression)
-        /// Left out whole when a reference in it is nil.
+        /// Left out entirely when a reference in it is nil.
         case optional([Part])
     }
 

@@ -1,6 +1,6 @@
 /// What is under way, one thing at a time, and which answers belong to it.
 struct Activity: Sendable {
-    /// Leaves to `idle` with the answer to what the case carries and with that alone, or when the attempt is given up.
+    /// Becomes `idle` only with the answer to what the case holds, or when the attempt is given up.
     private enum Phase: Hashable {
         case idle
         /// A commit that lists what is in flight was requested under this number.
@@ -40,7 +40,7 @@ struct Activity: Sendable {
         return attempt
     }
 
-    /// Whether an answer is one to the attempt that is under way. Any other is counted, and is to change nothing.
+    /// Whether an answer belongs to the attempt under way. Any other is counted, and must change nothing.
     mutating func receives(_ attempt: Attempt) -> Bool {
         if phase == .attempting(attempt) { return true }
         strayAnswers += 1

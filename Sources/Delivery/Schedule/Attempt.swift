@@ -1,4 +1,4 @@
-/// One try at something with a server, from its start to its answer: the answer carries it, and acts on it or on nothing.
+/// One attempt at something with a server. Its answer carries it, so that a stray answer acts on nothing.
 public struct Attempt: Hashable, Sendable {
     public enum Purpose: Hashable, Sendable {
         /// To send the batch with this id.
@@ -7,7 +7,7 @@ public struct Attempt: Hashable, Sendable {
         case preview(seq: Int64)
         /// To get another credential.
         case refresh
-        /// To bind the asset to this device. Lasts until the queue has carried out the order behind it.
+        /// To bind the asset to this device. Lasts until the queue has carried out the order that follows.
         case bind
     }
 

@@ -4,7 +4,7 @@ import Positioning
 public struct Backoff: Hashable, Sendable {
     /// The shortest wait, also after the first failure. The default is 1 s.
     public var base: Duration
-    /// The longest wait of its own accord. The default is 5 min.
+    /// The longest wait unless the server asks for more. The default is 5 min.
     public var cap: Duration
     /// The longest wait that a server may ask for. The default is 1 h.
     public var longestAsked: Duration

@@ -92,7 +92,7 @@ extension DeliverySchedule {
         case .stopped, .taken, .rebind: return nil
         }
     }
-    /// The server that comes next wants no request before this; in the past when it has no such wish.
+    /// The next server wants no request before this; in the past if it asked for no wait.
     public var restsUntil: EventTime { routes.rests(of: routeOfNext) }
 
     private var routeOfNext: Int { batches.head?.route ?? routes.current }
@@ -122,7 +122,7 @@ extension DeliverySchedule {
         case .active, .paused: break
         }
         if refresh.isWanted { return .refreshCredentials }
-        // What is formed again is listed by that.
+        // Forming again also lists it.
         if routes.isChanging { return later(max(notFormingBefore, timer.next), at: now) ?? .reform(limit: limit) }
         if batches.isUnlisted { return later(notFormingBefore, at: now) ?? .form(limit: 0) }
         if batches.isEmpty { return idleStep(at: now) }
@@ -249,10 +249,10 @@ extension DeliverySchedule {
             if batches.isEmpty || listing.rowsBefore > 0 { queue.endFlush() }
             if queue.count > 0, !hasSettled { notFormingBefore = now + Self.formRetry }
         } else if !listing.hadOthers {
-            // The batch that failed may have been dissolved: its back-off holds for the one behind.
+            // The batch that failed may have been dissolved: its back-off holds for the next one.
             timer.postpone(to: max(now, pacing.nextBatch), earliest: pacing.nextBatch)
         } else if !batches.triesSuccessor {
-            // A row that shows whether the server is well comes no earlier than the batch that made it look unwell.
+            // A probing row goes out no earlier than the batch that cast doubt on the server.
             timer.skipBackOff(at: now)
         }
         return true
@@ -274,7 +274,7 @@ extension DeliverySchedule {
 
 // Events around the endpoint.
 extension DeliverySchedule {
-    /// The link came up or changed its address: the own back-off starts again, what the server asked for holds.
+    /// The link came up or changed its address: our back-off starts over, what the server asked for holds.
     public mutating func linkChanged(at now: EventTime) {
         timer.forgetFailures()
         routes.linkChanged()
@@ -282,7 +282,7 @@ extension DeliverySchedule {
         timer.cutShort(at: now)
     }
 
-    /// The configuration was read again. What was learnt about the server (a smaller body, none that is compressed, the own
+    /// The configuration was read again. What was learnt about the server (smaller bodies, no compression, our
     /// back-off) no longer counts. What is under way is not touched, and what the server asked for holds.
     public mutating func reloaded(_ new: EndpointSettings, at now: EventTime) {
         server.reset(batchSize: new.batchSize, gzip: settings.gzip)
@@ -329,7 +329,7 @@ extension DeliverySchedule {
         return activity.begin(.batch(batch), endpoint: settings.name)
     }
 
-    /// Whether an answer is one to the attempt that is under way. Any other is counted, and is to change nothing.
+    /// Whether an answer belongs to the attempt under way. Any other is counted, and must change nothing.
     public mutating func receives(_ attempt: Attempt) -> Bool { activity.receives(attempt) }
 
     /// Gives up what is under way with the server, whose answer changes nothing from now on. The caller cancels its transfer.
@@ -625,7 +625,7 @@ extension DeliverySchedule {
     /// The time before which the server that binds, that of the endpoint itself, wants no request.
     public var bindRestsUntil: EventTime { routes.rests(of: 0) }
 
-    /// A bind that was under way has failed, or the order behind it was carried out or refused.
+    /// A bind that was under way has failed, or the order that follows was carried out or refused.
     public mutating func bindEnded() {
         if attempt?.purpose == .bind { _ = activity.abandon() }
     }

@@ -23,14 +23,14 @@ struct InFlightBatches: Sendable {
     enum Doubt {
         case tooManyRejected
         case everyRecordRefused
-        /// One row was refused, and none waits behind it: the next one will show which is to blame.
+        /// One row was refused, and none waits after it: the next one will show which is to blame.
         case soleRecord
     }
 
     /// What goes out next.
     enum Target {
         case batch(DeliverySchedule.InFlight)
-        /// The row behind what is in flight, at once.
+        /// The row after what is in flight, at once.
         case following
         /// The same at the next attempt of a pause.
         case probeFollowing
@@ -40,10 +40,10 @@ struct InFlightBatches: Sendable {
     private var bisect: Bisect?
     /// Times that a refused batch was taken apart.
     private(set) var bisects = 0
-    /// Whether the row behind a batch that fails alone is tried.
+    /// Whether the row after a failing batch is tried on its own.
     private(set) var triesSuccessor = false
-    /// The place in `parts` of what a pause tries next, if that is one row alone, else the head; and whether a row from
-    /// behind them is tried instead.
+    /// The place in `parts` of what a pause tries next, if that is one row alone, else the head; and whether a row
+    /// after them is tried instead.
     private var probe = (place: 0, fresh: false)
     private var refusals = RecentRefusals()
     /// The queue has to list what is in flight before anything else.
@@ -52,9 +52,9 @@ struct InFlightBatches: Sendable {
     private(set) var unlistedRows: Int
 
     private static let streakLimit = DeliverySchedule.streakLimit
-    /// Times that a batch fails with 500 before the row behind it is tried.
+    /// Times that a batch fails with 500 before the row after it is tried.
     private static let silentPoison = 20
-    /// Rows that are too large alone, with none accepted between them, before the server is to blame and not they.
+    /// Rows too large even alone, with none accepted in between, after which the server is to blame and not they.
     private static let refusedAloneMax = 3
     /// Rows that a pause tries alone stay in flight: no more than this.
     private static let aloneMax = 8
@@ -109,7 +109,7 @@ extension InFlightBatches {
         listBeforeNext()
         if triesSuccessor {
             triesSuccessor = false
-            // The row behind is fine and the server well: the batch ahead contains what it fails over.
+            // The row after it was accepted, so the server works: the batch before it holds the cause.
             if place > 0, let head = parts.first {
                 bisect = Bisect(rows: head.batch.rows, cause: head.streak.word, hasEvidence: true)
                 bisects += 1
@@ -181,7 +181,7 @@ extension InFlightBatches {
         return true
     }
 
-    /// A batch that always fails with 500 may hold up others that are fine: the row behind it shows.
+    /// A batch that always fails with 500 may hold up others that are fine: the row after it shows.
     mutating func retried(_ place: Int, _ cause: Verdict.RetryCause) {
         if triesSuccessor, place > 0 {
             triesSuccessor = false
@@ -336,7 +336,7 @@ private struct Bisect: Sendable {
     let cause: String?
     /// Something was accepted since it began: what is refused alone is to blame itself.
     var hasEvidence: Bool
-    /// Rows behind the batch that were tried.
+    /// Rows after the batch that were tried.
     var probes = 0
     var quarantined = 0
 

@@ -2,8 +2,8 @@ import Positioning
 
 /// Slower after each 429, at the old pace after ten acceptances.
 ///
-/// Never slower than a server that fails is asked again: else an hour of 429 would make a window of 5 minutes one of
-/// 5 hours, and ten acceptances take days.
+/// Never slower than retries of a failing server: else an hour of 429 would turn a window of 5 minutes into one of 5
+/// hours, and ten acceptances would take days.
 struct Pacing: Sendable {
     private var factor: Int64 = 1
     private var acceptances = 0

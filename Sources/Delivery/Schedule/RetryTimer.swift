@@ -41,7 +41,7 @@ struct RetryTimer: Sendable {
         schedule(at: max(now, nextBatch), earliest: now)
     }
 
-    /// Once for each success: not every event in an outage is worth an attempt.
+    /// Once until the next success: not every event in an outage is worth an attempt.
     mutating func bringForward(at now: EventTime) {
         guard next > now, !isBroughtForward else { return }
         isBroughtForward = true

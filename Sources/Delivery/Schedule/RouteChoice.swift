@@ -27,7 +27,7 @@ struct RouteChoice: Sendable {
         tryFirstAt = now + DeliverySchedule.probeInterval
     }
 
-    /// No route leads anywhere: the servers are not the reason.
+    /// No route works, so the servers are not the cause.
     var allMissed: Bool { abandoned >= count }
 
     func rests(of route: Int) -> EventTime { rests[route] }

@@ -1,6 +1,6 @@
 import Positioning
 
-/// Lets endpoints share one waking of the radio, and one commit that forms their batches.
+/// Lets endpoints share one wake-up of the radio, and one commit that forms their batches.
 ///
 /// The rule: when one endpoint forms a batch, another whose window ends within half its length forms one too. Nothing is
 /// ever delayed, and no window becomes shorter than half, so that there are at most twice as many requests; two

@@ -12,7 +12,7 @@ public struct SendGate: Hashable, Sendable {
     /// What to do while the link is metered.
     private let metered: EndpointSettings.Metered
     private var isMetered = false
-    /// Number of the oldest unsent rows that may go over a metered link, because an event is behind them.
+    /// Number of the oldest unsent rows that may go over a metered link, because an event is among them.
     private var passing = 0
     private var startsAt: EventTime?
 

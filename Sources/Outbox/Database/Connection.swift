@@ -50,8 +50,8 @@ final class Connection {
         sqlite3_busy_timeout(handle, 2000)
     }
 
-    /// The way to the directory may lead over links, which are the administrator's. The file itself may be none: SQLite then
-    /// refuses it, and so it does a log or an index that is one.
+    /// The directory may be reached by symbolic links, which are the administrator's. The file must not be one: SQLite
+    /// refuses it then, as it does a log or an index that is one.
     private static func withoutLinks(_ path: String) -> String {
         guard let slash = path.lastIndex(of: "/"), let directory = realpath(QueueFiles.directory(of: path), nil) else {
             return path
@@ -118,7 +118,7 @@ final class Connection {
         return try statement.step() ? statement.text(0) : ""
     }
 
-    /// Of a file that was opened for writing: what was read of it forbids that.
+    /// Whether a file that was opened for writing turned out read-only.
     var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") != 0 }
 
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
@@ -283,7 +283,7 @@ final class Statement {
 
     /// NULL reads as 0.
     func integer(_ column: Int32) -> Int64 {
-        // Nothing stored is near the limits; what a damaged file holds must not overflow where it is counted with.
+        // Nothing stored is near the limits; a number from a damaged file must not overflow later arithmetic.
         max(-Self.largest, min(Self.largest, sqlite3_column_int64(handle, column)))
     }
 

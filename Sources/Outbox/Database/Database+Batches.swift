@@ -6,7 +6,7 @@ extension Database {
     ///
     /// - Parameters:
     ///   - rows: as recorded, oldest first.
-    ///   - newest: the row that it bears as the newest one; nil = it is read.
+    ///   - newest: the row that it carries as the newest one; nil = it is read.
     func batch(
         _ row: BatchRow, _ rows: [QueuedLocation], newest: QueuedLocation? = nil, of endpoint: Ledger.Endpoint,
         outbox: [UInt8], names: Record.Names
@@ -57,7 +57,7 @@ extension Database {
         for batch in endpoint.batches { try write(batch, endpoint: endpoint.id) }
     }
 
-    /// The batches of an endpoint in the order of the ledger; nil for one that cannot be as the file has it.
+    /// The batches of an endpoint in the order of the ledger; nil for one whose row makes no sense.
     func batchRows(of endpoint: Int64) throws(OutboxError) -> [BatchRow?] {
         try connection.rows(
             """

@@ -5,7 +5,7 @@ extension Database {
     struct Opened {
         var ledger: Ledger
         var uuid: [UInt8]
-        /// It has got its uuid just now.
+        /// Its uuid was made just now.
         var isNew: Bool
         var trackerState: [UInt8]?
         var sourceState: [UInt8]?
@@ -13,8 +13,8 @@ extension Database {
 
     /// Reads what the ledger needs and reconciles the configured endpoints with the known ones.
     ///
-    /// Counts are read as of the last mark and only the rows after it are counted, so a million waiting rows open as
-    /// fast as none.
+    /// Counts are read as of the last mark and only the rows after it are counted, so a queue of a million rows opens
+    /// as fast as an empty one.
     func load(endpoints configured: [EndpointSettings], newUUID: [UInt8]) throws(OutboxError) -> Opened {
         var ledger = Ledger()
         ledger.names = try names()
@@ -73,7 +73,7 @@ extension Database {
         }
     }
 
-    /// The oldest row behind the cursor that the endpoint has not had.
+    /// The oldest row after the cursor that is not finished for the endpoint.
     func oldestRow(of endpoint: Ledger.Endpoint) throws(OutboxError) -> Ledger.Oldest {
         guard endpoint.waiting > 0, !endpoint.isSpare else { return .none }
         var from = endpoint.formed + 1
@@ -101,7 +101,7 @@ extension Database {
         return Int(Ledger.clamped(counted &+ newer))
     }
 
-    /// Removes boots that no row bears any more.
+    /// Removes boots that no row refers to any more.
     /// - Returns: those that remain.
     func pruneBoots() throws(OutboxError) -> Record.NameTable {
         try connection.execute(
@@ -164,7 +164,7 @@ extension Database {
                     "SELECT count(*) FROM location WHERE seq BETWEEN \(from) AND \(last)\(condition)"))
     }
 
-    /// Rows behind a number, the cursor of an endpoint or one beyond it, without those that it has had.
+    /// Rows after a number, the cursor of an endpoint or one beyond it, that are not finished for it.
     func waitingRows(
         of endpoint: Ledger.Endpoint, after start: Int64, limit: Int, names: Record.Names
     ) throws(OutboxError) -> [QueuedLocation] {

@@ -89,7 +89,7 @@ extension Database {
         return (records.map(\.row), records.reduce(0) { max($0, $1.generation) })
     }
 
-    /// A record as another queue goes on with it.
+    /// A record as it moves to another queue.
     struct Quarantined {
         var endpoint: Int64
         var row: QueuedLocation
@@ -225,7 +225,7 @@ extension Database {
     }
 }
 
-/// ENTER and EXIT belong together: a server that has not got the one should know why it gets the other.
+/// ENTER and EXIT belong together: a server that did not get the ENTER should know why it gets the EXIT.
 extension Database {
     /// Rows of the queue that leave a geofence.
     func exits(from first: Int64, through last: Int64) throws(OutboxError) -> [Int64] {

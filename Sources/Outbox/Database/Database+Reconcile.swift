@@ -23,7 +23,7 @@ extension Database {
         return endpoint
     }
 
-    /// An endpoint that becomes a spare gives up cursor and rows; one that is none any more begins with the next row.
+    /// An endpoint that becomes a spare gives up cursor and rows; one that ceases to be one begins with the next row.
     private func reconcileSpare(_ endpoint: inout Ledger.Endpoint, lastSeq: Int64) throws(OutboxError) {
         let isSpare = endpoint.settings.backupFor != nil
         guard isSpare != endpoint.isSpare else { return }

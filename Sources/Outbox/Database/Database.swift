@@ -5,7 +5,7 @@ import Positioning
 /// An open queue with its statements.
 final class Database {
     let connection: Connection
-    /// Rows that are older than any of this database, which is then one in memory; nil = there are none.
+    /// For a database in memory: the older rows on disk; nil = there are none.
     let below: RowsOnDisk?
 
     private let begin, beginReading, commit, rollback: Statement
@@ -31,7 +31,7 @@ final class Database {
         if reason != 0 { throw OutboxError(system: reason, path: path, doing: "open") }
         let connection = try Connection(path: path, access: access, medium: medium)
         try Schema.migrate(connection, steps: migrations)
-        // A table that is missing is damage, which is to show before anything rests on the file.
+        // A missing table is damage, to be found before anything relies on the file.
         try self.init(connection, preparesAll: true)
     }
 
@@ -101,8 +101,8 @@ final class Database {
             """)
     }
 
-    /// Copies the log back into the database; what comes next is written from its beginning, so that nothing rests on pages
-    /// of the log that only seem to be written. While another process reads from the log, it goes on.
+    /// Copies the log back into the database; what comes next is written from its beginning, so that nothing rests on
+    /// pages of the log that only seem to be written. While another process reads from the log, the log continues.
     func restartLog() throws(OutboxError) { _ = try connection.integer("PRAGMA wal_checkpoint(RESTART)") }
 
     /// The oldest row of a feed within a range; `.unknown` where it is on a disk that cannot be read.

@@ -130,7 +130,7 @@ enum Schema {
         }
         try configure(connection)
         guard found < steps.count else { return }
-        // All of them or none: no reader finds a file that is only on its way.
+        // All of them or none: no reader finds a half-migrated file.
         try connection.execute("BEGIN IMMEDIATE")
         do throws(OutboxError) {
             for step in steps[found...] { try connection.execute(step) }

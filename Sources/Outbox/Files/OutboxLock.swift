@@ -30,7 +30,7 @@ final class OutboxLock {
             throw error
         }
         self.descriptor = descriptor
-        // For the message of the next one only; a full disk must not keep the daemon from starting.
+        // Only for the error message of a second instance; a full disk must not keep the daemon from starting.
         let text = Array("\(getpid())\n".utf8)
         _ = ftruncate(descriptor, 0)
         _ = pwrite(descriptor, text, text.count, 0)
@@ -51,7 +51,7 @@ final class OutboxLock {
         guard fstat(descriptor, &info) == 0, stat(QueueFiles.directory(of: path), &directory) == 0 else {
             throw OutboxError(system: errno, path: path, doing: "check \(file)")
         }
-        // Another name may be anywhere, and what belongs to another user is not ours to write.
+        // A hard link may be anywhere, and another user's file is not ours to write.
         guard info.st_mode & S_IFMT == S_IFREG, info.st_nlink == 1,
             info.st_uid == geteuid() || info.st_uid == directory.st_uid
         else {
@@ -64,13 +64,13 @@ final class OutboxLock {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let reason = errno
             if reason == EWOULDBLOCK {
-                // Its owner may not have been able to write its own.
+                // Its holder may not have been able to write its pid.
                 let pid = isForReading ? nil : pid(in: descriptor)
                 throw OutboxError(.locked(pid: pid), path: path, message: "")
             }
             throw OutboxError(system: reason, path: path, doing: "lock \(file)")
         }
-        // Made by root, it is to be the daemon's all the same.
+        // Even if root made it, it has to be the daemon's.
         if info.st_uid == 0, directory.st_uid != 0 { fchown(descriptor, directory.st_uid, directory.st_gid) }
     }
 

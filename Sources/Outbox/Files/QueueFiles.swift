@@ -43,7 +43,7 @@ struct QueueFiles {
         return number
     }
 
-    /// Ends what a power cut interrupted: a log whose database has gone already. SQLite would delete it.
+    /// Finishes a move that a power cut interrupted: a log whose database has moved already. SQLite would delete it.
     func finishSettingAside() throws(OutboxError) {
         guard medium.size(path) < 512, medium.size(path + "-wal") > 0 else { return }
         if medium.exists(path) {
@@ -70,11 +70,11 @@ struct QueueFiles {
         }
     }
 
-    /// Lets what is read from now on come from the medium.
+    /// Makes reads from now on come from the medium.
     ///
-    /// Pages that a flush failed to write count as written: the kernel shows them to all who read the file, and
-    /// never writes them, so that a commit behind them would be out of reach after a power cut. And a process that was
-    /// killed between writing a commit and flushing it left one that a power cut may take back, after batches of it went out.
+    /// Pages that a flush failed to write count as written: the kernel shows them to all who read the file, and never
+    /// writes them, so that commits after them would be lost in a power cut. And a process that was killed between
+    /// writing a commit and flushing it left one that a power cut may take back, after batches of it went out.
     ///
     /// - Throws: when the medium still refuses.
     func forget(_ cache: PageCache) throws(OutboxError) {

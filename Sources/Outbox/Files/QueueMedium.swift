@@ -25,7 +25,7 @@ public protocol QueueMedium: Sendable {
     func remove(_ path: String)
     /// Makes names and renamings in a directory durable, as far as the medium can.
     func flush(directory: String)
-    /// Flushes a file, and lets what is read of it from now on come from the medium.
+    /// Flushes a file, and makes reads of it from now on come from the medium.
     /// - Parameter isSuspect: a write or a flush has failed: the size is flushed as well, and an earlier error does not count.
     /// - Returns: `errno` of the flush; 0 = it was flushed, or is not there.
     func forget(_ path: String, isSuspect: Bool) -> Int32
@@ -100,7 +100,7 @@ public struct SystemMedium: QueueMedium {
         var reason: Int32 = 0
         // The first flush may report an earlier error once more, whatever the medium does by now.
         for _ in 0..<(isSuspect ? 2 : 1) {
-            // The size of the file may have met the same fate, and is only written with a change.
+            // The file's size may be unflushed too, and is only written with a change.
             if isSuspect { futimens(descriptor, nil) }
             reason = fsync(descriptor) == 0 ? 0 : errno
             if reason == 0 { break }
@@ -115,7 +115,7 @@ public struct SystemMedium: QueueMedium {
         let unit = Int64(clamping: info.f_frsize)
         let available = Int64(clamping: info.f_bavail).multipliedReportingOverflow(by: unit)
         let size = Int64(clamping: info.f_blocks).multipliedReportingOverflow(by: unit)
-        // A size beyond all numbers is space enough.
+        // A size that overflows is space enough.
         return (
             available.overflow ? .max : available.partialValue, size.overflow ? .max : size.partialValue
         )

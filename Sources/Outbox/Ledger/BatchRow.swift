@@ -7,7 +7,7 @@ struct BatchRow: Hashable {
         case queue, quarantine
     }
 
-    /// Most rows of a batch, whatever the settings or a damaged file have.
+    /// Most rows of a batch, whatever the settings or a damaged file say.
     static let longest = 65_536
 
     var first: Int64
@@ -22,7 +22,7 @@ struct BatchRow: Hashable {
     /// The endpoint that sends it in place of its own; nil = itself.
     var route: String?
     var sentMs: Int64?
-    /// The row that the body bears as the newest one; nil = none.
+    /// The row that the body carries as the newest one; nil = none.
     var newestSeq: Int64?
     var generation: Int
     var rendering: String
@@ -31,15 +31,15 @@ struct BatchRow: Hashable {
     /// Time of the first row. Not on disk.
     var firstTime = UTCTime(milliseconds: 0)
 
-    /// Names these rows in these bytes for ever: the rows that begin with `first` only ever become fewer within one
-    /// generation.
+    /// Names these rows in these bytes for ever: within a generation a batch that begins at `first` only ever loses
+    /// rows.
     func id(outbox: String, endpoint: String) -> String {
         "\(outbox)-\(route ?? endpoint)-\(first)-\(last)" + (generation > 1 ? "-g\(generation)" : "")
     }
 
     /// A batch of some of its rows under another name; nil without any.
     ///
-    /// - Parameter isStretch: they follow each other in this batch.
+    /// - Parameter isStretch: they are consecutive in this batch.
     func part(_ rows: ArraySlice<QueuedLocation>, isStretch: Bool) -> BatchRow? {
         guard let head = rows.first, let tail = rows.last else { return nil }
         var part = self

@@ -14,7 +14,7 @@ extension Ledger {
         /// Rows of its feed after `formed` that it has not had.
         var waiting: Int
         var state: EndpointState
-        /// Oldest first; those from the quarantine behind the others.
+        /// Oldest first; those from the quarantine after the others.
         var batches: [BatchRow] = []
         /// The last row that concerns an endpoint which is no longer configured; nil = configured.
         var removedAt: Int64?
@@ -24,9 +24,9 @@ extension Ledger {
         var acceptedBefore = false
         /// It is a backup for another, and has neither cursor nor rows.
         var isSpare = false
-        /// Rows that it has had although they lie behind the cursor.
+        /// Rows after the cursor that are finished for it.
         var ahead = SequenceRanges()
-        /// The oldest row behind the cursor.
+        /// The oldest row after the cursor.
         var oldest: Oldest = .unknown
         var quarantine = QuarantineCount()
         /// The file cannot be right about its batches: they are to be written again.

@@ -29,7 +29,7 @@ struct Ledger {
     /// No row has a greater number. Adding to it is far from overflowing.
     static let highestSeq: Int64 = 1 << 62
 
-    /// A number from the file, which may be damaged: there is room for rows behind it.
+    /// A number from the file, which may be damaged: clamped, so that rows can follow it.
     static func clamped(_ seq: Int64) -> Int64 { max(0, min(highestSeq / 2, seq)) }
 
     enum Oldest {
@@ -40,8 +40,8 @@ struct Ledger {
 
     /// All endpoints that keep rows have everything up to here; nil while no endpoint is configured.
     ///
-    /// - Parameter isShort: room is needed. Then only required endpoints that are configured keep rows, and all that are do
-    ///   where none is required.
+    /// - Parameter isShort: room is needed. Then only configured endpoints that are required keep rows, or all
+    ///   configured ones if none is.
     func removableThrough(isShort: Bool = false) -> Int64? {
         let configured = endpoints.filter { $0.removedAt == nil && !$0.isSpare }
         guard !configured.isEmpty else { return nil }
@@ -76,7 +76,7 @@ struct Ledger {
         rows = 0
         droppableFrom = firstSeq
         retention = Retention()
-        // Memory numbers the names that its rows bear by itself.
+        // The queue in memory has its own numbers for names.
         names = Record.Names()
     }
 

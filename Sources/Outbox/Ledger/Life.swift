@@ -2,32 +2,32 @@
 struct Life {
     /// Of the running system; nil when it has no id, or none is known.
     let bootID: String?
-    /// Numbers that are passed over before the first row of this life; 0 after it.
+    /// Numbers to skip before the first row of this run; 0 after it.
     ///
-    /// A life before this one may have given numbers that the queue does not know of: the flash lost what it had
-    /// confirmed, the disk refused the rows, an older copy of the queue was put back. A server that has had rows
-    /// under those numbers would take new ones for repeated ones.
+    /// An earlier run may have given numbers that the queue does not know of: the flash lost what it had confirmed, the
+    /// disk refused the rows, an older copy of the queue was put back. A server that has rows under those numbers would
+    /// take new ones for repeats.
     var leap: Int64
-    /// Generation of batches that are formed while the disk refuses. Should this life end before the disk knows of them,
-    /// the next one forms other batches of the same rows: under other ids.
+    /// Generation of batches that are formed while the disk refuses. If this run ends before the disk knows of them,
+    /// the next one forms other batches of the same rows, under other ids.
     private(set) var memoryGeneration: Int
-    /// Between those of two lives that go on from the same batches.
+    /// Between the generations of two runs that continue the same batches.
     private let generationStep: Int
-    /// Keeps lives apart of which no disk knows.
+    /// Keeps apart runs that no disk knows of.
     private let wideLeap: Int64
     /// Since the disk refused.
     private var givenInMemory = 0
-    /// The disk knows of none of this life's numbers.
+    /// The disk knows none of this run's numbers.
     private var isUnknown = false
-    /// Least numbers that the next life passes over.
+    /// The fewest numbers that the next run skips.
     private static let leastLeap = 10_000
 
-    /// - Parameter random: 8 bytes or more, different ones for each life, so that two lives that were lost one after the
-    ///   other do not meet.
+    /// - Parameter random: 8 bytes or more, different for each run, so that two lost runs in a row do not give the
+    ///   same numbers.
     init(bootID: String?, random: [UInt8]) {
         self.bootID = bootID
         func number(_ bytes: some Sequence<UInt8>) -> Int64 { bytes.reduce(0) { $0 << 8 | Int64($1) } }
-        // 20 bits: far more numbers than a life gives before its first rows are safe.
+        // 20 bits: far more numbers than a run gives before its first rows are safe.
         leap = Int64(Self.leastLeap) + number(random.prefix(3)) >> 4
         memoryGeneration = Int(1 << 20 | number(random.dropFirst(3).prefix(3)))
         generationStep = memoryGeneration & 0xF_FFFF
@@ -48,8 +48,8 @@ struct Life {
         if isStart { leap += wideLeap }
     }
 
-    /// Rows in memory get numbers. More than the next life passes over are far away from where it begins, and so are all
-    /// but those of the first commit where no disk has stored any of this life.
+    /// Rows in memory get numbers. Those beyond what the next run skips are placed far ahead, and so are all but those
+    /// of the first commit if no disk has stored anything of this run.
     mutating func gives(_ rows: Int) {
         let isLater = isUnknown && givenInMemory > 0
         let exceeds = givenInMemory <= Self.leastLeap && givenInMemory + rows > Self.leastLeap

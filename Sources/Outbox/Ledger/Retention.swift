@@ -14,7 +14,7 @@ struct Retention {
     var thinLevel = 0
     /// Rows up to here were seen by it.
     var thinnedThrough: Int64 = 0
-    /// No pass has kept a row behind this one.
+    /// No pass has kept a row after this one.
     var coarseThrough: Int64 = 0
 
     private static let spaceInterval: Int64 = 60_000_000_000

@@ -27,7 +27,7 @@ struct Handover {
         return try LimitEnforcement(queue: queue).makeRoom(above.rows)
     }
 
-    /// Stores in the queue that memory goes on from what became of it there, as if it had happened here.
+    /// Applies what happened in memory to the queue on disk that it continued, as if it had happened here.
     ///
     /// - Parameters:
     ///   - plan: what is to be brought back from now on.
@@ -63,7 +63,7 @@ struct Handover {
         try queue.findOldest()
     }
 
-    /// With their records in the quarantine.
+    /// Also removes their records in the quarantine.
     private func removeRows(after seq: Int64) throws(OutboxError) {
         let connection = queue.database.connection
         for table in ["geofence", "trip", "quarantine", "location"] {
@@ -94,7 +94,7 @@ struct Handover {
         }
     }
 
-    /// Batches of records of the quarantine are those that are here.
+    /// Of batches from the quarantine, those on disk count.
     private func goOn(_ known: Ledger.Endpoint, isReplaced: Bool) throws(OutboxError) {
         let database = queue.database
         let index = queue.ledger.endpoints.firstIndex { $0.settings.name == known.settings.name }

@@ -100,8 +100,8 @@ final class MemoryQueue {
                     let stored = try disk.connection.optionalInteger(
                         "SELECT generation FROM batch WHERE endpoint = \(endpoint.id) AND first = \(batch.first)")
                     if stored != Int64(batch.generation) || !isFlushed {
-                        // What is other than on disk may never get there, and what the disk does not flush it may lose:
-                        // another start must not repeat the id.
+                        // What differs from the disk may never get there, and what was not flushed may be lost: another
+                        // start must not reuse the id.
                         batch.generation = max(batch.generation, life.memoryGeneration)
                         opened.ledger.endpoints[index].batches[place] = batch
                         try database.write(batch, endpoint: endpoint.id)

@@ -4,7 +4,7 @@ import Delivery
 ///
 /// Nothing is written. After an error the file is closed, and opened again by the next read.
 final class RowsOnDisk {
-    /// No row on disk has a greater number; what a failed commit may have left behind it does not count.
+    /// No row on disk has a greater number; what a failed commit may have left after it does not count.
     let last: Int64
     private let path: String
     /// No other process writes the file: neither lock nor index is needed to read it.
@@ -41,7 +41,7 @@ final class RowsOnDisk {
         return rows
     }
 
-    /// Lets the next read come from the medium.
+    /// Makes the next read come from the medium.
     func close() { open = nil }
 
     private func opened() throws(OutboxError) -> (database: Database, names: Record.Names) {

@@ -5,7 +5,7 @@ extension OutboxReader {
     public struct Waiting: Sendable {
         /// Oldest first.
         public var rows: [QueuedLocation]
-        /// No row waits behind these.
+        /// No row waits after these.
         public var isAll: Bool
         /// Uuid of the queue, 16 bytes; empty when nothing was ever stored.
         public var outbox: [UInt8]

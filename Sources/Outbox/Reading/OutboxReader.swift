@@ -43,7 +43,7 @@ public final class OutboxReader {
         }
     }
 
-    /// What waits for each endpoint that the daemon knows, as of its last start configured ones and removed ones alike.
+    /// What waits for each endpoint that the daemon knew at its last start, configured or removed.
     public func depths() throws(OutboxError) -> [EndpointDepth] {
         try snapshot([]) { (database) throws(OutboxError) in
             var ledger = Ledger()
@@ -81,7 +81,7 @@ public final class OutboxReader {
         }
     }
 
-    /// Checks every page and every count, which lasts seconds for a large queue.
+    /// Checks every page and every count, which takes seconds for a large queue.
     /// - Returns: what is wrong, in words for people; empty = nothing.
     public func verify() throws(OutboxError) -> [String] {
         try snapshot([]) { (database) throws(OutboxError) in

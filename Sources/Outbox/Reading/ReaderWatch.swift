@@ -3,7 +3,7 @@ import Positioning
 /// Watches for other programs that open the queue.
 ///
 /// While none does, the daemon has the file to itself, and the index of the log stays in its memory. As a file that all
-/// map it is written back every half minute: a third of what a card is given at a commit window of 10 s.
+/// map, it is written back every half minute: a third of all writes at a commit window of 10 s.
 final class ReaderWatch {
     /// Readable when another program has opened it.
     let descriptor: Int32
@@ -13,7 +13,7 @@ final class ReaderWatch {
     private let medium: any QueueMedium
     private static let timeout = Duration.seconds(10)
 
-    /// nil when the kernel has no more instances.
+    /// nil when no inotify instance is left.
     init?(medium: any QueueMedium = SystemMedium()) {
         self.medium = medium
         lastOpened = medium.now
@@ -25,7 +25,7 @@ final class ReaderWatch {
         if descriptor >= 0 { medium.closeWatch(descriptor) }
     }
 
-    /// What to open the queue as.
+    /// How to open the queue.
     var access: Connection.Access { isShared ? .readWrite : .alone }
 
     /// Whether the queue is open for others, and none has come for a while.

@@ -168,7 +168,7 @@ final class Salvage {
             if let last = rows.last { next = last.seq + 1 }
             return rows
         }
-        // Somewhere in there is the damage: one by one up to it, then behind it.
+        // The damage is somewhere in there: one by one up to it, then after it.
         var rows: [QueuedLocation] = []
         while rows.count < limit, next <= through {
             let found: [QueuedLocation]?
@@ -190,7 +190,7 @@ final class Salvage {
         return rows
     }
 
-    /// Moves on to the first row behind the damage.
+    /// Moves on to the first row after the damage.
     private func skipDamage() throws(OutboxError) {
         var unreadable = next
         var step: Int64 = 1

@@ -11,7 +11,7 @@ public struct Recovery: Hashable, Sendable {
     public var inversions = 0
     /// Rows are still being brought back, some with each commit.
     public var isSalvaging = false
-    /// After this another commit should bring more of them, whatever is recorded; nil = it need not.
+    /// After this another commit should bring back more, even if nothing is recorded; nil = no need.
     public var due: Duration?
     /// The last one that was set aside, and what was wrong with it.
     public var copy: String?
@@ -26,7 +26,7 @@ struct Salvaging {
     /// The last step may be on the medium, although it failed.
     private(set) var isUncertain = false
     private var reader: Salvage?
-    /// Tries to read the first copy that failed.
+    /// Failed attempts to read the first copy.
     private var tries = 0
     /// Commits until the next step.
     private var pause = 0

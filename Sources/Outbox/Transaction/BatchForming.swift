@@ -49,12 +49,12 @@ struct BatchForming {
         if endpoint.batches.isEmpty, endpoint.waiting == 0, route == nil { try formRetries() }
     }
 
-    /// From the rows behind the cursor.
+    /// From the rows after the cursor.
     private func formWaiting() throws(OutboxError) {
         var budget = Self.planningLimit
         let inFlight = endpoint.batches.count
         guard let start = try readableStart() else { return }
-        // Rows that cannot be read stay behind the cursor; those that go out before them are noted one by one.
+        // The cursor does not pass rows that cannot be read; those that go out before them are noted one by one.
         let passes = start > endpoint.formed
         while budget > 0, endpoint.waiting > 0, endpoint.batches.count == inFlight {
             var rows: [QueuedLocation]
@@ -96,8 +96,8 @@ struct BatchForming {
         }
     }
 
-    /// The number behind which the rows can be read that the endpoint is to be sent next: its cursor, or the last row on a
-    /// disk that cannot be read. nil = they are waited for.
+    /// The number after which the next rows for the endpoint can be read: its cursor, or the last row on a disk that
+    /// cannot be read. nil = it waits for those.
     private func readableStart() throws(OutboxError) -> Int64? {
         let endpoint = endpoint
         guard let below = database.below, endpoint.formed < below.last else { return endpoint.formed }
@@ -105,7 +105,7 @@ struct BatchForming {
         let found = below.read { (database) throws(OutboxError) in
             try database.count(of: endpoint, after: endpoint.formed, through: below.last)
         }
-        // A failing medium may not show what was stored. Without those rows the others would overtake them.
+        // A failing medium may not show all that was stored: later rows would overtake what is missing.
         if let found, found >= endpoint.waiting - own { return endpoint.formed }
         // Where only the newest row counts, those on disk have been overtaken.
         let isOvertaken = sender.delivery == .latest && own > 0
@@ -162,7 +162,7 @@ struct BatchForming {
         let id = endpoint.id
         guard endpoint.quarantine.retrying > 0, queue.memory == nil else { return }
         let (rows, generation) = try database.retries(of: id, limit: depth, names: queue.ledger.names)
-        // Nothing is too old or superseded for an operator who wants it, so these wait behind nothing.
+        // Nothing is too old or superseded for an operator who wants it, so these wait for nothing.
         let plan = BatchPlanner(sender).plan(rows, limit: limit, isEnd: true, ages: nil)
         for (place, why) in plan.settled where rows.indices.contains(place) {
             try database.setRetry(.none, seq: rows[place].seq, of: id)

@@ -6,7 +6,7 @@ struct LimitEnforcement {
     let queue: Transaction
 
     private static let agesInterval = Duration.seconds(60)
-    /// Rows of a wrong time between old ones do not keep those behind them; more than this many end the search.
+    /// Wrongly dated rows among old ones do not protect those after them; more than this many end the search.
     private static let youngRowsMax = 64
 
     func enforce(_ commit: Commit) throws(OutboxError) -> DropCounts {
@@ -71,8 +71,8 @@ struct LimitEnforcement {
         }
     }
 
-    /// Whether rows may be too old: mostly not, and then none is worth a closer check. Of those whose age only their date
-    /// gives, the first are checked: those in flight and as many as a search for old ones would pass.
+    /// A cheap test whether any row may be too old. Of rows whose age only their date gives, it looks at the first:
+    /// those in flight, and as many more as a search would pass over.
     private func mayHoldRows(olderThan age: Duration, _ ages: RowAges) throws(OutboxError) -> Bool {
         let from = queue.ledger.droppableFrom
         if ages.isAnyOlder(from: max(from, queue.ledger.firstSeq), than: age) { return true }

@@ -1,6 +1,6 @@
 import Delivery
 
-/// Carries out the orders of an operator. Those for the same endpoint behind one that is refused are refused as well.
+/// Carries out the orders of an operator. After a refused one, those for the same endpoint are refused as well.
 struct OrderHandling {
     let queue: Transaction
 

@@ -1,6 +1,6 @@
 import Delivery
 
-/// Moves rows that are not to be sent out of the queue: to the quarantine of their endpoint, or nowhere.
+/// Moves unsendable rows from the queue to the quarantine of their endpoint, or drops them.
 struct QuarantineIntake {
     let queue: Transaction
 

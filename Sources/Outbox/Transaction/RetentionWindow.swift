@@ -2,9 +2,9 @@ import Positioning
 
 /// Consecutive rows of the queue, from which rows are dropped one after the other.
 ///
-/// Where rows went, their last one stays as a gap record (event `gap`, reason `overflow`, its own time and place), so
-/// that a server draws no line across; the time of the record before it is when the gap begins. A gap that grows
-/// keeps one such record for each trackable: it moves along.
+/// Where rows were dropped, the last one stays as a gap record (event `gap`, reason `overflow`, its own time and
+/// place), so that a server draws no line across; the time of the record before it is when the gap begins. A gap that
+/// grows keeps one such record for each trackable: it moves along.
 struct RetentionWindow {
     static let reason = "overflow"
 
@@ -48,7 +48,7 @@ struct RetentionWindow {
     /// The last row that was dropped.
     private(set) var seenThrough: Int64?
 
-    /// - Parameter keepsItsMeaning: whether a row may not come back as a gap record.
+    /// - Parameter keepsItsMeaning: whether a row must not become a gap record.
     init(_ rows: [Row], keepsItsMeaning: @escaping (Int64) -> Bool) {
         self.rows = rows
         self.keepsItsMeaning = keepsItsMeaning
@@ -58,7 +58,7 @@ struct RetentionWindow {
 
     var gaps: [Row] { became.sorted().map { rows[$0] } }
 
-    /// - Parameter left: rows that are to go; less those that went when it returns.
+    /// - Parameter left: how many rows to remove; reduced by those removed.
     mutating func drop(_ kind: Kind, _ left: inout Int, newest: Bool, where isCandidate: (Row) -> Bool) {
         var partners: [Int: Int] = kind == .events ? pairs() : [:]
         for position in rows.indices where left > 0 {

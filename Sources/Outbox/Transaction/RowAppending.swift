@@ -5,7 +5,7 @@ import Positioning
 struct RowAppending {
     let queue: Transaction
 
-    /// From this many names of boots on, those that no row bears any more are removed.
+    /// From this many names of boots on, those that no row refers to are removed.
     private static let bootNames = 64
 
     /// - Parameter boot: of the system when the rows were recorded.
@@ -48,8 +48,8 @@ struct RowAppending {
         return try queue.database.number(of: name, in: &queue.ledger.names.boots)
     }
 
-    /// Runs work that copies a row from the table of locations. A row that is not there, because it is on disk or has been
-    /// removed, is put there for that time.
+    /// Runs work that copies a row from the table of locations. A row that is not there, because it is on disk or was
+    /// removed, is inserted meanwhile.
     func withRow<Value>(
         _ row: QueuedLocation, _ work: () throws(OutboxError) -> Value
     ) throws(OutboxError) -> Value {

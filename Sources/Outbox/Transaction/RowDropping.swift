@@ -5,10 +5,10 @@ import Positioning
 struct RowDropping {
     let queue: Transaction
 
-    /// Most rows that are read for one commit, so that it stays short however many wait.
+    /// Most rows that are read at a time, so that a commit stays short however many wait.
     static let windowRows = 8192
 
-    /// - Parameter left: rows that are to go; less those that went when it returns.
+    /// - Parameter left: how many rows to remove; reduced by those removed.
     /// - Returns: rows whose content is lost. Some of them leave a gap record behind.
     func drop(
         _ kind: RetentionWindow.Kind, _ left: inout Int, newest: Bool = false, windows: Int = 3,

@@ -7,7 +7,7 @@ struct RowRemoval {
     /// Most rows that are removed in one commit, which bounds what a commit writes to the log.
     static let limit = 5000
 
-    /// Removes rows that all endpoints have that keep them.
+    /// Removes rows that are finished for every endpoint that keeps them.
     func removeDelivered() throws(OutboxError) {
         var budget = Self.limit
         // Again after each step: what was removed may have been all that held the next rows back.

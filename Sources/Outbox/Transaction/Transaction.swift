@@ -20,13 +20,13 @@ final class Transaction {
 
     /// Cursors or counts on disk are out of date in a way that counting from the mark does not correct.
     var needsCounts = false
-    /// Ids of batches that another cause than a request formed.
+    /// Ids of batches that no request formed.
     private(set) var made: Set<String> = []
     /// Ids of batches in flight that were given up.
     var dissolved: [String] = []
     /// Rows of the batches that this commit formed: what was read to plan them also goes out.
     private var planned: [BatchStart: [QueuedLocation]] = [:]
-    /// Rows that batches bear as the newest one, by number, as far as they are known.
+    /// Rows that batches carry as the newest one, by number, as far as they are known.
     var newest: [Int64: QueuedLocation] = [:]
 
     init(
@@ -177,7 +177,7 @@ extension Transaction {
         planned[BatchStart(endpoint: endpoint.id, first: first)] = rows
     }
 
-    /// A batch that is requested again after the row that it bears as the newest one was removed has other bytes, and so
+    /// A batch that is requested again after the row that it carries as the newest was removed has other bytes, and so
     /// another id.
     private func leaveOutRemovedNewest(_ requests: [FormRequest]) throws(OutboxError) {
         for request in requests {
@@ -219,7 +219,7 @@ extension Transaction {
                         try database.batch(
                             batch, rows, newest: newest, of: endpoint, outbox: outbox, names: ledger.names))
                 } catch {
-                    // Nor the row that the batch bears as the newest one.
+                    // Nor the row that the batch carries as the newest one.
                     if memory == nil { throw error }
                     break
                 }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Carries out commits beside the loop, one at a time and in order of submission.
+/// Carries out commits off the loop's thread, one at a time, in order of submission.
 public protocol CommitWriter: AnyObject {
     /// Readable when replies wait: then `drain()` is due.
     var descriptor: Int32 { get }

@@ -321,7 +321,7 @@ extension FileSource {
         }
     }
 
-    /// Cut to nothing, or another file has its name (log rotation).
+    /// Truncated, or another file has its name (log rotation).
     private func continuesElsewhere(_ file: InputFile, at now: EventTime, _ events: inout [SourceEvent]) -> Bool {
         guard let size = file.size else { return false }
         if size < offset {

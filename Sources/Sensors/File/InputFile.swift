@@ -17,7 +17,7 @@ final class InputFile {
     let identity: Identity
     /// Opened by its name, not handed to us.
     let isNamed: Bool
-    /// A plain file that can be found again: it has places to go on from.
+    /// A plain file that can be found again, so that reading can resume.
     let hasPlace: Bool
     private let path: String
 

@@ -2,8 +2,8 @@ import Glibc
 
 /// A connection to gpsd through libgps: opens it, subscribes, and hands out the raw lines.
 ///
-/// Lines are not read by `gps_read`: it unpacks each of them into its struct, and the unpacking of 3.22 never comes back from
-/// some damaged ones. Used by one thread at a time: made on a thread of its own, then handed over to the loop.
+/// Lines are not read by `gps_read`: it unpacks each of them into its struct, and in 3.22 that never returns for some
+/// damaged ones. Used by one thread at a time: made on a thread of its own, then handed over to the loop.
 final class GPSDConnection: @unchecked Sendable {
     enum Reading {
         case line([UInt8])

@@ -17,7 +17,7 @@ struct GPSDLibrary: Sendable {
     private let functions: waypost_libgps
     private let descriptorOffset: Int
 
-    /// It stays loaded: asking again costs a look at what is loaded already, and finds what was installed meanwhile.
+    /// It stays loaded: calling again is cheap, and finds what was installed meanwhile.
     ///
     /// - Throws: when none of the releases is installed, with the names of the packages.
     static func load(_ releases: KeyValuePairs<String, Int32> = releases) throws(SourceProblem) -> GPSDLibrary {

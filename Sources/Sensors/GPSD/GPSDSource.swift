@@ -194,7 +194,7 @@ public final class GPSDSource: FixSource {
                 else { continue }
                 // A broken connection shows at the next read.
                 _ = connection.send(request)
-            // A line's, which gpsd has.
+            // Only for a line of our own.
             case .write: break
             case .rateNotHonoured(let rate): events.append(.notice(rate.complaint))
             }

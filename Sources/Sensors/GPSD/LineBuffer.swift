@@ -21,7 +21,7 @@ struct LineBuffer {
         return nil
     }
 
-    /// Lets `read` put bytes behind what is there; take the lines first.
+    /// Lets `read` append bytes to what is there; take the lines first.
     ///
     /// - Parameter read: gets free space and returns how much of it was filled, or at most 0.
     /// - Returns: what `read` did; nil when a line fills everything and does not end.

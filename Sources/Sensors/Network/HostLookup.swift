@@ -1,4 +1,4 @@
-/// A name lookup beside the loop: every call of the resolver may block.
+/// A name lookup off the loop's thread: every resolver call may block.
 typealias HostLookup = BackgroundCall<Result<[SocketAddress], SourceProblem>>
 
 extension BackgroundCall where Answer == Result<[SocketAddress], SourceProblem> {

@@ -2,8 +2,8 @@ import Glibc
 
 /// Reads /sys/class/power_supply, or a folder that looks like it.
 ///
-/// Which supplies there are is known at once. A file of one may be a transfer on a bus: fuel gauges on I²C take 10 to 500 ms
-/// for each, and on a broken bus a read may never end. `PowerSupplySurvey` reads them beside the loop.
+/// Which supplies there are is known at once. A file of one may be a transfer on a bus: fuel gauges on I²C take 10 to
+/// 500 ms for each, and on a broken bus a read may never end. `PowerSupplySurvey` reads them on other threads.
 public struct PowerSupplyReader: Sendable {
     /// More entries than any board has.
     private static let suppliesMax = 32
@@ -21,7 +21,7 @@ public struct PowerSupplyReader: Sendable {
     /// Those that may count, in no order; empty where there is no such folder.
     public func names() -> [String] { folders().filter { !selection.ignored.contains($0) } }
 
-    /// Waits for as long as its driver does.
+    /// Blocks for as long as its driver does.
     public func read(_ name: String) -> PowerSupply {
         PowerSupply(name: name, isWanted: selection.wants(name)) { attribute($0, of: name) }
     }

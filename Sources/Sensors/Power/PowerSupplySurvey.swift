@@ -3,7 +3,7 @@ import Glibc
 import Positioning
 import Synchronization
 
-/// Reads power supplies beside the loop, so that no driver can block it.
+/// Reads power supplies off the loop's thread, so that no driver can block it.
 ///
 /// A thread lives as long as there is something to read, and reads one supply after the other. When one of them is slow,
 /// another thread continues with the others. A read that hangs cannot be ended: that supply is not read again before it has
@@ -35,7 +35,7 @@ public final class PowerSupplySurvey: Sendable {
 
     /// How long a thread may read one supply before another thread reads those that wait behind it.
     public static let timeout = Duration.milliseconds(250)
-    /// More supplies that hang than any board has.
+    /// No board has so many supplies that hang.
     private static let threadsMax = 8
 
     public let reader: PowerSupplyReader

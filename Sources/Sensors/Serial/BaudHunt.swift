@@ -8,7 +8,7 @@ struct BaudHunt {
     /// Tried after the remembered and the current speed: the speeds that receivers leave the factory with first.
     static let usualSpeeds = [9600, 115_200, 38_400, 4800, 57_600, 19_200, 230_400, 460_800]
     static let timePerSpeed = Duration.seconds(3)
-    /// A wrong speed does not give three good checksums within its time; one it might, once in a long life.
+    /// A wrong speed may give one good checksum by chance, but not three within its time.
     static let sentencesToAccept = 3
 
     private let candidates: [LineSpeed]

@@ -2,7 +2,7 @@ import CUdev
 
 /// A serial line of USB that is plugged in.
 public struct SerialDevice: Hashable, Sendable {
-    /// `/dev/ttyACM0`; another one after the next plug.
+    /// `/dev/ttyACM0`; may change when plugged in again.
     public var node: String
     public var usb: USBIdentity
 
@@ -34,7 +34,7 @@ public struct SerialDevice: Hashable, Sendable {
         return found.sorted { ($0.node.utf8.count, $0.node) < ($1.node.utf8.count, $1.node) }
     }
 
-    /// nil without a node, or when it is none of USB.
+    /// nil without a node, or when it is not on USB.
     private init?(_ device: OpaquePointer) {
         guard let node = udev_device_get_devnode(device) else { return nil }
         let parent = udev_device_get_parent_with_subsystem_devtype(device, "usb", "usb_device")
@@ -54,7 +54,7 @@ public struct SerialDevice: Hashable, Sendable {
     }
 }
 
-/// What is known of a USB device whatever socket it is plugged into; as a search, what is nil may be anything.
+/// What is known of a USB device whatever port it is plugged into; in a search, nil matches anything.
 public struct USBIdentity: Hashable, Sendable, CustomStringConvertible {
     public var vendor: UInt16?
     public var product: UInt16?

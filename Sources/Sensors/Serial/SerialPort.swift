@@ -5,7 +5,7 @@ import Positioning
 /// Why a source cannot be opened or went away: what, where, the system's reason and what to do about it.
 struct SourceProblem: Error, Hashable, CustomStringConvertible {
     var description: String
-    /// The errno behind it, 0 when there is none.
+    /// The errno that caused it, 0 when there is none.
     var code: Int32
 
     init(_ description: String, code: Int32 = 0) {
@@ -41,7 +41,7 @@ final class SerialPort {
         // isatty() says no on emulated lines for which tcgetattr() succeeds.
         var settings = termios()
         guard tcgetattr(fd, &settings) == 0 else { throw Self.notALine(fd, path, errno) }
-        // Lines that do not know the call are shared.
+        // Lines that do not support the call stay shared.
         guard waypost_tty_exclusive(fd) == 0 || errno == ENOTTY else {
             throw SourceProblem("cannot lock \(path)", errno: errno)
         }
@@ -115,7 +115,7 @@ final class SerialPort {
             switch code {
             case ENOENT: "is the receiver plugged in, and does the name still fit? See /dev/serial/by-id"
             case EACCES: "this user is not in group \(group(of: path) ?? "dialout"), which owns it"
-            // Not a matter of the file's mode: a device cgroup says no.
+            // Not the file's mode: a device cgroup denies it.
             case EPERM:
                 "blocked by DeviceAllow= of the unit: name its major number there (char-166 ttyACM, char-188 ttyUSB)"
             case EBUSY:

@@ -303,7 +303,7 @@ extension SerialSource {
         for order in orders {
             switch order {
             case .write(let bytes): port?.write(bytes)
-            // gpsd's, which has no line.
+            // Only for gpsd.
             case .cycle: break
             case .rateNotHonoured(let rate): events.append(.notice(rate.complaint))
             }

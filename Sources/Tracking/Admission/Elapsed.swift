@@ -13,7 +13,7 @@ enum Elapsed {
     }
 }
 
-/// A span in nanoseconds, converted once: `Duration` divides by 128-bit integers, too dear for every fix.
+/// A span in nanoseconds, converted once: `Duration` divides by 128-bit integers, too expensive for every fix.
 struct Nanoseconds: Sendable {
     var count: Int64
 

@@ -61,7 +61,7 @@ struct GapWatch: Sendable {
 
     mutating func began() { isOpen = true }
 
-    /// While parked one in a heartbeat, so that a loose plug does not fill the disk.
+    /// While parked at most one per heartbeat, so that a loose plug does not fill the disk.
     /// - Parameter time: of the fix that ends the gap; nil when it begins.
     func mayRecord(_ time: UTCTime?, at: EventTime) -> Bool {
         if let recordedAt { return at.duration(since: recordedAt) >= pause }

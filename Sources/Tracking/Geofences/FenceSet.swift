@@ -46,7 +46,7 @@ struct FenceSet: Sendable {
         bounds[fence].contains(coordinate) ? areas[fence].signedDistance(to: coordinate) : .infinity
     }
 
-    /// - Parameter hysteresis: metres, of a large fence; a small one is not all edge.
+    /// - Parameter hysteresis: metres, for a large fence; less for a small one, or it would be all edge.
     func side(of fence: Int, at distance: Double, hysteresis: Double) -> Side {
         let edge = min(hysteresis, areas[fence].size / 4)
         return distance < -edge ? .inside : distance > edge ? .outside : .onTheEdge

@@ -70,6 +70,6 @@ struct CreepLog: Sendable {
         return (sum + now - from).length
     }
 
-    /// From when on the asset stands, if it crept; the creep that goes on counts.
+    /// Since when the asset stands, if it crept; a creep in progress counts.
     var standsSince: MotionDetector.Moment? { before == nil ? last : ended ?? last }
 }

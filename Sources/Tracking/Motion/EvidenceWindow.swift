@@ -93,7 +93,7 @@ struct EvidenceWindow: Sendable {
     }
 
     /// East and north, m/s. A speed without a course (receivers leave it out when slow) gets the direction in which the
-    /// position went; a fix without either keeps the last velocity for two seconds (RMC more seldom than GGA).
+    /// position went; a fix without either keeps the last velocity for two seconds (RMC less often than GGA).
     private mutating func velocity(
         of fix: Fix, at: EventTime, from: Coordinate?, plane: LocalPlane, interval: Double
     ) -> PlanePoint? {
@@ -184,7 +184,7 @@ struct EvidenceWindow: Sendable {
         surge = seconds < span ? 0 : (newest.path - start.path).length / seconds
     }
 
-    /// Metres per second as a vector has it, of the last fix; nil without Doppler.
+    /// The velocity vector of the last fix, m/s; nil without Doppler.
     var newestVelocity: PlanePoint? { hasDoppler ? entries.last?.velocity : nil }
 
     /// Seconds that the window spans.
@@ -213,6 +213,6 @@ struct EvidenceWindow: Sendable {
         return metres
     }
 
-    /// Metres per second of the last fix; nil without one.
+    /// Speed of the last fix, m/s; nil without one.
     var newestSpeed: Double? { entries.last?.speed }
 }

@@ -6,18 +6,18 @@ import Positioning
 public struct MotionDetector: Sendable {
     /// What the asset does, with all that has a meaning in that state only.
     enum State: Sendable {
-        /// No fix yet. Leaves to settling with the first one.
+        /// No fix yet. Becomes settling with the first one.
         case waiting
-        /// The first place is being found. Leaves to stationary when half a minute of accurate fixes is seen, to moving on
-        /// evidence.
+        /// The first place is being found. Becomes stationary when half a minute of accurate fixes is seen, or moving
+        /// by evidence.
         case settling(Search)
-        /// Parked; the reported place does not move. Leaves to moving when the fixes leave the fence with evidence, when
+        /// Parked; the reported place does not move. Becomes moving when the fixes leave the fence with evidence, when
         /// they are beyond the backup radius, or by `pace` or power.
         case stationary(Parked)
-        /// On a trip. Leaves to stopping when the vector speed over 5 s is still, to stationary by `pace` or when no fix
-        /// was believed for a long time.
+        /// On a trip. Becomes stopping when the vector speed over 5 s is low, or stationary by `pace` or when no fix
+        /// was believed for long.
         case moving(Trip)
-        /// A halt within a trip, which is not announced. Leaves to moving on evidence counted from its beginning, to
+        /// A halt within a trip, which is not announced. Becomes moving by evidence counted from its beginning, or
         /// stationary when it has lasted for the stop timeout.
         case stopping(Halt)
     }
@@ -28,7 +28,7 @@ public struct MotionDetector: Sendable {
         public var time: UTCTime
     }
 
-    /// What an observation came to.
+    /// The result of an observation.
     enum Transition: Sendable {
         /// The first place was found.
         case settled(MotionReason, at: StoredState.Anchor)
@@ -92,7 +92,7 @@ public struct MotionDetector: Sendable {
 
     var isParked: Bool { if case .stationary = state { true } else { false } }
 
-    /// The fixes of now may be the beginning of a trip, or of a stop.
+    /// The latest fixes may be the beginning of a trip, or of a stop.
     var isRestless: Bool {
         switch state {
         case .waiting, .settling, .moving: false

@@ -54,7 +54,7 @@ struct ProfileChoice: Sendable {
         self.basis = basis
         let moving = boost.map(self.moving.boosted) ?? self.moving
         var chosen = isMoving || boost != nil ? moving : stationary
-        // Parked nothing is sampled but in a boost, so that no segment ends by a change of rules that choose nothing.
+        // Parked, nothing is sampled except in a boost: other rules would only end a segment.
         chosen.sampling = moving.sampling
         return chosen
     }

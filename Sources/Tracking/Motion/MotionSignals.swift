@@ -26,7 +26,7 @@ struct MotionSignals: Sendable {
     private(set) var lastFix: MotionDetector.Moment?
     /// Of the last fix, across a restart too.
     private(set) var lastCoordinate: Coordinate?
-    /// Until then a receiver that has started cold is off the place.
+    /// Until then the positions of a cold-started receiver are off.
     private(set) var warmUntil = EventTime(nanoseconds: .min)
     private var lastNoise: EventTime?
 

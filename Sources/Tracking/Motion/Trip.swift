@@ -11,11 +11,11 @@ struct Trip: Sendable {
         let resumed: EventTime
     }
 
-    /// The departure, where it was reported and not seen: silence before it is none of the trip's.
+    /// The departure, where it was reported and not seen: silence before it is not part of the trip.
     let reported: MotionDetector.Moment?
     /// Where the asset stood when the process ended in a halt.
     private(set) var restoredPlace: StoredState.Anchor?
-    /// External power went off then, and nothing has moved since.
+    /// When external power went off, if nothing has moved since.
     private(set) var powerOff: EventTime?
     private(set) var former: FormerHalt?
     private(set) var chain = HaltChain()
@@ -31,7 +31,7 @@ struct Trip: Sendable {
     mutating func observe(_ sighting: Sighting, _ signals: inout MotionSignals) -> Halt? {
         note(sighting)
         let settings = signals.settings
-        // What was lost in a halt and then driven without is no sign at the next one.
+        // Power lost in a halt and then driven without says nothing about the next halt.
         if signals.window.evidence >= settings.resumeEvidence { powerOff = nil }
         guard !settings.disableStopDetection, let speed = signals.window.vectorSpeed, speed < settings.stillSpeed else {
             return nil
@@ -46,7 +46,7 @@ struct Trip: Sendable {
     mutating func powerWentOff(at: EventTime) { powerOff = at }
     mutating func powerCame() { powerOff = nil }
 
-    /// Is the halt that has begun the next one of a queue, and of a chain?
+    /// Notes whether the new halt continues a queue, and a chain.
     mutating func haltBegan(since: MotionDetector.Moment, at place: StoredState.Anchor, timeout: Double) {
         restoredPlace = nil
         chain.halted(since: since, timeout: timeout)

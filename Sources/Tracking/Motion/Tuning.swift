@@ -3,11 +3,11 @@
 enum Tuning {
     // MARK: Receiver
 
-    /// Seconds without a fix after which a receiver starts cold and is first off the place.
+    /// Seconds without a fix after which a receiver starts cold: its positions are off at first.
     static let coldAfter = 60.0
-    /// Seconds for which it is.
+    /// Seconds for which they are off.
     static let warmUp = 30.0
-    /// Metres that a position is off where the receiver does not say, at most, when it is compared with the fence.
+    /// Metres at which the accuracy of a position is capped when it is compared with the fence.
     static let fenceAccuracyMax = 20.0
 
     // MARK: Search for the first place

@@ -11,8 +11,8 @@ public struct LowBattery: Hashable, Sendable {
     }
 }
 
-/// Whether the battery counts as low: below the threshold it does, and again not only some percent above, so that a level
-/// that swings around the threshold changes nothing each time.
+/// Whether the battery counts as low: from below the threshold until some percent above it, so that a level that swings
+/// around the threshold does not change it each time.
 public struct LowBatteryFlag: Hashable, Sendable {
     public private(set) var isLow = false
 

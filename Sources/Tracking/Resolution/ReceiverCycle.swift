@@ -34,22 +34,22 @@ public struct ReceiverCycle: Sendable {
     private enum Phase {
         /// The receiver never sleeps as things are.
         case onDuty
-        /// Parked or on the way for too short a time, roused, or asked for too many fixes. Leaves to asleep.
+        /// Parked or on the way for too short a time, roused, or asked for too many fixes. Becomes asleep.
         case settling(until: EventTime)
-        /// nil = released until a trip begins. Leaves to probing.
+        /// nil = released until a trip begins. Becomes probing.
         case asleep(until: EventTime?)
-        /// Woken to look. Leaves to asleep, later with every fix that hints at a departure or a stop.
+        /// Woken to look. Becomes asleep, later with every fix that hints at a departure or a stop.
         case probing(until: EventTime, firstFix: EventTime?)
     }
 
-    /// Seconds without any fix after which a probe is given up: where there is no sky looking longer only costs power.
+    /// Time without any fix after which a probe is given up: where there is no sky looking longer only costs power.
     private static let acquisition = Duration.seconds(120)
     /// A probe whose last fixes hint at a departure goes on for this long.
     private static let prolongation = Duration.seconds(30)
 
-    /// Time to a fix until it was measured: a cold receiver under open sky.
+    /// Time to a fix before any was measured: a cold receiver under open sky.
     private static let usualTimeToFix = Duration.seconds(30)
-    /// Intervals below are never far above it.
+    /// Shorter intervals are never far above the time to a fix.
     private static let intervalMin = Duration.seconds(60)
     private static let timesToFixMax = 5
 
@@ -119,7 +119,7 @@ public struct ReceiverCycle: Sendable {
 
     /// When it has to wake again if it falls asleep now; nil = sleep is not worth it.
     private func pause(from base: EventTime, at: EventTime) -> EventTime? {
-        // A pause of nothing would make deadlines that do not pass.
+        // A pause of zero would be due again at once, for ever.
         guard isMoving else { return at + max(settings.probe, .seconds(1)) }
         let timeToFix = timeToFix
         let cycle = min(interval, sleepMax)

@@ -2,7 +2,7 @@ import Positioning
 
 /// A rule of the configuration: where all its conditions hold, its fields replace what the default policy picks.
 ///
-/// nil in a condition = does not matter. What a condition asks for and is not known does not hold.
+/// nil in a condition = does not matter. A condition on something unknown does not hold.
 public struct ResolutionRule: Hashable, Sendable {
     public var motion: Set<Motion>?
     /// Faster than this, m/s, by the speed smoothed over half a minute; holds until a tenth (at least 0.5 m/s) below.

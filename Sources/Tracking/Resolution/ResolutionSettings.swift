@@ -11,7 +11,7 @@ public struct ResolutionSettings: Hashable, Sendable {
     public var constantEngine: Resolution?
     /// Who is near. The default is each trackable by itself, and only while it is.
     public var proximity = ProximityMode.perTrackable
-    /// No subscriber gets a shorter interval by asking for it, or a stranger who asks for none drains the battery. The
+    /// No subscriber gets a shorter interval by asking; else a stranger who asks for 0 could drain the battery. The
     /// default is 200 ms; zero lets through what is asked.
     public var subscriberIntervalFloor = Duration.milliseconds(200)
     /// In order; the first that holds decides. The default is none.
@@ -29,7 +29,7 @@ public struct ResolutionSettings: Hashable, Sendable {
         self.constantEngine = constantEngine
     }
 
-    /// The hours that rules name, each once: the tracker must be sent when they begin and end (`TimeWindow.hours`).
+    /// The hours that rules name, each once: the tracker must be notified when they begin and end (`TimeWindow.hours`).
     public var hours: [String] {
         var seen: Set<String> = []
         return rules.compactMap(\.hours).filter { seen.insert($0).inserted }

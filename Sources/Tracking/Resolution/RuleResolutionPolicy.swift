@@ -1,6 +1,6 @@
 import Positioning
 
-/// The rules of the configuration, the first of which that holds decides; where none does, the default policy.
+/// The rules of the configuration: the first that holds decides; if none does, the default policy.
 ///
 /// A rule stands where the default policy picks by constraints: what subscribers ask for still refines it, and a low
 /// battery still slows the result.

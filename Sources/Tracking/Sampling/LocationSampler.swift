@@ -157,7 +157,7 @@ public struct LocationSampler: Sendable {
 extension LocationSampler {
     /// m/s below which a course is noise.
     private static let courseSpeedMin = 2.0
-    /// ms within which a turn is not asked for twice.
+    /// ms within which a second turn does not count.
     private static let turnGapMs: Int64 = 2000
     /// Metres to which elasticity stretches a displacement.
     private static let elasticMax = 500.0
@@ -255,7 +255,7 @@ extension LocationSampler {
                 sinceKept = overflow ? .max : rest
             }
         }
-        // Without a rule of its own for the points that the bound needs, a cap would break the bound.
+        // The cap is for extras only: on points that the bound needs it would break the bound.
         if let extra, sinceKept >= minGapMs {
             rebase(fix)
             return Selection(previous: previous, current: extra)

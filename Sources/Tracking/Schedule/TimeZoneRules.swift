@@ -87,7 +87,7 @@ package struct TimeZoneRules: Hashable, Sendable {
         }
     }
 
-    /// The offsets of the tables behind a header.
+    /// The offsets of the tables after a header.
     private struct Block {
         var header: Header
         var timeSize: Int

@@ -1,9 +1,9 @@
 import Positioning
 
-/// Which time windows there are, and when each is open by the clock on the wall of one place.
+/// Which time windows there are, and when each is open in the local time of one place.
 ///
-/// What that clock shows decides, also on the days on which it is changed: hours that it skips are left out, and hours
-/// that it shows twice are open twice.
+/// Local time decides, also on the days on which clocks change: hours that are skipped are left out, and hours that
+/// occur twice are open twice.
 public struct Timetable: Hashable, Sendable {
     struct Entry: Hashable, Sendable {
         var window: TimeWindow
@@ -25,7 +25,7 @@ public struct Timetable: Hashable, Sendable {
             Entry(window: window, hours: hours), at: window == .tracking ? entries.startIndex : entries.endIndex)
     }
 
-    /// Hours that are known by their words alone; words that are none stay closed.
+    /// Hours given as text; a text that is not valid stays closed.
     public mutating func set(hours text: String) {
         if let hours = try? WeeklyHours(parsing: text) { set(.hours(text), hours) }
     }
@@ -53,7 +53,7 @@ public struct Timetable: Hashable, Sendable {
 }
 
 extension UTCTime {
-    /// Whole seconds, rounded down, within what a calendar can do something with.
+    /// Whole seconds, rounded down, within what a calendar can handle.
     fileprivate var secondsSince1970: Int64 {
         let (seconds, rest) = milliseconds.quotientAndRemainder(dividingBy: 1000)
         return max(-100_000_000_000, min(rest < 0 ? seconds - 1 : seconds, 1_000_000_000_000))

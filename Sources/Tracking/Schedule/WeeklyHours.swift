@@ -1,6 +1,6 @@
 import Positioning
 
-/// Hours of a week by the clock on the wall: `mon-fri 08:00-18:00`.
+/// Hours of a week in local time: `mon-fri 08:00-18:00`.
 public struct WeeklyHours: Hashable, Sendable {
     /// As written; hours that any of them names.
     public let texts: [String]
@@ -21,7 +21,7 @@ public struct WeeklyHours: Hashable, Sendable {
         /// What stands there; empty at the end of the text.
         public var found: String
         public var expected: String
-        /// What stands there, put right.
+        /// What stands there, corrected.
         public var suggestion: String?
     }
 
@@ -49,7 +49,7 @@ public struct WeeklyHours: Hashable, Sendable {
         }
     }
 
-    /// - Parameter local: seconds since 1970-01-01 00:00 by the clock on the wall.
+    /// - Parameter local: seconds since 1970-01-01 00:00 in local time.
     func isOpen(atLocal local: Int64) -> Bool {
         let minute = Self.secondOfWeek(local) / 60
         let passed = changes.prefix { $0 <= minute }.count

@@ -2,7 +2,7 @@ import Positioning
 
 /// The trip in progress, its halts, and what the odometer shows.
 struct TripBook: Sendable {
-    /// Moving this long without external power is no trip of the asset's own.
+    /// Moving this long without external power is towing, not a trip of its own.
     private static let towedAfter = Duration.seconds(120)
     /// Milliseconds; a smaller step of the receiver's clock may be a reader that was held up, and corrects itself.
     private static let clockStepMin = 10_000.0

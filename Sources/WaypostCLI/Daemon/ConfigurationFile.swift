@@ -14,8 +14,8 @@ enum ConfigurationFile {
             requiresCredentials: requiresCredentials)
     }
 
-    /// - Parameter log: tells the problems instead where they belong into the journal, and whether it did.
-    /// - Throws: `ExitCode` 78 after the problems were told, one a line.
+    /// - Parameter log: reports the problems to the journal instead; returns whether it did.
+    /// - Throws: `ExitCode` 78 after the problems were printed, one a line.
     static func load(
         _ path: String, requiresCredentials: Bool = false, log: (ConfigurationProblems) -> Bool = { _ in false }
     ) throws -> LoadedConfiguration {

@@ -15,7 +15,7 @@ extension SourceConfig {
         switch self {
         case .gpsd(let settings):
             let finding = settings.inquire()
-            // What it calls itself and its devices is for who answers on the port to say.
+            // These names come from whoever answers on the port.
             return Look(found: finding.words, problems: finding.problem.map { [$0] } ?? [])
         case .serial(let settings): return Look(problems: rivals(of: settings))
         case .file, .tcp, .udp: return Look()

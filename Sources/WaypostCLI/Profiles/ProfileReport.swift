@@ -109,7 +109,7 @@ public struct ProfileReport {
     private func placeholder(_ name: String) throws(Failure) -> Subject {
         let tree = try tree(name)
         var constants = ProfileConstants.placeholders(for: tree)
-        // A receiver with rules for names has one that fits them.
+        // A server with rules for names gets one that fits them.
         constants.device = "van-7"
         switch Delivery.Profile.compile(name, tree: tree, constants: constants) {
         case .failure(let problems): throw Failure(problems.list.map(Self.words).joined(separator: "\n"))
@@ -144,7 +144,7 @@ extension ProfileReport {
         var rows: [QueuedLocation]
         var outbox: [UInt8]
         var sentMs: Int64?
-        /// No row waits behind these, and each request that they give is wanted.
+        /// No row waits after these, and each request that they give is wanted.
         var isWhole: Bool
     }
 

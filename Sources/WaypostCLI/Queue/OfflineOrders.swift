@@ -22,7 +22,7 @@ public enum OfflineOrders {
             return ControlFrame.failure(id: frame.id, ControlError("system", error.description))
         }
         do throws(OutboxError) {
-            // Is there one? Opening it for orders would make one.
+            // Fails without a queue: opening it for orders would make one.
             let reader = try OutboxReader(path: config.outbox.settings.path)
             let endpoints = config.endpoints.map(\.settings)
             let depths = try reader.depths()

@@ -3,11 +3,11 @@ import JSON
 import Outbox
 import Uplink
 
-/// What stands in the quarantine of a queue. It changes nothing, and works beside a running daemon.
+/// What is in the quarantine of a queue. It changes nothing, and works beside a running daemon.
 public struct QuarantineReport {
     private let reader: OutboxReader
     private let endpoint: String?
-    /// The reader holds up the daemon's log for so many rows at a time, no longer.
+    /// Rows read at a time: while it reads, the daemon's log cannot be emptied.
     private static let page = 100
 
     /// - Parameter endpoint: whose rows; nil = of all endpoints.
@@ -16,7 +16,7 @@ public struct QuarantineReport {
         do throws(OutboxError) { reader = try OutboxReader(path: path) } catch { throw QueueReport.Failure(error) }
     }
 
-    /// One row a line for people, without the place: id, endpoint, seq, time, why, and how often it was sent.
+    /// One row a line for people, without coordinates: id, endpoint, seq, time, why, and how often it was sent.
     public func list(_ take: (String) throws -> Void) throws {
         try each { record in
             let refusal = record.refusal

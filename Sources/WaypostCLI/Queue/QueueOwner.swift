@@ -3,12 +3,12 @@ import ArgumentParser
 import EventLoop
 import Glibc
 
-/// Whose a queue is.
+/// The user that owns a queue.
 enum QueueOwner {
     /// Root looks at the queue of another user, or changes it, with the rights of that user.
     ///
-    /// Whoever owns the directory chooses what stands behind each name in it. Acting as the owner, nothing can be read, written
-    /// or made that the owner could not, and what is made belongs to the user that the daemon runs as.
+    /// Whoever owns the directory chooses what each name in it refers to. Acting as the owner, nothing can be read,
+    /// written or made that the owner could not, and what is made belongs to the user that the daemon runs as.
     ///
     /// - Throws: what `body` throws, and `ExitCode` where the rights cannot be had.
     static func acting<Value>(on path: String, _ body: () throws -> Value) throws -> Value {

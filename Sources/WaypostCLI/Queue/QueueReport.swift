@@ -3,7 +3,7 @@ import JSON
 import Outbox
 import Positioning
 
-/// What stands in a queue, in words and as JSON Lines. It changes nothing, and works beside a running daemon.
+/// What is in a queue, in words and as JSON Lines. It changes nothing, and works beside a running daemon.
 public struct QueueReport {
     /// The queue could not be read.
     public struct Failure: Error, CustomStringConvertible {
