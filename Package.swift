@@ -143,7 +143,7 @@ let package = Package(
                 "Agent", "Configuration", "ControlProtocol", "Delivery", "EventLoop", "JSON", "NMEA", "Outbox",
                 "Positioning", "Sensors", "Tracking", "Uplink", "WaypostCLI", logging,
             ]),
-        tests("WaypostCLITests", ["WaypostCLI", "Configuration", "Delivery", "Positioning", "Uplink"]),
+        tests("WaypostCLITests", ["WaypostCLI", "Configuration", "Delivery", "Positioning", "Uplink", argumentParser]),
         tests("SystemTests", ["Positioning", "CSQLite"]),
         tests("SimulationTests", ["DriveSimulation", "Positioning"]),
         tests(

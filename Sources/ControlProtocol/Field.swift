@@ -1,6 +1,8 @@
 import JSON
 
 /// A value that a message can hold: text, numbers, flags, lists, and messages within messages.
+///
+/// Names on the wire: a duration of a reply ends in `_s` or `_ms`; metres, percent and UTC have no ending, and `help` has the unit.
 public protocol ControlValue: Sendable {
     /// nil where the value is of another kind.
     static func read(_ json: JSONValue) -> Self?

@@ -122,7 +122,7 @@ public struct PaceRequest: ControlRequest {
 }
 
 public struct MotionReply: ControlMessage {
-    @Field("motion", "Motion state from now on: moving, stopping or stationary") public var motion = ""
+    @Field("motion", "Motion state from now on, as in status") public var motion = ""
 
     public init() {}
 

@@ -33,7 +33,8 @@ public struct MotionStatus: ControlMessage {
     /// Names of many trackables would fill the frame: they get what is left below this many bytes.
     private static let trackablesFrameBytesMax = 28_000
 
-    @Field("state", "moving, stopping or stationary") public var state = ""
+    @Field("state", "waiting (no fix yet), settling (finding the first place), stationary, moving or stopping (a halt)")
+    public var state = ""
     @Field("since", "UTC of the last motion change") public var since: String?
     @Field("last_fix", "UTC of the last fix") public var lastFix: String?
     @Field("last_fix_age_s", unit: "s", places: 1, "Since it arrived") public var lastFixAge: Double?

@@ -89,9 +89,9 @@ struct EpochAssembler: Sendable {
         _ bytes: Span<UInt8>, hasChecksum: Bool, _ place: Place, _ emit: (Epoch, ResumePoint) -> Void
     ) {
         let address = SentenceAddress(bytes)
-        let isOutside = address.type.role == .outside
+        let isRead = address.type.isRead
         if !hasChecksum {
-            if isOutside {
+            if !isRead {
                 counters.unknownTypes += 1
                 return
             }
@@ -102,7 +102,7 @@ struct EpochAssembler: Sendable {
         }
         counters.sentences += 1
         if address.type == .unknown { counters.unknownTypes += 1 }
-        if !isOutside { read(bytes, address, place, emit) }
+        if isRead { read(bytes, address, place, emit) }
     }
 
     @inline(__always)

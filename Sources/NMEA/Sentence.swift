@@ -1,6 +1,6 @@
 import Positioning
 
-/// The sentences that a fix is made of; GSV is distinguished because it is frequent and of no use here.
+/// The sentences that are read; GSV is distinguished because it is frequent and of no use here.
 enum SentenceType: Sendable {
     case rmc, gga, gns, gll, gst, gbs, zda, vtg, gsa, pgrme, pubx00, gsv, unknown
 
@@ -25,6 +25,9 @@ enum SentenceType: Sendable {
         case .gsv, .unknown: .outside
         }
     }
+
+    /// Whether its fields are used. What is not read needs no checksum.
+    var isRead: Bool { self != .gsv && self != .unknown }
 }
 
 /// Address of a sentence: two letters of talker and three of type, or a vendor's own.

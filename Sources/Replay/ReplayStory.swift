@@ -254,8 +254,10 @@ public struct ReplayStory {
         return iso.prefix(10) + " " + iso.dropFirst(11).prefix(8)
     }
 
-    /// `1 h 02 min`, `2 min 10 s`, `8 s`
-    package static func span(_ milliseconds: Int64) -> String {
+    /// `1 h 2 min`, `2 min 10 s`, `8 s`; a number from outside may be anything.
+    package static func span(seconds: Double) -> String { span(Int64(min(max(0, seconds), 1e11) * 1000)) }
+
+    private static func span(_ milliseconds: Int64) -> String {
         let seconds = Int(milliseconds / 1000)
         if seconds >= 3600 { return "\(seconds / 3600) h \(seconds / 60 % 60) min" }
         if seconds >= 60 { return "\(seconds / 60) min \(seconds % 60) s" }

@@ -9,7 +9,7 @@ public struct TrackerSnapshot: Hashable, Sendable {
         case released
     }
 
-    /// The motion state in full; the wire knows only moving (moving, stopping) and stationary (settling, stationary).
+    /// The motion state in full; records know only moving (moving, stopping) and stationary (settling, stationary).
     public enum Motion: String, Sendable, Codable, CaseIterable {
         /// No fix yet.
         case waiting

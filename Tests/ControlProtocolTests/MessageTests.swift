@@ -113,7 +113,7 @@ import Testing
         let page = try String(
             contentsOf: BuiltProducts.repository.appendingPathComponent("docs/control-socket.md"), encoding: .utf8)
         let lines = page.split(separator: "\n").filter { $0.hasPrefix("{") }
-        #expect(lines.count == 12)
+        #expect(!lines.isEmpty && lines.count.isMultiple(of: 2))
         for pair in stride(from: 0, to: lines.count, by: 2) {
             let frame = try RequestFrame(Array(lines[pair].utf8))
             let verb = try #require(Verb(rawValue: frame.verb), "\(lines[pair])")

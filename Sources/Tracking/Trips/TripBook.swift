@@ -13,7 +13,8 @@ struct TripBook: Sendable {
     private(set) var since: UTCTime?
     /// The beginning of the halt within the trip; nil while rolling or parked.
     private(set) var halt: MotionDetector.Moment?
-    /// Event time of the departure; after a restart unknown until the first fix.
+    /// Event time of the departure, to notice towing; after a restart unknown until the first fix, and then at most `towedAfter`
+    /// ago. The length of a trip follows from its dates.
     private var departedAt: EventTime?
     /// Within the halt the receiver was silent for so long that the way since is unknown.
     private var haltWasUnseen = false

@@ -103,24 +103,20 @@ extension EndpointStatus {
     var lines: [String] {
         if let standsInFor { return ["\(name): stands in for \(standsInFor)"] }
         var first = "\(name): \(state)\(reason.map { " (\($0))" } ?? ""), \(waiting) waiting"
-        if waiting > 0, let oldestAge { first += " (oldest \(Self.span(oldestAge)))" }
+        if waiting > 0, let oldestAge { first += " (oldest \(ReplayStory.span(seconds: oldestAge)))" }
         if let accepted { first += ", \(accepted) accepted" }
-        if let lastSuccessAge { first += ", last \(Self.span(lastSuccessAge)) ago" }
+        if let lastSuccessAge { first += ", last \(ReplayStory.span(seconds: lastSuccessAge)) ago" }
         if let quarantineDepth, quarantineDepth > 0 { first += ", \(quarantineDepth) in quarantine" }
         if let quarantineOverflow, quarantineOverflow > 0 {
             first += ", \(quarantineOverflow) given up by the full quarantine"
         }
-        if let nextAttempt, nextAttempt > 0 { first += ", next try in \(Self.span(nextAttempt))" }
+        if let nextAttempt, nextAttempt > 0 { first += ", next try in \(ReplayStory.span(seconds: nextAttempt))" }
         var lines = [first]
         if let held { lines.append("  " + held) }
         if let sentBy { lines.append("  cannot be reached: \(sentBy) stands in") }
         if let problem { lines.append("  problem: " + problem) }
         if let advice { lines.append("  do: " + advice) }
         return lines
-    }
-
-    private static func span(_ seconds: Double) -> String {
-        ReplayStory.span(Int64(min(max(0, seconds), 1e11) * 1000))
     }
 }
 

@@ -41,7 +41,7 @@ extension Status {
         if let boost = motion.boost { lines.append("boost      \(boost.until.map { "until \($0)" } ?? "on")") }
         lines.append(
             "track      \(motion.kept) kept, \(motion.trips) trips, \(motion.stops) stops, "
-                + "odometer \(Int(motion.odometer)) m")
+                + "odometer \(Int(min(max(0, motion.odometer), 1e12))) m")
         lines.append("engine     \(motion.engine.text)")
         let shown = motion.resolutions.entries.sorted { $0.name < $1.name }.prefix(Self.trackablesShown)
         for entry in shown { lines.append("trackable  \(entry.name): \(entry.value.text)") }

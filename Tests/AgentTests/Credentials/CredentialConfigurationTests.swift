@@ -160,7 +160,7 @@ import Testing
                     + "(or auth = { kind = \"none\" })"
             ])
         let unreadable = try read(#"secrets = { pw = "file:DIR/nowhere" }"#).problems
-        #expect(unreadable.count == 1 && unreadable[0].hasPrefix("w.toml:1:17: secrets.pw: "), "\(unreadable)")
+        #expect(unreadable.count == 1 && unreadable[0].hasPrefix("w.toml:1:18: secrets.pw: "), "\(unreadable)")
         let none = try read(#"auth = { kind = "none" }"#)
         #expect(none.auth == nil && none.problems.isEmpty)
     }
