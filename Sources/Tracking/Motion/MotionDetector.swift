@@ -196,15 +196,14 @@ public struct MotionDetector: Sendable {
     /// When silence alone changes the state; nil = never.
     var nextDeadline: EventTime? {
         guard let lastFix = signals.lastFix else { return nil }
-        let settings = signals.settings
         switch state {
         case .waiting, .settling, .stationary:
             return nil
         case .moving(let trip):
-            return max(lastFix.at, trip.reported?.at ?? lastFix.at) + settings.noFixTimeout
+            return max(lastFix.at, trip.reported?.at ?? lastFix.at) + signals.settings.noFixTimeout
         case .stopping(let halt):
-            let silent = lastFix.at + settings.noFixTimeout
-            if settings.disableStopDetection || !wasSeen(halt, until: lastFix) { return silent }
+            let silent = lastFix.at + signals.settings.noFixTimeout
+            if signals.settings.disableStopDetection || !wasSeen(halt, until: lastFix) { return silent }
             return min(silent, halt.stopDue(signals))
         }
     }
