@@ -39,7 +39,8 @@ public struct MotionStatus: ControlMessage {
     @Field("last_fix", "UTC of the last fix") public var lastFix: String?
     @Field("last_fix_age_s", unit: "s", places: 1, "Since it arrived") public var lastFixAge: Double?
     @Field("odometer", unit: "m", places: 1, "Distance driven") public var odometer = 0.0
-    @Field("gap_metres", unit: "m", places: 1, "Part of it over gaps") public var gapMetres: Double?
+    @Field("gap_metres", unit: "m", places: 1, "Straight-line distance across gaps, not on the odometer")
+    public var gapMetres: Double?
     @Field("trips", "Trips begun") public var trips = 0
     @Field("stops", "Trips ended by a stop") public var stops = 0
     @Field("gaps", "Gaps in the fixes") public var gaps = 0
@@ -69,7 +70,7 @@ public struct EngineStatus: ControlMessage {
 public struct TrackableStatus: ControlMessage {
     @Field("", "") public var resolution = ResolutionValue()
     @Field("subscribers", "Subscribers") public var subscribers = 0
-    @Field("near", "Whether a destination or geofence is near") public var near = false
+    @Field("near", "Whether the destination is near") public var near = false
     @Field("battery_low", "Whether a low battery makes it coarser") public var batteryLow = false
 
     public init() {}
@@ -95,7 +96,7 @@ public struct GeofencesStatus: ControlMessage {
     @Field("inside", "How many the asset is inside of") public var inside = 0
     @Field("ids", "Which, at most 32") public var ids: [String] = []
     @Field("crossings", "Crossings recorded") public var crossings = 0
-    @Field("refused", "Geofences beyond the limit") public var refused = 0
+    @Field("refused", "Geofences that cannot be used") public var refused = 0
     @Field("stays_untold", "Stays whose start was not recorded") public var staysUntold = 0
 
     public init() {}

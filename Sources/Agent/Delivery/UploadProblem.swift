@@ -34,7 +34,8 @@ struct UploadProblem {
             if let rest = schedule.rest(at: now) {
                 text += "; the server wants no request for \(Int(rest.rounded(.up))) s"
             }
-        case .stopped(let reason): text += "; stopped (\(reason)) until the configuration changes"
+        case .stopped(let reason):
+            text += "; stopped (\(reason)) until `waypost endpoint resume` or a configuration change"
         case .taken: text += "; stopped, since another device reports this asset"
         case .rebind: text += "; held until `waypost endpoint bind` or `drop`"
         }

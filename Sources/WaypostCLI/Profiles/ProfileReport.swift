@@ -212,7 +212,7 @@ extension ProfileReport {
 
     private static func words(_ why: BatchPlan.Settled) -> String {
         switch why {
-        case .unfit(let name): "\(name) is unknown, and the receiver needs it"
+        case .unfit(let name): "\(name) is unknown, and the server needs it"
         case .expired: "older than max_age"
         case .superseded: "a newer location stands for it"
         case .skipped: "the profile leaves such events out"

@@ -17,7 +17,7 @@ pid=$(main_pid)
 sed -i 's#^commit_window = .*#commit_window = "7s"#' $configuration
 ok "a good configuration is taken" quietly systemctl reload waypost
 ok "by the same process" test "$(main_pid)" = "$pid"
-ok "the journal names the key" logged "new: .outbox. commit_window"
+ok "the journal names the key" logged "in effect now: .outbox. commit_window"
 ok "the unit is active again" within 10 is SubState running
 echo 'nonsense = 1' >>$configuration
 ok "a bad one is refused" sh -c '! systemctl reload waypost 2>/dev/null'
