@@ -76,7 +76,8 @@ public struct OrderReply: ControlMessage {
 
 public struct FlushRequest: ControlRequest {
     public static let verb = Verb.flush
-    public static let meaning = "Writes to disk and sends now. Answers after each endpoint has sent or failed, or 30 s."
+    public static let meaning =
+        "Writes to disk and sends now. Answers after each endpoint has sent or failed, or after 30 s."
 
     @Field("commit", "true = answer when the rows are on disk") public var commit: Bool?
     @Field("panic", "true = record a panic event first") public var panic: Bool?

@@ -188,8 +188,8 @@ public struct EndpointStatus: ControlMessage {
     @Field("state", "active, paused, stopped, taken or rebind") public var state = ""
     @Field("reason", "Why it is paused or stopped") public var reason: String?
     @Field("held", "Why nothing is sent although it is active") public var held: String?
-    @Field("sent_by", "The spare that sends for it now") public var sentBy: String?
-    @Field("stands_in_for", "The endpoint that it is a spare of") public var standsInFor: String?
+    @Field("sent_by", "The backup that sends for it now") public var sentBy: String?
+    @Field("stands_in_for", "The endpoint that it is a backup for") public var standsInFor: String?
     @Field("interface", "Network interface towards it") public var interface: String?
     @Field("waiting", "Rows not accepted yet") public var waiting = 0
     @Field("queue_oldest_age_s", unit: "s", places: 1, "How much older the oldest of them is than the last fix")

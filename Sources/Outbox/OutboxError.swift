@@ -58,7 +58,7 @@ public struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         case .locked: "stop the other instance first; its lock goes away by itself"
         case .newerSchema: "install the newer version again, or move the file away"
         case .cannotOpen: "check that the state directory exists and belongs to the user of the daemon"
-        case .refused: "report this as a defect"
+        case .refused: "report this as a bug"
         }
     }
 

@@ -62,7 +62,7 @@ public struct ReplayStory {
         case .announceResolution(let trackable, let resolution): follow(trackable, resolution, decided)
         case .sleepReceiver where !sleptHere:
             sleptHere = true
-            line(decided, "sleeps", "the receiver, but for short looks")
+            line(decided, "sleeps", "the receiver, except for short probes")
         case .announceLowBattery, .setReceiver, .sleepReceiver, .wakeReceiver, .count: break
         }
     }
@@ -278,8 +278,8 @@ extension FixFilter.Rejection {
         switch self {
         case .position: "no position, or 0°/0°"
         case .simulated: "simulated or entered by hand"
-        case .dateless: "the receiver told no date yet"
-        case .duplicate: "told before"
+        case .dateless: "the receiver has sent no date yet"
+        case .duplicate: "already reported"
         case .age: "not later than the last one"
         case .accuracy: "not accurate enough"
         case .impliedSpeed: "too far from the last one for the time between"

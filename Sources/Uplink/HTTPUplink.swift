@@ -61,7 +61,7 @@ public final class HTTPUplink: Uplink {
     ) throws(SetupError) {
         if let file = settings.caFile, access(file, R_OK) != 0 {
             let cause = String(cString: strerror(errno))
-            throw SetupError(description: "\(file): \(cause); it shall hold the authorities to trust, in PEM")
+            throw SetupError(description: "\(file): \(cause); it must contain the trusted CA certificates, in PEM")
         }
         self.settings = settings
         self.watch = watch

@@ -112,7 +112,7 @@ extension Transfer {
             return Limit(
                 at: since + settings.connectLimit,
                 failure: isLookingUp
-                    ? .resolve("\(peer): no answer of the name server within \(words)")
+                    ? .resolve("\(peer): no answer from the name server within \(words)")
                     : .connect("\(peer): no connection within \(words)"))
         }
     }
@@ -148,7 +148,7 @@ extension Transfer {
             CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED:
             return tlsFailure(detail(code))
         case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
-            return .tls("\(peer): the key of its certificate is none of the pins")
+            return .tls("\(peer): the key of its certificate matches none of the pins")
         case CURLE_GOT_NOTHING where progress.isFullyWritten:
             return .closedWithoutReply("\(peer) took the request and closed the connection without an answer")
         case CURLE_GOT_NOTHING:

@@ -234,7 +234,7 @@ import Tracking
         let directory = try TemporaryDirectory()
         #expect(
             problems(smallest + upload + "[geofences]\nfile = \"\(directory.path)\"")
-                == ["w.toml:7:8: geofences.file: \(directory.path): found no plain file, expected GeoJSON"])
+                == ["w.toml:7:8: geofences.file: \(directory.path): found no regular file, expected GeoJSON"])
     }
 
     @Test func oneIdIsOneFenceInBothLists() throws {

@@ -28,7 +28,7 @@ import Testing
         let expected = "no serial line of usb 1546:01a9 is plugged in; there are /dev/ttyACM0 (1546:01a8), "
         #expect(problem?.description.hasPrefix(expected) == true)
         let none = #expect(throws: SourceProblem.self) { try name.node(among: { [] }) }
-        #expect(none?.description.hasSuffix("there is none of USB at all") == true)
+        #expect(none?.description.hasSuffix("there is no USB serial device at all") == true)
     }
 
     @Test(arguments: ["1546", "1546:1a8", "1546:01a8:1", "15+6:01a8", "+546:01a8", "1546-01a8", "", ":", "ubloxx:01a8"])
@@ -112,7 +112,7 @@ import Testing
         let loop = TestLoop(SerialSource(settings: settings, devices: { plugged }))
         loop.start()
         #expect(loop.source.name == "serial usb G8")
-        #expect(loop.lossReason?.contains("there is none of USB") == true)
+        #expect(loop.lossReason?.contains("there is no USB serial device") == true)
         for (index, line) in lines.enumerated() {
             plugged = [SerialDevice(node: line.path, usb: usb)]
             loop.deviceChanged(event("add", line.path))

@@ -170,7 +170,7 @@ import Testing
     @Test func refusesWhatIsNoLineAndSaysWhatItIs() throws {
         let folder = try TemporaryFolder()
         let cases = [
-            (try folder.write("", to: "log"), "a plain file"), (folder.path("fifo"), "a named pipe"),
+            (try folder.write("", to: "log"), "a regular file"), (folder.path("fifo"), "a named pipe"),
             (folder.path, "folder"), ("/dev/null", "not a terminal"),
         ]
         #expect(mkfifo(folder.path("fifo"), 0o600) == 0)

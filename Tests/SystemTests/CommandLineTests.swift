@@ -174,7 +174,7 @@ import Testing
         let file = try rig.configure(source: "kind = \"serial\"\npath = \"/dev/ttyACM0\"")
         let call = try Call(["check", file])
         #expect(call.status == 0 && call.errors.isEmpty)
-        #expect(call.output == "\(file): good\n")
+        #expect(call.output == "\(file): valid\n")
     }
 
     @Test func checkAsksTheGPSDOfTheSource() throws {
@@ -188,7 +188,7 @@ import Testing
         let devices = #"{"class":"DEVICES","devices":[{"class":"DEVICE","path":"/dev/\u001b[2Ja"}]}"#
         server.send(Array("\(version)\r\n\(devices)\r\n".utf8))
         #expect(try program.exitStatus(within: 60) == 0)
-        #expect(program.text.contains("\(file): good\nsource: gpsd 3.25 (protocol 3.15) with /dev/\\x1b[2Ja\n"))
+        #expect(program.text.contains("\(file): valid\nsource: gpsd 3.25 (protocol 3.15) with /dev/\\x1b[2Ja\n"))
         #expect(program.text.contains("warning: source: gpsd does not have /dev/b; it has /dev/\\x1b[2Ja\n"))
         // The configuration is valid, whether or not a receiver is there.
         server.stop()

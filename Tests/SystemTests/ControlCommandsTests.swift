@@ -153,8 +153,8 @@ import Testing
             let daemon = line == "with a daemon" ? try rig.startDaemon() : nil
             if daemon != nil { try waitUntilRead() }
             for (order, words) in [
-                ("endpoint drop main", "only while the endpoint is held"), ("endpoint bind main", "has its binding"),
-                ("endpoint resume other", "there is: main"),
+                ("endpoint drop main", "only while the endpoint is held"), ("endpoint bind main", "is already bound"),
+                ("endpoint resume other", "known: main"),
             ] {
                 let refused = try call(order)
                 #expect(refused.status == 1 && refused.text.contains(words), "\(line): \(refused.text)")
@@ -317,6 +317,6 @@ import Testing
         #expect((motion["resolutions"] as? [String: Any])?.count ?? 0 > 50)
         #expect((report["endpoints"] as? [Any])?.count == 1)
         let shown = try call("status")
-        #expect(shown.text.contains("and 880 trackables more"), "\(shown.text)")
+        #expect(shown.text.contains("and 880 more trackables"), "\(shown.text)")
     }
 }

@@ -74,7 +74,7 @@ import Testing
     @Test func saysWhatItRefuses() throws {
         for (arguments, status, words) in [
             (["subscriber", "add", "desk"], 1, "several trackables, and none is named (name one of: van, load)"),
-            (["subscriber", "add", "desk", "--trackable", "bike"], 1, "no trackable \"bike\" (there is: van, load)"),
+            (["subscriber", "add", "desk", "--trackable", "bike"], 1, "no trackable \"bike\" (known: van, load)"),
             (["subscriber", "remove", "desk", "--trackable", "van"], 1, "no subscriber \"desk\" of trackable \"van\""),
             (["engine", "set"], 64, "Name a resolution"),
             (["engine", "set", "--interval", "1s"], 64, "all three"),

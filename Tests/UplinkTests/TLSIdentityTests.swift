@@ -71,7 +71,7 @@ import Testing
         request.tls = TLSSettings(authorities: server.certificate, pins: [other])
         let failure = try loop.failure(request)
         #expect(failure.word == "tls")
-        #expect(failure.message.hasSuffix("is none of the pins"), "\(failure)")
+        #expect(failure.message.hasSuffix("matches none of the pins"), "\(failure)")
     }
 
     @Test func aWrongAuthorityIsRefusedThoughTheUplinkTrustsTheRightOne() throws {

@@ -50,7 +50,7 @@ import Testing
         #expect(
             try warnings("batch_size = 500") == [
                 "w.toml:6:14: endpoint.batch_size: found more than the 100 locations that the profile waypost puts into a "
-                    + "request: 100 it is"
+                    + "request: 100 is used"
             ])
         #expect(try settings("profile = \"traccar\"").batchSize == 1)
         #expect(try warnings("profile = \"traccar\"").isEmpty)
@@ -98,7 +98,7 @@ import Testing
             ("[profile.mine]\nextends = \"waypots\"", "w.toml:8:11: profile.mine.extends: found \"waypots\", expected"),
             (
                 "[profile.mine]\nextends = \"mine\"",
-                "w.toml:8:11: profile.mine.extends: found a circle (mine → mine), expected profiles that end somewhere"
+                "w.toml:8:11: profile.mine.extends: found a cycle (mine → mine), expected a chain that ends"
             ),
             ("[profile.mine]\nrecord = { t = 2024-01-01 }", "w.toml:8:"),
             (
@@ -140,7 +140,7 @@ import Testing
                     + "(did you mean \"first\"?)"
             ])
         let chain = problems(smallest + first + spare("second", of: "first") + spare("third", of: "second"))
-        #expect(chain.count == 1 && chain[0].contains("found \"second\", which is itself the spare of \"first\""))
+        #expect(chain.count == 1 && chain[0].contains("found \"second\", which is itself the backup of \"first\""))
     }
 
     @Test(arguments: [("true", EndpointSettings.OnCollision.clear), ("false", .keep)])

@@ -129,7 +129,7 @@ import Testing
                 #   gone           410: the endpoint stops
                 #   misconfigured  405-406, 411-412, 416-420, 426-428, 430-499, 501, 505: the endpoint pauses
                 #   without gzip   415: sent without compression, then the endpoint pauses
-                #   no answer      also half a head, or 1xx alone: sent again
+                #   no answer      including a cut-off head or only a 1xx: sent again
 
                 """)
         let aws = try shown("aws-location")

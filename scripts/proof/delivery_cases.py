@@ -294,7 +294,7 @@ def probe_of_a_pause(it):
     it.feed(rate=5)
     it.start()
     it.until("the endpoint pauses", 60, lambda: it.status("main")["state"] == "paused")
-    it.require(any("wants no request for 3600 s" in line for line in it.log_lines()), "the log does not say until when")
+    it.require(any("asked to wait another 3600 s" in line for line in it.log_lines()), "the log does not say until when")
     it.wait(1)
     it.order({"do": "endpoint", "action": "resume", "endpoint": "main"})
     left = it.status("main").get("next_attempt_s")

@@ -40,7 +40,8 @@ extension Agent {
 
     private func movement(_ request: MovementRequest, at now: EventTime) throws(ControlError) -> MotionReply {
         guard let moving = request.moving else {
-            throw ControlError("bad-request", "no moving", hint: #"{"do":"movement","source":"gpio","moving":true}"#)
+            throw ControlError(
+                "bad-request", "moving is missing", hint: #"{"do":"movement","source":"gpio","moving":true}"#)
         }
         try pipeline.carryOut(.movementSourceChanged(source: request.source ?? "", moving: moving), at: now)
         return MotionReply(pipeline.tracker.snapshot.motion.rawValue)
@@ -51,7 +52,7 @@ extension Agent {
     ) throws(ControlError) -> OdometerRequest.Reply {
         guard let metres = request.metres, metres.isFinite, (0...Odometer.metresMax).contains(metres) else {
             throw ControlError(
-                "bad-request", "no reading of an odometer", hint: "metres, from 0 to a hundred million km")
+                "bad-request", "metres is missing or out of range", hint: "0 to 1e11")
         }
         try pipeline.setOdometer(metres: metres, at: now)
         var reply = OdometerRequest.Reply()

@@ -258,7 +258,8 @@ final class ControlServer {
                 continue
             }
             ticket.finish(
-                .failure(ControlError("timeout", "the request takes too long", hint: "it is still carried out")))
+                .failure(
+                    ControlError("timeout", "the request is taking too long", hint: "it is still being carried out")))
         }
         armTimeout()
     }

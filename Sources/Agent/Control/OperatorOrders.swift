@@ -85,7 +85,7 @@ package struct OperatorOrders: Hashable {
             // Where the profile can ask for it, a new device is bound this way before its first upload.
             guard !settings.profile.canBind else { break }
             throw ControlError(
-                "nothing-to-bind", "endpoint \"\(name)\" has its binding",
+                "nothing-to-bind", "endpoint \"\(name)\" is already bound",
                 hint: depth.state == .active ? nil : "waypost endpoint resume \(name) ends a pause or a stop")
         }
         queue.append(.bind(endpoint: name))
@@ -102,7 +102,7 @@ package struct OperatorOrders: Hashable {
         case .active, .paused, .stopped: resumes = settings.name
         case .taken, .rebind:
             throw ControlError(
-                "refused", "endpoint \"\(settings.name)\" waits for a binding, not for a resume",
+                "refused", "endpoint \"\(settings.name)\" needs a bind, not a resume",
                 hint: "waypost endpoint bind \(settings.name), or drop \(settings.name)")
         }
     }
@@ -175,11 +175,11 @@ extension OperatorOrders {
         if let wanted {
             if let found = endpoints.first(where: { $0.name == wanted }) { return found }
             throw ControlError(
-                "unknown-endpoint", "no endpoint \"\(wanted.cut(toBytes: 40))\"", hint: "there is: \(names)")
+                "unknown-endpoint", "no endpoint \"\(wanted.cut(toBytes: 40))\"", hint: "known: \(names)")
         }
         let own = endpoints.filter { $0.backupFor == nil }
         guard let only = own.first, own.count == 1 else {
-            throw ControlError("endpoint-missing", "no endpoint is named", hint: "there is: \(names)")
+            throw ControlError("endpoint-missing", "no endpoint is named", hint: "known: \(names)")
         }
         return only
     }
@@ -189,7 +189,7 @@ extension OperatorOrders {
         let ids = request.ids ?? []
         guard ids.isEmpty == (request.all == true) else {
             throw ControlError(
-                "bad-request", ids.isEmpty ? "no row is named" : "rows are named beside all",
+                "bad-request", ids.isEmpty ? "no row is named" : "give ids or all, not both",
                 hint: "--id N of `waypost quarantine list`, or --all")
         }
         return ids

@@ -8,7 +8,7 @@ extension Pipeline {
     func engineCommand(_ request: EngineRequest, at now: EventTime) throws(ControlError) -> EngineReply {
         if let wanted = request.set {
             guard request.clear != true else {
-                throw ControlError("bad-request", "set and clear together", hint: "one of the two")
+                throw ControlError("bad-request", "set and clear exclude each other", hint: "one of the two")
             }
             try carryOut(.engineSet(try Resolution(wanted)), at: now)
         } else if request.clear == true {
@@ -29,7 +29,8 @@ extension Pipeline {
         case (nil, let id?): (member, action) = (id, .remove)
         default:
             throw ControlError(
-                "bad-request", "no subscriber", hint: #"name one: {"do":"subscriber","add":"ID"} or "remove""#)
+                "bad-request", "either add or remove is required",
+                hint: #"name one: {"do":"subscriber","add":"ID"} or "remove""#)
         }
         guard (1...128).contains(member.utf8.count) else {
             throw ControlError("bad-request", "the id of a subscriber has 1 to 128 bytes")
@@ -67,7 +68,8 @@ extension Pipeline {
             try carryOut(.profileChanged(nil), at: now)
         default:
             throw ControlError(
-                "bad-request", "no boost", hint: #"{"do":"boost","resolution":{…},"seconds":600} or "clear":true"#)
+                "bad-request", "send resolution with seconds, or clear",
+                hint: #"{"do":"boost","resolution":{…},"seconds":600} or "clear":true"#)
         }
         return EngineReply(tracker.snapshot.engineStatus)
     }
@@ -93,7 +95,7 @@ extension Pipeline {
             guard ids.contains(id) else {
                 throw ControlError(
                     "unknown-trackable", "no trackable \"\(id)\"",
-                    hint: "there is: \(ids.prefix(20).joined(separator: ", "))")
+                    hint: "known: \(ids.prefix(20).joined(separator: ", "))")
             }
             return id
         }

@@ -233,6 +233,6 @@ extension EndpointCredentials {
         guard left < Self.expiryNotice else { return }
         let date = UTCTime(milliseconds: end * 1000).iso8601
         log.warning(
-            "endpoint \(config.settings.name): the client certificate \(left < 0 ? "ended" : "ends") on \(date)")
+            "endpoint \(config.settings.name): the client certificate \(left < 0 ? "expired" : "expires") on \(date)")
     }
 }

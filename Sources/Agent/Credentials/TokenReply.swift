@@ -32,7 +32,7 @@ struct TokenReply: Hashable {
 
     init(json bytes: [UInt8]) throws(Problem) {
         guard let document = JSONReader.read(bytes), document.members != nil, document.isOfUsualShape else {
-            throw Problem(message: "gave no JSON of the usual shape")
+            throw Problem(message: "gave no valid token response")
         }
         if let error = document["error"]?.string, document["access_token"]?.string == nil {
             throw Problem(message: "gave the error \(Self.code(error))")

@@ -540,7 +540,7 @@ extension EndpointDelivery {
         if binding != nil || schedule.attempt?.purpose == .bind { return done("another request to bind is under way") }
         let rests = schedule.bindRestsUntil
         if rests >= now + Self.bindLimit {
-            return done("the server wants no request for another \(Int(rests.seconds(since: now).rounded(.up))) s")
+            return done("the server asked to wait another \(Int(rests.seconds(since: now).rounded(.up))) s")
         }
         binding = Binding(done: done)
         bindAlarm?.deadline = now + Self.bindLimit

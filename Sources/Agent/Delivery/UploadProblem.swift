@@ -32,7 +32,7 @@ struct UploadProblem {
         case .paused(let reason):
             text += "; paused (\(reason)), retried every 15 min"
             if let rest = schedule.rest(at: now) {
-                text += "; the server wants no request for \(Int(rest.rounded(.up))) s"
+                text += "; the server asked to wait another \(Int(rest.rounded(.up))) s"
             }
         case .stopped(let reason):
             text += "; stopped (\(reason)) until `waypost endpoint resume` or a configuration change"

@@ -278,14 +278,15 @@ extension FixFilter.Rejection {
     /// What is wrong with a receiver all of whose fixes are refused for this reason, and what to do.
     fileprivate var advice: String {
         switch self {
-        case .position: "they name no place on earth: give the antenna a view of the sky"
+        case .position: "they have no valid position: give the antenna a view of the sky"
         case .simulated: "the receiver calls them simulated: set allow_simulated in [tracking] if that is meant"
         case .dateless: "the receiver gives no date: let it send RMC or ZDA sentences"
-        case .duplicate: "they are all the same: start the receiver again"
-        case .age: "their time does not go on: start the receiver again"
+        case .duplicate: "they are all the same: restart the receiver"
+        case .age: "their time does not advance: restart the receiver"
         case .accuracy:
             "they are less accurate than accuracy_limit in [tracking]: give the antenna a view of the sky, or raise it"
-        case .impliedSpeed: "they leap faster than speed_limit in [tracking]: look for interference, or raise it"
+        case .impliedSpeed:
+            "they jump farther than speed_limit in [tracking] allows: look for interference, or raise it"
         }
     }
 }

@@ -93,8 +93,8 @@ extension EndpointConfig {
             if let further = found.primary {
                 table.report(
                     "backup_for",
-                    "found \(primary.asTOML), which is itself the spare of \(further.asTOML), expected an endpoint that "
-                        + "is none")
+                    "found \(primary.asTOML), which is itself the backup of \(further.asTOML), expected an endpoint "
+                        + "that is not a backup")
             }
         }
     }
@@ -123,7 +123,7 @@ extension EndpointSettings {
             let holder = table.has("batch_size") ? table : vendor
             holder.warn(
                 table.has("batch_size") ? "batch_size" : "dataUploadingBatchSize",
-                "found more than the \(most) locations that the profile \(profile.name) puts into a request: \(most) it is"
+                "found more than the \(most) locations that the profile \(profile.name) puts into a request: \(most) is used"
             )
         }
         table.read(

@@ -88,7 +88,7 @@ package struct Secret: Equatable {
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            return .failure(Mistake(found: "\(name), which is no plain file", expected: "a file that can be read"))
+            return .failure(Mistake(found: "\(name), which is not a regular file", expected: "a file that can be read"))
         }
         if isPrivate, status.st_mode & 0o077 != 0 {
             return .failure(

@@ -19,7 +19,7 @@ enum GeofenceFile {
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            return ([], ["found no plain file, expected GeoJSON"])
+            return ([], ["found no regular file, expected GeoJSON"])
         }
         guard status.st_size <= bytesMax, let bytes = readAll(descriptor, bytesMax: bytesMax) else {
             return ([], ["found more than 8 MiB, expected a shorter list"])

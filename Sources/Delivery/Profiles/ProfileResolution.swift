@@ -33,7 +33,7 @@ extension Profile {
             if seen.contains(baseName) {
                 let chain = (seen + [baseName]).joined(separator: " → ")
                 let problem = ProfileProblem(
-                    "extends", "found a circle (\(chain)), expected profiles that end somewhere", at: base.node.position
+                    "extends", "found a cycle (\(chain)), expected a chain that ends", at: base.node.position
                 )
                 return .failure(ProfileProblems([problem]))
             }

@@ -61,7 +61,7 @@ final class ReferenceResolver {
         let name = reference.name
         if name.hasPrefix("vars.") || name.hasPrefix("secret.") { return (try ownConstant(reference, site), .string) }
         if reference.isOptional {
-            throw site.problem("found $\(name)?, expected ? only behind vars.NAME and secret.NAME")
+            throw site.problem("found $\(name)?, expected ? only after vars.NAME and secret.NAME")
         }
         if name == "auth.token" {
             named.hasSecret = true
@@ -71,7 +71,7 @@ final class ReferenceResolver {
         if let endpoint = EndpointReference(rawValue: name) { return (source(endpoint), .string) }
         let (batch, record) = (BatchName(rawValue: name), RecordName(rawValue: name))
         if batch != nil || record != nil, !site.use.allowsRows {
-            throw site.problem("found $\(name), expected only names of the endpoint where no rows are")
+            throw site.problem("found $\(name), expected only names of the endpoint in a request without rows")
         }
         if let batch {
             named.batch.insert(batch)
@@ -80,7 +80,7 @@ final class ReferenceResolver {
         if let record {
             if site.use.isShared, maxRecords != 1, record != .trackable {
                 throw site.problem(
-                    "found $\(name), which each record has its own of, expected a name that all records share, "
+                    "found $\(name), which differs between records, expected a name that all records share, "
                         + "or max_records = 1")
             }
             named.records.insert(record)

@@ -139,7 +139,8 @@ struct RequestCompiler {
             reader.report(node, keyPath, expected: "a URL that begins with ${base_url}")
         } else if template.parts.contains(where: { $0.hasUnwritable }) {
             reader.report(
-                node, keyPath, expected: "a URL without spaces, control characters and non-ASCII: write them as %XX")
+                node, keyPath,
+                expected: "a URL without spaces, control characters or non-ASCII characters: write them as %XX")
         }
         return template
     }

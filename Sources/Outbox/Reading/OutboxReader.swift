@@ -93,7 +93,7 @@ public final class OutboxReader {
             // Counting in a damaged file would only find the same again.
             guard problems.isEmpty else { return problems }
             func compare(_ what: String, _ stored: Int64, _ found: Int64) {
-                if stored != found { problems.append("\(what): \(stored) are counted, \(found) are there") }
+                if stored != found { problems.append("\(what): \(stored) counted, \(found) found") }
             }
             func count(_ sql: String) throws(OutboxError) -> Int64 { try database.connection.integer(sql) }
             let mark = try database.mark()

@@ -65,7 +65,7 @@ final class InputFile {
 
     /// Why a place is not one of this file; nil when it is.
     func rejects(_ position: FilePosition) -> String? {
-        guard hasPlace else { return "\(path) is no plain file" }
+        guard hasPlace else { return "\(path) is not a regular file" }
         guard position.device == identity.device, position.inode == identity.inode else {
             return "\(path) is another file than before"
         }
@@ -110,7 +110,7 @@ final class InputFile {
     private static func openProblem(_ path: String, _ code: Int32) -> SourceProblem {
         let hint: String? =
             switch code {
-            case ENOENT: "does the name fit? Under systemd /home and /tmp of the host are hidden"
+            case ENOENT: "is the name right? Under systemd /home and /tmp of the host are hidden"
             case EACCES: "the user of this program may not read it"
             case ENXIO: "it is a socket; a source of type tcp or udp reads those"
             default: nil

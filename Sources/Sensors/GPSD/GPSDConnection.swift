@@ -27,7 +27,7 @@ final class GPSDConnection: @unchecked Sendable {
             guard let session = library.open(host: host, port: port) else {
                 let reason = library.description(of: errno)
                 return .failure(
-                    SourceProblem("\(problem): \(reason); does it run, and does it listen there?"))
+                    SourceProblem("\(problem): \(reason); is it running and listening there?"))
             }
             guard session.isConnected else {
                 return .failure(SourceProblem("\(problem): this \(library.name) has an unknown layout"))

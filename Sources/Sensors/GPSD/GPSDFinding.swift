@@ -77,7 +77,7 @@ extension GPSDSettings {
     private func problem(of finding: GPSDFinding, isListed: Bool, ending: String?) -> String? {
         let reason = ending.map { ": \($0)" } ?? ""
         guard let version = finding.version else {
-            return "what answers at \(address) does not answer like gpsd\(reason); is port right?"
+            return "what answers at \(address) does not answer like gpsd\(reason); is the port right?"
         }
         guard version.major == GPSDVersion.knownMajor else { return version.unknownProtocol }
         guard isListed else { return "gpsd at \(address) does not list its devices\(reason)" }

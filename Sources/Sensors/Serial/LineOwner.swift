@@ -30,7 +30,7 @@ struct LineOwner {
         let advice =
             "let waypost read it through gpsd (source kind \"gpsd\"), or set USBAUTO=false in /etc/default/gpsd"
         if isOpen {
-            if isGPSD { remark = "gpsd has \(line) too, and each of the two gets a part of the bytes: \(advice)" }
+            if isGPSD { remark = "gpsd has \(line) too, and each of the two gets only some of the bytes: \(advice)" }
         } else {
             problem = isGPSD ? "cannot open \(line): gpsd holds it: \(advice)" : pending
         }

@@ -127,7 +127,7 @@ public enum SerialName: Hashable, Sendable, CustomStringConvertible {
             let others = present.prefix(4).map { "\($0.node) (\($0.usb))" }.joined(separator: ", ")
             throw SourceProblem(
                 "no serial line of \(self) is plugged in; there "
-                    + (others.isEmpty ? "is none of USB at all" : "are \(others)"))
+                    + (others.isEmpty ? "is no USB serial device at all" : "are \(others)"))
         }
     }
 }

@@ -143,12 +143,12 @@ final class SerialPort {
         var status = stat()
         let kind =
             switch fstat(fd, &status) == 0 ? status.st_mode & S_IFMT : 0 {
-            case S_IFREG: "a plain file"
+            case S_IFREG: "a regular file"
             case S_IFIFO: "a named pipe"
             case S_IFSOCK: "a socket"
             default: "not a terminal"
             }
-        guard code == ENOTTY else { return SourceProblem("\(path) is no serial line (\(kind))", errno: code) }
+        guard code == ENOTTY else { return SourceProblem("\(path) is not a serial line (\(kind))", errno: code) }
         return SourceProblem(
             "\(path) is \(kind), not a serial line; a file or pipe is read by a source of type file", code: code)
     }

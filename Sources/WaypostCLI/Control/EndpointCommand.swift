@@ -108,7 +108,7 @@ extension EndpointStatus {
         if let lastSuccessAge { first += ", last \(ReplayStory.span(seconds: lastSuccessAge)) ago" }
         if let quarantineDepth, quarantineDepth > 0 { first += ", \(quarantineDepth) in quarantine" }
         if let quarantineOverflow, quarantineOverflow > 0 {
-            first += ", \(quarantineOverflow) given up by the full quarantine"
+            first += ", \(quarantineOverflow) dropped from the full quarantine"
         }
         if let nextAttempt, nextAttempt > 0 { first += ", next try in \(ReplayStory.span(seconds: nextAttempt))" }
         var lines = [first]

@@ -17,7 +17,7 @@ struct ReloadCommand: ParsableCommand {
     func run() throws {
         let answer: ReloadRequest.Reply = try DaemonOptions.read(ask())
         let live = answer.live.joined(separator: ", ")
-        printLine(live.isEmpty ? "nothing that takes effect now has changed" : "new: \(live)")
+        printLine(live.isEmpty ? "nothing that takes effect now has changed" : "in effect now: \(live)")
         if !answer.restart.isEmpty { printLine("at the next start: \(answer.restart.joined(separator: ", "))") }
         try finishOutput()
     }

@@ -46,7 +46,9 @@ extension Status {
         let shown = motion.resolutions.entries.sorted { $0.name < $1.name }.prefix(Self.trackablesShown)
         for entry in shown { lines.append("trackable  \(entry.name): \(entry.value.text)") }
         let more = motion.trackables - shown.count
-        if more > 0 { lines.append("           and \(more) trackables more: see --json") }
+        if more > 0 {
+            lines.append("           and \(more) more \(more == 1 ? "trackable" : "trackables"): see --json")
+        }
         if let geofences = motion.geofences, geofences.fences > 0 { lines.append("geofences  \(geofences.text)") }
         lines.append("queue      \(queue.depth) rows")
         for endpoint in endpoints {

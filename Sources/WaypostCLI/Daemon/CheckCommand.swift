@@ -28,7 +28,7 @@ struct CheckCommand: ParsableCommand {
         if prints {
             print(loaded.effective, AnswerReport(loaded.config), separator: "", terminator: "")
         } else {
-            printLine("\(file): good\(loaded.warnings.isEmpty ? "" : ", with warnings")")
+            printLine("\(file): valid\(loaded.warnings.isEmpty ? "" : ", with warnings")")
             if let found = look.found { printLine("source: \(found)") }
         }
         try finishOutput()

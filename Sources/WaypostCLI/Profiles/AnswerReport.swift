@@ -24,7 +24,7 @@ public struct AnswerReport: CustomStringConvertible {
                 }
                 let parts = [ranges.joined(separator: ", "), row.words]
                 return (row.verdict, parts.filter { !$0.isEmpty }.joined(separator: ": "))
-            } + [("no answer", "also half a head, or 1xx alone: sent again")]
+            } + [("no answer", "including a cut-off head or only a 1xx: sent again")]
         let width = rows.map(\.0.count).max() ?? 0
         return rows.map { $0 + String(repeating: " ", count: width - $0.count + 2) + $1 }
     }

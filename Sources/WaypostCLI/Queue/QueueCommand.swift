@@ -64,7 +64,7 @@ struct QueueCommand: ParsableCommand {
             }
             guard problems.isEmpty else {
                 printError(
-                    "waypost: the queue is damaged; the daemon sets it aside and brings back what can be read when it comes across the damage"
+                    "waypost: the queue is damaged; when the daemon finds the damage, it sets the file aside and restores what can be read"
                 )
                 throw ExitCode(1)
             }

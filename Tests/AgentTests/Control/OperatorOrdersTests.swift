@@ -96,7 +96,7 @@ import Testing
         other.name = "other"
         let line = #"{"do":"endpoint","action":"resume"}"#
         let missing = #expect(throws: ControlError.self) { try orders(line, [settings(), other]) }
-        #expect(missing?.hint == "there is: main, other")
+        #expect(missing?.hint == "known: main, other")
         let unknown = #expect(throws: ControlError.self) {
             try orders(#"{"do":"endpoint","action":"resume","endpoint":"mian"}"#, [settings(), other])
         }

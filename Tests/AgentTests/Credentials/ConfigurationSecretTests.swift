@@ -84,7 +84,7 @@ import Testing
         try directory.makeDirectory("folder")
         for (name, words) in [
             ("empty", "which is empty"), ("two", "with line breaks or control characters"),
-            ("folder", "which is no plain file"), ("none", "No such file or directory"),
+            ("folder", "which is not a regular file"), ("none", "No such file or directory"),
         ] {
             let found = problems(endpoint("secrets = { key = \"file:\(directory.path)/\(name)\" }"))
             #expect(found.count == 1)

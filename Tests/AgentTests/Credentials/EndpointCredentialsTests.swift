@@ -147,7 +147,7 @@ import Testing
     @Test(
         arguments: [
             (401, #"{"error":"invalid_client"}"#, "answered with status 401 and gave the error invalid_client"),
-            (500, "<html>", "answered with status 500 and gave no JSON of the usual shape"),
+            (500, "<html>", "answered with status 500 and gave no valid token response"),
             (
                 200, #"{"access_token":"a\nb"}"#,
                 "answered with status 200 and gave no access_token that a header can hold"

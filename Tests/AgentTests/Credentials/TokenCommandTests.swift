@@ -79,7 +79,7 @@ import Testing
             ("true", "no token: /bin/sh printed nothing"),
             ("echo; echo secret-word", "no token: /bin/sh printed more than one line, or what no header can hold"),
             ("head -c 1000000 /dev/zero | tr '\\0' x", "no token: /bin/sh printed 64 KiB or more"),
-            ("echo '{\"access_token\":5}'", "no token: /bin/sh gave no JSON of the usual shape"),
+            ("echo '{\"access_token\":5}'", "no token: /bin/sh gave no valid token response"),
             ("echo '{\"error\":\"invalid_grant\"}'", "no token: /bin/sh gave the error invalid_grant"),
             ("echo '{\"error\":\"secret word\"}'", "no token: /bin/sh gave the error (unreadable)"),
         ])

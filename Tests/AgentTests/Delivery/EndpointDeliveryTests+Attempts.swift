@@ -173,7 +173,7 @@ extension EndpointDeliveryTests {
             uplink.answer(503, retryAfter: 120)
             var said: [String?] = []
             delivery.bind(at: loop.now) { said.append($0) }
-            #expect(said == ["the server wants no request for another 120 s"])
+            #expect(said == ["the server asked to wait another 120 s"])
             #expect(uplink.requests.count == 1)
         }
     }

@@ -30,7 +30,7 @@ import Testing
         .init(keyPath: "record.a", tree: ["record": ["a": "${}"]], words: "expected a name"),
         .init(keyPath: "record.a", tree: ["record": ["a": "$speed_mps|1e3"]], words: "without exponent"),
         .init(keyPath: "record.a", tree: ["record": ["a": "$speed_mps|none"]], suggestion: "$speed_mps|\"none\""),
-        .init(keyPath: "record.a", tree: ["record": ["a": "$lat?"]], words: "only behind vars.NAME"),
+        .init(keyPath: "record.a", tree: ["record": ["a": "$lat?"]], words: "only after vars.NAME"),
         .init(keyPath: "record.a", tree: ["record": ["a": "[?${event}]"]], words: "only in url"),
         .init(keyPath: "record.a", tree: ["record": ["a": "x ${location}"]], words: "value of its own"),
         .init(keyPath: "record.a", tree: ["record": ["a": "$records"]], words: "only in body"),
@@ -88,7 +88,8 @@ import Testing
         .init(keyPath: "limits.device.pattern", tree: ["record": "$lat", "limits": ["device": ["pattern": "[a-z]+"]]]),
         .init(keyPath: "limits.device.pattern", tree: ["record": "$lat", "limits": ["device": ["pattern": "(a|b)"]]]),
         .init(keyPath: "limits.lat.max_len", tree: ["record": "$lat", "limits": ["lat": ["max_len": 4]]]),
-        .init(keyPath: "bind.url", tree: ["record": "$lat", "bind": ["url": "${base_url}/${seq}"]], words: "no rows"),
+        .init(
+            keyPath: "bind.url", tree: ["record": "$lat", "bind": ["url": "${base_url}/${seq}"]], words: "without rows"),
         .init(keyPath: "bind.path", tree: ["record": "$lat", "bind": ["path": "x"]]),
         .init(keyPath: "response.ok", tree: ["record": "$lat", "response": ["ok": true]]),
         .init(keyPath: "response.ok_status[0]", tree: ["record": "$lat", "response": ["ok_status": ["20x"]]]),
