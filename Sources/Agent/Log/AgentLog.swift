@@ -54,7 +54,7 @@ public struct AgentLog {
             .notice, .started,
             "waypost \(version) started: reading \(source), "
                 + (endpoints.isEmpty ? "no endpoint" : "uploading to \(endpoints.joined(separator: ", "))")
-                + (waiting > 0 ? ", \(waiting) locations are queued from before" : ""),
+                + (waiting > 0 ? ", \(locations(waiting)) queued from before" : ""),
             ["version": version, "source": source, "waiting": String(waiting)])
     }
 
@@ -70,14 +70,14 @@ public struct AgentLog {
         log(
             .notice, .stopping,
             waiting == 0
-                ? "stopped, queue empty" : "stopped, \(waiting) locations stay queued on disk for the next start",
+                ? "stopped, queue empty" : "stopped, \(locations(waiting)) queued on disk for the next start",
             ["waiting": String(waiting)])
     }
 
     func lost(_ count: Int, because reason: String?) {
         log(
             .error, .queue,
-            "queue: \(count) locations could not be stored and are lost: \(reason ?? "the disk did not answer in time")",
+            "queue: lost \(locations(count)) that could not be stored: \(reason ?? "the disk did not answer in time")",
             ["lost": String(count), "state": "failed"])
     }
 
@@ -92,7 +92,7 @@ public struct AgentLog {
     func motionChanged(_ change: MotionChange, of trackables: [String]) {
         let state = change.moving ? "moving" : "stationary"
         let since = change.since.map { " since \($0.iso8601)" } ?? ""
-        var numbers = "evidence \(metres(change.evidence.evidence)), distance \(metres(change.evidence.distance))"
+        var numbers = "evidence \(metres(change.evidence.evidence)) m, distance \(metres(change.evidence.distance)) m"
         var fields = [
             "state": state, "reason": change.reason.rawValue, "evidence_m": metres(change.evidence.evidence),
             "distance_m": metres(change.evidence.distance), "since": change.since?.iso8601 ?? "",
@@ -104,7 +104,7 @@ public struct AgentLog {
         }
         if let accuracy = change.evidence.accuracy {
             fields["accuracy_m"] = metres(accuracy)
-            numbers += ", accuracy \(metres(accuracy))"
+            numbers += ", accuracy \(metres(accuracy)) m"
         }
         log(
             .notice, .motion, "\(state)\(since) (\(change.reason.rawValue): \(numbers))", fields,
@@ -194,7 +194,7 @@ public struct AgentLog {
 
     func queueProblem(_ text: String, waiting: Int) {
         log(
-            .error, .queue, "queue: \(text); \(waiting) locations are held in memory",
+            .error, .queue, "queue: \(text); \(locations(waiting)) held in memory",
             ["ram_ring_depth": String(waiting), "state": "degraded"])
     }
 
@@ -222,14 +222,14 @@ public struct AgentLog {
     func keptForRemoved(endpoint: String, _ rows: Int) {
         log(
             .warning, .queue,
-            "endpoint \(endpoint) is no longer configured: \(rows) locations, and all that are recorded after them, are kept "
+            "endpoint \(endpoint) is no longer configured: \(locations(rows)), and all that are recorded later, are kept "
                 + "for it while the queue has space, or until `waypost queue forget \(endpoint)` deletes them",
             ["endpoint": endpoint, "waiting": String(rows)])
     }
 
     func queueSalvaged(_ recovery: Recovery) {
         log(
-            .notice, .queue, "queue: \(recovery.salvaged) locations were restored from the damaged copy",
+            .notice, .queue, "queue: restored \(locations(recovery.salvaged)) from the damaged copy",
             ["salvaged": String(recovery.salvaged), "salvage_inversions": String(recovery.inversions)])
     }
 
@@ -309,5 +309,8 @@ public struct AgentLog {
         log(.info, .summary, text, fields)
     }
 
-    private func metres(_ value: Double) -> String { "\(Int(value.rounded())) m" }
+    private func metres(_ value: Double) -> String { "\(Int(value.rounded()))" }
+
+    /// `1 location`, `2 locations`
+    private func locations(_ count: Int) -> String { "\(count) \(count == 1 ? "location" : "locations")" }
 }
