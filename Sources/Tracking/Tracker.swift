@@ -111,7 +111,7 @@ public struct Tracker: Sendable {
         case .engineSet(let resolution):
             board.constantEngine = resolution
             recompute(&effects)
-        case .profileChanged(let boost):
+        case .boostChanged(let boost):
             closeSegments(&effects)
             boostChanged(boost, &effects)
         case .settingsReloaded(let settings):
@@ -334,8 +334,8 @@ public struct Tracker: Sendable {
             trackNewest(&effects)
         case .resumed(let moment, let place):
             resumed(from: place, since: moment, &effects)
-        case .stoodOn(let moment):
-            trips.stoodOn(since: moment)
+        case .movementWasNoise(let moment):
+            trips.movementWasNoise(since: moment)
             trackNewest(&effects)
         case .stopped(let reason, let place, let standstill):
             announceStop(reason, at: place, standstill: redated(standstill), &effects)
@@ -391,8 +391,8 @@ public struct Tracker: Sendable {
     private func hasLeft(_ anchor: StoredState.Anchor, _ from: Coordinate, before index: Int?) -> Bool {
         let radius = settings.motion.stationaryRadius
         // A fix far off among others that are here is a reflection.
-        let lay = index.map { fixes.ring.lay(within: radius, of: anchor.coordinate, before: $0) } ?? false
-        return lay || anchor.coordinate.distance(to: from) <= radius + Tuning.gapMargin
+        let wasHere = index.map { fixes.ring.wasMostly(within: radius, of: anchor.coordinate, before: $0) } ?? false
+        return wasHere || anchor.coordinate.distance(to: from) <= radius + Tuning.gapMargin
     }
 
     private mutating func resumed(

@@ -19,7 +19,7 @@ public enum TrackerEvent: Sendable {
     /// nil clears the constant location engine.
     case engineSet(Resolution?)
     /// A moving profile for a bounded time, then back by deadline; nil ends it.
-    case profileChanged(Boost?)
+    case boostChanged(Boost?)
     /// Apart from the others in memory, so that a fix is not passed on in the space of all settings.
     indirect case settingsReloaded(Tracker.Settings)
     /// Every resolution is decided again.

@@ -115,7 +115,7 @@ import Tracking
             .fencesChanged([Geofence(id: "home", shape: .circle(centre: Script.origin, radius: 100))]),
             .movementSourceChanged(source: "gpio", moving: true), .noFix(.noPosition),
             .sourceStateChanged(.lost(reason: "unplugged")), .batteryChanged(percent: 300, charging: true),
-            .settingsReloaded(.car), .deadlineReached, .shutdown, .profileChanged(nil), .engineSet(nil),
+            .settingsReloaded(.car), .deadlineReached, .shutdown, .boostChanged(nil), .engineSet(nil),
             .externalPowerChanged(true), .paceRequested(.auto),
         ]
         var script = Script()

@@ -169,7 +169,7 @@ import Testing
                             using: &random)!))
             case 13: return .engineSet(chance(0.5) ? nil : resolution)
             case 14:
-                return .profileChanged(chance(0.3) ? nil : Boost(resolution: resolution, duration: duration(0...4000)))
+                return .boostChanged(chance(0.3) ? nil : Boost(resolution: resolution, duration: duration(0...4000)))
             case 15:
                 settings = drawnSettings()
                 // One that comes back later is a new one.

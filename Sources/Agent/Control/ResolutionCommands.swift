@@ -63,9 +63,9 @@ extension Pipeline {
                 throw ControlError("bad-request", "a boost lasts from 1 to 3600 seconds")
             }
             let boost = Boost(resolution: try Resolution(wanted), duration: .seconds(seconds))
-            try carryOut(.profileChanged(boost), at: now)
+            try carryOut(.boostChanged(boost), at: now)
         case (nil, nil, true?):
-            try carryOut(.profileChanged(nil), at: now)
+            try carryOut(.boostChanged(nil), at: now)
         default:
             throw ControlError(
                 "bad-request", "send resolution with seconds, or clear",

@@ -16,8 +16,8 @@ struct FixRing: Sendable {
         private var altitudeMSL: Double
         private var altitudeHAE: Double
         private var accuracy: Double
-        private var speedTold: Double
-        private var courseTold: Double
+        private var reportedSpeed: Double
+        private var reportedCourse: Double
         private var hdop: Double
         private var satellites: Int16
         private var mode: UInt8
@@ -31,8 +31,8 @@ struct FixRing: Sendable {
             altitudeMSL = fix.altitudeMSL ?? .nan
             altitudeHAE = fix.altitudeHAE ?? .nan
             accuracy = fix.horizontalAccuracy ?? .nan
-            speedTold = fix.speed ?? .nan
-            courseTold = fix.course ?? .nan
+            reportedSpeed = fix.speed ?? .nan
+            reportedCourse = fix.course ?? .nan
             hdop = fix.hdop ?? .nan
             satellites = fix.satellitesUsed.map { Int16(clamping: $0) } ?? -1
             mode = UInt8(clamping: fix.mode.rawValue)
@@ -40,8 +40,8 @@ struct FixRing: Sendable {
             rollover = fix.rollover
         }
 
-        var speed: Double? { speedTold.isNaN ? nil : speedTold }
-        var course: Double? { courseTold.isNaN ? nil : courseTold }
+        var speed: Double? { reportedSpeed.isNaN ? nil : reportedSpeed }
+        var course: Double? { reportedCourse.isNaN ? nil : reportedCourse }
         var horizontalAccuracy: Double? { accuracy.isNaN ? nil : accuracy }
 
         var fix: Fix {
@@ -83,7 +83,7 @@ struct FixRing: Sendable {
     }
 
     /// Whether most fixes of the minute before this one are within a radius, in metres, of a place; false with fewer than five.
-    func lay(within radius: Double, of place: Coordinate, before index: Int) -> Bool {
+    func wasMostly(within radius: Double, of place: Coordinate, before index: Int) -> Bool {
         let end = entries[index].at
         var number = 0
         var near = 0

@@ -4,7 +4,7 @@ import Positioning
 struct Halt: Sendable {
     enum Outcome {
         /// It counts since before the last movement, which was noise.
-        case stoodOn
+        case movementWasNoise
         /// It counts from the last creep of a jam, and at another place.
         case crept(from: StoredState.Anchor)
         case resumed
@@ -48,7 +48,7 @@ struct Halt: Sendable {
         trip.note(sighting)
         let (fix, at, plane) = (sighting.fix, sighting.at, sighting.plane)
         let settings = signals.settings
-        if findPlace(sighting, signals) { return .stoodOn }
+        if findPlace(sighting, signals) { return .movementWasNoise }
         noteCreep(sighting, signals)
         let distance = (plane.point(fix.coordinate) - plane.point(place.coordinate)).length
         let isOutside = signals.isOutside(distance, accuracy: fix.horizontalAccuracy)
@@ -118,7 +118,7 @@ struct Halt: Sendable {
         else { return false }
         // Viewers see the place: it does not follow the median by centimetres.
         if place.coordinate.distance(to: median.coordinate) > max(1, (median.accuracy ?? 0) / 4) { place = median }
-        guard let former = trip.former, stoodOn(former, median, at: at) else { return false }
+        guard let former = trip.former, movementWasNoise(former, median, at: at) else { return false }
         since = former.since
         place = former.place
         creep = former.creep
@@ -127,7 +127,7 @@ struct Halt: Sendable {
     }
 
     /// The movement between two halts led nowhere: it was noise, and the asset has stood since the first of them.
-    private func stoodOn(_ former: Trip.FormerHalt, _ place: StoredState.Anchor, at: EventTime) -> Bool {
+    private func movementWasNoise(_ former: Trip.FormerHalt, _ place: StoredState.Anchor, at: EventTime) -> Bool {
         guard at.seconds(since: since.at) >= Tuning.comparedAfter,
             since.at.seconds(since: former.resumed) <= Tuning.noiseMax
         else { return false }

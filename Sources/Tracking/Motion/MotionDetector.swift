@@ -44,7 +44,7 @@ public struct MotionDetector: Sendable {
         /// stopping → moving.
         case resumed(since: Moment, from: StoredState.Anchor)
         /// Still stopping, and since before the last resumption, which was noise.
-        case stoodOn(since: Moment)
+        case movementWasNoise(since: Moment)
         /// Parked since the standstill.
         case stopped(MotionReason, at: StoredState.Anchor, standstill: UTCTime)
         /// Parked and left again in a silence: both changes at once.
@@ -355,8 +355,8 @@ public struct MotionDetector: Sendable {
     /// - Parameter halt: as it is after the outcome.
     private mutating func perform(_ outcome: Halt.Outcome, _ halt: Halt) -> Transition {
         switch outcome {
-        case .stoodOn:
-            return .stoodOn(since: halt.since)
+        case .movementWasNoise:
+            return .movementWasNoise(since: halt.since)
         case .crept(let from):
             return .crept(since: halt.since, metres: from.coordinate.distance(to: halt.place.coordinate))
         case .resumed:

@@ -91,7 +91,7 @@ extension WeeklyHours {
         /// Minutes of the week; may run beyond its end.
         mutating func spans() throws(Mistake) -> [Range<Int>] {
             skipBlanks()
-            guard let first = rest.first else { throw misskip("days, times or both: \"mon-fri 08:00-18:00\"") }
+            guard let first = rest.first else { throw mistakeHere("days, times or both: \"mon-fri 08:00-18:00\"") }
             var days = Set(0..<7)
             var times: [(from: Int, to: Int)] = [(0, 24 * 60)]
             if !first.isNumber {
@@ -100,7 +100,7 @@ extension WeeklyHours {
             } else {
                 times = try readTimes()
             }
-            guard rest.isEmpty else { throw misskip("\",\" or the end") }
+            guard rest.isEmpty else { throw mistakeHere("\",\" or the end") }
             return days.sorted().flatMap { day in
                 times.map { time in
                     let end = time.to > time.from ? time.to : time.to + 24 * 60
@@ -131,14 +131,14 @@ extension WeeklyHours {
                 let from = try time()
                 guard from < 24 * 60 else {
                     rest = start
-                    throw misskip("a time before 24:00 at which the hours begin")
+                    throw mistakeHere("a time before 24:00 at which the hours begin")
                 }
-                guard skip("-") else { throw misskip("\"-\" and the time at which the hours end") }
+                guard skip("-") else { throw mistakeHere("\"-\" and the time at which the hours end") }
                 let end = rest
                 let to = try time()
                 guard from != to else {
                     rest = end
-                    throw misskip("another time than the one at which the hours begin")
+                    throw mistakeHere("another time than the one at which the hours begin")
                 }
                 times.append((from, to))
             } while skip(",")
@@ -150,7 +150,7 @@ extension WeeklyHours {
             guard let day = Self.days.firstIndex(of: word.lowercased()) else {
                 let start = word.prefix(3).lowercased()
                 let meant = Self.days.contains(start) ? start : nearest(word.lowercased(), in: Self.days)
-                throw misskip(Self.dayExpected, suggestion: meant)
+                throw mistakeHere(Self.dayExpected, suggestion: meant)
             }
             rest = rest.dropFirst(word.count)
             skipBlanks()
@@ -163,7 +163,7 @@ extension WeeklyHours {
             guard parts.count == 2, (1...2).contains(parts[0].count), parts[1].count == 2,
                 let hour = Int(parts[0]), let minute = Int(parts[1]), minute < 60,
                 Self.wholeDay.contains(hour * 60 + minute)
-            else { throw misskip(Self.timeExpected) }
+            else { throw mistakeHere(Self.timeExpected) }
             rest = rest.dropFirst(word.count)
             skipBlanks()
             return hour * 60 + minute
@@ -178,7 +178,7 @@ extension WeeklyHours {
 
         private mutating func skipBlanks() { rest = rest.drop { $0 == " " } }
 
-        private func misskip(_ expected: String, suggestion: String? = nil) -> Mistake {
+        private func mistakeHere(_ expected: String, suggestion: String? = nil) -> Mistake {
             // To the next separator, at least one character.
             let word = rest.prefix { $0 != " " && $0 != "," && $0 != "-" }
             return Mistake(

@@ -91,7 +91,7 @@ struct TripBook: Sendable {
     }
 
     /// The last resumption was noise.
-    mutating func stoodOn(since moment: MotionDetector.Moment) {
+    mutating func movementWasNoise(since moment: MotionDetector.Moment) {
         halt = moment
         trip?.idle -= lastIdle
         lastIdle = 0

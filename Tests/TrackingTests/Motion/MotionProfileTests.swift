@@ -122,9 +122,9 @@ import Testing
         script.happen(
             .subscriberChanged(SubscriberChange(trackable: "car", member: "viewer", action: .add(asked))))
         script.happen(.engineSet(constant))
-        script.happen(.profileChanged(Boost(resolution: Self.fine, duration: .seconds(60))))
+        script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(60))))
         script.happen(.engineSet(nil))
-        script.happen(.profileChanged(nil))
+        script.happen(.boostChanged(nil))
         script.happen(.subscriberChanged(SubscriberChange(trackable: "car", member: "viewer", action: .remove)))
         let course = Course(script, settings)
         #expect(parked > 60)
@@ -142,7 +142,7 @@ import Testing
         script.pullAway()
         script.drive(60)
         let start = script.elapsed
-        script.happen(.profileChanged(Boost(resolution: Self.fine, duration: .seconds(30))))
+        script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(30))))
         script.drive(120)
         let course = Course(script, settings)
         let kept = course.records(.none).map(\.at.seconds)
@@ -156,7 +156,7 @@ import Testing
         script.stand(100)
         let boost = Boost(
             resolution: Resolution(priority: .high, intervalMs: 5000, displacement: 0), duration: .seconds(60))
-        script.happen(.profileChanged(boost))
+        script.happen(.boostChanged(boost))
         script.offset.east = 8
         script.stand(120)
         let course = Course(script)
@@ -170,9 +170,9 @@ import Testing
     @Test func aBoostEndsAtItsTimeAndEachNewOneReplacesIt() throws {
         var script = Script()
         script.stand(100)
-        script.happen(.profileChanged(Boost(resolution: Self.fine, duration: .seconds(60))))
+        script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(60))))
         script.wait(40)
-        script.happen(.profileChanged(Boost(resolution: Self.fine, duration: .seconds(60))))
+        script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(60))))
         var course = Course(script)
         #expect(course.tracker.snapshot.boost == Self.fine)
         #expect(course.tracker.snapshot.boostUntil?.seconds == 200)
@@ -186,7 +186,7 @@ import Testing
     @Test func anEventAtTheEndOfABoostFindsItOver() {
         var script = Script()
         script.stand(100)
-        script.happen(.profileChanged(Boost(resolution: Self.fine, duration: .seconds(60))))
+        script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(60))))
         script.wait(60)
         var course = Course(script)
         _ = course.tracker.handle(.noFix(.void), at: script.now)
@@ -197,15 +197,15 @@ import Testing
     func aBoostOfNoDurationEndsTheOneThatLasts(duration: Duration) {
         var script = Script()
         script.stand(100)
-        script.happen(.profileChanged(Boost(resolution: Self.fine, duration: .seconds(60))))
-        script.happen(.profileChanged(Boost(resolution: Self.fine, duration: duration)))
+        script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(60))))
+        script.happen(.boostChanged(Boost(resolution: Self.fine, duration: duration)))
         #expect(Course(script).tracker.snapshot.boost == nil)
     }
 
     @Test func noBoostLastsLongerThanAnHour() {
         var script = Script()
         script.stand(100)
-        script.happen(.profileChanged(Boost(resolution: Self.fine, duration: .seconds(Int64.max))))
+        script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(Int64.max))))
         #expect(Course(script).tracker.snapshot.boostUntil?.seconds == 3700)
     }
 }

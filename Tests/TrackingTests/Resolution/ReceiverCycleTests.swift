@@ -151,7 +151,7 @@ import Tracking
         }
         let at = try #require(receiver.turns.last).at + 50
         receiver.handle(
-            .profileChanged(
+            .boostChanged(
                 Boost(
                     resolution: Resolution(priority: .high, intervalMs: 1000, displacement: 0), duration: .seconds(60))),
             at: at)

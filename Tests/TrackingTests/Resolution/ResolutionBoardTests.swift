@@ -112,7 +112,7 @@ import Testing
     @Test func aBoostIsFinerThanAnyConstantEngine() {
         var script = Script()
         script.happen(.engineSet(Self.coarse))
-        script.happen(.profileChanged(Boost(resolution: Self.fine, duration: .seconds(60))))
+        script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(60))))
         var course = Course(script, settings([Trackable(id: "car")]))
         course.runDeadlines(through: .zero + .seconds(60))
         #expect(course.engine == [.standard, Self.coarse, Self.fine, Self.coarse])

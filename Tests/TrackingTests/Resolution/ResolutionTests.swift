@@ -126,7 +126,7 @@ import Testing
         var settings = Tracker.Settings.car
         settings.motion.heartbeat = .zero
         var script = Script()
-        script.happen(.profileChanged(Boost(resolution: Self.fine, duration: .seconds(86_400))))
+        script.happen(.boostChanged(Boost(resolution: Self.fine, duration: .seconds(86_400))))
         var course = Course(script, settings)
         #expect(course.tracker.nextDeadline == EventTime.zero + .seconds(3600))
         course.runDeadlines(through: .zero + .seconds(3600))

@@ -31,7 +31,7 @@ import Testing
         let fix = Fix(time: time(130), timeOfDay: 0, at: at(130), coordinate: Script.origin)
         book.resumed(from: FixRing.Entry(fix, time: time(130), at: at(130)), place: Script.origin, since: halt)
         #expect(book.halt == nil)
-        book.stoodOn(since: halt)
+        book.movementWasNoise(since: halt)
         #expect(book.halt == halt)
         let ended = book.stopped(standstill: time(100), decided: time(400))
         let trip = try #require(ended)
