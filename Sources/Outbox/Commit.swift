@@ -257,7 +257,7 @@ public struct EndpointDepth: Hashable, Sendable {
     /// Rows of its batches, also of those that a spare sends. None for a spare.
     public var inFlight: Int
     /// Everything up to this sequence number is finished. That of a spare is its primary's.
-    public var acked: Int64
+    public var ackedThrough: Int64
     /// The oldest row that is not finished; nil when there is none.
     public var oldestSeq: Int64?
     public var oldestTime: UTCTime?
@@ -273,14 +273,14 @@ public struct EndpointDepth: Hashable, Sendable {
     public var boundTo: String?
 
     public init(
-        endpoint: String, state: EndpointState, waiting: Int, inFlight: Int, acked: Int64, oldestSeq: Int64?,
+        endpoint: String, state: EndpointState, waiting: Int, inFlight: Int, ackedThrough: Int64, oldestSeq: Int64?,
         oldestTime: UTCTime?
     ) {
         self.endpoint = endpoint
         self.state = state
         self.waiting = waiting
         self.inFlight = inFlight
-        self.acked = acked
+        self.ackedThrough = ackedThrough
         self.oldestSeq = oldestSeq
         self.oldestTime = oldestTime
     }

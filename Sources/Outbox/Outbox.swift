@@ -20,7 +20,7 @@ public final class Outbox {
     public private(set) var sourceState: [UInt8]?
 
     private(set) var ledger = Ledger()
-    private(set) var life: Life
+    private(set) var processRun: ProcessRun
     /// nil while the file is closed for readers, and while the disk refuses.
     private(set) var database: Database?
     var salvaging = Salvaging()
@@ -59,25 +59,25 @@ public final class Outbox {
     ///   - newUUID: 16 random bytes, other ones at each start: they name a queue that is new, and determine how far the
     ///     numbers leap at this start.
     ///   - worksWithoutDisk: goes on in memory where the disk refuses, with `refusal`.
-    ///   - isAlone: locks the file until a reader comes, which saves flash writes. For an outbox that goes to an
+    ///   - locksExclusively: locks the file until a reader comes, which saves flash writes. For an outbox that goes to an
     ///     `OutboxWriter`, which lets them in.
     ///   - medium: of its files.
     public init(
         _ settings: OutboxSettings, endpoints: [EndpointSettings], bootID: String?, newUUID: [UInt8],
-        worksWithoutDisk: Bool = false, isAlone: Bool = false, medium: any QueueMedium = SystemMedium()
+        worksWithoutDisk: Bool = false, locksExclusively: Bool = false, medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) {
         self.medium = medium
-        readers = isAlone ? ReaderWatch(medium: medium) : nil
+        readers = locksExclusively ? ReaderWatch(medium: medium) : nil
         self.settings = settings
         self.endpoints = endpoints
         self.worksWithoutDisk = worksWithoutDisk
-        life = Life(bootID: bootID, random: newUUID)
+        processRun = ProcessRun(bootID: bootID, random: newUUID)
         uuid = newUUID
         do throws(OutboxError) {
             lock = try medium.lock(settings.path)
             let queue = try open()
             // No earlier run gave numbers of it.
-            if queue.opened.isNew { life.leap = 0 }
+            if queue.opened.isNew { processRun.leap = 0 }
             database = queue.database
             adopt(queue.opened)
             salvaging.adopt(queue.plan)
@@ -85,7 +85,8 @@ public final class Outbox {
             guard worksWithoutDisk, error.isOfDisk else { throw error }
             // With what the disk holds, as far as it can be read.
             let start = try MemoryQueue.Start(
-                settings, endpoints: endpoints, newUUID: newUUID, isAlone: lock != nil, medium: medium, life: &life,
+                settings, endpoints: endpoints, newUUID: newUUID, hasNoOtherWriter: lock != nil, medium: medium,
+                processRun: &processRun,
                 error)
             memory = start.queue
             adopt(start.opened)
@@ -213,13 +214,13 @@ public final class Outbox {
         on database: Database, _ settings: OutboxSettings, _ memory: MemoryRules? = nil
     ) -> Transaction {
         Transaction(
-            database: database, ledger: ledger, outbox: uuid, life: life, settings: settings, known: known,
+            database: database, ledger: ledger, outbox: uuid, processRun: processRun, settings: settings, known: known,
             former: former, memory: memory)
     }
 
     private func stored(_ commit: Commit, _ transaction: Transaction, _ reply: CommitReply) {
         ledger = transaction.ledger
-        life = transaction.life
+        processRun = transaction.processRun
         if let row = commit.rows.last { lastTime = row.location.time.milliseconds }
         if let state = commit.trackerState { trackerState = state }
         if let state = commit.sourceState { sourceState = state }
@@ -250,7 +251,7 @@ public final class Outbox {
             let (inversions, released) = try SalvageIntake(queue: transaction).bringBack(
                 rows, after: &lastTime, plan: next, at: now)
             ledger = transaction.ledger
-            life = transaction.life
+            processRun = transaction.processRun
             self.lastTime = lastTime
             self.released += released
             salvaging.stored(rows.count, inversions: inversions, next: next)
@@ -294,7 +295,7 @@ public final class Outbox {
         let given = ledger
         var before = given.endpoints
         for index in before.indices {
-            for answer in answered { before[index].leave(answer, outbox: name) }
+            for answer in answered { before[index].keepUnaccepted(after: answer, outbox: name) }
         }
         let queue = try open(lastSeq: given.lastSeq, plan: salvaging.plan, before: before, damage: damage)
         // Also by a try that failed after it.
@@ -374,15 +375,16 @@ extension Outbox {
         _ refusal: OutboxError, afterStoring stored: Commit? = nil
     ) throws(OutboxError) -> MemoryQueue {
         if let stored {
-            let before = (ledger, life)
+            let before = (ledger, processRun)
             _ = try commit(stored)
-            (ledger, life) = before
+            (ledger, processRun) = before
         }
-        life.beginInMemory(isStart: false, above: ledger.highestGeneration)
+        processRun.beginInMemory(isStart: false, above: ledger.highestGeneration)
         // Rows that were brought back may have got the next numbers.
-        if salvaging.isUncertain { life.leap += Int64(Salvaging.rowsMax) }
+        if salvaging.isUncertain { processRun.leap += Int64(Salvaging.rowsMax) }
         let memory = try MemoryQueue(
-            settings, after: ledger.lastSeq, rowsOnDisk: ledger.rows, isAlone: lock != nil, medium: medium, refusal)
+            settings, after: ledger.lastSeq, rowsOnDisk: ledger.rows, hasNoOtherWriter: lock != nil, medium: medium,
+            refusal)
         memory.plan = salvaging.plan
         ledger.leaveDisk()
         // What goes out again from the quarantine can only be sent as it was read: what was not is the disk's.
@@ -398,14 +400,14 @@ extension Outbox {
     }
 
     private func store(_ commit: Commit, in memory: MemoryQueue) throws(OutboxError) -> CommitReply {
-        let rules = memory.rules(generation: life.memoryGeneration, passesUnreadable: commit.passesUnreadable)
+        let rules = memory.rules(generation: processRun.memoryGeneration, passesUnreadable: commit.passesUnreadable)
         let transaction = transaction(on: memory.database, memory.settings, rules)
         // A queue that did not exist before needs no leap, the one that is found later does.
-        let leap = life.leap
-        if memory.isBlind { transaction.life.leap = 0 }
+        let leap = processRun.leap
+        if memory.isBlind { transaction.processRun.leap = 0 }
         let reply = try transaction.run(commit)
         stored(commit, transaction, reply)
-        if memory.isBlind { life.leap = leap }
+        if memory.isBlind { processRun.leap = leap }
         memory.deferred = transaction.memory?.deferred ?? []
         sentUnstored += transaction.memory?.removed ?? 0
         var stored = complete(reply)
@@ -437,7 +439,7 @@ extension Outbox {
         } catch {
             // A disk that refuses the orders has stored the rest: the next commit tries again.
             if self.memory != nil { memory.refusal = error }
-            memory.below.isAlone = lock != nil
+            memory.below.hasNoOtherWriter = lock != nil
         }
         return complete(reply)
     }
@@ -462,7 +464,7 @@ extension Outbox {
             if !memory.isBlind { salvaging.note(ledger.endpoints, before: memory.copies) }
         }
         let transaction = Transaction(
-            database: queue.database, ledger: queue.opened.ledger, outbox: queue.opened.uuid, life: life,
+            database: queue.database, ledger: queue.opened.ledger, outbox: queue.opened.uuid, processRun: processRun,
             settings: settings, known: known)
         let handover = Handover(queue: transaction, memory: memory, above: ledger)
         var dropped = DropCounts()
@@ -508,7 +510,7 @@ extension Outbox {
         uuid = queue.opened.uuid
         database = queue.database
         ledger = transaction.ledger
-        life = transaction.life
+        processRun = transaction.processRun
         salvaging.adopt(queue.plan)
         self.memory = nil
     }

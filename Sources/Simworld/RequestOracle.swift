@@ -73,7 +73,7 @@ final class RequestOracle {
         }
         account.sizes[id] = records.count
         let isPreview = account.endpoint.freshHead && id.contains("-preview-")
-        let rows = records.map { look($0, account, id: id, isAlone: records.count == 1, isPreview) ?? -1 }
+        let rows = records.map { look($0, account, id: id, isSingleRecord: records.count == 1, isPreview) ?? -1 }
         return Attempt(
             account: account, profile: endpoint.profile, server: endpoint.name, isPreview: isPreview, rows: rows,
             id: id,
@@ -107,7 +107,7 @@ final class RequestOracle {
     }
 
     private func look(
-        _ record: WireBody.Record, _ account: Account, id: String, isAlone: Bool, _ isPreview: Bool
+        _ record: WireBody.Record, _ account: Account, id: String, isSingleRecord: Bool, _ isPreview: Bool
     ) -> Int? {
         // Where rows before it went a record becomes a gap. What memory made of it may end with the process.
         if let known = identities.updateValue(record.key, forKey: record.identity), known != record.key,
@@ -174,7 +174,7 @@ final class RequestOracle {
             }
             // One row alone may be a probe of what is behind a batch that is refused. The gap of a start may look like one that a
             // full queue has made of a row.
-            if !isAlone, indexes.count == 1 { account.newest[books.rows[index].trackable] = max(newest, index) }
+            if !isSingleRecord, indexes.count == 1 { account.newest[books.rows[index].trackable] = max(newest, index) }
         } else if let process = account.acked[index], indexes.count == 1, account.endpoint.isOrdered,
             books.isDiskTrusted
         {

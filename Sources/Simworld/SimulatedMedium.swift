@@ -30,7 +30,7 @@ struct SimulatedMedium: QueueMedium {
     func rename(_ path: String, to other: String) -> Int32 { simdisk_rename(path, other) }
     func remove(_ path: String) { _ = simdisk_remove(path) }
     func flush(directory: String) { _ = simdisk_sync_directory() }
-    func forget(_ path: String, isSuspect: Bool) -> Int32 { simdisk_forget(path, isSuspect) }
+    func dropFromPageCache(_ path: String, isSuspect: Bool) -> Int32 { simdisk_forget(path, isSuspect) }
 
     func space(of path: String) -> (available: Int64, size: Int64)? {
         let available = simdisk_available()

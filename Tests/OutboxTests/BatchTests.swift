@@ -21,11 +21,11 @@ import Testing
         #expect(second.inFlight() == halves)
         // The younger half first: what is before it is still to come.
         let reply = try second.acknowledge(halves[1])
-        #expect(reply.depths[0].acked == 0)
+        #expect(reply.depths[0].ackedThrough == 0)
         #expect(reply.depths[0].inFlight == 3)
         #expect(reply.rows == 5)
         #expect(try second.acknowledge(halves[0]).rows == 0)
-        #expect(second.current.depths[0].acked == 5)
+        #expect(second.current.depths[0].ackedThrough == 5)
     }
 
     /// Found by the simulated world: the second of two endpoints that began with the same row got the rows of the first.
@@ -108,7 +108,7 @@ import Testing
         #expect(both.map(\.id) == [head.id, "7f3a91c2-main-3-3"])
         // Accepted ahead of its turn, it keeps the rows before it in the queue, and is not sent again.
         let reply = try outbox.acknowledge(both[1])
-        #expect(reply.depths[0].acked == 0 && reply.rows == 5)
+        #expect(reply.depths[0].ackedThrough == 0 && reply.rows == 5)
         try outbox.acknowledge(head)
         #expect(try outbox.form(9)?.rows.map(\.seq) == [4, 5])
     }

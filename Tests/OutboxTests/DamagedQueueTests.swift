@@ -620,7 +620,7 @@ import Testing
         do {
             let other = try Connection(path: scratch.path + ".corrupt-1", access: .readWrite)
             try other.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
-            #expect(try outbox.append(601..<602).recovery.due == .seconds(60))
+            #expect(try outbox.append(601..<602).recovery.nextStepIn == .seconds(60))
             #expect(outbox.current.recovery.salvaged == 250)
             try other.execute("ROLLBACK")
         }

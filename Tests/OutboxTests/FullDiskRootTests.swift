@@ -32,7 +32,7 @@ import Testing
     private func open(_ disk: String) throws -> Outbox {
         try Outbox(
             OutboxSettings(path: disk + "/outbox.db", minFree: nil), endpoints: [.test()], bootID: testBoot,
-            newUUID: testUUID, worksWithoutDisk: true, isAlone: true)
+            newUUID: testUUID, worksWithoutDisk: true, locksExclusively: true)
     }
 
     /// More goes than comes, and the log that has been in use for a while, or has not, has to be copied back for it.

@@ -72,7 +72,7 @@ import Testing
         let open = try #require(try form(outbox, 4, endpoint: "a").first)
         #expect(open.rows.map(\.seq) == [13, 14, 15, 16])
         let other = try #require(try form(outbox, 7, endpoint: "b").first)
-        #expect(try acknowledge(outbox, other).depths.map(\.acked) == [12, 7])
+        #expect(try acknowledge(outbox, other).depths.map(\.ackedThrough) == [12, 7])
         let reply = try outbox.commit(Commit(rows: rows(20..<21)))
         #expect(reply.refusal == nil)
         #expect(reply.depths.map(\.waiting) == [5, 14])
@@ -83,7 +83,7 @@ import Testing
         #expect(try second.form(99, endpoint: "b")?.rows.map(\.location) == (7..<21).map { .sample($0) })
     }
 
-    /// Another life does not know what this one sent, so that its batches have other ids.
+    /// Another run does not know what this one sent, so that its batches have other ids.
     @Test func batchesThatNoDiskKnowsHaveIdsOfTheirOwn() throws {
         let outbox = try open()
         try outbox.append(0..<4)

@@ -24,7 +24,7 @@ import Testing
         let depth = outbox.current.depths[0]
         #expect(depth.waiting == 4)
         #expect(depth.inFlight == 3)
-        #expect(depth.acked == 2)
+        #expect(depth.ackedThrough == 2)
         #expect(depth.acceptedBefore)
         #expect(try outbox.acknowledge(batch).rows == 4)
         #expect(try outbox.form(9)?.id == "7f3a91c2-main-6-9")

@@ -76,7 +76,7 @@ import Testing
         let second = try Outbox.open(scratch)
         #expect(second.inFlight() == [batch])
         let reply = try second.acknowledge(batch)
-        #expect(reply.depths[0].acked == 3)
+        #expect(reply.depths[0].ackedThrough == 3)
         #expect(reply.rows == 6)
         #expect(try second.form(100)?.id == "7f3a91c2-main-4-9")
     }

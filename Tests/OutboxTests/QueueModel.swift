@@ -45,7 +45,7 @@ struct QueueModel {
         var isSpare: Bool { settings.backupFor != nil }
         var isHeld: Bool { fingerprint != settings.fingerprint }
         var firstInFlight: Int64? { batches.filter { !$0.isRetry }.map { $0.rows[0] }.min() }
-        var acked: Int64 { min(formed, firstInFlight.map { $0 - 1 } ?? formed) }
+        var ackedThrough: Int64 { min(formed, firstInFlight.map { $0 - 1 } ?? formed) }
         /// To be sent again, and in no batch.
         var retries: [Int64] {
             let inFlight = batches.filter(\.isRetry).flatMap(\.rows)
@@ -56,9 +56,9 @@ struct QueueModel {
     var rows: [Row] = []
     var lastSeq: Int64 = 0
     var boot = testBoot
-    /// Numbers that the first row of this life passes over.
+    /// Numbers that the first row of this run passes over.
     var leap: Int64 = 0
-    /// The same for those behind the first rows in memory, where the disk has taken none of this life.
+    /// The same for those behind the first rows in memory, where the disk has taken none of this run.
     var laterLeap: Int64 = 0
     var endpoints: [Endpoint] = []
     var maxRecords: Int?

@@ -280,7 +280,7 @@ extension History {
             try #require(depth.waiting == waiting.count + endpoint.retries.count, note)
             try #require(depth.inFlight == endpoint.batches.reduce(0) { $0 + $1.rows.count }, note)
             try #require(depth.oldestSeq == model.unsent(endpoint).first, note)
-            if !endpoint.isSpare { try #require(depth.acked == endpoint.acked, note) }
+            if !endpoint.isSpare { try #require(depth.ackedThrough == endpoint.ackedThrough, note) }
             try #require((depth.state == .rebind) == endpoint.isHeld, note)
             try #require(depth.quarantined == endpoint.quarantine.count { !$0.isRetried }, note)
             let records = try reader.quarantined(endpoint: endpoint.settings.name, limit: 10_000)

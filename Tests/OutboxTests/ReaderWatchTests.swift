@@ -13,7 +13,7 @@ import Testing
     private func open() throws -> OutboxWriter {
         let outbox = try Outbox(
             OutboxSettings(path: scratch.path), endpoints: [.test()], bootID: nil, newUUID: testUUID,
-            isAlone: true)
+            locksExclusively: true)
         return try OutboxWriter(outbox)
     }
 

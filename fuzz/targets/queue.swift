@@ -216,7 +216,7 @@ private struct Daemon {
         do throws(OutboxError) {
             return try Outbox(
                 settings, endpoints: endpoints, bootID: "boot-\(start)", newUUID: [UInt8](repeating: start, count: 16),
-                worksWithoutDisk: true, isAlone: choice & 32 != 0, medium: SimulatedMedium { now })
+                worksWithoutDisk: true, locksExclusively: choice & 32 != 0, medium: SimulatedMedium { now })
         } catch {
             switch error.cause {
             case .foreign, .newerSchema: return nil

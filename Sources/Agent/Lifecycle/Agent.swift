@@ -163,7 +163,8 @@ public final class Agent {
         do throws(OutboxError) {
             outbox = try Outbox(
                 config.outbox.settings, endpoints: config.endpoints.map(\.settings),
-                bootID: edges.bootID, newUUID: newUUID, worksWithoutDisk: true, isAlone: true, medium: edges.medium)
+                bootID: edges.bootID, newUUID: newUUID, worksWithoutDisk: true, locksExclusively: true,
+                medium: edges.medium)
         } catch { throw StartupError(error) }
         let recovery = outbox.current.recovery
         if recovery.corruptRecovered > 0 { log.queueSetAside(recovery) }

@@ -71,7 +71,7 @@ final class Recorder {
         try loop.watch(writer.descriptor) { [unowned self] _, _ in self.writer.drain() }
         if let error = current.refusal { diskRefused(error) }
         // It may be long until anything is recorded.
-        if let due = current.recovery.due { endWindow(by: loop.now + due) }
+        if let pause = current.recovery.nextStepIn { endWindow(by: loop.now + pause) }
         arm()
     }
 
@@ -193,7 +193,7 @@ final class Recorder {
             disk.accepted(at: now)
         }
         disk.dropped(reply.dropped, at: now)
-        if let due = reply.recovery.due { endWindow(by: now + due) }
+        if let pause = reply.recovery.nextStepIn { endWindow(by: now + pause) }
         committed(reply, commit.forms, now)
     }
 

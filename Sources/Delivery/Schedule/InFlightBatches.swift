@@ -10,7 +10,7 @@ struct InFlightBatches: Sendable {
         /// Equal failures of this batch in a row.
         var streak = Streak()
 
-        var isAlone: Bool { batch.rows == 1 }
+        var isSingleRow: Bool { batch.rows == 1 }
     }
 
     /// What answers have decided.
@@ -53,7 +53,7 @@ struct InFlightBatches: Sendable {
 
     private static let streakLimit = DeliverySchedule.streakLimit
     /// Times that a batch fails with 500 before the row after it is tried.
-    private static let silentPoison = 20
+    private static let failuresBeforeSuccessor = 20
     /// Rows too large even alone, with none accepted in between, after which the server is to blame and not they.
     private static let refusedAloneMax = 3
     /// Rows that a pause tries alone stay in flight: no more than this.
@@ -71,7 +71,7 @@ struct InFlightBatches: Sendable {
     var firstNotRefused: DeliverySchedule.InFlight? { parts.first { !$0.isRefused }?.batch }
     var isBisecting: Bool { bisect != nil }
     /// Another row that is refused alone would show no more.
-    private var hasManyAlone: Bool { parts.count { $0.isAlone } >= Self.aloneMax }
+    private var hasManyAlone: Bool { parts.count { $0.isSingleRow } >= Self.aloneMax }
 
     func place(of id: String) -> Int? { parts.firstIndex { $0.batch.id == id } }
 
@@ -84,11 +84,11 @@ struct InFlightBatches: Sendable {
             if probe.fresh, hasWaiting, !hasManyAlone { return .probeFollowing }
             // Rows keep their order: only one alone may go ahead, to show whether the server is well.
             let part = parts[min(probe.place, parts.count - 1)]
-            return .batch(part.isAlone ? part.batch : parts[0].batch)
+            return .batch(part.isSingleRow ? part.batch : parts[0].batch)
         }
         if triesSuccessor {
             // Rows keep their order: only one alone may go ahead. One that failed as well shows nothing; others may.
-            let alone = parts.dropFirst().filter(\.isAlone)
+            let alone = parts.dropFirst().filter(\.isSingleRow)
             if let part = alone.first(where: { $0.streak.count == 0 }) { return .batch(part.batch) }
             if hasWaiting, !hasManyAlone { return .following }
             if let part = alone.first { return .batch(part.batch) }
@@ -144,14 +144,14 @@ extension InFlightBatches {
         }
         let hasCandidates = parts.contains { $0.isRefused }
         let hasEvidence = bisect?.hasEvidence ?? false
-        if !hasEvidence, !part.isAlone, !hasCandidates { return Outcome(settled: [split(place)]) }
+        if !hasEvidence, !part.isSingleRow, !hasCandidates { return Outcome(settled: [split(place)]) }
         parts[place].isRefused = true
         return hasEvidence ? withEvidence(at: now) : Outcome(doubt: doubtWithoutEvidence(hasWaiting))
     }
 
     /// One row alone may show that the server is well, whatever is wrong with those before it.
     mutating func splitForProbe() -> Outcome {
-        guard !hasManyAlone, let next = parts.firstIndex(where: { !$0.isAlone }) else { return Outcome() }
+        guard !hasManyAlone, let next = parts.firstIndex(where: { !$0.isSingleRow }) else { return Outcome() }
         return Outcome(settled: [split(next)])
     }
 
@@ -164,7 +164,7 @@ extension InFlightBatches {
     func isFirstAnswer(_ place: Int) -> Bool { parts[place].streak.count < 2 }
 
     /// Whether so many rows are refused alone that the server is to blame.
-    var hasTooManyRefusedAlone: Bool { parts.count { $0.isRefused && $0.isAlone } >= Self.refusedAloneMax }
+    var hasTooManyRefusedAlone: Bool { parts.count { $0.isRefused && $0.isSingleRow } >= Self.refusedAloneMax }
 
     /// Whether a failure that says nothing about rows counts as a refusal of this batch; then its count starts again.
     mutating func isSuspect(_ place: Int, _ cause: Verdict.RetryCause, word: String) -> Bool {
@@ -176,7 +176,7 @@ extension InFlightBatches {
         default: return false
         }
         // Taking apart costs only requests; what is refused alone may go for good, and is tried as often as the first.
-        guard part.streak.count >= (isKnown && !part.isAlone ? 1 : Self.streakLimit) else { return false }
+        guard part.streak.count >= (isKnown && !part.isSingleRow ? 1 : Self.streakLimit) else { return false }
         parts[place].streak.count = 0
         return true
     }
@@ -187,7 +187,7 @@ extension InFlightBatches {
             triesSuccessor = false
             parts[0].streak.count = 0
         } else if cause == .status(500), bisect?.hasEvidence != true, place == 0,
-            parts[0].streak.count >= Self.silentPoison
+            parts[0].streak.count >= Self.failuresBeforeSuccessor
         {
             triesSuccessor = true
         }
@@ -230,7 +230,7 @@ extension InFlightBatches {
         bisect?.hasEvidence = true
         var outcome = Outcome(settled: first.map { [$0] } ?? [])
         while outcome.doubt == nil, let place = parts.firstIndex(where: \.isRefused) {
-            if parts[place].isAlone {
+            if parts[place].isSingleRow {
                 outcome.settled.append(.init(batch: parts.remove(at: place).batch.id, how: .refused))
                 if quarantined(1, at: now) { outcome.doubt = .tooManyRejected }
             } else {

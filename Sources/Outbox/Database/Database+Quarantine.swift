@@ -146,7 +146,7 @@ extension Database {
     }
 
     /// Records of a batch that is given up are to be sent again, under another id.
-    func want(_ seqs: [Int64], of endpoint: Int64, after generation: Int) throws(OutboxError) {
+    func markForRetry(_ seqs: [Int64], of endpoint: Int64, after generation: Int) throws(OutboxError) {
         let update = try connection.prepare(
             """
             UPDATE quarantine SET retry = \(Quarantine.Retry.wanted.rawValue), generation = max(generation, ?3)

@@ -77,14 +77,14 @@ struct QueueFiles {
     /// writing a commit and flushing it left one that a power cut may take back, after batches of it went out.
     ///
     /// - Throws: when the medium still refuses.
-    func forget(_ cache: PageCache) throws(OutboxError) {
+    func dropFromPageCache(_ cache: PageCache) throws(OutboxError) {
         switch cache {
         case .trusted: return
         case .unknown:
-            if medium.forget(path + "-wal", isSuspect: false) != 0 { try forget(.suspect) }
+            if medium.dropFromPageCache(path + "-wal", isSuspect: false) != 0 { try dropFromPageCache(.suspect) }
         case .suspect:
             for file in [path, path + "-wal"] {
-                let reason = medium.forget(file, isSuspect: true)
+                let reason = medium.dropFromPageCache(file, isSuspect: true)
                 if [EIO, ENOSPC, EDQUOT].contains(reason) {
                     throw OutboxError(system: reason, path: path, doing: "flush \(file)")
                 }

@@ -28,7 +28,7 @@ public protocol QueueMedium: Sendable {
     /// Flushes a file, and makes reads of it from now on come from the medium.
     /// - Parameter isSuspect: a write or a flush has failed: the size is flushed as well, and an earlier error does not count.
     /// - Returns: `errno` of the flush; 0 = it was flushed, or is not there.
-    func forget(_ path: String, isSuspect: Bool) -> Int32
+    func dropFromPageCache(_ path: String, isSuspect: Bool) -> Int32
     /// Of the file system that a file is on: bytes that may still be written, and bytes in all. nil = unknown.
     func space(of path: String) -> (available: Int64, size: Int64)?
     /// Keeps a second writer away from the queue at this path, as long as the object lives.
@@ -93,7 +93,7 @@ public struct SystemMedium: QueueMedium {
         close(descriptor)
     }
 
-    public func forget(_ path: String, isSuspect: Bool) -> Int32 {
+    public func dropFromPageCache(_ path: String, isSuspect: Bool) -> Int32 {
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else { return 0 }
         defer { close(descriptor) }

@@ -80,7 +80,7 @@ extension Ledger.Endpoint {
     }
 
     /// Everything up to here is finished.
-    var acked: Int64 { min(firstInFlight.map { $0 - 1 } ?? formed, formed) }
+    var ackedThrough: Int64 { min(firstInFlight.map { $0 - 1 } ?? formed, formed) }
 
     /// The asset that the waiting rows belong to; nil where the server has none.
     var assetID: String? {
@@ -109,7 +109,7 @@ extension Ledger.Endpoint {
     }
 
     /// Keeps of an answered batch only the rows that the server does not have.
-    mutating func leave(_ answer: BatchAnswer, outbox: String) {
+    mutating func keepUnaccepted(after answer: BatchAnswer, outbox: String) {
         let index = batches.firstIndex { $0.id(outbox: outbox, endpoint: settings.name) == answer.batchID }
         guard let index else { return }
         switch answer.outcome {
@@ -137,10 +137,10 @@ extension Ledger.Endpoint {
     /// Counts rows that the limits of the queue removed before they were sent.
     static let evicted = "evicted"
 
-    func depth(acked: Int64) -> EndpointDepth {
+    func depth(ackedThrough: Int64) -> EndpointDepth {
         var depth = EndpointDepth(
             endpoint: settings.name, state: state, waiting: waiting + quarantine.retrying, inFlight: inFlight,
-            acked: acked, oldestSeq: nil, oldestTime: nil)
+            ackedThrough: ackedThrough, oldestSeq: nil, oldestTime: nil)
         depth.quarantined = setAside
         depth.finishedUnsent = finishedUnsent
         depth.acceptedBefore = acceptedBefore

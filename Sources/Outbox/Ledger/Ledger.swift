@@ -123,7 +123,7 @@ struct Ledger {
     var depths: [EndpointDepth] {
         endpoints.filter { $0.removedAt == nil }.map { endpoint in
             let primary = endpoint.settings.backupFor.flatMap { name in index(of: name).map { endpoints[$0] } }
-            return endpoint.depth(acked: (primary ?? endpoint).acked)
+            return endpoint.depth(ackedThrough: (primary ?? endpoint).ackedThrough)
         }
     }
 }

@@ -32,12 +32,13 @@ final class MemoryQueue {
 
     /// - Parameters:
     ///   - last: the last row on disk as of the last commit that it stored.
-    ///   - isAlone: no other process writes the file.
+    ///   - hasNoOtherWriter: no other process writes the file.
     init(
-        _ settings: OutboxSettings, after last: Int64, rowsOnDisk: Int = 0, isBlind: Bool = false, isAlone: Bool,
+        _ settings: OutboxSettings, after last: Int64, rowsOnDisk: Int = 0, isBlind: Bool = false,
+        hasNoOtherWriter: Bool,
         medium: any QueueMedium, _ refusal: OutboxError
     ) throws(OutboxError) {
-        below = RowsOnDisk(path: settings.path, last: last, isAlone: isAlone, medium: medium)
+        below = RowsOnDisk(path: settings.path, last: last, hasNoOtherWriter: hasNoOtherWriter, medium: medium)
         database = try Database(inMemoryFor: settings.path, above: below)
         self.rowsOnDisk = rowsOnDisk
         self.isBlind = isBlind
@@ -57,39 +58,44 @@ final class MemoryQueue {
 
         /// - Parameter newUUID: names the queue where it is not known what the disk holds.
         init(
-            _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], isAlone: Bool,
-            medium: any QueueMedium, life: inout Life, _ refusal: OutboxError
+            _ settings: OutboxSettings, endpoints: [EndpointSettings], newUUID: [UInt8], hasNoOtherWriter: Bool,
+            medium: any QueueMedium, processRun: inout ProcessRun, _ refusal: OutboxError
         ) throws(OutboxError) {
             if let known = try? Start(
-                reading: settings, endpoints: endpoints, isAlone: isAlone, medium: medium, life: &life, refusal)
+                reading: settings, endpoints: endpoints, hasNoOtherWriter: hasNoOtherWriter, medium: medium,
+                processRun: &processRun, refusal)
             {
                 self = known
                 return
             }
-            life.beginInMemory(isStart: true, above: 0)
-            queue = try MemoryQueue(settings, after: 0, isBlind: true, isAlone: isAlone, medium: medium, refusal)
+            processRun.beginInMemory(isStart: true, above: 0)
+            queue = try MemoryQueue(
+                settings, after: 0, isBlind: true, hasNoOtherWriter: hasNoOtherWriter, medium: medium, refusal)
             opened = try queue.database.load(endpoints: endpoints, newUUID: newUUID)
             inFlight = []
         }
 
         private init(
-            reading settings: OutboxSettings, endpoints: [EndpointSettings], isAlone: Bool, medium: any QueueMedium,
-            life: inout Life, _ refusal: OutboxError
+            reading settings: OutboxSettings, endpoints: [EndpointSettings], hasNoOtherWriter: Bool,
+            medium: any QueueMedium,
+            processRun: inout ProcessRun, _ refusal: OutboxError
         ) throws(OutboxError) {
-            let isFlushed = (try? QueueFiles(path: settings.path, medium: medium).forget(.unknown)) != nil
+            let isFlushed = (try? QueueFiles(path: settings.path, medium: medium).dropFromPageCache(.unknown)) != nil
             let disk = try Database(
-                reading: Connection(path: settings.path, access: isAlone ? .readOnlyAlone : .readOnly, medium: medium))
+                reading: Connection(
+                    path: settings.path, access: hasNoOtherWriter ? .readOnlyAlone : .readOnly, medium: medium))
             guard let uuid = try disk.blob(.uuid), uuid.count == 16 else {
                 throw OutboxError(.cannotOpen, path: settings.path, message: "it has no name yet")
             }
             let names = try disk.names()
-            queue = try MemoryQueue(settings, after: try disk.lastSeq(), isAlone: isAlone, medium: medium, refusal)
+            queue = try MemoryQueue(
+                settings, after: try disk.lastSeq(), hasNoOtherWriter: hasNoOtherWriter, medium: medium, refusal)
             let database = queue.database
             for table in ["state", "endpoint", "batch", "ahead"] { try database.copy(table, from: disk) }
             // The quarantine stays on disk, and so do the batches of its records.
             try database.connection.execute("DELETE FROM batch WHERE origin <> \(BatchRow.Origin.queue.rawValue)")
             opened = try database.load(endpoints: endpoints, newUUID: uuid)
-            life.beginInMemory(isStart: true, above: opened.ledger.highestGeneration)
+            processRun.beginInMemory(isStart: true, above: opened.ledger.highestGeneration)
             queue.rowsOnDisk = try disk.rowCount(mark: try disk.mark())
             inFlight = []
             for index in opened.ledger.endpoints.indices {
@@ -102,7 +108,7 @@ final class MemoryQueue {
                     if stored != Int64(batch.generation) || !isFlushed {
                         // What differs from the disk may never get there, and what was not flushed may be lost: another
                         // start must not reuse the id.
-                        batch.generation = max(batch.generation, life.memoryGeneration)
+                        batch.generation = max(batch.generation, processRun.memoryGeneration)
                         opened.ledger.endpoints[index].batches[place] = batch
                         try database.write(batch, endpoint: endpoint.id)
                     }

@@ -8,14 +8,14 @@ final class RowsOnDisk {
     let last: Int64
     private let path: String
     /// No other process writes the file: neither lock nor index is needed to read it.
-    var isAlone: Bool
+    var hasNoOtherWriter: Bool
     let medium: any QueueMedium
     private var open: (database: Database, names: Record.Names)?
 
-    init(path: String, last: Int64, isAlone: Bool, medium: any QueueMedium) {
+    init(path: String, last: Int64, hasNoOtherWriter: Bool, medium: any QueueMedium) {
         self.path = path
         self.last = last
-        self.isAlone = isAlone
+        self.hasNoOtherWriter = hasNoOtherWriter
         self.medium = medium
     }
 
@@ -47,8 +47,9 @@ final class RowsOnDisk {
     private func opened() throws(OutboxError) -> (database: Database, names: Record.Names) {
         if let open { return open }
         // What the kernel shows may never reach the medium.
-        try? QueueFiles(path: path, medium: medium).forget(.unknown)
-        let connection = try Connection(path: path, access: isAlone ? .readOnlyAlone : .readOnly, medium: medium)
+        try? QueueFiles(path: path, medium: medium).dropFromPageCache(.unknown)
+        let connection = try Connection(
+            path: path, access: hasNoOtherWriter ? .readOnlyAlone : .readOnly, medium: medium)
         let database = try Database(reading: connection)
         let opened = (database, try database.names())
         open = opened

@@ -19,7 +19,8 @@ extension OutboxReader {
             let known = try database.endpointRows(mark: try database.mark()).first { $0.settings.name == endpoint }
             let limit = max(0, min(limit, 100_000))
             var rows = try database.rows(
-                from: (known?.acked ?? 0) + 1, through: .max, feed: feed, limit: limit + 1, names: database.names())
+                from: (known?.ackedThrough ?? 0) + 1, through: .max, feed: feed, limit: limit + 1,
+                names: database.names())
             let isAll = rows.count <= limit
             if !isAll { rows.removeLast() }
             return Waiting(rows: rows, isAll: isAll, outbox: try database.blob(.uuid) ?? [])

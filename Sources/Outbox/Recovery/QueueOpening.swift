@@ -33,7 +33,7 @@ struct QueueOpening {
 
     func open() throws(OutboxError) -> OpenedQueue {
         try files.finishSettingAside()
-        try files.forget(cache)
+        try files.dropFromPageCache(cache)
         var found = isBegun ? nil : damage
         if found == nil {
             do throws(OutboxError) {

@@ -144,7 +144,7 @@ final class Salvage {
             before.first { $0.settings.name == settings.name && $0.removedAt == nil && !$0.isSpare }
         }
         let required = endpoints.filter(\.required)
-        let needed = (required.isEmpty ? endpoints : required).compactMap(earlier).map(\.acked).min()
+        let needed = (required.isEmpty ? endpoints : required).compactMap(earlier).map(\.ackedThrough).min()
         guard let needed else {
             isFinished = true
             return []

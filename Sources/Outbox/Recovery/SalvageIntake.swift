@@ -18,7 +18,8 @@ struct SalvageIntake {
                 let row = salvaged.row
                 // One of this boot may be of this process, and is as young as can be.
                 var new = NewRow(
-                    row.location, receivedMs: row.receivedMs, recordedAt: row.bootID == queue.life.bootID ? now : nil)
+                    row.location, receivedMs: row.receivedMs,
+                    recordedAt: row.bootID == queue.processRun.bootID ? now : nil)
                 new.finishedFor = salvaged.finishedFor
                 try RowAppending(queue: queue).append([new], boot: row.bootID)
                 if row.location.time.milliseconds < lastTime { inversions += 1 }

@@ -12,7 +12,7 @@ public struct Recovery: Hashable, Sendable {
     /// Rows are still being brought back, some with each commit.
     public var isSalvaging = false
     /// After this another commit should bring back more, even if nothing is recorded; nil = no need.
-    public var due: Duration?
+    public var nextStepIn: Duration?
     /// The last one that was set aside, and what was wrong with it.
     public var copy: String?
     public var reason: String?
@@ -46,7 +46,7 @@ struct Salvaging {
     func report(onDisk: Bool) -> Recovery {
         var report = counts
         report.isSalvaging = !plan.parts.isEmpty
-        if report.isSalvaging, onDisk { report.due = pause == 0 ? .seconds(1) : .seconds(60) }
+        if report.isSalvaging, onDisk { report.nextStepIn = pause == 0 ? .seconds(1) : .seconds(60) }
         return report
     }
 

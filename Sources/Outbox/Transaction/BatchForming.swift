@@ -152,7 +152,7 @@ struct BatchForming {
         guard !batches.isEmpty else { return }
         for batch in batches {
             try queue.remove(batch, from: index)
-            try database.want(batch.picked ?? [], of: endpoint.id, after: batch.generation)
+            try database.markForRetry(batch.picked ?? [], of: endpoint.id, after: batch.generation)
         }
         try queue.recountQuarantine(of: index)
     }

@@ -140,7 +140,7 @@ struct OrderHandling {
         let database = queue.database
         let quarantined = try database.highestGeneration(inQuarantineOf: endpoint.id)
         // What was left of batches had higher ones, which are recorded nowhere.
-        let generation = Int64(max(endpoint.nextGeneration - 1, quarantined, queue.life.memoryGeneration))
+        let generation = Int64(max(endpoint.nextGeneration - 1, quarantined, queue.processRun.memoryGeneration))
         try database.store(.generation, max(generation, try database.integer(.generation)))
         for table in ["batch", "ahead", "quarantine"] {
             try database.connection.execute("DELETE FROM \(table) WHERE endpoint = \(endpoint.id)")

@@ -38,7 +38,7 @@ struct RetentionWindow {
     private var rows: [Row]
     private var before: [Int]
     private var after: [Int]
-    private let keepsItsMeaning: (Int64) -> Bool
+    private let mustNotBecomeGap: (Int64) -> Bool
     /// Rows that go altogether.
     private(set) var removed: [Row] = []
     /// Positions of rows that became gap records, and still are.
@@ -48,10 +48,10 @@ struct RetentionWindow {
     /// The last row that was dropped.
     private(set) var seenThrough: Int64?
 
-    /// - Parameter keepsItsMeaning: whether a row must not become a gap record.
-    init(_ rows: [Row], keepsItsMeaning: @escaping (Int64) -> Bool) {
+    /// - Parameter mustNotBecomeGap: whether a row must not become a gap record.
+    init(_ rows: [Row], mustNotBecomeGap: @escaping (Int64) -> Bool) {
         self.rows = rows
-        self.keepsItsMeaning = keepsItsMeaning
+        self.mustNotBecomeGap = mustNotBecomeGap
         before = rows.indices.map { $0 - 1 }
         after = rows.indices.map { $0 + 1 }
     }
@@ -103,7 +103,7 @@ struct RetentionWindow {
             }
             neighbour = next
         }
-        if !rows[index].published || isFollowedByGap(index) || keepsItsMeaning(rows[index].seq) {
+        if !rows[index].published || isFollowedByGap(index) || mustNotBecomeGap(rows[index].seq) {
             remove(index)
             left -= 1
         } else {

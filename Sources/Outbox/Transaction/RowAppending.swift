@@ -15,9 +15,9 @@ struct RowAppending {
         }
         let rows = keepsUnpublished ? rows : rows.filter(\.location.published)
         guard !rows.isEmpty else { return }
-        if let memory = queue.memory, !memory.isBlind { queue.life.gives(rows.count) }
-        queue.ledger.lastSeq = min(Ledger.seqMax, queue.ledger.lastSeq + queue.life.leap)
-        queue.life.leap = 0
+        if let memory = queue.memory, !memory.isBlind { queue.processRun.gives(rows.count) }
+        queue.ledger.lastSeq = min(Ledger.seqMax, queue.ledger.lastSeq + queue.processRun.leap)
+        queue.processRun.leap = 0
         let boot = try number(ofBoot: boot)
         let before = queue.ledger.lastSeq
         for row in rows {

@@ -9,7 +9,7 @@ final class Transaction {
     var ledger: Ledger
     /// Uuid of the queue.
     let outbox: [UInt8]
-    var life: Life
+    var processRun: ProcessRun
     let settings: OutboxSettings
     /// What is possible without the disk; nil = this is the disk.
     var memory: MemoryRules?
@@ -30,13 +30,13 @@ final class Transaction {
     var newest: [Int64: QueuedLocation] = [:]
 
     init(
-        database: Database, ledger: Ledger, outbox: [UInt8], life: Life, settings: OutboxSettings,
+        database: Database, ledger: Ledger, outbox: [UInt8], processRun: ProcessRun, settings: OutboxSettings,
         known: [String: Batch] = [:], former: [String: FormerBatch] = [:], memory: MemoryRules? = nil
     ) {
         self.database = database
         self.ledger = ledger
         self.outbox = outbox
-        self.life = life
+        self.processRun = processRun
         self.settings = settings
         self.known = known
         self.former = former
@@ -63,7 +63,7 @@ final class Transaction {
     }
 
     private func perform(_ commit: Commit) throws(OutboxError) -> CommitReply {
-        try RowAppending(queue: self).append(commit.rows, boot: life.bootID)
+        try RowAppending(queue: self).append(commit.rows, boot: processRun.bootID)
         if let state = commit.trackerState { try database.store(.tracker, state) }
         if let state = commit.sourceState { try database.store(.file, state) }
         for answer in commit.answers { try AnswerHandling(queue: self).apply(answer) }
@@ -133,7 +133,7 @@ extension Transaction {
 
     /// For other rows or other bytes between the same first and last one.
     ///
-    /// The disk may never learn of a batch that memory forms: another life must not give its id to what it forms instead.
+    /// The disk may never learn of a batch that memory forms: another run must not give its id to what it forms instead.
     func generation(after former: Int) -> Int { max(former + 1, memory?.generation ?? 1) }
 
     func insert(_ batch: BatchRow, into index: Int) throws(OutboxError) {

@@ -19,7 +19,7 @@ import Testing
     ) throws(ControlError) -> OperatorOrders {
         let depths = settings.map { settings in
             var depth = EndpointDepth(
-                endpoint: settings.name, state: state, waiting: waiting, inFlight: 0, acked: 0, oldestSeq: nil,
+                endpoint: settings.name, state: state, waiting: waiting, inFlight: 0, ackedThrough: 0, oldestSeq: nil,
                 oldestTime: nil)
             depth.boundTo = boundTo
             return depth

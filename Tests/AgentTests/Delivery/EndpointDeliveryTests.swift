@@ -67,7 +67,7 @@ import Testing
 
     func depth(state: EndpointState = .active, waiting: Int, inFlight: Int) -> EndpointDepth {
         EndpointDepth(
-            endpoint: "main", state: state, waiting: waiting, inFlight: inFlight, acked: 0, oldestSeq: 1,
+            endpoint: "main", state: state, waiting: waiting, inFlight: inFlight, ackedThrough: 0, oldestSeq: 1,
             oldestTime: nil)
     }
 

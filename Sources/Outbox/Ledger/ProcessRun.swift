@@ -1,5 +1,5 @@
 /// One run of the program: what its rows and batches are named by.
-struct Life {
+struct ProcessRun {
     /// Of the running system; nil when it has no id, or none is known.
     let bootID: String?
     /// Numbers to skip before the first row of this run; 0 after it.

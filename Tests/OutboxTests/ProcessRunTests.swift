@@ -3,13 +3,13 @@ import Testing
 
 @testable import Outbox
 
-@Suite struct LifeTests {
+@Suite struct ProcessRunTests {
     /// A card that may only be read for weeks: every start begins at the same number.
     @Test(.bug(id: 11)) func livesWithoutADiskAreFarApart() {
         let leaps = (0..<64).map { number in
-            var life = Life(bootID: nil, random: [1, 2, 3, 4, 5, 6, UInt8(number * 4), 0])
-            life.beginInMemory(isStart: true, above: 0)
-            return life.leap
+            var run = ProcessRun(bootID: nil, random: [1, 2, 3, 4, 5, 6, UInt8(number * 4), 0])
+            run.beginInMemory(isStart: true, above: 0)
+            return run.leap
         }
         #expect(zip(leaps, leaps.dropFirst()).allSatisfy { $1 - $0 > 50_000_000 })
         #expect(leaps.allSatisfy { (10_000..<1 << 33).contains($0) })
@@ -23,13 +23,13 @@ import Testing
         var commit = Commit(rows: [NewRow(.sample(5))])
         commit.asksDisk = false
         #expect(try outbox.commit(commit).lastSeq == 5 + testLeap + 1)
-        // The next life begins here as well, should the disk take none of this (seed 1116196).
+        // The next run begins here as well, should the disk take none of this (seed 1116196).
         let far = try outbox.commit(commit).lastSeq
         #expect(far > 1 << 20)
         #expect(try outbox.commit(commit).lastSeq == far + 1)
     }
 
-    /// The next life does not know how many numbers this one gives to rows that never come to the disk.
+    /// The next run does not know how many numbers this one gives to rows that never come to the disk.
     @Test(.bug(id: 11)) func aLifeThatLosesItsDiskLeavesTheNextItsNumbers() throws {
         let outbox = try Outbox.open(scratch, worksWithoutDisk: true)
         try outbox.append(0..<5)
@@ -49,9 +49,9 @@ import Testing
     /// Two of them may form other batches of the same rows, after one that has a high generation already (seed 900724).
     @Test(.bug(id: 11)) func batchesOfTwoLivesWithoutADiskHaveOtherGenerations() {
         let lives = [UInt8(3), 4].map { number in
-            var life = Life(bootID: nil, random: [0, 0, 0, 0, 0, number, 0, 0])
-            life.beginInMemory(isStart: false, above: 9_878_129)
-            return life.memoryGeneration
+            var run = ProcessRun(bootID: nil, random: [0, 0, 0, 0, 0, number, 0, 0])
+            run.beginInMemory(isStart: false, above: 9_878_129)
+            return run.memoryGeneration
         }
         #expect(lives[0] != lives[1] && lives.allSatisfy { $0 > 10_000_000 })
     }
@@ -105,10 +105,10 @@ import Testing
         before.close()
         let image = CrashImage(of: scratch.path)
         var given: Set<Int64> = [1, 2, 3, 4, 5]
-        for life in 0..<20 {
+        for run in 0..<20 {
             image.write(to: scratch.path)
             let outbox = try Outbox.open(
-                scratch, bootID: "boot \(life)", random: [UInt8(life * 11), 0x50] + testUUID.dropFirst(2))
+                scratch, bootID: "boot \(run)", random: [UInt8(run * 11), 0x50] + testUUID.dropFirst(2))
             let reply = try outbox.append(0..<600)
             outbox.close()
             for seq in reply.lastSeq - 599...reply.lastSeq { #expect(given.insert(seq).inserted) }
