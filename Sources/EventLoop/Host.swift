@@ -19,8 +19,8 @@ public protocol Host: AnyObject {
     /// Random bytes, different at each start.
     /// - Throws: `SystemError` when the kernel gives none.
     func randomBytes(_ count: Int) throws(SystemError) -> [UInt8]
-    /// The way by which packets to a peer leave; see `WayOut`.
-    func wayOut(to peer: String?) -> WayOut?
+    /// The way by which packets to a peer leave; see `EgressRoute`.
+    func egressRoute(to peer: String?) -> EgressRoute?
 
     /// - Parameter isKnown: it was watched before and not forgotten.
     func watch(_ descriptor: Int32, readable: Bool, writable: Bool, isKnown: Bool) throws(SystemError)
@@ -70,7 +70,7 @@ public final class LinuxHost: Host {
     public var isClockSynchronised: Bool { HostClock.isSynchronised }
     public var jitter: Double { Double.random(in: 0..<1) }
     public func randomBytes(_ count: Int) throws(SystemError) -> [UInt8] { try HostIdentity.randomBytes(count) }
-    public func wayOut(to peer: String?) -> WayOut? { WayOut(to: peer) }
+    public func egressRoute(to peer: String?) -> EgressRoute? { EgressRoute(to: peer) }
     /// In the order in which they were made.
     public func arrange(_ due: inout [EventLoop.Alarm]) {}
 

@@ -15,7 +15,7 @@ extension String {
         // How much stays where the whole does not fit.
         var kept = 0
         for scalar in unicodeScalars {
-            if scalar.isTreacherous, !(keepingLineFeeds && scalar == "\n") {
+            if scalar.needsEscape, !(keepingLineFeeds && scalar == "\n") {
                 bytes += scalar.writtenOut.utf8
             } else {
                 bytes += UTF8.encode(scalar)!
@@ -44,10 +44,10 @@ extension String {
 extension String {
     /// Equivalent JSON, safe to show in a terminal: control characters that JSON allows unescaped become `\\u009b`.
     package var visibleJSON: String {
-        guard unicodeScalars.contains(where: { $0.value > 0x7E && $0.isTreacherous }) else { return self }
+        guard unicodeScalars.contains(where: { $0.value > 0x7E && $0.needsEscape }) else { return self }
         var text = ""
         for scalar in unicodeScalars {
-            guard scalar.value > 0x7E, scalar.isTreacherous else {
+            guard scalar.value > 0x7E, scalar.needsEscape else {
                 text.unicodeScalars.append(scalar)
                 continue
             }
@@ -62,7 +62,7 @@ extension String {
 
 extension Unicode.Scalar {
     /// Control characters, and those of Unicode that are seen only by what they do to others.
-    fileprivate var isTreacherous: Bool {
+    fileprivate var needsEscape: Bool {
         switch value {
         case 0x00...0x1F, 0x7F...0x9F, 0xAD, 0x061C, 0x180E, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF,
             0xFFF9...0xFFFB, 0xE0000...0xE007F:

@@ -66,7 +66,7 @@ public protocol FixSource: AnyObject {
     /// A problem besides the state, for people; nil = nothing.
     var remark: String? { get }
     /// Makes the next attempt now: what was missing may be there.
-    func hurry(at now: EventTime)
+    func retryNow(at now: EventTime)
     /// A device was added, removed or changed; nil = events were lost, so it may be any.
     func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void)
     func close()
@@ -80,7 +80,7 @@ extension FixSource {
     public var rate: ReceiverRate? { nil }
     public var remark: String? { nil }
     public func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
-    public func hurry(at now: EventTime) {}
+    public func retryNow(at now: EventTime) {}
     public func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
 
     /// Delivers the events of a call at its end: the loop may call back into the source from there.

@@ -42,12 +42,12 @@ public struct ReceiverControl {
     public let profile: ReceiverProfile
     private var judge = RateJudge()
     /// Milliseconds, as asked for by tracking; nil = none.
-    private var wish: Int64?
+    private var requestedInterval: Int64?
     /// What this receiver was commanded or keeps by itself, since it was connected; nil = not known.
     private var commanded: Int64?
     private var verdict: Bool?
     private var pending: [[UInt8]] = []
-    /// When the next of `pending` goes out, or the next wish may be carried out.
+    /// When the next of `pending` goes out, or the next requested interval may be set.
     private var resumeAt: EventTime?
     private var hasComplained = false
 
@@ -66,7 +66,7 @@ public struct ReceiverControl {
 
     /// - Parameter interval: what tracking asks of the receiver; zero = every fix.
     public mutating func intervalWanted(_ interval: Duration, at now: EventTime) -> [Order] {
-        wish = interval.milliseconds
+        requestedInterval = interval.milliseconds
         return carryOut(at: now)
     }
 
@@ -110,8 +110,9 @@ public struct ReceiverControl {
     public var waking: [[UInt8]] { profile.wakeCommands }
 
     private var wanted: Int64? {
-        guard let limits = profile.intervals, let wish else { return nil }
-        return min(limits.upperBound, max(limits.lowerBound, wish == 0 ? Self.usualInterval : wish))
+        guard let limits = profile.intervals, let requestedInterval else { return nil }
+        return min(
+            limits.upperBound, max(limits.lowerBound, requestedInterval == 0 ? Self.usualInterval : requestedInterval))
     }
 
     private mutating func carryOut(at now: EventTime) -> [Order] {

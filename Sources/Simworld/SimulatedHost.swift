@@ -149,8 +149,8 @@ final class SimulatedHost: Host, @unchecked Sendable {
     func randomBytes(_ count: Int) throws(SystemError) -> [UInt8] {
         (0..<count).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
     }
-    func wayOut(to peer: String?) -> WayOut? {
-        interface.map { WayOut(interface: $0, address: "10.0.0.\($0.utf8.count)") }
+    func egressRoute(to peer: String?) -> EgressRoute? {
+        interface.map { EgressRoute(interface: $0, address: "10.0.0.\($0.utf8.count)") }
     }
     func watch(_ descriptor: Int32, readable: Bool, writable: Bool, isKnown: Bool) throws(SystemError) {}
     func forget(_ descriptor: Int32) {}

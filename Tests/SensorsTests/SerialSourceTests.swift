@@ -162,7 +162,7 @@ import Testing
         loop.pass(.seconds(7))
         let line = try PseudoTerminal()
         #expect(symlink(line.path, folder.path("gps")) == 0)
-        source.hurry(at: loop.now)
+        source.retryNow(at: loop.now)
         loop.pass(.zero)
         #expect(source.descriptor != nil)
     }

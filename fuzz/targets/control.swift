@@ -39,7 +39,7 @@ private final class ScriptedHost: Host {
     var isClockSynchronised: Bool { false }
     var jitter: Double { 0.5 }
     func randomBytes(_ count: Int) throws(SystemError) -> [UInt8] { [UInt8](repeating: 0, count: count) }
-    func wayOut(to peer: String?) -> WayOut? { nil }
+    func egressRoute(to peer: String?) -> EgressRoute? { nil }
     func watch(_ descriptor: Int32, readable: Bool, writable: Bool, isKnown: Bool) throws(SystemError) {
         try linux.watch(descriptor, readable: readable, writable: writable, isKnown: isKnown)
     }

@@ -19,7 +19,7 @@ final class FlushHandler {
         var acceptedBefore: Int
 
         /// Everything was sent, or what is left will not go out soon.
-        func isReached(at now: EventTime) -> Bool {
+        func isSettled(at now: EventTime) -> Bool {
             let schedule = delivery.schedule
             // What is in a commit that forms a batch is counted as waiting but not as in flight.
             if schedule.isForming { return false }
@@ -85,7 +85,7 @@ final class FlushHandler {
     func uploadEnded(at now: EventTime) {
         guard !waiters.isEmpty else { return }
         let done = waiters.filter { waiter in
-            waiter.until <= now || waiter.goals.allSatisfy { $0.isReached(at: now) }
+            waiter.until <= now || waiter.goals.allSatisfy { $0.isSettled(at: now) }
         }
         waiters.removeAll { waiter in done.contains { $0.ticket === waiter.ticket } }
         alarm?.deadline = waiters.map(\.until).min()

@@ -11,7 +11,7 @@ struct CredentialProblem: Error, Hashable {
     /// The clock of this device is the cause.
     var isClock = false
     /// The issuer of the credential could not be reached. If neither flag is set, a person has to renew it.
-    var mayPass = false
+    var isTransient = false
 }
 
 /// What the requests of one endpoint need beside rows: secrets, the token of a command, signatures.

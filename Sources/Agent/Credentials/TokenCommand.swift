@@ -31,7 +31,7 @@ final class TokenCommand {
         var isReaped = false
         var output: Int32
         /// A pidfd; -1 where there is none.
-        var ending: Int32
+        var pidfd: Int32
         var until: EventTime
         var printed: [UInt8] = []
         /// Why it was killed; nil = it was not.
@@ -67,13 +67,13 @@ final class TokenCommand {
             close(ends[0])
             return failLater("\(command[0]) does not start: \(errorText(code))", done)
         }
-        let ending = waypost_pidfd(process)
-        running = Running(process: process, output: ends[0], ending: ending, until: now + Self.limit, done: done)
+        let pidfd = waypost_pidfd(process)
+        running = Running(process: process, output: ends[0], pidfd: pidfd, until: now + Self.limit, done: done)
         // A descriptor that cannot be watched leaves the polling by the alarm.
         try? loop.watch(ends[0]) { [unowned self] _, now in check(at: now) }
-        if ending >= 0 {
-            _ = fcntl(ending, F_SETFD, FD_CLOEXEC)
-            do { try loop.watch(ending) { [unowned self] _, now in check(at: now) } } catch { closeEnding() }
+        if pidfd >= 0 {
+            _ = fcntl(pidfd, F_SETFD, FD_CLOEXEC)
+            do { try loop.watch(pidfd) { [unowned self] _, now in check(at: now) } } catch { closePidfd() }
         }
         arm(at: now)
     }
@@ -182,18 +182,18 @@ final class TokenCommand {
 
     private func arm(at now: EventTime) {
         guard let running else { return }
-        let isWatched = running.ending >= 0 && running.breach == nil
+        let isWatched = running.pidfd >= 0 && running.breach == nil
         alarm?.deadline =
             isWatched ? running.until : min(now + Self.pollInterval, max(running.until, now + Self.pollInterval))
     }
 
-    private func closeEnding() {
-        if let ending = running?.ending, ending >= 0 { close(ending) }
-        running?.ending = -1
+    private func closePidfd() {
+        if let pidfd = running?.pidfd, pidfd >= 0 { close(pidfd) }
+        running?.pidfd = -1
     }
 
     private func release(_ ended: Running) {
-        for descriptor in [ended.output, ended.ending] where descriptor >= 0 {
+        for descriptor in [ended.output, ended.pidfd] where descriptor >= 0 {
             loop.forget(descriptor)
             close(descriptor)
         }

@@ -13,7 +13,7 @@ struct TokenReply: Hashable {
     struct Problem: Error, Hashable {
         var message: String
         /// The issuer could not be reached.
-        var mayPass = false
+        var isTransient = false
     }
 
     /// JSON, or one line that is the token.

@@ -6,12 +6,12 @@ import Uplink
 
 /// The short-lived token of one endpoint: fetched when it is needed and due, kept in memory only.
 final class TokenSource {
-    private enum Means {
+    private enum Origin {
         case command(TokenCommand, name: String)
         case issuer(OAuthClient, RefreshTokenFile?)
     }
 
-    private let means: Means
+    private let origin: Origin
     private let uplink: any Uplink
     private let tls: TLSSettings?
     private let warn: (String) -> Void
@@ -34,7 +34,7 @@ final class TokenSource {
         switch auth {
         case .bearer, .basic, .header: return nil
         case .tokenCommand(let command, _):
-            means = .command(
+            origin = .command(
                 TokenCommand(command, environment: environment, loop: loop), name: command.first ?? "")
         case .oauth2(let client, _):
             let file = configuredRefreshToken.map {
@@ -44,7 +44,7 @@ final class TokenSource {
             }
             keptToken = file?.read()
             refreshToken = keptToken ?? configuredRefreshToken
-            means = .issuer(client, file)
+            origin = .issuer(client, file)
         }
         // Without pins: they are the endpoint's, and the issuer is usually another host.
         self.tls = tls.map {
@@ -77,7 +77,7 @@ final class TokenSource {
         let isTooSoon = waiters.isEmpty && !lifetime.mayFetch(at: now)
         fetch(at: now, secrets) { [unowned self] _ in
             if token != nil, token != refused { return done(.new) }
-            done(problem?.mayPass ?? isTooSoon ? .later : .none)
+            done(problem?.isTransient ?? isTooSoon ? .later : .none)
         }
     }
 
@@ -89,7 +89,7 @@ final class TokenSource {
         waiters.append(done)
         guard waiters.count == 1 else { return }
         lifetime.fetchStarted(at: now)
-        switch means {
+        switch origin {
         case .command(let command, let name):
             command.run(at: now) { [weak self] result in self?.received(result.flatMap(Self.reply), name) }
         case .issuer(let client, _):
@@ -111,7 +111,8 @@ final class TokenSource {
             lifetime.fetched(lifetime: reply.lifetime, at: loop.now)
             if let rotated = reply.refreshToken, rotated != refreshToken { keep(rotated) }
         case .failure(let failure):
-            problem = CredentialProblem(message: "no token: \(name) \(failure.message)", mayPass: failure.mayPass)
+            problem = CredentialProblem(
+                message: "no token: \(name) \(failure.message)", isTransient: failure.isTransient)
         }
         callWaiters()
     }
@@ -125,7 +126,7 @@ final class TokenSource {
     /// The old one may be invalid by now: the new one is on disk before the access token is used.
     private func keep(_ rotated: String) {
         refreshToken = rotated
-        guard case .issuer(_, let file?) = means else { return }
+        guard case .issuer(_, let file?) = origin else { return }
         do throws(SystemError) {
             try file.write(rotated)
             keptToken = rotated
@@ -136,7 +137,7 @@ final class TokenSource {
 
     /// The source that this one replaced may have received another token meanwhile.
     private func readKeptToken() {
-        guard case .issuer(_, let file?) = means, let kept = file.read(), kept != keptToken else { return }
+        guard case .issuer(_, let file?) = origin, let kept = file.read(), kept != keptToken else { return }
         keptToken = kept
         refreshToken = kept
     }
@@ -172,18 +173,19 @@ final class TokenSource {
     private static func reply(_ outcome: UplinkOutcome) -> Result<TokenReply, TokenReply.Problem> {
         switch outcome.result {
         case .failed(let failure):
-            return .failure(.init(message: "cannot be asked: \(failure.message)", mayPass: true))
+            return .failure(.init(message: "cannot be asked: \(failure.message)", isTransient: true))
         case .reply(let reply):
-            let mayPass = reply.status >= 500 || [408, 425, 429].contains(reply.status)
+            let isTransient = reply.status >= 500 || [408, 425, 429].contains(reply.status)
             do throws(TokenReply.Problem) {
                 let document = try TokenReply(json: reply.body)
                 guard (200...299).contains(reply.status) else {
-                    return .failure(.init(message: "answered with status \(reply.status)", mayPass: mayPass))
+                    return .failure(.init(message: "answered with status \(reply.status)", isTransient: isTransient))
                 }
                 return .success(document)
             } catch {
                 return .failure(
-                    .init(message: "answered with status \(reply.status) and \(error.message)", mayPass: mayPass))
+                    .init(
+                        message: "answered with status \(reply.status) and \(error.message)", isTransient: isTransient))
             }
         }
     }

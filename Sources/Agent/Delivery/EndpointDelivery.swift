@@ -244,7 +244,7 @@ final class EndpointDelivery {
             let failure: TransportFailure = problem.isClock ? .clock(problem.message) : .broken(problem.message)
             answered(
                 attempt,
-                problem.isClock || problem.mayPass
+                problem.isClock || problem.isTransient
                     ? .retry(.transport(failure), after: nil) : .authStop(status: 401),
                 UplinkOutcome(.failed(failure)), batch, at: loop.now)
         }
@@ -490,7 +490,7 @@ extension EndpointDelivery {
         guard link.look() else { return }
         if link.holdReason != reason { log.linkHeld(endpoint: settings.name, link.holdReason) }
         // This is not the route that failed.
-        if link.wayOut != nil { schedule.linkChanged(at: now) }
+        if link.egressRoute != nil { schedule.linkChanged(at: now) }
         changed()
         step(at: now)
     }

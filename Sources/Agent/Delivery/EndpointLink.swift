@@ -6,7 +6,7 @@ import Positioning
 /// The route to an endpoint, and whether anything may be sent over it now.
 struct EndpointLink {
     var gate: SendGate
-    private(set) var wayOut: WayOut?
+    private(set) var egressRoute: EgressRoute?
     private let patterns: [String]
     private let host: any Host
     /// Numeric address by which the server was last reached; before that its name or address as configured.
@@ -30,9 +30,9 @@ struct EndpointLink {
     /// - Returns: whether it has changed.
     @discardableResult
     mutating func look() -> Bool {
-        let found = host.wayOut(to: peerAddress) ?? host.wayOut(to: nil)
-        guard found != wayOut else { return false }
-        wayOut = found
+        let found = host.egressRoute(to: peerAddress) ?? host.egressRoute(to: nil)
+        guard found != egressRoute else { return false }
+        egressRoute = found
         gate.linkChanged(
             isMetered: found.map { way in patterns.contains { ShellPattern.matches(way.interface, $0) } } ?? false)
         return true
@@ -40,7 +40,7 @@ struct EndpointLink {
 
     /// Why nothing is sent although nothing is wrong; nil when that is not so.
     var holdReason: String? {
-        guard gate.isHeldByLink, let wayOut else { return nil }
-        return "held while the route to it is over \(wayOut.interface), which is metered"
+        guard gate.isHeldByLink, let egressRoute else { return nil }
+        return "held while the route to it is over \(egressRoute.interface), which is metered"
     }
 }

@@ -138,7 +138,7 @@ public final class Agent {
                 config: loaded.config, effective: loaded.effective, environment: environment, logger: logger,
                 options: options)
         } catch {
-            log.refused(error)
+            log.startupFailed(error)
             throw error
         }
     }
@@ -150,7 +150,7 @@ public final class Agent {
         guard case .journal = destination else { return false }
         let log = AgentLog(logger: Logger(label: "waypost") { destination.makeHandler(label: $0) }, positions: false)
         for problem in problems.warnings { log.warning("\(problem)") }
-        for problem in problems.problems { log.refused(StartupError("\(problem)", exitCode: 78)) }
+        for problem in problems.problems { log.startupFailed(StartupError("\(problem)", exitCode: 78)) }
         return true
     }
 
@@ -196,7 +196,7 @@ public final class Agent {
         pipeline.changed = { [unowned self] in statusChanged() }
         pipeline.ended = { [unowned self] now in shutdown.drain(at: now) }
         supervision.report = { [unowned self] now in report(at: now) }
-        supervision.beaten = { [unowned self] now in host?.passing(at: now) }
+        supervision.onWatchdogBeat = { [unowned self] now in host?.loopWoke(at: now) }
     }
 
     /// Listens on the control socket, and for what happens on this host.
@@ -204,7 +204,7 @@ public final class Agent {
         do throws(SystemError) {
             try listen(config.control)
             host = try HostWatch(
-                power: config.powerSettings, passes: supervision.interval, log: log, loop: loop,
+                power: config.powerSettings, wakeInterval: supervision.interval, log: log, loop: loop,
                 handlers: .init(
                     signal: { [unowned self] in received(signal: $0, at: $1) },
                     device: { [unowned self] in pipeline.deviceChanged($0, at: $1) },
@@ -271,7 +271,7 @@ public final class Agent {
         case SIGTERM: shutdown.stop("SIGTERM", at: now)
         case SIGINT: shutdown.stop("SIGINT", at: now)
         case SIGHUP:
-            pipeline.hurry(at: now)
+            pipeline.retryNow(at: now)
             configuration.reloadSoon(at: now)
         default: break
         }

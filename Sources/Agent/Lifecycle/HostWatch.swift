@@ -22,10 +22,10 @@ final class HostWatch {
     private let log: AgentLog
     private let loop: EventLoop
 
-    /// - Parameter passes: how often `passing(at:)` is called; nil = never.
+    /// - Parameter wakeInterval: how often `loopWoke(at:)` is called; nil = never.
     /// - Throws: `SystemError` where signals cannot be received by descriptor.
     init(
-        power settings: PowerWatch.Settings, passes: Duration?, log: AgentLog, loop: EventLoop, handlers: Handlers
+        power settings: PowerWatch.Settings, wakeInterval: Duration?, log: AgentLog, loop: EventLoop, handlers: Handlers
     ) throws(SystemError) {
         let signals = waypost_signalfd()
         guard signals >= 0 else { throw SystemError("signalfd") }
@@ -33,7 +33,8 @@ final class HostWatch {
         self.handlers = handlers
         self.log = log
         self.loop = loop
-        power = PowerWatch(settings: settings, passes: passes, log: log, loop: loop, changed: handlers.power)
+        power = PowerWatch(
+            settings: settings, wakeInterval: wakeInterval, log: log, loop: loop, changed: handlers.power)
         try loop.watch(signals) { _, now in handlers.signal(waypost_signalfd_read(signals), now) }
     }
 
@@ -60,7 +61,7 @@ final class HostWatch {
     var supplies: [(name: String, words: String)]? { power.supplies }
 
     /// The loop is awake for something else.
-    func passing(at now: EventTime) { power.passing(at: now) }
+    func loopWoke(at now: EventTime) { power.loopWoke(at: now) }
 
     func reload(_ settings: PowerWatch.Settings, at now: EventTime) { power.reload(settings, at: now) }
 

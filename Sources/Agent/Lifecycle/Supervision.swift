@@ -19,7 +19,7 @@ final class Supervision {
     /// What the status line and the summary are made from.
     var report: (EventTime) -> StatusReport? = { _ in nil }
     /// The loop is awake for a sign of life: other work that is due soon needs no wake-up of its own.
-    var beaten: (EventTime) -> Void = { _ in }
+    var onWatchdogBeat: (EventTime) -> Void = { _ in }
 
     init(_ environment: [String: String], summaryInterval: Duration, log: AgentLog, loop: EventLoop) {
         notifier = Notifier(environment: environment)
@@ -57,7 +57,7 @@ final class Supervision {
     private func beat(at now: EventTime) {
         guard watchdog != nil else { return }
         if watchdog?.isDue(at: now.nanoseconds) ?? false { notifier.watchdog() }
-        beaten(now)
+        onWatchdogBeat(now)
         watchdogAlarm?.deadline = watchdog.map { EventTime(nanoseconds: $0.nextDeadline) }
     }
 

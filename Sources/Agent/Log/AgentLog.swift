@@ -58,7 +58,7 @@ public struct AgentLog {
             ["version": version, "source": source, "waiting": String(waiting)])
     }
 
-    func refused(_ error: StartupError) {
+    func startupFailed(_ error: StartupError) {
         log(.critical, .refused, "\(error)", ["status": String(error.exitCode)])
     }
 

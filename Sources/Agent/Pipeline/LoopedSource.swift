@@ -42,9 +42,9 @@ final class LoopedSource {
     }
 
     /// The source need not wait for its next attempt.
-    func hurry(at now: EventTime) {
+    func retryNow(at now: EventTime) {
         guard !isClosed else { return }
-        serve(at: now) { _ in source.hurry(at: now) }
+        serve(at: now) { _ in source.retryNow(at: now) }
     }
 
     /// A file is not read while paused.

@@ -135,7 +135,7 @@ final class Pipeline {
     func deviceChanged(_ event: DeviceEvent?, at now: EventTime) { looped.deviceChanged(event, at: now) }
 
     /// The source need not wait for its next attempt.
-    func hurry(at now: EventTime) { looped.hurry(at: now) }
+    func retryNow(at now: EventTime) { looped.retryNow(at: now) }
 
     /// Rows went to disk: resumes a file that waited for that.
     func rowsStored(at now: EventTime) {

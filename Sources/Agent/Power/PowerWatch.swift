@@ -37,8 +37,8 @@ final class PowerWatch {
 
     private var settings: Settings
     private var survey: PowerSupplySurvey?
-    /// Time between two calls of `passing(at:)`; nil = there are none to rely on.
-    private let passes: Duration?
+    /// Time between two calls of `loopWoke(at:)`; nil = there are none to rely on.
+    private let wakeInterval: Duration?
     private let log: AgentLog
     private let loop: EventLoop
     private let changed: (Reading, EventTime) -> Void
@@ -59,13 +59,13 @@ final class PowerWatch {
     /// As last reported.
     private var found = PowerSupplies()
 
-    /// - Parameter passes: how often the loop wakes up in any case, and calls `passing(at:)`.
+    /// - Parameter wakeInterval: how often the loop wakes up in any case, and calls `loopWoke(at:)`.
     init(
-        settings: Settings, passes: Duration?, log: AgentLog, loop: EventLoop,
+        settings: Settings, wakeInterval: Duration?, log: AgentLog, loop: EventLoop,
         changed: @escaping (Reading, EventTime) -> Void
     ) {
         self.settings = settings
-        self.passes = passes.flatMap { $0 <= Self.slow ? $0 : nil }
+        self.wakeInterval = wakeInterval.flatMap { $0 <= Self.slow ? $0 : nil }
         self.log = log
         self.loop = loop
         self.changed = changed
@@ -104,8 +104,10 @@ final class PowerWatch {
     }
 
     /// The loop is awake for something else: no wake-up of its own is needed for the slow reading.
-    func passing(at now: EventTime) {
-        guard survey != nil, let passes, let readAt, now >= readAt + (Self.slow - passes / 2) else { return }
+    func loopWoke(at now: EventTime) {
+        guard survey != nil, let wakeInterval, let readAt, now >= readAt + (Self.slow - wakeInterval / 2) else {
+            return
+        }
         readAll(at: now)
     }
 
@@ -206,7 +208,7 @@ final class PowerWatch {
         isReading = false
         guard survey != nil else { return }
         let isLow = found.state.batteryPercent.map { Double($0) < (settings.low ?? 0) } ?? false
-        guard let pause = isLow ? Self.fast : passes == nil ? Self.slow : nil else { return }
+        guard let pause = isLow ? Self.fast : wakeInterval == nil ? Self.slow : nil else { return }
         alarm?.deadline = min(alarm?.deadline ?? now + pause, now + pause)
     }
 

@@ -20,7 +20,7 @@ extension StatusReport {
         status.reason = schedule.state.reason
         status.held = delivery.link.holdReason
         if schedule.route > 0 { status.sentBy = delivery.routes[schedule.route].settings.name }
-        status.interface = delivery.link.wayOut?.interface
+        status.interface = delivery.link.egressRoute?.interface
         status.waiting = delivery.waiting
         status.oldestAge = oldestAge(depth)
         status.problem = delivery.lastProblem.map(Self.shortened)

@@ -146,7 +146,7 @@ public final class TCPSource: FixSource {
     }
 
     /// The network may be back: do not wait for the timer.
-    public func hurry(at now: EventTime) {
+    public func retryNow(at now: EventTime) {
         if case .waiting = phase { phase = .waiting(until: now) }
     }
 

@@ -113,7 +113,7 @@ public final class SerialSource: FixSource {
         act(at: now, deliver) { carryOut(control.intervalWanted(interval, at: now), &$0) }
     }
 
-    public func hurry(at now: EventTime) {
+    public func retryNow(at now: EventTime) {
         if retryAt != nil { retryAt = now }
     }
 

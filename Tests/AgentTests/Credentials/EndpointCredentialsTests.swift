@@ -160,7 +160,7 @@ import Testing
             #"auth = { kind = "oauth2", token_url = "https://login.example/t", client_id = "c", client_secret = "file:DIR/cs" }"#
         )
         requests.uplink.answer = answer(status, body)
-        #expect(throws: CredentialProblem(message: "no token: login.example \(words)", mayPass: status >= 500)) {
+        #expect(throws: CredentialProblem(message: "no token: login.example \(words)", isTransient: status >= 500)) {
             try requests.headers()
         }
     }

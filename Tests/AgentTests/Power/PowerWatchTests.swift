@@ -20,7 +20,7 @@ import Testing
             var supplies = BatteryConfig.SupplySettings()
             supplies.root = folder.path
             watch = PowerWatch(
-                settings: .init(supplies: supplies, low: 15), passes: nil,
+                settings: .init(supplies: supplies, low: 15), wakeInterval: nil,
                 log: .silent, loop: loop
             ) { [unowned self] reading, _ in readings.append(reading) }
         }

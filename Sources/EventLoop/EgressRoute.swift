@@ -1,7 +1,7 @@
 import Glibc
 
 /// The way by which packets to a peer leave this host.
-public struct WayOut: Hashable {
+public struct EgressRoute: Hashable {
     /// `wwan0`
     public var interface: String
     /// Our address on it, as text.
