@@ -183,8 +183,7 @@ final class TokenCommand {
     private func arm(at now: EventTime) {
         guard let running else { return }
         let isWatched = running.pidfd >= 0 && running.breach == nil
-        alarm?.deadline =
-            isWatched ? running.until : min(now + Self.pollInterval, max(running.until, now + Self.pollInterval))
+        alarm?.deadline = isWatched ? running.until : now + Self.pollInterval
     }
 
     private func closePidfd() {

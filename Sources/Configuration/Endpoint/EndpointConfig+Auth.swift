@@ -75,10 +75,10 @@ extension EndpointConfig {
         table.read("password", into: &keys.password, as: secret)
         table.read(
             "name", into: &keys.name,
-            as: context.text("the name of a header") { [self] in $0.utf8.allSatisfy(isTokenByte) ? nil : Mistake() })
+            as: context.text("the name of a header") { $0.utf8.allSatisfy(\.isTokenCharacter) ? nil : Mistake() })
         table.read("key", into: &keys.key, as: secret)
         table.read("command", into: &keys.command, as: .command)
-        table.read("header", into: &keys.header, as: .tokenHeader(context.named, isTokenByte))
+        table.read("header", into: &keys.header, as: .tokenHeader(context.named))
         table.read("token_url", into: &keys.tokenURL, as: .tokenURL(allowsPlaintext: context.allowsPlaintext))
         table.read("client_id", into: &keys.clientID, as: context.text("the id of the client"))
         table.read("client_secret", into: &keys.clientSecret, as: secret)
@@ -139,9 +139,7 @@ extension ValueForm where Value == [String] {
 
 extension ValueForm where Value == HeaderTemplate {
     /// `"Authorization: Bearer ${auth.token}"`, or `"none"`.
-    fileprivate static func tokenHeader(
-        _ named: [String: EndpointConfig.NamedSecret], _ isTokenByte: @escaping (UInt8) -> Bool
-    ) -> ValueForm {
+    fileprivate static func tokenHeader(_ named: [String: EndpointConfig.NamedSecret]) -> ValueForm {
         let form = ValueForm<String>.header {
             $0 == "auth.token" ? .success(HeaderTemplate.marked($0)) : nil
         }
@@ -154,7 +152,7 @@ extension ValueForm where Value == HeaderTemplate {
                 let name = text.prefix { $0 != ":" }
                 let template = HeaderTemplate(
                     String(name), marked: String(text.dropFirst(name.count + 1)).trimmingSpaces)
-                guard !name.isEmpty, name.utf8.allSatisfy(isTokenByte), template.parts.contains(.token) else {
+                guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenCharacter), template.parts.contains(.token) else {
                     throw Mistake()
                 }
                 return template

@@ -18,7 +18,7 @@ extension EndpointConfig {
         var own: [OwnHeader] = []
         for entry in table.takeAll() {
             let name = entry.key.lowercased()
-            guard !name.isEmpty, name.utf8.allSatisfy(isTokenByte) else {
+            guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenCharacter) else {
                 table.report(
                     entry.key, "found a name that no header can have, expected letters, digits and -",
                     at: entry.keyPosition)
@@ -101,16 +101,6 @@ extension EndpointConfig {
             }
         }
         return text + rest
-    }
-
-    /// RFC 9110 §5.6.2.
-    func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
     }
 
     /// Which of the endpoint's own headers a mistake is in.

@@ -134,6 +134,6 @@ extension ValueForm where Value == String {
             default: false
             }
         }
-        return isGood && (1...32).contains(name.utf8.count) ? nil : "a name of 1 to 32 characters a-z, 0-9 and -"
+        return isGood && (1...32).contains(name.utf8.count) ? nil : shortName.expected
     }
 }

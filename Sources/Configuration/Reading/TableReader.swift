@@ -139,11 +139,6 @@ final class TableReader {
     /// About another place than a key of this table.
     func report(_ problem: ConfigurationProblem) { reader.report(problem) }
 
-    /// A text as the file has it, also where it is wrong.
-    func writtenText(_ key: String) -> String? {
-        if case .string(let text) = table[key]?.node.value { text } else { nil }
-    }
-
     /// Whether anything is wrong with the values of a table, or those within it.
     func hasProblems(under path: String) -> Bool { reader.hasProblems(under: path) }
 
