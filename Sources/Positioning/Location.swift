@@ -8,6 +8,9 @@ public enum LocationEvent: String, Sendable, Codable, CaseIterable {
     case gap
     case trip
     case panic
+
+    /// A plain fix or a heartbeat: it gives way to all others, and a newer one can replace it.
+    package var isPlain: Bool { self == .none || self == .heartbeat }
 }
 
 /// A geofence crossing as of the time it was recorded.

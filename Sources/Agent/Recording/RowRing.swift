@@ -34,11 +34,6 @@ struct RowRing {
     func count(for endpoint: EndpointSettings) -> Int { rows.count { endpoint.wants($0.location) } }
 }
 
-extension LocationEvent {
-    /// Plain fixes and heartbeats give way to all others.
-    fileprivate var isPlain: Bool { self == .none || self == .heartbeat }
-}
-
 extension EndpointSettings {
     func wants(_ location: Location) -> Bool { feed == .engine || location.published }
 }

@@ -81,7 +81,9 @@ private struct Planning {
 
     private func unsendable(_ row: QueuedLocation, _ ages: RowAges?) -> BatchPlan.Settled? {
         if compiled.choice(for: row.location.event) == .skip { return .skipped }
-        if let ages, let maxAge = settings.maxAge, row.isPlain, ages.isOlder(row, than: maxAge) { return .expired }
+        if let ages, let maxAge = settings.maxAge, row.location.event.isPlain, ages.isOlder(row, than: maxAge) {
+            return .expired
+        }
         for name in compiled.parts.require where context.value(name, of: row) == nil { return .unfit(name.rawValue) }
         // Always there, except in rows that no trackable selected.
         if settings.profile.gathersTrackables || compiled.parts.shared.contains(.trackable),
@@ -113,9 +115,9 @@ private struct Planning {
             let row = rows[index]
             let trackable = compiled.parts.namesTrackable ? row.location.trackable : nil
             let isNewest = hasLater.insert(trackable).inserted
-            if isNewest || !row.isPlain {
+            if isNewest || !row.location.event.isPlain {
                 kept.append(index)
-                if isNewest, row.isPlain { newest.insert(index) }
+                if isNewest, row.location.event.isPlain { newest.insert(index) }
             } else {
                 plan.settled.append((index, .superseded))
             }
@@ -236,11 +238,6 @@ private struct Planning {
     }
 
     private func isFull(_ batch: [Int]) -> Bool { batch.count >= limit }
-}
-
-extension QueuedLocation {
-    /// A newer one can replace it.
-    fileprivate var isPlain: Bool { location.event == .none || location.event == .heartbeat }
 }
 
 extension RowAges {
