@@ -35,11 +35,10 @@ extension GPSDSettings {
             connection = try answer.get()
         } catch {
             // Advice about gpsd does not help without the library.
-            let isRefused = error.description.hasPrefix("cannot connect")
-            return GPSDFinding(problem: isRefused ? "\(error.description) \(advice)" : error.description)
+            return GPSDFinding(problem: error.lacksLibrary ? error.description : "\(error.description) \(advice)")
         }
         // gpsd sends its greeting by itself; the list must be requested.
-        guard connection.send("?DEVICES;\n") else {
+        guard connection.send(GPSDRequest.devices) else {
             return GPSDFinding(problem: "gpsd at \(address) accepts no request")
         }
         return listen(to: connection, until: end)

@@ -58,7 +58,7 @@ public final class GPSDInquiry {
     /// Whether gpsd has the line on its list; nil = no answer yet.
     func answer() -> Bool? {
         if isConnecting {
-            let request = Array("?DEVICES;\n".utf8)
+            let request = Array(GPSDRequest.devices.utf8)
             let sent = send(descriptor, request, request.count, Int32(MSG_NOSIGNAL))
             if sent < 0, errno == EAGAIN || errno == EINTR { return nil }
             guard sent == request.count else { return false }

@@ -36,7 +36,7 @@ struct GPSDLibrary: Sendable {
         }
         throw SourceProblem(
             "libgps, by which gpsd is asked, cannot be loaded; install the package libgps28 (Debian 12), "
-                + "libgps30t64 (Debian 13) or libgps32: \(reason)")
+                + "libgps30t64 (Debian 13) or libgps32: \(reason)", lacksLibrary: true)
     }
 
     /// - Returns: nil when that failed: errno is a number of libgps below zero, or one of the system's.

@@ -7,10 +7,13 @@ struct SourceProblem: Error, Hashable, CustomStringConvertible {
     var description: String
     /// The errno that caused it, 0 when there is none.
     var code: Int32
+    /// A library is missing, so that nothing was tried.
+    var lacksLibrary: Bool
 
-    init(_ description: String, code: Int32 = 0) {
+    init(_ description: String, code: Int32 = 0, lacksLibrary: Bool = false) {
         self.description = description
         self.code = code
+        self.lacksLibrary = lacksLibrary
     }
 
     /// - Parameter what: `cannot open /dev/ttyACM0`.
