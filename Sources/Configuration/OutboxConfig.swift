@@ -1,4 +1,5 @@
 import Outbox
+import Positioning
 
 /// The queue and how often it is made safe.
 public struct OutboxConfig: Hashable, Sendable {
@@ -8,9 +9,7 @@ public struct OutboxConfig: Hashable, Sendable {
     public var commitWindow = Duration.seconds(10)
 
     /// The folder of the queue and other state.
-    package var directory: String {
-        settings.path.lastIndex(of: "/").map { String(settings.path[..<$0]) } ?? "."
-    }
+    package var directory: String { settings.path.parentDirectory }
 
     init(reading table: TableReader, vendor: [TableReader]) {
         let directory = table.environment.directory("STATE_DIRECTORY", fallback: "/var/lib/waypost")

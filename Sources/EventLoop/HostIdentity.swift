@@ -1,4 +1,5 @@
 import Glibc
+import Positioning
 import Uplink
 
 /// What identifies this machine and this boot.
@@ -68,10 +69,5 @@ public enum HostIdentity {
 
 extension String {
     /// Without blanks and line ends at both ends.
-    var trimmed: String {
-        var bytes = utf8[...]
-        while let first = bytes.first, first <= 0x20 { bytes = bytes.dropFirst() }
-        while let last = bytes.last, last <= 0x20 { bytes = bytes.dropLast() }
-        return String(Substring(bytes))
-    }
+    var trimmed: String { String(Substring(utf8.trimming { $0 <= 0x20 })) }
 }

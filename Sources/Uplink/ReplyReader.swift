@@ -1,4 +1,5 @@
 import Delivery
+import Positioning
 
 /// Collects one reply from the head lines and body bytes that libcurl passes on, within fixed bounds.
 struct ReplyReader {
@@ -38,7 +39,7 @@ struct ReplyReader {
         headLines += 1
         if headBytes > limits.head { return stop(.head) }
         if headEnded && statusIsFinal { return headLines <= limits.headers || stop(.headers) }
-        let text = line.trimmed
+        let text = line.trimming(while: \.isBlank)
         if let status = Self.statusCode(in: text), self.status == nil || headEnded {
             self.status = status
             headers = []
@@ -56,7 +57,7 @@ struct ReplyReader {
             headers.append(
                 .init(
                     String(decoding: text[..<colon].map(\.lowercasedASCII), as: UTF8.self),
-                    String(decoding: UnsafeRawBufferPointer(rebasing: text[(colon + 1)...]).trimmed, as: UTF8.self)))
+                    String(decoding: text[(colon + 1)...].trimming(while: \.isBlank), as: UTF8.self)))
         }
         return true
     }
@@ -96,16 +97,11 @@ extension UnsafeRawBufferPointer {
     fileprivate var isLineEnd: Bool { allSatisfy { $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") } }
 
     fileprivate var startsWithBlank: Bool { first == UInt8(ascii: " ") || first == UInt8(ascii: "\t") }
-
-    /// Without blanks and line ends at both sides.
-    fileprivate var trimmed: Slice<UnsafeRawBufferPointer> {
-        let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D || $0 == 0x0A }
-        let start = firstIndex { !isBlank($0) } ?? endIndex
-        let end = self[start...].lastIndex { !isBlank($0) }.map { $0 + 1 } ?? start
-        return self[start..<end]
-    }
 }
 
 extension UInt8 {
+    /// A line end counts as one.
+    fileprivate var isBlank: Bool { self == 0x20 || self == 0x09 || self == 0x0D || self == 0x0A }
+
     fileprivate var lowercasedASCII: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
 }

@@ -2,6 +2,7 @@ import Configuration
 import Delivery
 import EventLoop
 import Glibc
+import Positioning
 import Uplink
 
 /// The refresh token that an issuer gave in place of the configured one, kept over restarts with mode 0600.
@@ -53,7 +54,7 @@ struct RefreshTokenFile {
             throw error
         }
         guard rename(draft, path) == 0 else { throw SystemError("rename \(draft)") }
-        let directory = open(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]), O_RDONLY | O_DIRECTORY)
+        let directory = open(path.parentDirectory, O_RDONLY | O_DIRECTORY)
         if directory >= 0 {
             fsync(directory)
             close(directory)

@@ -1,5 +1,6 @@
 import Glibc
 import Outbox
+import Positioning
 
 /// What is wrong with the directory of the queue (mount options, owner, space), and the command that helps.
 struct DiskFinding {
@@ -16,10 +17,7 @@ struct DiskFinding {
         }
     }
 
-    private var directory: String {
-        let slash = path.lastIndex(of: "/") ?? path.startIndex
-        return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
+    private var directory: String { path.parentDirectory }
 
     private var space: String {
         var info = statvfs()

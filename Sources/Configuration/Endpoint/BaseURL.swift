@@ -12,7 +12,7 @@ package struct BaseURL: Equatable {
     static let expectation = "a URL such as \"https://fleet.example\""
 
     package static func parse(_ text: String) -> Result<BaseURL, Mistake> {
-        guard let separator = text.range(of: "://") else {
+        guard let separator = text.firstOccurrence(of: "://") else {
             let hostLike = text.contains(".") || text.hasPrefix("localhost")
             return .failure(Mistake(suggestion: hostLike ? "\"https://\(text)\"" : nil))
         }
@@ -69,18 +69,5 @@ package struct BaseURL: Equatable {
         if name == "localhost" || name.hasSuffix(".localhost") || name == "::1" { return true }
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
         return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
-    }
-}
-
-extension StringProtocol {
-    fileprivate func range(of separator: String) -> Range<Index>? {
-        var start = startIndex
-        while start < endIndex {
-            if self[start...].hasPrefix(separator) {
-                return start..<index(start, offsetBy: separator.count)
-            }
-            start = index(after: start)
-        }
-        return nil
     }
 }

@@ -1,5 +1,6 @@
 import CTOML
 import Delivery
+import Positioning
 
 /// A value of a TOML file and its position.
 struct TOMLNode {
@@ -156,9 +157,5 @@ extension [TOMLNode] {
 }
 
 extension StringProtocol {
-    var trimmingSpaces: String {
-        let start = drop { $0 == " " || $0 == "\t" }
-        let end = start.lastIndex { $0 != " " && $0 != "\t" }
-        return end.map { String(start[...$0]) } ?? ""
-    }
+    var trimmingSpaces: String { String(trimming { $0 == " " || $0 == "\t" }) }
 }

@@ -95,7 +95,7 @@ extension UplinkReply {
 
     /// The host that `Location` names, without anything that could be a secret.
     fileprivate var locationHost: String? {
-        guard let text = header("location"), let scheme = text.firstRange(of: "://"),
+        guard let text = header("location"), let scheme = text.firstOccurrence(of: "://"),
             text[..<scheme.lowerBound].allSatisfy({ $0.isASCII && $0.isLetter })
         else { return nil }
         let authority = text[scheme.upperBound...].prefix { !"/?#".contains($0) }
@@ -106,17 +106,5 @@ extension UplinkReply {
 }
 
 extension String {
-    fileprivate func has(_ part: String) -> Bool { part.isEmpty || firstRange(of: part) != nil }
-
-    /// Without Foundation and regular expressions.
-    fileprivate func firstRange(of part: String) -> Range<String.Index>? {
-        var start = utf8.startIndex
-        while start < utf8.endIndex {
-            if utf8[start...].starts(with: part.utf8) {
-                return start..<utf8.index(start, offsetBy: part.utf8.count)
-            }
-            utf8.formIndex(after: &start)
-        }
-        return nil
-    }
+    fileprivate func has(_ part: String) -> Bool { part.isEmpty || firstOccurrence(of: part) != nil }
 }

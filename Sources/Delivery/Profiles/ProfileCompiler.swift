@@ -158,7 +158,7 @@ extension NamedReferences {
 
 /// FNV-1a, 64 bits: distinguishes renderings, and protects no secret.
 private struct Digest {
-    private var state: UInt64 = 0xCBF2_9CE4_8422_2325
+    private var hash = FNV1a()
 
     /// What decides the bytes of a body.
     init(bodyOf members: [ProfileNode.Member], _ encoding: CompiledProfile.Encoding, _ constants: [String: String]) {
@@ -181,17 +181,15 @@ private struct Digest {
     }
 
     var text: String {
-        let digits = String(state, radix: 16)
+        let digits = String(hash.value, radix: 16)
         return String(repeating: "0", count: 16 - digits.utf8.count) + digits
     }
 
     private mutating func add(_ text: String) {
-        for byte in text.utf8 { add(byte) }
+        for byte in text.utf8 { hash.add(byte) }
         // No byte of UTF-8: keeps "ab" + "c" apart from "a" + "bc".
-        add(0xFF)
+        hash.add(0xFF as UInt8)
     }
-
-    private mutating func add(_ byte: UInt8) { state = (state ^ UInt64(byte)) &* 0x100_0000_01B3 }
 
     private mutating func add(_ constants: [String: String]) {
         for (name, value) in constants.sorted(by: { $0.key < $1.key }) {

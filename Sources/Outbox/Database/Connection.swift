@@ -1,5 +1,6 @@
 import CSQLite
 import Glibc
+import Positioning
 
 /// One SQLite connection; its owner uses it from one thread at a time.
 final class Connection {
@@ -53,7 +54,7 @@ final class Connection {
     /// The directory may be reached by symbolic links, which are the administrator's. The file must not be one: SQLite
     /// refuses it then, as it does a log or an index that is one.
     private static func withoutLinks(_ path: String) -> String {
-        guard let slash = path.lastIndex(of: "/"), let directory = realpath(QueueFiles.directory(of: path), nil) else {
+        guard let slash = path.lastIndex(of: "/"), let directory = realpath(path.parentDirectory, nil) else {
             return path
         }
         defer { free(directory) }

@@ -1,4 +1,5 @@
 import Glibc
+import Positioning
 
 /// Keeps a second writer away from a queue. The kernel drops it with the process, however that ends.
 final class OutboxLock {
@@ -48,7 +49,7 @@ final class OutboxLock {
     ) throws(OutboxError) {
         var info = stat()
         var directory = stat()
-        guard fstat(descriptor, &info) == 0, stat(QueueFiles.directory(of: path), &directory) == 0 else {
+        guard fstat(descriptor, &info) == 0, stat(path.parentDirectory, &directory) == 0 else {
             throw OutboxError(system: errno, path: path, doing: "check \(file)")
         }
         // A hard link may be anywhere, and another user's file is not ours to write.

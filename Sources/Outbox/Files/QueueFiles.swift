@@ -1,4 +1,5 @@
 import Glibc
+import Positioning
 
 /// How far what the kernel shows of a file can be believed to be on the medium.
 enum PageCache {
@@ -99,11 +100,5 @@ struct QueueFiles {
         }
     }
 
-    private var directory: String { Self.directory(of: path) }
-
-    /// The directory of a file, from its path.
-    static func directory(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
+    private var directory: String { path.parentDirectory }
 }

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Positioning
 
 /// Reports that a file may have grown, was cut, or that its name points to another one.
 final class FileWatch {
@@ -13,7 +14,7 @@ final class FileWatch {
         guard !Self.isRemote(file.fd) else { return nil }
         fd = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
         guard fd >= 0 else { return nil }
-        guard watchFile(), inotify_add_watch(fd, Self.folder(of: path), UInt32(IN_CREATE | IN_MOVED_TO)) >= 0 else {
+        guard watchFile(), inotify_add_watch(fd, path.parentDirectory, UInt32(IN_CREATE | IN_MOVED_TO)) >= 0 else {
             return nil
         }
     }
@@ -32,11 +33,6 @@ final class FileWatch {
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
             while read(fd, buffer.baseAddress, buffer.count) > 0 {}
         }
-    }
-
-    private static func folder(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
     /// NFS, SMB, FUSE and 9P: writes by another host are not reported.

@@ -103,7 +103,7 @@ public final class GPSDInquiry {
             guard text.hasPrefix("{\"class\":\"DEVICES\"") else { continue }
             var paths: [String] = []
             var rest = text[...]
-            while let key = rest.firstRange(of: "\"path\":\"") {
+            while let key = rest.firstOccurrence(of: "\"path\":\"") {
                 rest = rest[key.upperBound...]
                 guard let end = rest.firstIndex(of: "\"") else { break }
                 paths.append(String(rest[..<end]))
@@ -119,16 +119,4 @@ public final class GPSDInquiry {
 private func deviceNumber(of path: String) -> dev_t? {
     var status = stat()
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFCHR ? status.st_rdev : nil
-}
-
-extension Substring {
-    fileprivate func firstRange(of text: String) -> Range<Index>? {
-        var start = startIndex
-        while start < endIndex {
-            guard let found = self[start...].firstIndex(where: { $0 == text.first }) else { return nil }
-            if self[found...].hasPrefix(text) { return found..<index(found, offsetBy: text.count) }
-            start = index(after: found)
-        }
-        return nil
-    }
 }

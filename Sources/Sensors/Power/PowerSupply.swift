@@ -1,3 +1,5 @@
+import Positioning
+
 /// One entry of /sys/class/power_supply as read from its files.
 ///
 /// Source: linux/Documentation/ABI/testing/sysfs-class-power.
@@ -94,17 +96,11 @@ public struct PowerSupply: Hashable, Sendable {
 
     private static func word(_ attribute: Attribute) -> String? {
         guard case .text(let bytes) = attribute else { return nil }
-        return String(decoding: trimmed(bytes), as: UTF8.self)
+        return String(decoding: bytes.trimming { $0 <= 0x20 }, as: UTF8.self)
     }
 
     /// The whole text as a number; nil for anything else.
     private static func integer(_ attribute: Attribute) -> Int64? { word(attribute).flatMap { Int64($0) } }
-
-    private static func trimmed(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
-        let isBlank = { (byte: UInt8) in byte <= 0x20 }
-        let end = bytes.lastIndex { !isBlank($0) }.map { $0 + 1 } ?? 0
-        return bytes[..<end].drop(while: isBlank)
-    }
 }
 
 extension PowerSupply.Kind {

@@ -2,6 +2,7 @@ import Agent
 import ArgumentParser
 import EventLoop
 import Glibc
+import Positioning
 
 /// The user that owns a queue.
 enum QueueOwner {
@@ -32,9 +33,8 @@ enum QueueOwner {
 
     /// The owner of the directory, or where that is root of the file; nil where there is none.
     private static func owner(of path: String) -> (user: uid_t, group: gid_t)? {
-        let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         var info = stat()
-        guard stat(directory, &info) == 0 else { return nil }
+        guard stat(path.parentDirectory, &info) == 0 else { return nil }
         if info.st_uid == 0, lstat(path, &info) != 0 { return nil }
         // A directory keeps the group of whoever made it, which may be root's.
         return (info.st_uid, getpwuid(info.st_uid)?.pointee.pw_gid ?? info.st_gid)
