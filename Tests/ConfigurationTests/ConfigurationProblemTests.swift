@@ -151,6 +151,10 @@ import Testing
                 "[tracking]\nstationary_radius = 150\nbackup_radius = 120",
                 "w.toml:8:17: tracking.backup_radius: found a backup radius of 120m within the stationary radius of 150m, expected it to be at least as large"
             ),
+            (
+                "[tracking]\nstationary_radius = \"300m\"\nbackup_radius = \"1m\"",
+                "w.toml:8:17: tracking.backup_radius: found \"1m\", expected a distance from 100m to 100km"
+            ),
             // Vendor names.
             (
                 "[tracking]\nstop_timeout = \"5m\"\nstopTimeout = 5",
@@ -308,6 +312,10 @@ import Testing
             (
                 "base_url = \"https://f\"\nmin_batch = 101",
                 "w.toml:6:13: endpoint.min_batch: found a min_batch of 101 above the batch_size of 100, expected at most that"
+            ),
+            (
+                "base_url = \"https://f\"\nbatch_size = 0\nmin_batch = 101",
+                "w.toml:6:14: endpoint.batch_size: found 0, expected a whole number from 1 to 10000"
             ),
             (
                 "base_url = \"https://f\"\nname = \"Main\"",

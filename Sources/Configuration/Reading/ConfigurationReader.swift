@@ -54,7 +54,11 @@ final class ConfigurationReader {
         if !problems.contains(problem) { problems.append(problem) }
     }
 
-    /// - Parameter path: dotted, of a table.
+    func hasProblem(with key: String, at place: SourcePosition) -> Bool {
+        problems.contains { $0.key == key && $0.position == place }
+    }
+
+    /// - Parameter path: dotted, of a table or a key.
     func hasProblems(under path: String) -> Bool {
         problems.contains { $0.key.map { $0 == path || $0.hasPrefix("\(path).") } ?? false }
     }

@@ -131,10 +131,14 @@ final class TableReader {
     }
 
     /// About several keys together, at the first of them that this table has. If it has none, the values come from another
-    /// table and nothing is reported: so one reading function may serve several tables, of which one has the mistake.
+    /// table and nothing is reported: so one reading function may serve several tables, of which one has the mistake. Nor is
+    /// anything reported about a key that could not be read: the value in force is not what was meant.
     func report(_ keys: [String], _ message: String) {
-        if let key = keys.first(where: has) { report(key, message) }
+        let written = keys.filter(has)
+        if let key = written.first, !written.contains(where: hasProblem) { report(key, message) }
     }
+
+    private func hasProblem(_ key: String) -> Bool { reader.hasProblem(with: keyPath(key), at: place(of: key)) }
 
     /// About another place than a key of this table.
     func report(_ problem: ConfigurationProblem) { reader.report(problem) }
