@@ -16,7 +16,7 @@ struct CredentialProblem: Error, Hashable {
 
 /// What the requests of one endpoint need beside rows: secrets, the token of a command, signatures.
 final class EndpointCredentials {
-    /// From this many seconds before a client certificate expires that is logged, once a day.
+    /// Seconds: from so long before a client certificate expires, that is logged once a day.
     private static let expiryNotice: Int64 = 14 * 86_400
     private static let expiryPause = Duration.seconds(86_400)
     /// A connection is kept for two batch windows, at least this long.
