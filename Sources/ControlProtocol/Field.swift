@@ -2,7 +2,7 @@ import JSON
 
 /// A value that a message can hold: text, numbers, flags, lists, and messages within messages.
 ///
-/// Names on the wire: a duration of a reply ends in `_s` or `_ms`; metres, percent and UTC have no ending, and `help` has the unit.
+/// Names on the wire: a duration of a reply ends in `_s` or `_ms`; metres, percent and UTC need no ending, and `help` has the unit.
 public protocol ControlValue: Sendable {
     /// nil where the value is of another kind.
     static func read(_ json: JSONValue) -> Self?
@@ -46,7 +46,7 @@ public struct FieldFormat: Sendable {
 /// A member of a message, declared once: its name on the wire, its unit and its meaning. Reading, writing and `help` follow.
 ///
 ///     public struct OdometerRequest: ControlRequest {
-///         @Field("metres", unit: "m", "Reading from now on, 0 to 1e11") public var metres = 0.0
+///         @Field("metres", unit: "m", "Reading from now on, 0 to 1e11; required") public var metres: Double?
 ///     }
 ///
 /// A member of an optional type may be absent. With an empty name, the members of its value are written in its place.

@@ -148,7 +148,7 @@ final class Pipeline {
         alarm?.deadline = nil
     }
 
-    private func trackingTime(_ now: EventTime) -> EventTime { clock.time(at: now, reached: run.reached) }
+    func trackingTime(_ now: EventTime) -> EventTime { clock.time(at: now, reached: run.reached) }
 
     private func received(_ event: SourceEvent, at now: EventTime) {
         switch event {

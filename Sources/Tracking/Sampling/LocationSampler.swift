@@ -129,6 +129,7 @@ public struct LocationSampler: Sendable {
         if standing { return due ? .interval : nil }
         switch settings.rule {
         case .either, .trackError:
+            // With `trackError` there is a segment, and `sampleWithinBound` decides.
             if due { return .interval }
             if isDisplaced(fix, last, resolution) { return .displacement }
         case .both:
