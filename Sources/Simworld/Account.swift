@@ -30,8 +30,6 @@ final class Account {
     /// Rows given up unsent since the disk has refused, and those of them that a process took along when it ended.
     var unsentInMemory = 0
     var unsentUndone = 0
-    /// Rows that had not been sent when an operator wanted the quarantine to be sent again: they may be some of it.
-    var retried: Set<Int> = []
     /// Another endpoint may stand in for it.
     var hasSpare = false
     var digests: [String: UInt64] = [:]

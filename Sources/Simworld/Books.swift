@@ -25,6 +25,9 @@ final class Books {
     private(set) var byTime: [Int64: [Int]] = [:]
     private(set) var recorded = 0
     var accounts: [String: Account] = [:]
+    /// How many rows there were when an operator last wanted the quarantine of an endpoint (nil = of each) to be sent again,
+    /// whether or not it is configured: those may be some of it.
+    private var retriedBefore: [String?: Int] = [:]
     /// What this disk lost does not count: it lies, or was damaged.
     var isDiskTrusted = true
     /// Processes that ended while the disk refused: what they settled may not have reached it.
@@ -51,6 +54,12 @@ final class Books {
             Row(
                 key: RowKey(ms: location.time.milliseconds, event: location.event.rawValue),
                 trackable: location.trackable, at: now, published: location.published, process: host.process))
+    }
+
+    func retriedQuarantine(of endpoint: String?) { retriedBefore[endpoint] = rows.count }
+
+    func mayComeFromQuarantine(_ row: Int, of endpoint: String) -> Bool {
+        row < max(retriedBefore[endpoint] ?? 0, retriedBefore[nil] ?? 0)
     }
 
     /// Rows that a process before the first one left on disk, for every endpoint.

@@ -119,10 +119,9 @@ final class Oracle {
                     if count == nil { account.isQuarantineUnsure = true }
                 }
             case .retryQuarantined(let endpoint, _) where count != 0:
+                books.retriedQuarantine(of: endpoint)
                 for account in books.accounts.values where endpoint == nil || endpoint == account.endpoint.name {
                     account.hasRetries = true
-                    account.retried.formUnion(
-                        (account.since..<books.rows.count).filter { !account.attempted.contains($0) })
                 }
             default: break
             }

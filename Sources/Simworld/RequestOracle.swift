@@ -164,7 +164,7 @@ final class RequestOracle {
             if index < newest, index >= account.unseenBefore, indexes.count == 1, account.endpoint.isOrdered,
                 books.isDiskTrusted
             {
-                if account.retried.contains(index) {
+                if books.mayComeFromQuarantine(index, of: name) {
                     // Out of its order as it was asked for.
                 } else if account.unsentUndone > 0, books.rows[index].process != books.host.process {
                     account.unsentUndone -= 1
