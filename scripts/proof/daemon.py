@@ -175,9 +175,9 @@ class Daemon:
             [self.waypost, *command, "--config", self.config], capture_output=True, text=True, timeout=30, check=True).stdout
 
     def quarantine(self, endpoint):
-        """Time in ms of each record that an endpoint would not take."""
+        """Of each record that an endpoint would not take: time in ms, and whether it is a gap."""
         lines = map(json.loads, self.ask("quarantine", "export").splitlines())
-        return [line["record"]["time_ms"] for line in lines if line["endpoint"] == endpoint]
+        return [(line["record"]["time_ms"], line["record"].get("event") == "gap") for line in lines if line["endpoint"] == endpoint]
 
     def drained(self, within, watch=lambda: True):
         """Waits until every endpoint has everything, and returns what waits if it does not."""

@@ -23,6 +23,7 @@ class Refusal:
     """A batch that was refused for its poison, and what it cost to take it apart."""
 
     def __init__(self, batch_id, outbox, rows, poison):
+        """- poison: how many of the rows are refused."""
         self.outbox, self.first, self.last, self.rows, self.poison = outbox, rows[0][0], rows[-1][0], len(rows), poison
         self.ids, self.lives = {batch_id}, set()
         self.again = 0  # requests for a part that was answered before
@@ -58,7 +59,7 @@ class Arrivals:
         self.refusals = []
         self.last_refused = None  # the refusal to which the last answered request belonged
         self.previewed_in = {}  # (outbox, seq) → life in which a whole 2xx was sent to it ahead of its turn
-        self.refused_fixes = {}  # number → (outbox, seq)
+        self.refused_rows = collections.defaultdict(set)  # number → each (outbox, seq)
         self.quarantined = set()
         self.recent = collections.deque(maxlen=12)  # batches as they came, with their lives
 
@@ -101,11 +102,7 @@ class Ledger:
             self.lives.append(Life(len(self.lives)))
 
     def fed(self, number, at):
-        fed = self.lives[-1].fed
-        if len(fed) < 3:
-            # The gap record of a start bears the time of one of these: both would be refused.
-            self.poison.discard(number)
-        fed.append((number, at))
+        self.lives[-1].fed.append((number, at))
 
     def killed(self, at, bad_disk_since=None):
         """- bad_disk_since: rows since then had no disk to go to."""
@@ -156,11 +153,11 @@ class Ledger:
             return  # it comes again in its turn
         with self.lock:
             arrivals = self.endpoint(name)
-            for seq, time_ms in rows:
-                if (number := drive.number_of(time_ms)) in poison:
-                    arrivals.refused_fixes[number] = (outbox, seq)
+            bad = [(number, seq) for seq, time_ms in rows if (number := drive.number_of(time_ms)) in poison]
+            for number, seq in bad:
+                arrivals.refused_rows[number].add((outbox, seq))
             if not self.belongs(arrivals, life, batch_id, outbox, rows):
-                arrivals.refusals.append(Refusal(batch_id, outbox, rows, len(poison)))
+                arrivals.refusals.append(Refusal(batch_id, outbox, rows, len(bad)))
                 arrivals.last_refused = arrivals.refusals[-1]
                 arrivals.last_refused.lives.add(life)
 
@@ -186,20 +183,23 @@ class Ledger:
         return False
 
     def listed(self, name, rows):
-        """What `waypost quarantine export` has of an endpoint: time of each record."""
+        """What `waypost quarantine export` has of an endpoint: for each record its time, and whether it is a gap.
+
+        The gap that a start records bears the time of a fix next to it, so that both are refused.
+        """
         with self.lock:
             arrivals = self.endpoint(name)
-            for time_ms in rows:
+            for time_ms, is_gap in sorted(rows, key=lambda row: row[1]):
                 number = drive.number_of(time_ms)
                 if number not in self.poison:
                     arrivals.counts["quarantined without cause"] += 1
                     self.found(f"{name}: fix {number} is in quarantine, and no server refused it")
-                elif number in arrivals.quarantined:
+                elif number in arrivals.quarantined and not is_gap:
                     arrivals.counts["quarantined twice"] += 1
                     self.found(f"{name}: fix {number} is twice in quarantine")
                 arrivals.quarantined.add(number)
             arrivals.counts["quarantined"] = len(arrivals.quarantined)
-            absent = arrivals.refused_fixes.keys() - arrivals.quarantined - self.forgotten
+            absent = arrivals.refused_rows.keys() - arrivals.quarantined - self.forgotten
             arrivals.counts["refused, not quarantined"] = len(absent)
             if absent:
                 self.found(f"{name}: refused and not in quarantine: fixes {sorted(absent)[:8]}")
@@ -217,7 +217,7 @@ class Ledger:
             for seq, time_ms in rows:
                 number, key = drive.number_of(time_ms), (outbox, seq)
                 if number in self.cured and key not in arrivals.of_seq:
-                    if arrivals.refused_fixes.get(number) != key:
+                    if key not in arrivals.refused_rows[number]:
                         counts["keys of another record"] += 1
                         self.found(f"{name}: {batch_id}: fix {number} comes from quarantine as seq {seq}")
                     arrivals.of_seq[key] = number
@@ -339,7 +339,7 @@ class Ledger:
             first_allowed = bisect.bisect_left([at for _, at in life.fed], self.horizon(life))
             beyond = [index for index in gone if index < first_allowed]
             # A refused one that only memory knew went with its place in the quarantine.
-            refused = self.forgotten & arrivals.refused_fixes.keys()
+            refused = self.forgotten & arrivals.refused_rows.keys()
             holes = [index for index in gone if index < last and numbers[index] not in refused]
             counts["lost"] += len(gone)
             counts["lost beyond the window"] += len(beyond)

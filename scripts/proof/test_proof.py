@@ -73,15 +73,27 @@ class LedgerTests(unittest.TestCase):
         self.refuse(0, 9, 4, "b")
         self.store(*((n + 1, n) for n in range(10) if n != 4), batch="rest")
         self.assertEqual(self.counts()["lost"], 1)
-        self.ledger.listed("e", [at(4)])
+        self.ledger.listed("e", [(at(4), False)])
         self.assertEqual(self.counts()["lost"], 0)
         self.assertEqual(broken_limits(self.ledger.report()), [])
 
     def test_sees_what_is_not_in_quarantine_and_what_should_not_be(self):
         self.refuse(4, 4, 4, "b")
-        self.ledger.listed("e", [at(5)])
+        self.ledger.listed("e", [(at(5), False)])
         counts = self.counts()
         self.assertEqual((counts["refused, not quarantined"], counts["quarantined without cause"]), (1, 1))
+
+    def test_the_gap_of_a_start_may_look_like_the_fix_before_it(self):
+        self.refuse(4, 4, 4, "b")
+        self.ledger.listed("e", [(at(4), True), (at(4), False)])
+        self.assertEqual(self.counts()["quarantined twice"], 0)
+        self.ledger.listed("e", [(at(4), False)])
+        self.assertEqual(self.counts()["quarantined twice"], 1)
+
+    def test_a_gap_that_is_refused_counts_as_poison(self):
+        self.ledger.poison = {3}
+        self.ledger.refused("e", 0, "b", "0a", rows((4, 3), (5, 3), (6, 4), (7, 5)), {3})
+        self.assertEqual(self.ledger.endpoint("e").refusals[0].poison, 2)
 
     def test_counts_what_a_poison_record_costs(self):
         self.refuse(0, 7, 0, "b")
@@ -229,11 +241,6 @@ class LedgerTests(unittest.TestCase):
         self.store((499, 12))
         self.assertEqual(self.counts()["inversions"], 1)
 
-    def test_no_life_begins_with_poison(self):
-        self.ledger.poison = {20, 22, 23}
-        self.live(range(20, 30))
-        self.assertEqual(self.ledger.poison, {23})
-
     def test_sees_an_inversion(self):
         self.store((2, 1), (1, 0))
         self.assertEqual((self.counts()["inversions"], self.counts()["inversions of time"]), (1, 1))
@@ -329,7 +336,7 @@ class SinkTests(unittest.TestCase):
         sink = self.serve("clear")
         self.assertEqual(self.post(sink, count=2).status, 400)
         self.assertEqual(self.post(sink, count=1).status, 200)
-        self.assertEqual(self.ledger.endpoint("e").refused_fixes, {1: ("0a", 2)})
+        self.assertEqual(self.ledger.endpoint("e").refused_rows, {1: {("0a", 2)}})
 
     def test_breaks_replies(self):
         stored = {"reset-stored", "close-stored", "half-head", "half-late"}
