@@ -79,6 +79,8 @@ final class ReplayPrinter {
     private var published = 0
     private var first: UTCTime?
     private var last: UTCTime?
+    /// The fix that is being handled: what is refused is always it.
+    private var fix: Fix?
     /// Writing failed: nothing more is printed.
     private(set) var failure: SystemError?
 
@@ -89,7 +91,9 @@ final class ReplayPrinter {
     }
 
     func decoded(_ epoch: Epoch) {
-        guard case .fix(let fix) = epoch, let time = fix.time else { return }
+        guard case .fix(let fix) = epoch else { return }
+        self.fix = fix
+        guard let time = fix.time else { return }
         if first == nil { first = time }
         last = time
     }
@@ -97,7 +101,12 @@ final class ReplayPrinter {
     func effect(_ effect: Effect, decided: UTCTime?) {
         if case .record(let location) = effect, location.published { published += 1 }
         switch format {
-        case .jsonl: json.effect(effect, decided: decided)
+        case .jsonl:
+            if case .count(.rejected(let reason)) = effect, let fix {
+                json.refused(fix, reason, decided: decided)
+            } else {
+                json.effect(effect, decided: decided)
+            }
         case .text: story.effect(effect, decided: decided)
         }
     }

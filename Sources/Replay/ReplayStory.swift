@@ -11,7 +11,28 @@ public struct ReplayStory {
         var number: Int
         var start: UTCTime?
         var startOdometer: Double
-        var locations = 0
+        private var counted = 0
+        /// Times of the newest ones: which of them belong to the trip is known minutes after its end.
+        private var recent: [UTCTime] = []
+        private static let recentMax = 4096
+
+        init(number: Int, start: UTCTime?, startOdometer: Double) {
+            (self.number, self.start, self.startOdometer) = (number, start, startOdometer)
+        }
+
+        mutating func recorded(_ time: UTCTime) {
+            if recent.count >= 2 * Self.recentMax {
+                recent.removeFirst(Self.recentMax)
+                counted += Self.recentMax
+            }
+            recent.append(time)
+        }
+
+        /// Those up to a time; nil = all.
+        func locations(through end: UTCTime?) -> Int {
+            guard let end else { return counted + recent.count }
+            return counted + recent.count(where: { $0 <= end })
+        }
     }
 
     private struct Line {
@@ -63,7 +84,8 @@ public struct ReplayStory {
         case .sleepReceiver where !sleptHere:
             sleptHere = true
             line(decided, "sleeps", "the receiver, except for short probes")
-        case .announceLowBattery, .setReceiver, .sleepReceiver, .wakeReceiver, .count: break
+        case .announceHalt, .announceGap, .announceLowBattery, .setReceiver, .sleepReceiver, .wakeReceiver, .count:
+            break
         }
     }
 
@@ -91,7 +113,7 @@ public struct ReplayStory {
                 if summary.idle >= 1 { words += ", \(Self.span(Int64(summary.idle * 1000))) of it standing" }
                 if let speed = summary.maxSpeed { words += ", at most \(Int((speed * 3.6).rounded())) km/h" }
             }
-            words += ", \(trip.locations) locations \(why)"
+            words += ", \(trip.locations(through: change.since)) locations \(why)"
             line(change.since ?? change.decided, "stops", words)
             self.trip = nil
         } else {
@@ -103,7 +125,7 @@ public struct ReplayStory {
 
     private mutating func record(_ location: Location) {
         odometer = location.odometer
-        trip?.locations += 1
+        trip?.recorded(location.time)
         if location.published {
             keptBy[location.event == .none ? location.reason ?? "other" : location.event.rawValue, default: 0] += 1
         }
@@ -159,7 +181,8 @@ public struct ReplayStory {
         printWaiting()
         if let trip {
             text += "\ntrip \(trip.number) had not ended when the log did: "
-            text += "\(Self.distance(odometer - trip.startOdometer)) so far, \(trip.locations) locations.\n"
+            text += "\(Self.distance(odometer - trip.startOdometer)) so far, "
+            text += "\(trip.locations(through: nil)) locations.\n"
         }
         if tracked.admitted > 0, tracked.records == 0 {
             text += "no place was certain before the log ended, or the log lies outside of [schedule]: "

@@ -22,12 +22,20 @@ public struct TraceJSON {
         "location": (
             [
                 "type": .word, "time_ms": .integer, "at_ms": .integer, "latitude": .number, "longitude": .number,
-                "moving": .flag, "event": .word, "odometer": .number, "published": .flag,
+                "moving": .flag, "event": .word, "reason": .word, "odometer": .number, "published": .flag,
             ],
             [
                 "altitude": .number, "accuracy": .number, "speed": .number, "bearing": .number, "geofence_id": .word,
-                "geofence_name": .word, "geofence_action": .word, "reason": .word,
+                "geofence_name": .word, "geofence_action": .word,
             ]
+        ),
+        "halt": (["type": .word, "from_ms": .integer, "to_ms": .integer, "at_ms": .integer], [:]),
+        "gap": (
+            ["type": .word, "from_ms": .integer, "at_ms": .integer, "reason": .word], ["to_ms": .integer]
+        ),
+        "refused": (
+            ["type": .word, "reason": .word, "latitude": .number, "longitude": .number],
+            ["time_ms": .integer, "at_ms": .integer, "accuracy": .number]
         ),
         "motionchange": (
             [
@@ -58,6 +66,8 @@ public struct TraceJSON {
         switch effect {
         case .record(let location): record(location, decided: decided)
         case .announceMotion(let change): motion(change)
+        case .announceHalt(let from, let to): span("halt", from, to, reason: nil, decided: decided)
+        case .announceGap(let from, let to, let reason): span("gap", from, to, reason: reason, decided: decided)
         case .announceResolution(let trackable, let resolution):
             if let index = network.firstIndex(where: { $0.trackable == trackable }) {
                 network[index].resolution = resolution
@@ -86,14 +96,41 @@ public struct TraceJSON {
         writer.field("bearing", scaled: Scaled.course(location.course), places: 1)
         writer.field("moving", location.moving)
         writer.field("event", location.event.rawValue)
+        writer.field("reason", location.reason)
         writer.field("odometer", location.odometer, places: 1)
         writer.field("published", location.published)
         if let crossing = location.geofence {
             writer.field("geofence_id", crossing.id)
             writer.field("geofence_name", crossing.name)
             writer.field("geofence_action", crossing.action.rawValue)
-            writer.field("reason", location.reason)
         }
+        writer.endObject()
+        writer.newline()
+    }
+
+    private mutating func span(
+        _ type: StaticString, _ from: UTCTime, _ to: UTCTime?, reason: RecordReason?, decided: UTCTime?
+    ) {
+        writer.beginObject()
+        writer.field("type", word: type)
+        writer.field("from_ms", from.milliseconds)
+        writer.field("to_ms", to?.milliseconds)
+        writer.field("at_ms", decided?.milliseconds)
+        writer.field("reason", reason?.rawValue)
+        writer.endObject()
+        writer.newline()
+    }
+
+    /// A fix that was not believed.
+    public mutating func refused(_ fix: Fix, _ reason: FixFilter.Rejection, decided: UTCTime?) {
+        writer.beginObject()
+        writer.field("type", word: "refused")
+        writer.field("time_ms", fix.time?.milliseconds)
+        writer.field("at_ms", decided?.milliseconds)
+        writer.field("reason", reason.rawValue)
+        writer.field("latitude", scaled: Int64(fix.coordinate.latitudeE7), places: 7)
+        writer.field("longitude", scaled: Int64(fix.coordinate.longitudeE7), places: 7)
+        writer.field("accuracy", scaled: Scaled.accuracy(fix.horizontalAccuracy), places: 1)
         writer.endObject()
         writer.newline()
     }

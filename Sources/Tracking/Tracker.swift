@@ -132,6 +132,9 @@ public struct Tracker: Sendable {
             deadlineReached(&effects)
         case .shutdown:
             closeSegments(&effects)
+            if let gap = gaps.current {
+                effects.append(.announceGap(from: gap.since, to: nil, reason: gap.reason))
+            }
         }
         for effect in effects { counters.count(effect) }
         return effects
@@ -190,6 +193,9 @@ public struct Tracker: Sendable {
             } else if afterGap {
                 opening = .gap
             }
+        }
+        if let gap = gaps.current {
+            effects.append(.announceGap(from: gap.since, to: max(gap.since, time), reason: gap.reason))
         }
         gaps.fixReceived()
         cycle.fixReceived(at: now)
@@ -330,6 +336,7 @@ public struct Tracker: Sendable {
             trips.halted(since: moment, noise: noise)
             trackNewest(&effects)
         case .crept(let moment, let metres):
+            if let halt = trips.halt { announceHalt(since: halt.time, to: moment.time, &effects) }
             trips.crept(since: moment, metres: metres)
             trackNewest(&effects)
         case .resumed(let moment, let place):
@@ -398,10 +405,10 @@ public struct Tracker: Sendable {
     private mutating func resumed(
         from anchor: StoredState.Anchor, since halt: MotionDetector.Moment, _ effects: inout [Effect]
     ) {
-        counters.halts += 1
         let index = fixes.ring.departure(
             notBefore: halt.at, plane: fixes.plane, interval: fixes.interval, noise: motion.noiseSpeed)
         let from = index.map { fixes.ring[$0] }
+        if let end = from?.time ?? utc(at: now) { announceHalt(since: halt.time, to: end, &effects) }
         trips.resumed(from: from, place: anchor.coordinate, since: halt)
         guard let from else { return }
         let standing = standing(anchor, time: from.time, event: .none, reason: "")
@@ -411,6 +418,11 @@ public struct Tracker: Sendable {
             sample(from.fix, time: from.time, late: true, context(held: held), &effects)
         }
         replay(after: index, &effects)
+    }
+
+    private func announceHalt(since halt: UTCTime, to end: UTCTime, _ effects: inout [Effect]) {
+        let since = redated(halt)
+        effects.append(.announceHalt(from: since, to: max(since, end)))
     }
 
     /// The fixes of the ring after the last one that stood, as if they came now.
@@ -809,15 +821,16 @@ public struct Tracker: Sendable {
     }
 
     private mutating func gapBegan(_ effects: inout [Effect]) {
-        gaps.began()
-        counters.gaps += 1
-        guard var time = fixes.newest?.time, mayRecordGap(nil) else { return }
+        guard var time = fixes.newest?.time else { return }
         // Silence outside the hours is not recorded.
         if let openedAt = gaps.openedAt, let opened = utc(at: openedAt) { time = max(time, opened) }
         // A receiver that reported no sky and then fell silent is silent.
         let hearsNoSky = fixes.isFresh(gaps.lastVoid, at: now)
         let reason: RecordReason =
             hearsNoSky ? .noSky : power.state.externalPower == false ? .power : .receiverLost
+        gaps.began(since: time, reason: reason)
+        counters.gaps += 1
+        guard mayRecordGap(nil) else { return }
         guard let location = here(time: time, event: reason.event, reason: reason.rawValue) else { return }
         gaps.recorded(utc(at: now), at: now)
         record(location, &effects)

@@ -14,7 +14,7 @@ public struct TrackerCounters: Hashable, Sendable {
     /// Stops announced: ends of trips. Where an asset stands when it is first seen it made no stop.
     public private(set) var stops = 0
     /// Halts that ended without a stop.
-    public internal(set) var halts = 0
+    public private(set) var halts = 0
     /// Silences longer than `gapAfter`, recorded or not.
     public internal(set) var gaps = 0
     /// Places that were believed after three far fixes.
@@ -39,12 +39,13 @@ public struct TrackerCounters: Hashable, Sendable {
             if location.event == .geofence { crossings += 1 }
         case .announceMotion(let change):
             if change.moving { trips += 1 } else if change.trip != nil { stops += 1 }
+        case .announceHalt: halts += 1
         case .count(.rejected(let reason)): rejections[reason, default: 0] += 1
         case .count(.jump): jumps += 1
         case .count(.clockStep): clockSteps += 1
         case .count(.panicRefused): panicsRefused += 1
         case .count(.subscriberRefused): subscribersRefused += 1
-        case .announceLowBattery, .announceResolution, .setReceiver, .sleepReceiver, .wakeReceiver: break
+        case .announceGap, .announceLowBattery, .announceResolution, .setReceiver, .sleepReceiver, .wakeReceiver: break
         }
     }
 }

@@ -49,6 +49,12 @@ public enum Pace: String, Sendable, Codable, CaseIterable {
 public enum Effect: Sendable {
     case record(Location)
     case announceMotion(MotionChange)
+    /// A halt within a trip is over; one that is not becomes a stop. If what moved the asset on turns out to have been noise,
+    /// the halt goes on, and is announced again with the same beginning.
+    case announceHalt(from: UTCTime, to: UTCTime)
+    /// A silence longer than `gapAfter` is over, recorded or not: the last believed fix before it and the first after it.
+    /// nil = it lasts until the end of the input.
+    case announceGap(from: UTCTime, to: UTCTime?, reason: RecordReason)
     /// The battery runs low, at this state. The record may follow much later: it needs a place.
     case announceLowBattery(PowerState)
     /// The network resolution of one trackable changed.

@@ -62,9 +62,47 @@ import Testing
         #expect(summary["trips"] as? Int == changes.filter { $0["moving"] as? Bool == true }.count)
         let stops = changes.filter { $0["moving"] as? Bool == false && $0["reason"] as? String != "start" }
         #expect(summary["stops"] as? Int == stops.count)
+        for (count, type) in [("halts", "halt"), ("gaps", "gap")] {
+            #expect(summary[count] as? Int == lines.count(where: { $0["type"] as? String == type }), "\(type)")
+        }
+        var refused: [String: Int] = [:]
+        for line in lines where line["type"] as? String == "refused" {
+            refused[try #require(line["reason"] as? String), default: 0] += 1
+        }
+        #expect(summary["rejected"] as? [String: Int] == refused)
         let rejected = (summary["rejected"] as? [String: Int])?.values.reduce(0, +)
         let admitted = try #require(summary["admitted"] as? Int)
         #expect(admitted + (rejected ?? 0) <= summary["fixes"] as? Int ?? -1)
+    }
+
+    /// What stands within a trip is the sum of its halts, and the story counts the locations that lie within the trip.
+    @Test func haltsAndLocationsAreThoseOfTheTrip() throws {
+        let log = Golden(name: "demo-city-drive", form: .replay).log
+        let lines = try objects(replayed([log], .jsonl)).map(\.object)
+        let changes = lines.filter { $0["type"] as? String == "motionchange" }
+        let story = try replayed([log], .text)
+        var departed: Int?
+        var claims: [String] = []
+        for change in changes {
+            if let time = change["departed_ms"] as? Int { departed = time }
+            guard let start = departed, let end = change["stopped_ms"] as? Int else { continue }
+            departed = nil
+            let kept = lines.filter {
+                $0["type"] as? String == "location" && (start...end).contains($0["time_ms"] as? Int ?? 0)
+            }
+            let halts = lines.filter {
+                $0["type"] as? String == "halt" && (start..<end).contains($0["from_ms"] as? Int ?? 0)
+            }
+            let standing = try halts.reduce(0) { sum, halt in
+                let (from, to) = (try #require(halt["from_ms"] as? Int), try #require(halt["to_ms"] as? Int))
+                #expect(from <= to && to <= end)
+                return sum + to - from
+            }
+            claims.append("\(ReplayStory.span(seconds: Double(standing) / 1000)) of it standing")
+            claims.append(", \(kept.count) locations (")
+        }
+        #expect(claims.count == 4)
+        for claim in claims { #expect(story.contains(claim), "\(claim)") }
     }
 
     private func objects(_ text: String) throws -> [(line: String, object: [String: Any])] {

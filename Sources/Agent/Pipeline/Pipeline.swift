@@ -219,7 +219,7 @@ final class Pipeline {
         case .wakeReceiver: looped.wakeRequested()
         case .setReceiver(let resolution): looped.intervalRequested(.milliseconds(resolution.intervalMs))
         case .count(.rejected(let reason)): reception.rejected(reason)
-        case .announceResolution, .count: break
+        case .announceHalt, .announceGap, .announceResolution, .count: break
         }
     }
 

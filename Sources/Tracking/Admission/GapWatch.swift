@@ -10,8 +10,8 @@ struct GapWatch: Sendable {
     /// The time between two recorded gaps while parked.
     private var pause: Duration
 
-    /// A silence longer than `gapAfter` is going on.
-    private(set) var isOpen = false
+    /// The silence longer than `gapAfter` that is going on: the last fix before it, and why.
+    private(set) var current: (since: UTCTime, reason: RecordReason)?
     private var recordedAt: EventTime?
     private(set) var recordedTime: UTCTime?
     /// Epochs without a believed fix since the last one.
@@ -32,6 +32,7 @@ struct GapWatch: Sendable {
         pause = heartbeat > .zero ? heartbeat : Self.parkedPause
     }
 
+    var isOpen: Bool { current != nil }
     var hasVoidEpochs: Bool { voidEpochs > 0 }
 
     mutating func voidEpoch(at: EventTime) {
@@ -40,7 +41,7 @@ struct GapWatch: Sendable {
     }
 
     mutating func fixReceived() {
-        isOpen = false
+        current = nil
         voidEpochs = 0
         lastVoid = nil
     }
@@ -59,7 +60,7 @@ struct GapWatch: Sendable {
         return max(lastFix, woken ?? lastFix, openedAt ?? lastFix) + Nanoseconds(seconds: max(gapAfter, 3 * interval))
     }
 
-    mutating func began() { isOpen = true }
+    mutating func began(since: UTCTime, reason: RecordReason) { current = (since, reason) }
 
     /// While parked at most one per heartbeat, so that a loose plug does not fill the disk.
     /// - Parameter time: of the fix that ends the gap; nil when it begins.

@@ -18,7 +18,7 @@ import Testing
         #expect(watch.due(lastFix: at(0), woken: at(10), interval: 1) == at(70))
         watch.hoursBegan(at: at(30))
         #expect(watch.due(lastFix: at(0), woken: at(10), interval: 1) == at(90))
-        watch.began()
+        watch.began(since: UTCTime(milliseconds: 0), reason: .receiverLost)
         #expect(watch.due(lastFix: at(0), woken: nil, interval: 1) == nil)
         watch.fixReceived()
         #expect(!watch.isOpen)
