@@ -80,7 +80,7 @@ final class EndpointDelivery {
     }
 
     /// What is wrong with it, for people; nil = nothing.
-    var lastProblem: String? { problem.last }
+    var lastProblem: String? { problem.words(schedule, at: loop.now) }
 
     /// Rows that this endpoint has not accepted, in memory, on disk and in flight.
     var waiting: Int { schedule.waiting + schedule.inFlight }

@@ -4,7 +4,8 @@ import Systemd
 
 /// What keeps the uploads to one endpoint from working, as the log and the status show it.
 struct UploadProblem {
-    private(set) var last: String?
+    /// Without what is done about it, which depends on when that is asked.
+    private var last: String?
     private var gate = RepeatGate()
 
     mutating func clear() { last = nil }
@@ -23,6 +24,20 @@ struct UploadProblem {
     mutating func occurred(
         _ problem: String, _ schedule: DeliverySchedule, isNews: Bool, at now: EventTime
     ) -> String? {
+        last = problem
+        let text = words(problem, schedule, at: now)
+        // For a batch that is taken apart, the row that is found is logged.
+        if case .active = schedule.state, schedule.failures == 0 { return nil }
+        let verdict = gate.occurred(at: now.nanoseconds, isNews: isNews)
+        return verdict == .suppressed ? nil : text + verdict.words
+    }
+
+    /// What went wrong last and what is done about it as of now; nil = nothing.
+    func words(_ schedule: DeliverySchedule, at now: EventTime) -> String? {
+        last.map { words($0, schedule, at: now) }
+    }
+
+    private func words(_ problem: String, _ schedule: DeliverySchedule, at now: EventTime) -> String {
         var text = problem
         switch schedule.state {
         case .active:
@@ -39,11 +54,7 @@ struct UploadProblem {
         case .taken: text += "; stopped, since another device reports this asset"
         case .rebind: text += "; held until `waypost endpoint bind` or `drop`"
         }
-        last = text
-        // For a batch that is taken apart, the row that is found is logged.
-        if case .active = schedule.state, schedule.failures == 0 { return nil }
-        let verdict = gate.occurred(at: now.nanoseconds, isNews: isNews)
-        return verdict == .suppressed ? nil : text + verdict.words
+        return text
     }
 
     /// What went wrong with a request, and whether a person has to look at it.

@@ -147,6 +147,21 @@ extension EndpointDeliveryTests {
         }
     }
 
+    @Test(.bug(id: 13)) func theTimeToTheNextAttemptIsThatOfTheQuestion() throws {
+        try bench { loop, delivery, uplink in
+            sending(loop, delivery)
+            uplink.answer(503)
+            let next = try #require(delivery.schedule.nextAttemptAt)
+            var problem = UploadProblem()
+            _ = problem.occurred("status 503", delivery.schedule, isNews: true, at: loop.now)
+            for seconds in [3, 2, 1] as [Int64] {
+                let early = EventTime(nanoseconds: next.nanoseconds - seconds * 1_000_000_000)
+                #expect(problem.words(delivery.schedule, at: early) == "status 503; retry in \(seconds) s")
+            }
+            #expect(problem.words(delivery.schedule, at: next) == "status 503")
+        }
+    }
+
     @Test func whoWaitsForABindHearsWithin30Seconds() throws {
         try bench(asset()) { loop, delivery, uplink in
             sending(loop, delivery)
