@@ -42,7 +42,8 @@ extension AgentConfig {
             throw ConfigurationProblems(reader.sortedProblems, warnings: warnings)
         }
         return LoadedConfiguration(
-            config: config, warnings: warnings, effective: reader.effective, files: files.map(\.name))
+            config: config, warnings: warnings, effective: reader.effective,
+            texts: files.map { ConfigurationText(path: $0.name, bytes: $0.bytes) }, included: reader.included)
     }
 
     private struct Unreadable: Error {

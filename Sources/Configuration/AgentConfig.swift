@@ -45,5 +45,17 @@ public struct LoadedConfiguration: Sendable {
     /// Every key with its effective value and where that comes from; secrets masked.
     public var effective: EffectiveConfiguration
     /// The file and its drop-ins, in the order in which they were merged.
-    public var files: [String]
+    public var texts: [ConfigurationText]
+    /// Files that these name and that are a part of it, such as a list of geofences; never secrets.
+    public var included: [ConfigurationText]
+    /// Why it is the last good configuration and not the one in the file; nil = it is the one in the file.
+    public var refused: ConfigurationProblems?
+
+    public var files: [String] { texts.map(\.path) }
+}
+
+/// A file as it was read.
+public struct ConfigurationText: Hashable, Sendable {
+    public var path: String
+    public var bytes: [UInt8]
 }

@@ -14,6 +14,10 @@ public struct Status: ControlMessage {
     @Field("health", "ok, or degraded = something needs attention; nothing is lost") public var health = ""
     @Field("line", "All in one line") public var line = ""
     @Field("problems", "What needs attention, at most 20") public var problems: [String] = []
+    @Field(
+        "configuration",
+        "current, refused = what the file says now was refused by a reload, or last-good = it was refused at the start")
+    public var configuration: String?
     @Field("uptime_s", unit: "s", places: 1, "Since the start") public var uptime: Double?
     @Field("wakeups", "Times that the event loop woke") public var wakeups = 0
     @Field("repeated_on_fresh_connection", "Requests repeated because a kept connection was dead")

@@ -6,14 +6,14 @@ import Synchronization
 ///
 /// The thread lives as long as the call and cannot be stopped: after a timeout the owner keeps the call and checks it
 /// again later instead of starting another one.
-final class BackgroundCall<Answer: Sendable>: Sendable {
+package final class BackgroundCall<Answer: Sendable>: Sendable {
     /// Readable when there is an answer.
-    let descriptor: Int32
+    package let descriptor: Int32
     private let result = Mutex<Answer?>(nil)
 
     /// - Parameter what: `cannot look up example.org`, for the error.
     /// - Throws: when the system has no descriptor or thread left.
-    init(_ what: String, _ call: @escaping @Sendable () -> Answer) throws(SourceProblem) {
+    package init(_ what: String, _ call: @escaping @Sendable () -> Answer) throws(SourceProblem) {
         descriptor = waypost_eventfd()
         guard descriptor >= 0 else { throw SourceProblem(what, errno: errno) }
         let code = startThread { [self] in
@@ -30,5 +30,5 @@ final class BackgroundCall<Answer: Sendable>: Sendable {
     }
 
     /// nil while the call runs.
-    var answer: Answer? { result.withLock { $0 } }
+    package var answer: Answer? { result.withLock { $0 } }
 }

@@ -79,7 +79,7 @@ import Testing
         (["queue", "list", "--count", "0"], 64), (["run", "--linger", "soon"], 64),
         (["decode", "/nowhere/drive.nmea"], 66), (["replay", "/nowhere/drive.nmea"], 66), (["decode", "/"], 66),
         (["queue", "--path", "/nowhere/outbox.db"], 66), (["check", "/nowhere/waypost.toml"], 78),
-        (["run", "--config", "/nowhere/waypost.toml"], 78), (["status", "--config", "/nowhere/waypost.toml"], 78),
+        (["run", "--config", "/nowhere/waypost.toml"], 78), (["status", "--config", "/nowhere/waypost.toml"], 2),
         (["status", "--socket", "/nowhere/control.sock"], 2),
         (["pace", "moving", "--socket", "/nowhere/control.sock"], 2),
         (["pace", "sideways"], 64),
@@ -287,7 +287,7 @@ import Testing
         #expect(try json(printed.output).count == 1)
         #expect(
             Set(report.keys) == [
-                "id", "ok", "version", "health", "line", "problems", "uptime_s", "wakeups",
+                "id", "ok", "version", "health", "line", "problems", "configuration", "uptime_s", "wakeups",
                 "repeated_on_fresh_connection", "motion", "source", "queue", "power",
                 "endpoints",
             ])

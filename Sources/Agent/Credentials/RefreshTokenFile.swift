@@ -35,29 +35,6 @@ struct RefreshTokenFile {
     /// After a power cut the file holds the old token or the new one.
     /// - Throws: `SystemError`
     func write(_ token: String) throws(SystemError) {
-        let draft = path + ".new"
-        let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw SystemError("open \(draft)") }
-        let bytes = Array("\(origin)\n\(token)\n".utf8)
-        var written = 0
-        while written < bytes.count {
-            let count = bytes[written...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { break }
-            written += count
-        }
-        let isSafe = written == bytes.count && fchmod(descriptor, 0o600) == 0 && fsync(descriptor) == 0
-        let error = SystemError("write \(draft)")
-        close(descriptor)
-        guard isSafe else {
-            unlink(draft)
-            throw error
-        }
-        guard rename(draft, path) == 0 else { throw SystemError("rename \(draft)") }
-        let directory = open(path.parentDirectory, O_RDONLY | O_DIRECTORY)
-        if directory >= 0 {
-            fsync(directory)
-            close(directory)
-        }
+        try replaceFile(path, with: Array("\(origin)\n\(token)\n".utf8), mode: 0o600)
     }
 }

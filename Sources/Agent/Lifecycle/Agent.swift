@@ -23,6 +23,8 @@ public final class Agent {
         public var summaryInterval = Duration.seconds(3600)
         /// Reads the configuration again; nil = a reload reads the secrets in files alone.
         public var reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?
+        /// Where a configuration that works is kept; nil = nowhere.
+        public var lastGood: LastGoodConfiguration?
 
         public init() {}
     }
@@ -113,8 +115,9 @@ public final class Agent {
             linger: options.linger, pipeline: pipeline, recorder: recorder, deliveries: endpoints.deliveries,
             notifier: supervision.notifier, log: log, loop: loop)
         configuration = ConfigurationInForce(
-            config, effective ?? EffectiveConfiguration(), reread: options.reread, pipeline: pipeline,
-            recorder: recorder, endpoints: endpoints,
+            config, effective ?? EffectiveConfiguration(), reread: options.reread,
+            keeper: LastGoodKeeper(options.lastGood, log: log, loop: loop), pipeline: pipeline, recorder: recorder,
+            endpoints: endpoints,
             shutdown: shutdown, supervision: supervision, log: log, loop: loop)
         connect(receiverClock)
         if edges.isDaemon { try attach(to: config) }
@@ -137,6 +140,7 @@ public final class Agent {
             try self.init(
                 config: loaded.config, effective: loaded.effective, environment: environment, logger: logger,
                 options: options)
+            configuration.started(loaded)
         } catch {
             log.startupFailed(error)
             throw error
@@ -308,6 +312,6 @@ public final class Agent {
             isClockSynchronised: loop.host.isClockSynchronised, pipeline: pipeline, recorder: recorder,
             deliveries: endpoints.deliveries,
             sent: (uplink as? LoopedUplink)?.counters ?? HTTPUplink.Counters(), supplies: host?.supplies,
-            configurationProblem: configuration.problem)
+            configurationProblem: configuration.problem, configurationOrigin: configuration.origin)
     }
 }

@@ -19,8 +19,20 @@ final class ConfigurationInForce {
     private var config: AgentConfig
     /// Its keys, as far as they are known.
     private var effective: EffectiveConfiguration
+    /// Where what is in force comes from.
+    enum Origin: String {
+        /// The file, as it was when it was read last.
+        case current
+        /// The file as it was before; what it says now was refused.
+        case refused
+        /// The last good one, since the file was refused at the start.
+        case lastGood = "last-good"
+    }
+
+    private(set) var origin = Origin.current
     /// Why the configuration in the file is not the one in force; nil = it is, or was not read since the start.
     private(set) var problem: String?
+    private let keeper: LastGoodKeeper
     /// Reads the file again; nil = a reload reads the secrets in files alone.
     private let reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?
     /// Each reload reads files and compiles templates.
@@ -37,13 +49,14 @@ final class ConfigurationInForce {
 
     init(
         _ config: AgentConfig, _ effective: EffectiveConfiguration,
-        reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?, pipeline: Pipeline,
-        recorder: Recorder, endpoints: Endpoints, shutdown: Shutdown, supervision: Supervision, log: AgentLog,
-        loop: EventLoop
+        reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?, keeper: LastGoodKeeper,
+        pipeline: Pipeline, recorder: Recorder, endpoints: Endpoints, shutdown: Shutdown,
+        supervision: Supervision, log: AgentLog, loop: EventLoop
     ) {
         self.config = config
         self.effective = effective
         self.reread = reread
+        self.keeper = keeper
         self.pipeline = pipeline
         self.recorder = recorder
         self.endpoints = endpoints
@@ -51,6 +64,21 @@ final class ConfigurationInForce {
         self.supervision = supervision
         self.log = log
         alarm = loop.alarm { [unowned self] now in reloadSoon(at: now) }
+    }
+
+    /// The daemon runs with it.
+    func started(_ loaded: LoadedConfiguration) {
+        guard let refused = loaded.refused else { return keeper.keep(loaded) }
+        let problems = refused.byWeight.map(\.description)
+        refuse(problems, .lastGood, "running on the last good one")
+        log.lastGoodInForce(problems)
+    }
+
+    private func refuse(_ problems: [String], _ origin: Origin, _ consequence: String) {
+        self.origin = origin
+        problem =
+            "configuration refused, \(consequence): \(problems.first ?? "")"
+            + (problems.count > 1 ? " and \(problems.count - 1) more" : "")
     }
 
     /// A signal cannot be answered with "later": those that come too soon become one reload, as soon as allowed.
@@ -83,12 +111,14 @@ final class ConfigurationInForce {
         let outcome = readAgain(at: now)
         switch outcome {
         case .done(let live, let atRestart):
-            problem = nil
+            (problem, origin) = (nil, .current)
             log.reloaded(live: live, atRestart: atRestart)
         case .refused(let problems):
-            problem =
-                "configuration refused, the previous one stays in force: \(problems.first ?? "")"
-                + (problems.count > 1 ? " and \(problems.count - 1) more" : "")
+            if origin == .lastGood {
+                refuse(problems, .lastGood, "running on the last good one")
+            } else {
+                refuse(problems, .refused, "the previous one stays in force")
+            }
             log.reloadRefused(problems)
         }
         supervision.reloaded(at: now)
@@ -102,13 +132,15 @@ final class ConfigurationInForce {
         }
         let new: LoadedConfiguration
         do throws(ConfigurationProblems) { new = try reread() } catch {
-            return .refused(error.problems.map(\.description))
+            return .refused(error.byWeight.map(\.description))
         }
         if let problem = new.config.tracking.problems.first { return .refused([problem]) }
         for warning in new.warnings { log.warning(warning.description) }
         let plan = ReloadPlan(from: config, effective, to: new)
         apply(plan, at: now)
         renewSecrets(at: now)
+        // One that waits for a restart in part has not been in force as it is written.
+        if plan.atRestart.isEmpty { keeper.keep(new) }
         return .done(live: plan.live, atRestart: plan.atRestart)
     }
 

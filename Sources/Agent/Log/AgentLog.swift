@@ -272,6 +272,25 @@ public struct AgentLog {
                 + "the previous one stays in force", ["state": "refused"])
     }
 
+    /// The daemon started with the last good configuration.
+    /// - Parameter problems: of the one in the file.
+    func lastGoodInForce(_ problems: [String]) {
+        for problem in problems.prefix(20) {
+            log(.warning, .configuration, "configuration refused: \(problem)", ["state": "last-good"])
+        }
+        log(
+            .warning, .configuration,
+            "configuration refused (\(problems.count) \(problems.count == 1 ? "problem" : "problems")), running on the "
+                + "last good one; `waypost check` reports the same, and `waypost reload` reads the mended file",
+            ["state": "last-good"])
+    }
+
+    func notKept(_ reason: String) {
+        log(
+            .info, .configuration,
+            "the configuration is not kept for a start with a broken one: \(reason)")
+    }
+
     func supplyChanged(_ name: String, _ words: String, isProblem: Bool) {
         log(
             isProblem ? .warning : .info, .power, "power supply \(name): \(words)",

@@ -34,6 +34,7 @@ struct StatusReport {
     let supplies: [(name: String, words: String)]?
     /// Why the configuration in the file is not the one in force; nil = it is, or it was not read since the start.
     let configurationProblem: String?
+    let configurationOrigin: ConfigurationInForce.Origin
 
     var problems: [String] {
         var problems: [String] = []
@@ -126,6 +127,7 @@ extension StatusReport {
         status.health = health.rawValue
         status.line = line
         status.problems = problems.prefix(Self.problemsMax).map(Self.shortened)
+        status.configuration = configurationOrigin.rawValue
         status.uptime = seconds(startedAt)
         status.wakeups = wakeups
         status.repeatedOnFreshConnection = sent.repeatedOnFreshConnection

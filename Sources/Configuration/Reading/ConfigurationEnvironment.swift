@@ -14,6 +14,8 @@ public struct ConfigurationEnvironment {
     /// Whether a `credential:` that cannot be looked up is an error. `check` sets false: outside of the unit there is no
     /// `CREDENTIALS_DIRECTORY`, and its absence proves nothing about the file.
     public var requiresCredentials: Bool
+    /// Contents of files that a configuration names, by path, in place of those on disk.
+    var included: [String: [UInt8]] = [:]
     /// The tz database.
     public var zoneInfo = "/usr/share/zoneinfo"
     /// The time zone of the host: a file of that database, or a link to one.

@@ -8,11 +8,18 @@ public struct ConfigurationProblem: Hashable, Sendable, CustomStringConvertible 
     public var key: String?
     /// Without position and key; never holds the value of a secret.
     public var message: String
+    /// The key or table is unknown: another that is missing may be this one with a typo.
+    var isUnknownName: Bool
 
     public init(_ message: String, at position: SourcePosition? = nil, key: String? = nil) {
+        self.init(message, at: position, key: key, isUnknownName: false)
+    }
+
+    init(_ message: String, at position: SourcePosition?, key: String?, isUnknownName: Bool) {
         self.message = message
         self.position = position
         self.key = key
+        self.isUnknownName = isUnknownName
     }
 
     /// `file:line:column: key: found …, expected … (did you mean …?)`
@@ -30,6 +37,11 @@ public struct ConfigurationProblems: Error, Hashable, Sendable, CustomStringConv
     public init(_ problems: [ConfigurationProblem], warnings: [ConfigurationProblem] = []) {
         self.problems = problems
         self.warnings = warnings
+    }
+
+    /// Unknown names first: what is said of missing keys may follow from them. For where only one has space.
+    package var byWeight: [ConfigurationProblem] {
+        problems.filter(\.isUnknownName) + problems.filter { !$0.isUnknownName }
     }
 
     /// One line for each problem.

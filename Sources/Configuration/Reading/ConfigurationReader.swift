@@ -10,6 +10,8 @@ final class ConfigurationReader {
     /// In the order in which they were merged; the order of the report.
     let files: [String]
     private(set) var effective = EffectiveConfiguration()
+    /// Files that the configuration names and that are a part of it.
+    private(set) var included: [ConfigurationText] = []
     private var problems: [ConfigurationProblem] = []
     private var warnings: [ConfigurationProblem] = []
     /// Those with a value, in the order in which they were first read.
@@ -47,6 +49,8 @@ final class ConfigurationReader {
     func describe(_ key: ConfigurationKey) {
         if !keys.contains(where: { $0.table == key.table && $0.name == key.name }) { keys.append(key) }
     }
+
+    func include(_ text: ConfigurationText) { included.append(text) }
 
     func show(_ entry: EffectiveConfiguration.Entry) { effective.entries.append(entry) }
 
@@ -108,7 +112,8 @@ final class ConfigurationReader {
         let expected = table.title.isEmpty ? "one of the tables of waypost" : "a key of \(table.title)"
         report(
             ConfigurationProblem(
-                "found \(found), expected \(expected)\(hint)", at: entry.keyPosition, key: table.keyPath(entry.key)))
+                "found \(found), expected \(expected)\(hint)", at: entry.keyPosition, key: table.keyPath(entry.key),
+                isUnknownName: true))
     }
 
     private func nearestElsewhere(_ key: String, except title: String) -> (key: String, table: String)? {

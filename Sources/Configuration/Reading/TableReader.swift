@@ -143,6 +143,9 @@ final class TableReader {
     /// About another place than a key of this table.
     func report(_ problem: ConfigurationProblem) { reader.report(problem) }
 
+    /// A file that is a part of the configuration was read.
+    func include(_ text: ConfigurationText) { reader.include(text) }
+
     /// Whether anything is wrong with the values of a table, or those within it.
     func hasProblems(under path: String) -> Bool { reader.hasProblems(under: path) }
 

@@ -19,15 +19,26 @@ extension GeofenceMonitor.Settings {
             fences.append(fence)
         }
         if let path {
-            let list = GeofenceFile.read(path, except: ids)
-            for problem in list.problems { table.report("file", "\(path): \(problem)") }
-            fences += list.fences
+            fences += Self.list(path, except: ids, table)
         }
         if fences.count > GeofenceMonitor.fencesMax {
             (path == nil ? tables[0] : table).report(
                 path == nil ? "id" : "file",
                 "found \(fences.count) geofences, expected at most \(GeofenceMonitor.fencesMax)")
         }
+    }
+
+    private static func list(_ path: String, except ids: Set<String>, _ table: TableReader) -> [Geofence] {
+        var problems: [String] = []
+        var fences: [Geofence] = []
+        switch table.environment.included[path].map(Result.success) ?? GeofenceFile.contents(of: path) {
+        case .success(let bytes):
+            table.include(ConfigurationText(path: path, bytes: bytes))
+            (fences, problems) = GeofenceFile.parse(bytes, except: ids)
+        case .failure(let mistake): problems = [mistake.description]
+        }
+        for problem in problems { table.report("file", "\(path): \(problem)") }
+        return fences
     }
 }
 

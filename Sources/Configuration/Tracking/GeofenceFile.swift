@@ -12,21 +12,27 @@ enum GeofenceFile {
     /// Mistakes that are reported one by one.
     private static let problemsMax = 20
 
-    /// - Parameter ids: ids in use.
-    static func read(_ path: String, except ids: Set<String>) -> (fences: [Geofence], problems: [String]) {
+    struct Unreadable: Error, CustomStringConvertible {
+        /// `found …, expected …`
+        let description: String
+    }
+
+    static func contents(of path: String) -> Result<[UInt8], Unreadable> {
+        func failure(_ words: String) -> Result<[UInt8], Unreadable> { .failure(Unreadable(description: words)) }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return ([], ["found \(errorText(errno)), expected a file that can be read"]) }
+        guard descriptor >= 0 else { return failure("found \(errorText(errno)), expected a file that can be read") }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            return ([], ["found no regular file, expected GeoJSON"])
+            return failure("found no regular file, expected GeoJSON")
         }
         guard status.st_size <= bytesMax, let bytes = readAll(descriptor, bytesMax: bytesMax) else {
-            return ([], ["found more than 8 MiB, expected a shorter list"])
+            return failure("found more than 8 MiB, expected a shorter list")
         }
-        return parse(bytes, except: ids)
+        return .success(bytes)
     }
 
+    /// - Parameter ids: ids in use.
     static func parse(_ bytes: [UInt8], except ids: Set<String>) -> (fences: [Geofence], problems: [String]) {
         guard let collection = JSONReader.read(bytes, bytesMax: bytesMax) else {
             // The line of the mistake is for a tool of the user's to find.

@@ -3,8 +3,8 @@ import Glibc
 import Positioning
 
 /// Why a source cannot be opened or went away: what, where, the system's reason and what to do about it.
-struct SourceProblem: Error, Hashable, CustomStringConvertible {
-    var description: String
+package struct SourceProblem: Error, Hashable, CustomStringConvertible {
+    package var description: String
     /// The errno that caused it, 0 when there is none.
     var code: Int32
     /// A library is missing, so that nothing was tried.

@@ -1,5 +1,6 @@
 import Agent
 import ArgumentParser
+import Configuration
 import ControlProtocol
 import EventLoop
 import Glibc
@@ -12,7 +13,17 @@ struct DaemonOptions: ParsableArguments {
     @Option(help: "The control socket itself, instead of the one in the configuration.", completion: .file())
     var socket: String?
 
-    private func path() throws -> String { try socket ?? ConfigurationFile.load(config).config.control.socket }
+    /// The socket to ask at, and what is wrong with the configuration that names it. With a mistake in that, the daemon runs
+    /// on what it read before: the socket is that of the last good one as far as this user may read it, else the usual one.
+    func place() -> (socket: String, problems: [ConfigurationProblem]) {
+        if let socket { return (socket, []) }
+        let environment = ConfigurationFile.environment(requiresCredentials: false)
+        let lastGood = LastGoodConfiguration(of: config, environment: environment)
+        do throws(ConfigurationProblems) {
+            let loaded = try AgentConfig.load(path: config, environment: environment, orElse: lastGood)
+            return (loaded.config.control.socket, loaded.refused?.byWeight ?? [])
+        } catch { return (AgentConfig.ControlConfig.standardSocket(environment), error.byWeight) }
+    }
 
     /// - Throws: `ExitCode` 2 when no daemon answers, 1 when it refuses, after the reason was printed.
     func send<Request: ControlRequest>(_ request: Request, timeoutSeconds: Int = 5) throws -> Request.Reply {
@@ -21,10 +32,17 @@ struct DaemonOptions: ParsableArguments {
 
     /// - Returns: the reply as it came.
     func ask(_ request: some ControlRequest, timeoutSeconds: Int = 5) throws -> [UInt8] {
-        let path = try path()
+        try ask(request, at: place(), timeoutSeconds: timeoutSeconds)
+    }
+
+    func ask(
+        _ request: some ControlRequest, at place: (socket: String, problems: [ConfigurationProblem]),
+        timeoutSeconds: Int = 5
+    ) throws -> [UInt8] {
         do throws(SystemError) {
-            return try ControlClient(path: path, timeoutSeconds: timeoutSeconds).ask(ControlFrame.line(request))
+            return try ControlClient(path: place.socket, timeoutSeconds: timeoutSeconds).ask(ControlFrame.line(request))
         } catch {
+            for problem in place.problems { printError("\(problem)") }
             printError("waypost: no daemon answers: \(error)")
             throw ExitCode(2)
         }
@@ -33,7 +51,7 @@ struct DaemonOptions: ParsableArguments {
     /// Sends a request that concerns the queue: to the daemon, or without one to the queue itself.
     /// - Throws: `ExitCode`, after what is wrong and what to do was printed.
     func order<Request: ControlRequest>(_ request: Request) throws -> Request.Reply {
-        let path = try path()
+        let path = place().socket
         let line = ControlFrame.line(request)
         do {
             let client = ControlClient(path: path, timeoutSeconds: ControlClient.longestSeconds)

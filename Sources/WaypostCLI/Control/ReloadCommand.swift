@@ -1,6 +1,5 @@
 import Agent
 import ArgumentParser
-import Configuration
 import ControlProtocol
 import EventLoop
 
@@ -27,12 +26,7 @@ struct ReloadCommand: ParsableCommand {
         let timeout = 30
         let request = ReloadRequest()
         if daemon.socket != nil { return try daemon.ask(request, timeoutSeconds: timeout) }
-        let environment = ConfigurationFile.environment(requiresCredentials: false)
-        var problems: [ConfigurationProblem] = []
-        var path = AgentConfig.ControlConfig.standardSocket(environment)
-        do throws(ConfigurationProblems) {
-            path = try AgentConfig.load(path: daemon.config, environment: environment).config.control.socket
-        } catch { problems = error.problems }
+        let (path, problems) = daemon.place()
         do throws(SystemError) {
             return try ControlClient(path: path, timeoutSeconds: timeout).ask(ControlFrame.line(request))
         } catch {

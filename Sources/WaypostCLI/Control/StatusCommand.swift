@@ -1,5 +1,6 @@
 import ArgumentParser
 import ControlProtocol
+import JSON
 
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -12,11 +13,34 @@ struct StatusCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        let reply = try daemon.ask(StatusRequest())
-        let summary: Status = try DaemonOptions.read(reply)
+        let place = daemon.place()
+        var reply = try daemon.ask(StatusRequest(), at: place)
+        var summary: Status = try DaemonOptions.read(reply)
+        // A daemon that has not read the file since it was changed cannot know.
+        if let mistake = place.problems.first, summary.configuration == "current" {
+            let more = place.problems.count > 1 ? " and \(place.problems.count - 1) more" : ""
+            let problem = "configuration: the file cannot be used any more: \(mistake)\(more)"
+            summary.health = "degraded"
+            summary.problems.append(problem)
+            reply = Self.degraded(reply, problem)
+        }
         if json { printJSON(String(decoding: reply, as: UTF8.self)) } else { summary.lines.forEach(printLine) }
         try finishOutput()
         if summary.health != "ok" { throw ExitCode(1) }
+    }
+
+    /// The reply with one problem more.
+    private static func degraded(_ reply: [UInt8], _ problem: String) -> [UInt8] {
+        guard let members = JSONReader.read(reply)?.members else { return reply }
+        return JSONValue.object(
+            members.map { member in
+                switch member.name {
+                case "health": .init("health", .string("degraded"))
+                case "problems": .init("problems", .array((member.value.items ?? []) + [.string(problem)]))
+                default: member
+                }
+            }
+        ).bytes
     }
 }
 

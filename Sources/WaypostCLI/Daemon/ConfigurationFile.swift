@@ -14,14 +14,20 @@ enum ConfigurationFile {
             requiresCredentials: requiresCredentials)
     }
 
+    /// - Throws: `ExitCode` 78 after the problems were printed, one a line.
+    static func load(_ path: String) throws -> LoadedConfiguration {
+        try load { () throws(ConfigurationProblems) in
+            try AgentConfig.load(path: path, environment: environment(requiresCredentials: false))
+        }
+    }
+
     /// - Parameter log: reports the problems to the journal instead; returns whether it did.
     /// - Throws: `ExitCode` 78 after the problems were printed, one a line.
     static func load(
-        _ path: String, requiresCredentials: Bool = false, log: (ConfigurationProblems) -> Bool = { _ in false }
+        log: (ConfigurationProblems) -> Bool = { _ in false },
+        _ read: () throws(ConfigurationProblems) -> LoadedConfiguration
     ) throws -> LoadedConfiguration {
-        do throws(ConfigurationProblems) {
-            return try AgentConfig.load(path: path, environment: environment(requiresCredentials: requiresCredentials))
-        } catch {
+        do throws(ConfigurationProblems) { return try read() } catch {
             if log(error) { throw ExitCode(78) }
             for problem in error.warnings { printError("warning: \(problem)") }
             for problem in error.problems { printError("\(problem)") }

@@ -10,7 +10,8 @@ struct RunCommand: ParsableCommand {
         discussion: """
             Runs in the foreground and logs to the journal, or to standard error. SIGTERM ends it within seconds; \
             everything recorded is then on disk. With a file as the source it ends when the file has been read \
-            and everything is uploaded.
+            and everything is uploaded. \
+            Where the configuration cannot be used, the daemon runs on the last one that worked, if one is kept.
             """)
 
     @Option(help: "The configuration.", completion: .file(extensions: ["toml"]))
@@ -22,6 +23,9 @@ struct RunCommand: ParsableCommand {
     @Option(help: "With a file source: maximum seconds to wait for uploads after the end of the file.")
     var linger: Double?
 
+    @Flag(help: "End with status 78 if the configuration cannot be used, even where the last good one is kept.")
+    var strict = false
+
     func validate() throws {
         if let linger, !(linger >= 0 && linger <= 86_400 * 365) {
             throw ValidationError("--linger takes seconds, 0 or more.")
@@ -30,10 +34,18 @@ struct RunCommand: ParsableCommand {
 
     func run() throws {
         Self.occupyStandardDescriptors()
-        let loaded = try ConfigurationFile.load(config, requiresCredentials: true) {
-            Agent.journal($0, environment: ProcessEnvironment.variables)
+        let environment = ConfigurationFile.environment(requiresCredentials: true)
+        let lastGood = LastGoodConfiguration(of: config, environment: environment)
+        let log = { (problems: ConfigurationProblems) in
+            Agent.journal(problems, environment: ProcessEnvironment.variables)
+        }
+        let loaded = try ConfigurationFile.load(log: log) { () throws(ConfigurationProblems) in
+            strict
+                ? try AgentConfig.load(path: config, environment: environment)
+                : try AgentConfig.load(path: config, environment: environment, orElse: lastGood)
         }
         var options = Agent.Options()
+        options.lastGood = lastGood
         options.fromStart = fromStart
         options.linger = linger.map { .milliseconds(Int64($0 * 1000)) }
         options.reread = { [config] () throws(ConfigurationProblems) in

@@ -69,7 +69,12 @@ ok "with the shipped configuration" test "$(changed_lines)" = 0
 ok "and an empty queue" field_is '["queue"]["queue_depth"]' 0
 
 title a configuration that is wrong
+ok "the good one is kept" within 10 test -e /var/lib/waypost/last-good.conf
 echo 'nonsense = 1' >>$configuration
+systemctl restart waypost 2>/dev/null
+ok "it runs on the last good one" within 10 is_active
+ok "and says so" field_is '["configuration"]' last-good
+rm /var/lib/waypost/last-good.conf
 systemctl restart waypost 2>/dev/null
 ok "the unit fails" within 10 is ActiveState failed
 ok "by status 78" is ExecMainStatus 78

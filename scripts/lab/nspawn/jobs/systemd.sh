@@ -118,7 +118,13 @@ base_url = "http://six.lab:8282"
 batch_window = "1s"
 TOML
 sed -i 's#^base_url = "http://collector#name = "main"\n&#' $configuration
-ok "a credential that is missing stops the start" sh -c 'systemctl start waypost; [ "$(systemctl show waypost -p ExecMainStatus --value)" = 78 ]'
+systemctl start waypost
+ok "with a credential that is missing it starts on the last good configuration" within 10 is_active
+ok "and says so in an entry that -p warning finds" within 10 \
+    sh -c 'journalctl --sync; journalctl -u waypost -p warning | grep -q "refused.*fleet-token"'
+systemctl stop waypost
+mv /var/lib/waypost/last-good.conf /tmp/
+ok "without one it stops the start" sh -c 'systemctl start waypost; [ "$(systemctl show waypost -p ExecMainStatus --value)" = 78 ]'
 ok "and is an entry that -p crit finds" sh -c 'journalctl --sync; journalctl -u waypost -p crit | grep -q fleet-token'
 drop_in '[Service]' LoadCredential=fleet-token:/etc/waypost/fleet.token
 endpoint 8443 safe.txt "--certificate /lab/server.pem"

@@ -1,0 +1,25 @@
+import Configuration
+import EventLoop
+
+/// Keeps a configuration that works, for a start without a good one.
+final class LastGoodKeeper {
+    /// nil = nothing is kept.
+    private let lastGood: LastGoodConfiguration?
+    private let log: AgentLog
+    private let writer: FileWriter
+
+    init(_ lastGood: LastGoodConfiguration?, log: AgentLog, loop: EventLoop) {
+        (self.lastGood, self.log) = (lastGood, log)
+        writer = FileWriter(mode: 0o600, isDurable: true, loop: loop)
+        writer.done = { problem in if let problem { log.notKept(problem) } }
+    }
+
+    func keep(_ loaded: LoadedConfiguration) {
+        guard let lastGood else { return }
+        if let bytes = lastGood.bytes(of: loaded) {
+            writer.write(bytes, to: lastGood.path)
+        } else {
+            log.notKept("the queue is not in the folder of \(lastGood.path), and STATE_DIRECTORY names no other")
+        }
+    }
+}

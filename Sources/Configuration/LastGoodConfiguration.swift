@@ -1,0 +1,171 @@
+import Glibc
+import Positioning
+
+/// The last configuration that worked, kept in the folder of state: with it the daemon starts when the one in the file
+/// cannot be used.
+///
+/// It holds the texts as they are written, so secrets only as references. The folder is that of the unit and not that of
+/// `[outbox] path`, which a configuration with a mistake cannot name.
+public struct LastGoodConfiguration: Sendable {
+    /// Where it is kept.
+    public let path: String
+    /// The configuration that it stands in for, absolute.
+    private let origin: String
+    /// Whether the folder is given, or only the usual one.
+    private let isGiven: Bool
+
+    private static let bytesMax = 16 << 20
+    private static let title = "waypost last good configuration, format "
+    private static let format = "1"
+
+    /// - Parameter configuration: path of the file; a relative one counts from the working directory.
+    public init(of configuration: String, environment: ConfigurationEnvironment) {
+        path = environment.directory("STATE_DIRECTORY", fallback: "/var/lib/waypost") + "/last-good.conf"
+        isGiven = environment.variables["STATE_DIRECTORY"] != nil
+        origin = configuration.hasPrefix("/") ? configuration : "\(Self.workingDirectory)/\(configuration)"
+    }
+
+    /// What to keep of a configuration that works; nil where none is kept: the folder is not given and the queue is
+    /// elsewhere, so that it may be that of another daemon.
+    public func bytes(of loaded: LoadedConfiguration) -> [UInt8]? {
+        guard isGiven || loaded.config.outbox.directory == path.parentDirectory else { return nil }
+        var body: [UInt8] = []
+        func add(_ kind: Kind, _ path: String, _ bytes: [UInt8]) {
+            body += "\(kind.rawValue) \(path.utf8.count) \(bytes.count)\n\(path)\n".utf8
+            body += bytes + [UInt8(ascii: "\n")]
+        }
+        add(.origin, origin, [])
+        for text in loaded.texts { add(.text, text.path, text.bytes) }
+        for text in loaded.included { add(.included, text.path, text.bytes) }
+        let head = "\(Self.title)\(Self.format), checksum \(Self.checksum(body[...]))\n"
+        return body.count < Self.bytesMax ? Array(head.utf8) + body : nil
+    }
+
+    /// What is kept now; nil when it cannot be read.
+    public var kept: [UInt8]? { try? contents().get() }
+
+    /// - Parameter refused: what is wrong with the configuration that it stands in for.
+    /// - Throws: these, and why there is nothing to stand in; nothing is added where nothing was ever kept.
+    func load(
+        for refused: ConfigurationProblems, environment: ConfigurationEnvironment
+    ) throws(ConfigurationProblems) -> LoadedConfiguration {
+        func unusable(_ reason: String) -> ConfigurationProblems {
+            var all = refused
+            all.problems.append(ConfigurationProblem("\(path): the last good configuration \(reason)"))
+            return all
+        }
+        let parts: Parts
+        do throws(Unusable) { parts = try Parts(contents().get(), title: Self.title, format: Self.format) } catch {
+            guard let reason = error.reason else { throw refused }
+            throw unusable(reason)
+        }
+        guard parts.origin == origin else { throw unusable("is that of \(parts.origin)") }
+        var environment = environment
+        for text in parts.included { environment.included[text.path] = text.bytes }
+        do throws(ConfigurationProblems) {
+            var loaded = try AgentConfig.parse(
+                parts.texts.map { ($0.path, $0.bytes) }, environment: environment
+            ).startable()
+            loaded.refused = refused
+            return loaded
+        } catch {
+            throw unusable("cannot be used either: \(error.problems.first?.description ?? "")")
+        }
+    }
+
+    private enum Kind: String { case origin, text, included }
+
+    /// nil = there is none.
+    private struct Unusable: Error { var reason: String? }
+
+    private func contents() -> Result<[UInt8], Unusable> {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
+        guard descriptor >= 0 else {
+            let isMissing = errno == ENOENT || errno == ENOTDIR
+            return .failure(Unusable(reason: isMissing ? nil : "cannot be opened: \(errorText(errno))"))
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            let bytes = readAll(descriptor, bytesMax: Self.bytesMax + 1024)
+        else { return .failure(Unusable(reason: "cannot be read")) }
+        return .success(bytes)
+    }
+
+    private static func checksum(_ bytes: ArraySlice<UInt8>) -> String {
+        var hash = FNV1a()
+        for byte in bytes { hash.add(byte) }
+        return String(hash.value, radix: 16)
+    }
+
+    private static var workingDirectory: String {
+        guard let path = getcwd(nil, 0) else { return "" }
+        defer { free(path) }
+        return String(cString: path)
+    }
+
+    /// What the file holds.
+    private struct Parts {
+        var origin = ""
+        var texts: [ConfigurationText] = []
+        var included: [ConfigurationText] = []
+
+        init(_ bytes: [UInt8], title: String, format: String) throws(Unusable) {
+            let damaged = Unusable(reason: "is damaged")
+            var rest = bytes[...]
+            guard let head = Self.line(&rest), head.hasPrefix(title) else { throw damaged }
+            guard head.hasPrefix("\(title)\(format), ") else {
+                throw Unusable(reason: "is that of another version of waypost")
+            }
+            guard head == "\(title)\(format), checksum \(LastGoodConfiguration.checksum(rest))" else { throw damaged }
+            while !rest.isEmpty {
+                guard let words = Self.line(&rest)?.split(separator: " "), words.count == 3,
+                    let kind = Kind(rawValue: String(words[0])), let path = Self.take(Int(words[1]), &rest),
+                    let bytes = Self.take(Int(words[2]), &rest)
+                else { throw damaged }
+                let text = ConfigurationText(path: String(decoding: path, as: UTF8.self), bytes: Array(bytes))
+                switch kind {
+                case .origin: origin = text.path
+                case .text: texts.append(text)
+                case .included: included.append(text)
+                }
+            }
+        }
+
+        private static func line(_ rest: inout ArraySlice<UInt8>) -> String? {
+            guard let end = rest.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+            defer { rest = rest[(end + 1)...] }
+            return String(decoding: rest[..<end], as: UTF8.self)
+        }
+
+        /// So many bytes, and the line feed behind them.
+        private static func take(_ count: Int?, _ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+            guard let count, count >= 0, count < rest.count else { return nil }
+            let end = rest.startIndex + count
+            guard rest[end] == UInt8(ascii: "\n") else { return nil }
+            defer { rest = rest[(end + 1)...] }
+            return rest[rest.startIndex..<end]
+        }
+    }
+}
+
+extension AgentConfig {
+    /// The configuration in the file; where that cannot be used, the last good one, which says so in `refused`.
+    public static func load(
+        path: String, environment: ConfigurationEnvironment, orElse lastGood: LastGoodConfiguration
+    ) throws(ConfigurationProblems) -> LoadedConfiguration {
+        do throws(ConfigurationProblems) {
+            return try load(path: path, environment: environment).startable()
+        } catch {
+            return try lastGood.load(for: error, environment: environment)
+        }
+    }
+}
+
+extension LoadedConfiguration {
+    /// - Throws: what keeps a tracker from being made of it.
+    fileprivate func startable() throws(ConfigurationProblems) -> LoadedConfiguration {
+        if let problem = config.tracking.problems.first { throw ConfigurationProblems([ConfigurationProblem(problem)]) }
+        return self
+    }
+}

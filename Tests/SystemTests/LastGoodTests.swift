@@ -1,0 +1,127 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The daemon starts although its configuration cannot be used.
+@Suite(.waiting) struct LastGoodTests {
+    private func environment(_ rig: Rig) -> [String: String] { ["STATE_DIRECTORY": rig.directory.path] }
+
+    private func kept(_ rig: Rig) -> Data? { FileManager.default.contents(atPath: rig.path("last-good.conf")) }
+
+    private func waitForKept(_ rig: Rig, _ words: String) throws {
+        let deadline = Date(timeIntervalSinceNow: 20 * RunningProgram.slack)
+        while !String(decoding: kept(rig) ?? Data(), as: UTF8.self).contains(words) {
+            try #require(Date() < deadline, "no \(words)")
+            usleep(5000)
+        }
+    }
+
+    private func end(_ daemon: RunningProgram) throws {
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 20) == 0)
+    }
+
+    @Test func startsWithItAndReturnsToNormalByAReload() throws {
+        let rig = try Rig()
+        try rig.configure(
+            source: "kind = \"serial\"\npath = \"/dev/none-such\"", more: "[tracking]\nheartbeat = \"7m\"")
+        let first = try rig.startDaemon(environment: environment(rig))
+        try waitForKept(rig, "heartbeat = \"7m\"")
+        let mode = try FileManager.default.attributesOfItem(atPath: rig.path("last-good.conf"))[.posixPermissions]
+        #expect(mode as? Int == 0o600)
+        #expect(try rig.status().report["configuration"] as? String == "current")
+        let before = kept(rig)
+        try end(first)
+
+        // Nothing is written while nothing changes: not even the time of the file moves.
+        let attributes = try FileManager.default.attributesOfItem(atPath: rig.path("last-good.conf"))
+        try rig.reconfigure("heartbeat = \"7m\"", to: "heartbeat = \"7mm\"")
+        let mistake = "\(rig.path("waypost.toml")):15:13: tracking.heartbeat: found \"7mm\""
+        let daemon = try rig.startDaemon(environment: environment(rig))
+        try daemon.waitFor("waypost 0")
+        #expect(daemon.text.contains("configuration refused: \(mistake)"), "\(daemon.text)")
+        #expect(daemon.text.contains("running on the last good one"))
+        let status = try rig.status()
+        #expect(status.exit == 1 && status.report["health"] as? String == "degraded")
+        #expect(status.report["configuration"] as? String == "last-good")
+        let problems = status.report["problems"] as? [String] ?? []
+        #expect(problems.contains { $0.hasPrefix("configuration refused, running on the last good one: \(mistake)") })
+        let check = try rig.waypost(["check", rig.path("waypost.toml")])
+        #expect(try check.exitStatus(within: 20) == 78)
+        // By the file, commands find the socket all the same.
+        let byFile = try rig.waypost(["status", "--config", rig.path("waypost.toml")], environment: environment(rig))
+        #expect(try byFile.exitStatus(within: 20) == 1)
+        #expect(byFile.text.contains("degraded") && byFile.text.contains(mistake), "\(byFile.text)")
+        // A second mistake leaves it where it was.
+        #expect(try rig.waypost(["reload", "--socket", rig.path("control.sock")]).exitStatus(within: 20) == 1)
+        #expect(try rig.status().report["configuration"] as? String == "last-good")
+        #expect(kept(rig) == before)
+        let after = try FileManager.default.attributesOfItem(atPath: rig.path("last-good.conf"))
+        #expect(after[.systemFileNumber] as? Int == attributes[.systemFileNumber] as? Int)
+
+        try rig.reconfigure("heartbeat = \"7mm\"", to: "heartbeat = \"8m\"")
+        let reload = try rig.waypost(["reload", "--socket", rig.path("control.sock")])
+        #expect(try reload.exitStatus(within: 20) == 0)
+        #expect(reload.text.contains("in effect now: [tracking] heartbeat"), "\(reload.text)")
+        #expect(try rig.status().report["configuration"] as? String == "current")
+        #expect(try !"\(rig.status().report["problems"] ?? "")".contains("configuration"))
+        try waitForKept(rig, "heartbeat = \"8m\"")
+        try end(daemon)
+    }
+
+    @Test func aStrictStartDoesWithoutIt() throws {
+        let rig = try Rig()
+        try rig.configure(source: "kind = \"serial\"\npath = \"/dev/none-such\"")
+        let first = try rig.startDaemon(environment: environment(rig))
+        try waitForKept(rig, "none-such")
+        try end(first)
+        try "".write(toFile: rig.path("waypost.toml"), atomically: true, encoding: .utf8)
+        let strict = try rig.startDaemon(["--strict"], environment: environment(rig))
+        #expect(try strict.exitStatus(within: 20) == 78)
+        #expect(strict.text.contains("source.kind"))
+        let tolerant = try rig.startDaemon(environment: environment(rig))
+        try tolerant.waitFor("running on the last good one")
+        try end(tolerant)
+        try FileManager.default.removeItem(atPath: rig.path("last-good.conf"))
+        let none = try rig.startDaemon(environment: environment(rig))
+        #expect(try none.exitStatus(within: 20) == 78)
+        #expect(!none.text.contains("last good"), "\(none.text)")
+    }
+
+    /// One that waits for a restart in part has not run as it is written.
+    @Test func keepsWhatRanAsAWhole() throws {
+        let rig = try Rig()
+        try rig.configure(source: "kind = \"serial\"\npath = \"/dev/none-such\"")
+        let daemon = try rig.startDaemon(environment: environment(rig))
+        try waitForKept(rig, "id = \"rig\"")
+        try rig.reconfigure("id = \"rig\"", to: "id = \"van\"")
+        #expect(try rig.waypost(["reload", "--socket", rig.path("control.sock")]).exitStatus(within: 20) == 0)
+        try rig.reconfigure("id = \"van\"", to: "id = \"rig\"\n[tracking]\nheartbeat = \"9m\"")
+        #expect(try rig.waypost(["reload", "--socket", rig.path("control.sock")]).exitStatus(within: 20) == 0)
+        try waitForKept(rig, "heartbeat = \"9m\"")
+        #expect(!String(decoding: kept(rig) ?? Data(), as: UTF8.self).contains("van"))
+        try end(daemon)
+    }
+
+    /// A daemon that has not been told of the new file cannot know that it could not start with it.
+    @Test func statusReportsAFileThatTheDaemonHasNotReadYet() throws {
+        let rig = try Rig()
+        let log = rig.path("log")
+        try "".write(toFile: log, atomically: true, encoding: .utf8)
+        try rig.configure(source: "kind = \"file\"\npath = \"\(log)\"\nfollow = true")
+        let daemon = try rig.startDaemon(environment: environment(rig))
+        try waitForKept(rig, "follow")
+        try rig.reconfigure("kind = \"file\"", to: "kind = \"flie\"")
+        for json in [true, false] {
+            let arguments = ["status", "--config", rig.path("waypost.toml")] + (json ? ["--json"] : [])
+            let status = try rig.waypost(arguments, environment: environment(rig))
+            #expect(try status.exitStatus(within: 20) == 1)
+            #expect(status.text.contains("degraded"), "\(status.text)")
+            #expect(status.text.contains("waypost.toml:4:8: source.kind"), "\(status.text)")
+        }
+        try end(daemon)
+        let gone = try rig.waypost(["status", "--config", rig.path("waypost.toml")], environment: environment(rig))
+        #expect(try gone.exitStatus(within: 20) == 2)
+        #expect(gone.text.contains("source.kind") && gone.text.contains("no daemon answers"))
+    }
+}
