@@ -23,7 +23,7 @@ binary ?= .build/release/waypost
 debug_build = swift build --build-tests --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo tests test explore check lint size units docs expected fixtures fuzz bench score simworld simworld-check simworld-coverage storm orders powercut servers corpus install deb lab lab-full clean
+.PHONY: help setup build demo tests test explore check lint size units docs expected fixtures fuzz bench score simworld simworld-check simworld-coverage storm orders powercut servers metrics corpus install deb lab lab-full clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
@@ -105,6 +105,10 @@ powercut: setup ## N=30 power cuts, counted; needs root and a loop device
 servers: setup ## the daemon against InfluxDB, botocore, cloudevents and standardwebhooks; needs the network once
 	scripts/build waypost
 	scripts/servers
+
+metrics: setup ## promtool and prometheus_client read what the daemon offers; needs the network once
+	scripts/build waypost
+	scripts/metrics
 
 corpus: tests ## against the recorded logs in ../shared/corpus and the vectors in ../shared/vectors
 	@test -d ../shared/corpus/nmea || { echo "corpus: ../shared/corpus/nmea is not there" >&2; exit 1; }

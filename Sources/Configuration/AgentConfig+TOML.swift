@@ -29,6 +29,7 @@ extension AgentConfig {
         let profileTable = root.table("profile")
         let controlTable = root.table("control")
         let logTable = root.table("log", .reload)
+        let metricsTable = root.table("metrics", .reload)
         root.refuse(Self.absentTables)
 
         device = Self.device(deviceTable)
@@ -61,6 +62,7 @@ extension AgentConfig {
         tracking.keepEngineFixes = endpoints.contains { $0.settings.feed == .engine }
         control = ControlConfig(reading: controlTable)
         log = LogConfig(reading: logTable)
+        metrics = MetricsConfig(reading: metricsTable)
 
         guard let source else { return nil }
         self.source = source

@@ -19,6 +19,7 @@ public struct AgentConfig: Sendable {
     package var profiles = ProfileLibrary()
     public var control: ControlConfig
     public var log: LogConfig
+    public var metrics: MetricsConfig
 
     /// Where and for whom the control socket is.
     public struct ControlConfig: Hashable, Sendable {

@@ -47,6 +47,7 @@ public final class Agent {
     /// nil where no process is around the agent, as in the simulated world.
     private var host: HostWatch?
     private var control: ControlServer?
+    private var metrics: Metrics?
 
     /// A disk that refuses does not keep it from starting.
     ///
@@ -215,6 +216,11 @@ public final class Agent {
                     power: { [unowned self] in pipeline.powerRead($0, at: $1) },
                     links: { [unowned self] in endpoints.linksChanged(at: $0) }))
             configuration.host = host
+            let metrics = Metrics(hostName: HostIdentity.hostName(), log: log, loop: loop) { [unowned self] in
+                report(at: loop.now).status
+            }
+            metrics.reload(config.metrics, at: loop.now)
+            (self.metrics, configuration.metrics) = (metrics, metrics)
         } catch {
             recorder.close(timeout: Shutdown.diskLimit)
             throw error.code == EADDRINUSE
@@ -264,6 +270,7 @@ public final class Agent {
         host?.stop()
         uplink.close()
         control?.close()
+        metrics?.close()
         recorder.close(timeout: Shutdown.diskLimit / 2)
         log.stopped(waiting: recorder.latest.rows)
         if recorder.held > 0 { log.lost(recorder.held, because: recorder.lastError?.description) }
@@ -312,6 +319,7 @@ public final class Agent {
             isClockSynchronised: loop.host.isClockSynchronised, pipeline: pipeline, recorder: recorder,
             deliveries: endpoints.deliveries,
             sent: (uplink as? LoopedUplink)?.counters ?? HTTPUplink.Counters(), supplies: host?.supplies,
-            configurationProblem: configuration.problem, configurationOrigin: configuration.origin)
+            configurationProblem: configuration.problem, configurationOrigin: configuration.origin,
+            metricsProblems: metrics?.problems ?? [])
     }
 }

@@ -43,6 +43,8 @@ final class ConfigurationInForce {
     private let endpoints: Endpoints
     /// nil where no process is around the agent.
     var host: HostWatch?
+    /// The same.
+    var metrics: Metrics?
     private let shutdown: Shutdown
     private let supervision: Supervision
     private let log: AgentLog
@@ -152,6 +154,7 @@ final class ConfigurationInForce {
         recorder.reload(commitWindow: config.outbox.commitWindow, config.endpoints.map(\.settings), at: now)
         endpoints.reload(config.endpoints, renewed: plan.newCredentials, at: now)
         host?.reload(config.powerSettings, at: now)
+        metrics?.reload(config.metrics, at: now)
         pipeline.reload(
             config.tracking.isSame(as: old.tracking) ? nil : config.tracking, config.timetable, at: now)
         // What an operator has set gives way to what the file says.

@@ -32,6 +32,7 @@ struct ReloadPlan {
         config.timetable = wanted.timetable
         config.battery = wanted.battery
         config.log = wanted.log
+        config.metrics = wanted.metrics
         config.outbox.commitWindow = wanted.outbox.commitWindow
         let areSame = Self.names(old.endpoints) == Self.names(wanted.endpoints)
         let whole = areSame ? takeEndpoints(of: wanted) : []

@@ -291,6 +291,11 @@ public struct AgentLog {
             "the configuration is not kept for a start with a broken one: \(reason)")
     }
 
+    /// Metrics cannot be served or written; tried again every minute.
+    func metricsProblem(_ text: String) {
+        log(.warning, .configuration, "metrics: \(text); tried again every minute", ["state": "failing"])
+    }
+
     func supplyChanged(_ name: String, _ words: String, isProblem: Bool) {
         log(
             isProblem ? .warning : .info, .power, "power supply \(name): \(words)",

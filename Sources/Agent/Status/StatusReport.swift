@@ -35,6 +35,7 @@ struct StatusReport {
     /// Why the configuration in the file is not the one in force; nil = it is, or it was not read since the start.
     let configurationProblem: String?
     let configurationOrigin: ConfigurationInForce.Origin
+    let metricsProblems: [String]
 
     var problems: [String] {
         var problems: [String] = []
@@ -52,6 +53,7 @@ struct StatusReport {
                 "receiver: none of the last \(unbelieved.fixes) fixes was believed: \(unbelieved.reason.advice)")
         }
         if let configurationProblem { problems.append(configurationProblem) }
+        problems += metricsProblems
         if let remark = pipeline.source.remark { problems.append("receiver: \(remark)") }
         if let error = recorder.lastError { problems.append(error.description) }
         for delivery in deliveries {

@@ -1,7 +1,7 @@
 import Glibc
 
 /// An address of the internet families, as the socket calls take it.
-struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
+package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     private var bytes: [UInt8]
 
     init(copying address: UnsafePointer<sockaddr>, length: socklen_t) {
@@ -9,11 +9,24 @@ struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// nil unless the host is an IPv4 or IPv6 address in digits. Never waits.
-    init?(numericHost host: String, port: UInt16) {
+    package init?(numericHost host: String, port: UInt16) {
         guard case .success(let addresses) = Self.lookUp(host: host, port: port, flags: AI_NUMERICHOST),
             let first = addresses.first
         else { return nil }
         self = first
+    }
+
+    /// Where a socket is bound; nil where it is not.
+    package init?(ofSocket descriptor: Int32) {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout.size(ofValue: storage))
+        let address: SocketAddress? = withUnsafeMutablePointer(to: &storage) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                getsockname(descriptor, $0, &length) == 0 ? SocketAddress(copying: $0, length: length) : nil
+            }
+        }
+        guard let address else { return nil }
+        self = address
     }
 
     /// Asks the resolver, which may take many seconds.
@@ -42,11 +55,11 @@ struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return .success(found)
     }
 
-    var family: Int32 {
+    package var family: Int32 {
         bytes.withUnsafeBytes { $0.count >= 2 ? Int32($0.loadUnaligned(as: sa_family_t.self)) : AF_UNSPEC }
     }
 
-    func withPointer<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
+    package func withPointer<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
         var storage = sockaddr_storage()
         withUnsafeMutableBytes(of: &storage) { $0.copyBytes(from: bytes.prefix($0.count)) }
         return withUnsafePointer(to: &storage) {
@@ -54,7 +67,7 @@ struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    var port: UInt16 {
+    package var port: UInt16 {
         bytes.withUnsafeBytes {
             $0.count >= 4 ? UInt16(bigEndian: $0.loadUnaligned(fromByteOffset: 2, as: UInt16.self)) : 0
         }
@@ -71,7 +84,7 @@ struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return text.hasPrefix("::ffff:") ? String(text.dropFirst(7)) : text
     }
 
-    var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }
 
 /// Detects a lost TCP peer within a minute.

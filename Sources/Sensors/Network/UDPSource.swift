@@ -60,14 +60,7 @@ public final class UDPSource: FixSource {
 
     /// The port in use, which the system chooses where 0 is configured; nil while not bound.
     public var boundPort: UInt16? {
-        guard let fd else { return nil }
-        var storage = sockaddr_storage()
-        var length = socklen_t(MemoryLayout.size(ofValue: storage))
-        return withUnsafeMutablePointer(to: &storage) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                getsockname(fd, $0, &length) == 0 ? SocketAddress(copying: $0, length: length).port : nil
-            }
-        }
+        fd.flatMap { SocketAddress(ofSocket: $0)?.port }
     }
 
     public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {

@@ -12,6 +12,13 @@ struct StatusCommand: ParsableCommand {
     @Flag(help: "Print everything as one JSON object.")
     var json = false
 
+    @Flag(help: "Print the metrics in the text format of Prometheus.")
+    var prometheus = false
+
+    func validate() throws {
+        if json, prometheus { throw ValidationError("--json and --prometheus exclude each other.") }
+    }
+
     func run() throws {
         let place = daemon.place()
         var reply = try daemon.ask(StatusRequest(), at: place)
@@ -24,7 +31,16 @@ struct StatusCommand: ParsableCommand {
             summary.problems.append(problem)
             reply = Self.degraded(reply, problem)
         }
-        if json { printJSON(String(decoding: reply, as: UTF8.self)) } else { summary.lines.forEach(printLine) }
+        if prometheus {
+            if let more = summary.endpointsMore {
+                printError("waypost: \(more) more endpoints do not fit: see [metrics]")
+            }
+            print(Exposition.prometheus.text(summary), terminator: "")
+        } else if json {
+            printJSON(String(decoding: reply, as: UTF8.self))
+        } else {
+            summary.lines.forEach(printLine)
+        }
         try finishOutput()
         if summary.health != "ok" { throw ExitCode(1) }
     }

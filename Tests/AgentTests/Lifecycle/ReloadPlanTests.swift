@@ -34,6 +34,7 @@ import Tracking
         ("[battery]\nsource = \"none\"", "[battery] source"),
         ("[schedule]\ntrack = \"mon-fri 08:00-18:00\"", "[schedule] track"),
         ("[log]\nlevel = \"debug\"", "[log] level"),
+        ("[metrics]\nlisten = \"127.0.0.1:9477\"", "[metrics] listen"),
         ("[outbox]\ncommit_window = \"1s\"", "[outbox] commit_window"),
         (
             "[[geofence]]\nid = \"depot\"\ncenter = { latitude = 48.1, longitude = 11.5 }\nradius = \"100m\"",

@@ -1,0 +1,196 @@
+import Positioning
+
+extension Metric {
+    /// All that waypost offers. None is a place, or allows a guess at one.
+    public static let all: [Metric] = [daemon, motion, source, power, queue, endpoints].flatMap { $0 }
+
+    private static let daemon: [Metric] = [
+        Metric(.gauge, .daemon, "version", as: "build_info", "1 under the version of waypost", samples: version),
+        .one(.gauge, .daemon, "health", as: "healthy", "1 = ok, 0 = degraded") { $0.isHealthy },
+        .states(
+            .daemon, "configuration", as: "configuration_state", ["current", "refused", "last-good"],
+            "1 under current, refused or last-good"
+        ) { $0.configuration },
+        .one(.gauge, .daemon, "uptime_s", unit: "seconds", fleeting: true, "seconds since the start") { $0.uptime },
+        .one(.counter, .daemon, "wakeups", fleeting: true, "times that the event loop woke") { $0.wakeups },
+        .one(
+            .counter, .daemon, "repeated_on_fresh_connection", "requests repeated because a kept connection was dead"
+        ) { $0.repeatedOnFreshConnection },
+    ]
+
+    private static let motion: [Metric] = [
+        .states(
+            .motion, "state", ["waiting", "settling", "stationary", "moving", "stopping"],
+            "1 under waiting, settling, stationary, moving or stopping"
+        ) { $0.motion.state },
+        .one(
+            .gauge, .motion, "last_fix", as: "last_fix_timestamp", unit: "seconds",
+            "UTC of the last fix, in seconds since 1970"
+        ) { $0.motion.lastFixSeconds },
+        .one(
+            .gauge, .motion, "last_fix_age_s", unit: "seconds", fleeting: true, "seconds since the last fix arrived"
+        ) { $0.motion.lastFixAge },
+        .one(.gauge, .motion, "odometer", unit: "meters", "metres driven") { $0.motion.odometer },
+        .one(.counter, .motion, "trips", "trips begun") { $0.motion.trips },
+        .one(.counter, .motion, "stops", "trips ended by a stop") { $0.motion.stops },
+        .one(.counter, .motion, "gaps", "gaps in the fixes") { $0.motion.gaps },
+        .one(.counter, .motion, "admitted", "fixes that were believed") { $0.motion.admitted },
+        Metric(.counter, .motion, "rejected", "fixes that were not believed, by reason", samples: rejections),
+        .one(.counter, .motion, "kept", "locations kept") { $0.motion.kept },
+    ]
+
+    private static let source: [Metric] = [
+        .states(
+            .source, "state", ["opening", "receiving", "silent", "unreadable", "lost", "asleep", "ended"],
+            "1 under opening, receiving, silent, unreadable, lost, asleep or ended"
+        ) { $0.source.state },
+        .one(
+            .gauge, .source, "last_epoch_age_s", unit: "seconds", fleeting: true, "seconds since the last epoch"
+        ) { $0.source.lastEpochAge },
+        .one(.counter, .source, "bytes", as: "received", unit: "bytes", "bytes received") { $0.source.bytes },
+        .one(.counter, .source, "sentences", "sentences with a good checksum, or lines of gpsd") {
+            $0.source.sentences
+        },
+        .one(.counter, .source, "fixes", "fixes") { $0.source.fixes },
+        .one(.counter, .source, "void_epochs", "epochs without a fix") { $0.source.voidEpochs },
+        .one(.counter, .source, "checksum_errors", "sentences with a bad checksum") { $0.source.checksumErrors },
+        .one(.counter, .source, "too_long", "sentences that were too long") { $0.source.tooLong },
+        .one(.counter, .source, "bad_bytes", as: "cut_sentences", "sentences cut off by other bytes") {
+            $0.source.badBytes
+        },
+        .one(.counter, .source, "bad_fields", "fields that could not be read") { $0.source.badFields },
+        .one(.counter, .source, "late", "sentences of an epoch that was closed") { $0.source.late },
+        .one(.counter, .source, "dateless", "fixes before the first date") { $0.source.dateless },
+    ]
+
+    private static let power: [Metric] = [
+        .one(.gauge, .power, "battery", unit: "ratio", "level of the battery, in Prometheus from 0 to 1") {
+            $0.power.level
+        },
+        .one(.gauge, .power, "charging", "whether the battery is being charged") { $0.power.charging },
+        .one(.gauge, .power, "external", "whether external power is connected") { $0.power.external },
+        .one(.gauge, .power, "low", "whether the level is low") { $0.power.low },
+    ]
+
+    private static let queue: [Metric] = [
+        .one(.gauge, .queue, "queue_depth", "rows in the queue, on disk and in memory") { $0.queue.depth },
+        .one(.gauge, .queue, "queue_bytes", unit: "bytes", "bytes of the database and its log") { $0.queue.bytes },
+        .one(.counter, .queue, "commits", "commits since the start") { $0.queue.commits },
+        .one(.gauge, .queue, "commit_latency_s", unit: "seconds", "the slowest commit in seconds") {
+            $0.queue.commitLatency
+        },
+        .one(.counter, .queue, "commit_failed", "commits that the disk refused") { $0.queue.commitsFailed },
+        .one(.gauge, .queue, "ram_ring_depth", "rows in memory") { $0.queue.held },
+        .one(.counter, .queue, "ram_ring_dropped", "rows deleted in memory") { $0.queue.heldDropped },
+        .one(.counter, .queue, "sent_from_ram", "rows sent that were never on disk") { $0.queue.sentFromMemory },
+        .one(.counter, .queue, "corrupt_recovered", "damaged queues set aside") { $0.queue.corruptRecovered },
+        .one(.counter, .queue, "salvaged", "rows recovered from damaged queues") { $0.queue.salvaged },
+        .one(.counter, .queue, "salvage_inversions", "recovered rows that are out of order") {
+            $0.queue.salvageInversions
+        },
+        .one(.counter, .queue, "dropped_oldest", "oldest rows that a full queue deleted") { $0.queue.droppedOldest },
+        .one(.counter, .queue, "dropped_newest", "newest rows that a full queue deleted") { $0.queue.droppedNewest },
+        .one(.counter, .queue, "thinned", "rows that a full queue left out between others") { $0.queue.thinned },
+        .one(.counter, .queue, "events_dropped", "events among the rows that a full queue deleted") {
+            $0.queue.eventsDropped
+        },
+        .one(.counter, .queue, "expired", "rows older than max_age") { $0.queue.expired },
+        .one(.gauge, .queue, "last_seq", "the newest sequence number") { $0.queue.lastSeq },
+        .one(.gauge, .queue, "clock_untrusted", "1 while the host clock is not synchronised") {
+            $0.queue.clockUntrusted
+        },
+    ]
+
+    private static let endpoints: [Metric] = [
+        Metric(
+            .gauge, .endpoint, "state", "1 under active, paused, stopped, taken or rebind", samples: endpointStates),
+        .each(.gauge, "waiting", "rows not accepted yet") { $0.waiting },
+        .each(
+            .gauge, "queue_oldest_age_s", unit: "seconds", "seconds from the oldest row not accepted to the newest fix"
+        ) { $0.oldestAge },
+        .each(.counter, "acked", "rows accepted") { $0.accepted },
+        .each(.counter, "stored", "rows that the server reports as stored") { $0.stored },
+        .each(.counter, "batches", "batches accepted") { $0.batches },
+        .each(.counter, "requests", "requests") { $0.requests },
+        .each(.counter, "retries", "requests after the first of their batch") { $0.retries },
+        .each(.counter, "connections", "connections opened") { $0.connections },
+        .byReason(
+            .counter, "failed", by: "reason",
+            "failures by reason: dns, connect, tls, clock, timeout, reset, closed, status NNN"
+        ) { $0.failed },
+        .each(.counter, "retry_after_honoured", "pauses that the server asked for") { $0.retryAfterHonoured },
+        .each(.gauge, "consecutive_failures", "failures in a row") { $0.consecutiveFailures },
+        .each(
+            .gauge, "next_attempt_s", unit: "seconds", fleeting: true,
+            "seconds to the next attempt, also in a pause"
+        ) { $0.nextAttempt },
+        .each(
+            .gauge, "last_success_age_s", unit: "seconds", fleeting: true, "seconds since the last acceptance"
+        ) { $0.lastSuccessAge },
+        .byReason(.gauge, "paused", by: "reason", "1 under the reason while the endpoint is paused") {
+            $0.paused
+        },
+        .byReason(.gauge, "stopped", by: "reason", "1 under the reason while the endpoint is stopped") {
+            $0.stopped
+        },
+        .each(.counter, "bisects", "batches split to find a bad row") { $0.bisects },
+        .each(.counter, "quarantined", "rows put into quarantine") { $0.quarantined },
+        .each(.gauge, "quarantine_depth", "rows in quarantine, without those that will be sent again") {
+            $0.quarantineDepth
+        },
+        .each(
+            .counter, "quarantine_overflow",
+            "oldest rows of the quarantine, deleted because it was full (1000 rows or 4 MiB)"
+        ) { $0.quarantineOverflow },
+        .each(.counter, "batches_repeated", "batches sent again that may have been stored") { $0.batchesRepeated },
+        .each(
+            .counter, "stray_answers", "answers to requests that had been abandoned; they change nothing"
+        ) { $0.strayAnswers },
+        .each(.counter, "coalesced", "rows superseded by newer ones") { $0.coalesced },
+        .each(.counter, "preview_sent", "newest rows sent ahead of their turn") { $0.previewSent },
+        .each(.counter, "dropped", "rows deleted by command") { $0.dropped },
+        .each(.counter, "expired", "rows older than max_age") { $0.expired },
+        .each(.counter, "evicted", "rows that the limits of the queue deleted before this endpoint had them") {
+            $0.evicted
+        },
+        .each(.counter, "bytes_sent", as: "sent", unit: "bytes", "bytes of heads and bodies sent") { $0.bytesSent },
+        .each(.counter, "bytes_received", as: "received", unit: "bytes", "bytes of heads and bodies received") {
+            $0.bytesReceived
+        },
+        .each(.gauge, "wire_bytes_per_fix", "bytes sent per accepted row") { $0.bytesPerFix },
+        .byReason(.counter, "profile_rejected", by: "rule", "rows that a rule of the profile excluded, by rule") {
+            $0.profileRejected
+        },
+    ]
+}
+
+// Values that are not a member as it is.
+extension Metric {
+    @Sendable private static func version(_ status: Status) -> [Sample] {
+        [Sample(labels: [Label(name: "version", value: status.version)], value: 1)]
+    }
+
+    @Sendable private static func rejections(_ status: Status) -> [Sample] {
+        status.motion.rejected.entries.map {
+            Sample(labels: [Label(name: "reason", value: $0.name)], value: Double($0.value))
+        }
+    }
+
+    @Sendable private static func endpointStates(_ status: Status) -> [Sample] {
+        status.endpoints.flatMap { Sample.states(of: $0, ["active", "paused", "stopped", "taken", "rebind"]) }
+    }
+}
+
+extension Status {
+    fileprivate var isHealthy: Bool { health == "ok" }
+}
+
+extension MotionStatus {
+    fileprivate var lastFixSeconds: Double? {
+        lastFix.flatMap(UTCTime.milliseconds(iso8601:)).map { Double($0) / 1000 }
+    }
+}
+
+extension PowerStatus {
+    fileprivate var level: Double? { battery.map { Double($0) / 100 } }
+}
