@@ -1,22 +1,26 @@
-// What a map can draw. A layer is an object with `kind` and what that kind needs; the functions here draw it on a canvas
-// through a `view`, which says where a place of the world is on the screen.
+// What a map can show. A layer is plain data; nothing here knows what it means.
+import { FONT, disc, haloText, isInside, roundBox, shape } from "./canvas.js";
 import { metresPerWorld, nearX, worldX, worldY } from "./projection.js";
 
-const FONT = "system-ui, \"DejaVu Sans\", sans-serif";
-
 /**
- * Draws a layer. Colours are names of CSS variables ("--gap"), places in one that is a list ("--trips/3"), or CSS colours. All
- * measures are CSS pixels unless they are metres.
+ * Draws one layer. `points` are `Points` of projection.js, or anything else with `length`, `x(index)` and `y(index)`. Colours are
+ * variables of the style sheet ("--gap"), places in one that is a list ("--trips/3"), or CSS colours. All measures are CSS pixels
+ * unless they are metres.
  *
- * - `line`: `points`, `colour`; optional `from`, `to` (indices, `to` excluded), `width`, `dash`, `alpha`, `arrows` (direction of
- *   travel), `breaks` (a Set of indices before which nothing was travelled: drawn as a gap), `bands` ({ of: index → number of a
- *   colour, colours: […] }) for a line whose colour changes.
+ * - `line`: `points`, `colour`; optional `from`, `to` (indices, `to` excluded), `width`, `cased` (on a line of the colour of
+ *   the ground, unless false), `dash`, `alpha`, `arrows` (direction of
+ *   travel), `breaks` (a Set of indices before which nothing was travelled: drawn as a gap), `bands` ({ of: index →
+ *   number of a colour, colours: […] }) for a line whose colour changes.
  * - `dots`: `points`, `colour`; optional `from`, `to`, `radius`, `cross` (a cross each, for what was refused), `cased`,
- *   `only` (index → whether it is drawn).
+ *   `only` (index → whether it is drawn), `most` (none is drawn if more would be seen).
  * - `circle`: `latitude`, `longitude`, `metres`, `colour`; optional `outlined`, `label`.
- * - `area`: `points` of its edge, `colour`; optional `label` at its first point.
- * - `position`: `latitude`, `longitude`, `colour`; optional `course` in degrees (an arrow, else a disc), `label`.
+ * - `area`: `points` of its edge, `colour`; optional `label` above its highest point.
+ * - `position`: `latitude`, `longitude`, `colour`; optional `course` in degrees (an arrow, else a disc), `label`, `edge` (if it is
+ *   out of sight, an arrow at the edge points to it).
  * - `badge`: `latitude`, `longitude`, `sign` (one letter), `text`; optional `colour`. Badges keep clear of one another.
+ * - `badges`: `items` ({ latitude, longitude, weight }, heavier ones first in place), `sign`, `text` (items → text): a badge each,
+ *   and one for those that would lie on one another.
+ * - `numbers`: `points`, `items` ({ from, to, text, colour }): a number on each part of a line where there is room for it.
  */
 export function drawLayer(canvas, layer, view) {
   canvas.save();
@@ -25,23 +29,17 @@ export function drawLayer(canvas, layer, view) {
   canvas.restore();
 }
 
-/** A text that stays readable on anything. */
-export function haloText(canvas, text, x, y, view) {
-  canvas.lineJoin = "round";
-  canvas.lineWidth = 4;
-  canvas.strokeStyle = view.colour("--map");
-  canvas.strokeText(text, x, y);
-  canvas.fillStyle = view.colour("--ink");
-  canvas.fillText(text, x, y);
-}
-
-const DRAWINGS = { line: drawLine, dots: drawDots, circle: drawCircle, area: drawArea, position: drawPosition, badge: drawBadge };
+const DRAWINGS = {
+  line: drawLine, dots: drawDots, circle: drawCircle, area: drawArea, position: drawPosition, badge: drawBadge, badges: drawBadges,
+  numbers: drawNumbers,
+};
+const ARROW = [[7, 0], [-4, -5], [-2, 0], [-4, 5]];
+const NEEDLE = [[0, -13], [9, 10], [0, 5], [-9, 10]];
 
 function drawLine(canvas, layer, view) {
-  const { points, from = 0, to = points.length, width = 3, breaks } = layer;
+  const { points, from = 0, to = points.length, width = 3, cased = true, breaks } = layer;
   canvas.lineJoin = canvas.lineCap = "round";
-  canvas.setLineDash([]);
-  stroke(canvas, "--case", width + 2.5, view, () => tracePath(canvas, points, from, to, breaks, view));
+  if (cased) stroke(canvas, "--case", width + 2.5, view, () => tracePath(canvas, points, from, to, breaks, view));
   canvas.setLineDash(layer.dash ?? []);
   if (layer.bands) {
     strokeBands(canvas, layer, from, to, width, view);
@@ -62,15 +60,25 @@ function stroke(canvas, colour, width, view, trace) {
   canvas.stroke();
 }
 
+// The loops over all points of a track make no objects and call little: they run at each frame of a zoom.
+
 /** Leaves out what falls on the same pixel or lies outside, and strokes long paths in parts: canvases are slow with one long path. */
 function tracePath(canvas, points, from, to, breaks, view) {
   const margin = 40;
+  const { scale, left, top } = view;
+  const right = view.width + margin;
+  const bottom = view.height + margin;
+  const breaksAt = breaks?.size ? breaks : null;
   let isDown = false;
-  let [lastX, lastY, lastOutside, steps] = [NaN, NaN, 0, 0];
+  let lastX = NaN;
+  let lastY = NaN;
+  let lastOutside = 0;
+  let steps = 0;
   for (let index = from; index < to; index += 1) {
-    const [x, y] = [view.x(points.x(index)), view.y(points.y(index))];
-    const outside = (x < -margin) | (x > view.width + margin) << 1 | (y < -margin) << 2 | (y > view.height + margin) << 3;
-    if (breaks?.has(index)) isDown = false;
+    const x = points.x(index) * scale + left;
+    const y = points.y(index) * scale + top;
+    const outside = (x < -margin) | (x > right) << 1 | (y < -margin) << 2 | (y > bottom) << 3;
+    if (breaksAt?.has(index)) isDown = false;
     // A step between two points beyond the same edge cannot be seen.
     if (isDown && !(outside & lastOutside)) {
       if (Math.abs(x - lastX) < 0.6 && Math.abs(y - lastY) < 0.6) continue;
@@ -85,13 +93,15 @@ function tracePath(canvas, points, from, to, breaks, view) {
     } else {
       steps = 0;
       // A single point between two gaps is a dot of the line.
-      if (!outside && !isDown && (index + 1 === to || breaks?.has(index + 1))) {
+      if (!outside && !isDown && (index + 1 === to || breaksAt?.has(index + 1))) {
         canvas.moveTo(x, y);
         canvas.lineTo(x, y);
       }
     }
     isDown = true;
-    [lastX, lastY, lastOutside] = [x, y, outside];
+    lastX = x;
+    lastY = y;
+    lastOutside = outside;
   }
 }
 
@@ -105,95 +115,99 @@ function traceGaps(canvas, points, from, to, breaks, view) {
 
 function strokeBands(canvas, layer, from, to, width, view) {
   const { points, breaks, bands } = layer;
-  const paths = new Map();
-  let [lastX, lastY] = [NaN, NaN];
+  const { scale, left, top } = view;
+  const paths = [];
+  let lastX = NaN;
+  let lastY = NaN;
   for (let index = from; index < to; index += 1) {
-    const [x, y] = [view.x(points.x(index)), view.y(points.y(index))];
+    const x = points.x(index) * scale + left;
+    const y = points.y(index) * scale + top;
     if (index > from && !breaks?.has(index)) {
       if (Math.abs(x - lastX) < 0.8 && Math.abs(y - lastY) < 0.8) continue;
-      const band = bands.of(index);
-      if (!paths.has(band)) paths.set(band, new Path2D());
-      paths.get(band).moveTo(lastX, lastY);
-      paths.get(band).lineTo(x, y);
+      const path = paths[bands.of(index)] ??= new Path2D();
+      path.moveTo(lastX, lastY);
+      path.lineTo(x, y);
     }
-    [lastX, lastY] = [x, y];
+    lastX = x;
+    lastY = y;
   }
   canvas.lineWidth = width;
-  for (const [band, path] of paths) {
+  paths.forEach((path, band) => {
     canvas.strokeStyle = view.colour(bands.colours[band] ?? layer.colour);
     canvas.stroke(path);
-  }
+  });
 }
 
 function drawArrows(canvas, points, from, to, breaks, colour, view) {
   const every = 140;
+  const { scale, left, top } = view;
+  const fill = view.colour(colour);
+  const edge = view.colour("--case");
   let travelled = every / 2;
-  let [lastX, lastY] = [NaN, NaN];
-  canvas.fillStyle = view.colour(colour);
-  canvas.strokeStyle = view.colour("--case");
-  canvas.lineWidth = 1.2;
+  let lastX = NaN;
+  let lastY = NaN;
   for (let index = from; index < to; index += 1) {
-    const [x, y] = [view.x(points.x(index)), view.y(points.y(index))];
-    const step = Math.hypot(x - lastX, y - lastY);
+    const x = points.x(index) * scale + left;
+    const y = points.y(index) * scale + top;
+    const step = Math.sqrt((x - lastX) ** 2 + (y - lastY) ** 2);
     if (index > from && !breaks?.has(index)) {
       if (step < 6) continue;
       travelled += step;
-      const isSeen = x > 0 && y > 0 && x < view.width && y < view.height;
-      if (travelled > every && isSeen) {
+      if (travelled > every && isInside(x, y, view)) {
         travelled = 0;
-        shape(canvas, (x + lastX) / 2, (y + lastY) / 2, Math.atan2(y - lastY, x - lastX), [[7, 0], [-4, -5], [-2, 0], [-4, 5]]);
+        shape(canvas, (x + lastX) / 2, (y + lastY) / 2, Math.atan2(y - lastY, x - lastX), ARROW, fill, edge, 1.2);
       }
     }
-    [lastX, lastY] = [x, y];
+    lastX = x;
+    lastY = y;
   }
 }
 
-function shape(canvas, x, y, turn, corners) {
-  canvas.save();
-  canvas.translate(x, y);
-  canvas.rotate(turn);
-  canvas.beginPath();
-  for (const [right, down] of corners) canvas.lineTo(right, down);
-  canvas.closePath();
-  canvas.fill();
-  canvas.stroke();
-  canvas.restore();
-}
+let pixels = new Uint8Array(0);
 
 /** At most one dot a pixel, so that the work is bounded by the screen. */
 function drawDots(canvas, layer, view) {
-  const { points, from = 0, to = points.length, radius = 1.5, cross, cased, only } = layer;
-  const taken = new Uint8Array((view.width + 1) * (view.height + 1));
+  const { points, from = 0, to = points.length, radius = 1.5, cross, cased, only, most = Infinity } = layer;
+  const { scale, left, top, width, height } = view;
+  const isPlain = !cross && !cased;
+  if (pixels.length < width * height) pixels = new Uint8Array(width * height);
+  else pixels.fill(0);
+  const seen = [];
   canvas.fillStyle = canvas.strokeStyle = view.colour(layer.colour);
+  for (let index = from; index < to; index += 1) {
+    const x = points.x(index) * scale + left;
+    const y = points.y(index) * scale + top;
+    if (!(x >= 0 && y >= 0 && x < width && y < height)) continue;
+    const pixel = (y | 0) * width + (x | 0);
+    if (pixels[pixel] || (only && !only(index))) continue;
+    pixels[pixel] = 1;
+    if (isPlain) canvas.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
+    else if (seen.push(x, y) > 2 * most) return;
+  }
+  if (isPlain || !seen.length) return;
   canvas.lineWidth = cross ? 1.5 : 1;
   canvas.beginPath();
-  for (let index = from; index < to; index += 1) {
-    const [x, y] = [view.x(points.x(index)), view.y(points.y(index))];
-    if (x < 0 || y < 0 || x > view.width || y > view.height || (only && !only(index))) continue;
-    const pixel = Math.floor(y) * (view.width + 1) + Math.floor(x);
-    if (taken[pixel]) continue;
-    taken[pixel] = 1;
+  for (let at = 0; at < seen.length; at += 2) {
+    const [x, y] = [seen[at], seen[at + 1]];
     if (cross) {
       canvas.moveTo(x - 3, y - 3);
       canvas.lineTo(x + 3, y + 3);
       canvas.moveTo(x + 3, y - 3);
       canvas.lineTo(x - 3, y + 3);
-    } else if (cased) {
+    } else {
       canvas.moveTo(x + radius, y);
       canvas.arc(x, y, radius, 0, 7);
-    } else {
-      canvas.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
     }
   }
   if (cased) {
     canvas.fill();
     canvas.strokeStyle = view.colour("--case");
   }
-  if (cased || cross) canvas.stroke();
+  canvas.stroke();
 }
 
-function place(layer, view) {
-  return [view.x(nearX(worldX(layer.longitude), view.centreX)), view.y(worldY(layer.latitude))];
+function place(item, view) {
+  return [view.x(nearX(worldX(item.longitude), view.centreX)), view.y(worldY(item.latitude))];
 }
 
 function drawCircle(canvas, layer, view) {
@@ -202,7 +216,7 @@ function drawCircle(canvas, layer, view) {
   canvas.beginPath();
   canvas.arc(x, y, radius, 0, 7);
   fillArea(canvas, layer, view, layer.outlined);
-  if (layer.label) labelBeside(canvas, layer.label, x, y - radius - 6, "center", view);
+  if (layer.label) labelOf(canvas, layer.label, x, y - radius, y + radius, view);
 }
 
 function drawArea(canvas, layer, view) {
@@ -211,13 +225,25 @@ function drawArea(canvas, layer, view) {
   for (let index = 0; index < points.length; index += 1) canvas.lineTo(view.x(points.x(index)), view.y(points.y(index)));
   canvas.closePath();
   fillArea(canvas, layer, view, true);
-  if (layer.label && points.length) labelBeside(canvas, layer.label, view.x(points.x(0)), view.y(points.y(0)) - 6, "center", view);
+  if (!layer.label || !points.length) return;
+  const ys = Array.from({ length: points.length }, (_, index) => view.y(points.y(index)));
+  const top = ys.indexOf(Math.min(...ys));
+  labelOf(canvas, layer.label, view.x(points.x(top)), ys[top], Math.max(...ys), view);
+}
+
+/** Above or below an area; later labels keep clear of it. */
+function labelOf(canvas, text, x, top, bottom, view) {
+  const label = shortened(text);
+  canvas.font = LABEL_FONT;
+  const width = canvas.measureText(label).width;
+  const [left, middle] = view.freeSpot(x, top, [[0, -10], [0, bottom - top + 10]], width, 18) ?? [x, top - 10];
+  labelBeside(canvas, label, left, middle + 4, view);
 }
 
 function fillArea(canvas, layer, view, isOutlined) {
   const alpha = canvas.globalAlpha;
   canvas.fillStyle = canvas.strokeStyle = view.colour(layer.colour);
-  canvas.globalAlpha = alpha * 0.15;
+  canvas.globalAlpha = alpha * (isOutlined ? 0.08 : 0.15);
   canvas.fill();
   canvas.globalAlpha = alpha;
   if (!isOutlined) return;
@@ -226,71 +252,105 @@ function fillArea(canvas, layer, view, isOutlined) {
   canvas.stroke();
 }
 
-function labelBeside(canvas, text, x, y, align, view) {
-  canvas.font = `600 12px ${FONT}`;
-  canvas.textAlign = align;
-  haloText(canvas, text, x, y, view);
+const LABEL_FONT = `600 12px ${FONT}`;
+const LABEL_LENGTH_MAX = 40;
+
+const shortened = text => text.length > LABEL_LENGTH_MAX ? `${text.slice(0, LABEL_LENGTH_MAX - 1)}…` : text;
+
+function labelBeside(canvas, text, x, y, view) {
+  canvas.font = LABEL_FONT;
+  canvas.textAlign = "center";
+  haloText(canvas, text, x, y, view.colour("--ink"), view.colour("--map"));
 }
 
 function drawPosition(canvas, layer, view) {
   const [x, y] = place(layer, view);
-  canvas.fillStyle = view.colour(layer.colour);
-  canvas.strokeStyle = view.colour("--case");
-  canvas.lineWidth = 2.5;
-  if (layer.course != null) {
-    shape(canvas, x, y, layer.course * Math.PI / 180, [[0, -13], [9, 10], [0, 5], [-9, 10]]);
-  } else {
-    canvas.beginPath();
-    canvas.arc(x, y, 8, 0, 7);
-    canvas.fill();
-    canvas.stroke();
-  }
+  const [fill, edge] = [view.colour(layer.colour), view.colour("--case")];
+  if (layer.edge && !isInside(x, y, view)) return drawEdgeArrow(canvas, x, y, view, fill, edge);
+  if (layer.course != null) shape(canvas, x, y, layer.course * Math.PI / 180, NEEDLE, fill, edge, 2.5);
+  else disc(canvas, x, y, 8, fill, edge, 2.5);
   if (!layer.label) return;
-  canvas.font = `600 12px ${FONT}`;
-  const width = canvas.measureText(layer.label).width;
+  canvas.font = LABEL_FONT;
+  const label = shortened(layer.label);
+  const width = canvas.measureText(label).width;
   const spots = [[16 + width / 2, 0], [-16 - width / 2, 0], [0, -26], [0, 26]];
-  const [labelX, labelY] = view.freeSpot(x, y, spots, width, 18);
-  labelBeside(canvas, layer.label, labelX, labelY + 4, "center", view);
+  const [labelX, labelY] = view.freeSpot(x, y, spots, width, 18) ?? [x + spots[0][0], y];
+  labelBeside(canvas, label, labelX, labelY + 4, view);
+}
+
+function drawEdgeArrow(canvas, x, y, view, fill, edge) {
+  const [middleX, middleY, inset] = [view.width / 2, view.height / 2, 26];
+  const [right, down] = [x - middleX, y - middleY];
+  const part = Math.min((middleX - inset) / Math.abs(right || 1e-9), (middleY - inset) / Math.abs(down || 1e-9));
+  shape(canvas, middleX + right * part, middleY + down * part, Math.atan2(down, right) + Math.PI / 2, NEEDLE, fill, edge, 2);
 }
 
 function drawBadge(canvas, layer, view) {
-  const [x, y] = place(layer, view);
-  canvas.font = `600 12px ${FONT}`;
+  drawBadgeAt(canvas, ...place(layer, view), layer.sign, layer.text, layer.colour, view);
+}
+
+/** @returns {object} the rectangle that it covers. */
+function drawBadgeAt(canvas, x, y, sign, text, colour, view) {
+  canvas.font = LABEL_FONT;
   const [signWidth, height] = [20, 20];
-  const width = signWidth + (layer.text ? canvas.measureText(layer.text).width + 12 : 0);
+  const width = signWidth + (text ? canvas.measureText(text).width + 12 : 0);
   const [right, down] = [width / 2 + 12, 22];
   const spots = [[0, -22], [0, 22], [right, 0], [-right, 0], [right, -down], [-right, -down], [right, down], [-right, down], [0, -44], [0, 44]];
-  const [centreX, centreY] = view.freeSpot(x, y, spots, width, height);
+  const [centreX, centreY] = view.freeSpot(x, y, spots, width, height) ?? [x, y - 22];
   const [left, top] = [centreX - width / 2, centreY - height / 2];
-  const [ink, panel] = [view.colour(layer.colour ?? "--ink"), view.colour("--panel")];
+  const [ink, panel] = [view.colour(colour ?? "--ink"), view.colour("--panel")];
   canvas.strokeStyle = ink;
+  canvas.lineWidth = 1;
   canvas.beginPath();
   canvas.moveTo(x, y);
   canvas.lineTo(centreX, centreY);
   canvas.stroke();
-  box(canvas, left, top, width, height, 6, panel, ink);
-  box(canvas, left, top, signWidth, height, layer.text ? [6, 0, 0, 6] : 6, ink, ink);
+  roundBox(canvas, left, top, width, height, 6, panel, ink);
+  roundBox(canvas, left, top, signWidth, height, text ? [6, 0, 0, 6] : 6, ink, ink);
   canvas.textBaseline = "middle";
   canvas.textAlign = "center";
   canvas.fillStyle = panel;
-  canvas.fillText(layer.sign, left + signWidth / 2, centreY + 0.5);
+  canvas.fillText(sign, left + signWidth / 2, centreY + 0.5);
   canvas.fillStyle = view.colour("--ink");
-  if (layer.text) canvas.fillText(layer.text, left + (signWidth + width) / 2, centreY + 0.5);
-  canvas.beginPath();
-  canvas.arc(x, y, 4, 0, 7);
-  canvas.fillStyle = ink;
-  canvas.fill();
-  canvas.strokeStyle = panel;
-  canvas.lineWidth = 1.5;
-  canvas.stroke();
+  if (text) canvas.fillText(text, left + (signWidth + width) / 2, centreY + 0.5);
+  disc(canvas, x, y, 4, ink, panel);
+  return { left, right: left + width, top, bottom: top + height };
 }
 
-function box(canvas, left, top, width, height, radius, fill, edge) {
-  canvas.beginPath();
-  canvas.roundRect(left, top, width, height, radius);
-  canvas.fillStyle = fill;
-  canvas.fill();
-  canvas.strokeStyle = edge;
-  canvas.lineWidth = 1;
-  canvas.stroke();
+function drawBadges(canvas, layer, view) {
+  for (const { x, y, items } of gather(layer.items, view)) {
+    view.badges.push({ items, ...drawBadgeAt(canvas, x, y, layer.sign, layer.text(items), layer.colour, view) });
+  }
+}
+
+/** Items that would lie on one another become one group at the place of the heaviest. */
+function gather(items, view) {
+  const groups = [];
+  for (const item of [...items].sort((one, other) => other.weight - one.weight)) {
+    const [x, y] = place(item, view);
+    const group = groups.find(each => Math.abs(each.x - x) < 46 && Math.abs(each.y - y) < 24);
+    if (group) group.items.push(item);
+    else if (isInside(x, y, view, 10)) groups.push({ x, y, items: [item] });
+  }
+  return groups;
+}
+
+/** Away from the ends, and where its neighbours leave room; else it is left out. */
+function drawNumbers(canvas, layer, view) {
+  const { points, items } = layer;
+  canvas.font = LABEL_FONT;
+  canvas.textAlign = "center";
+  canvas.textBaseline = "middle";
+  for (const { from, to, text, colour } of items) {
+    if (to <= from) continue;
+    for (const part of [0.5, 0.35, 0.65, 0.22, 0.78, 0.12, 0.88]) {
+      const index = from + Math.floor((to - 1 - from) * part);
+      const [x, y] = [view.x(points.x(index)), view.y(points.y(index))];
+      if (!isInside(x, y, view) || !view.freeSpot(x, y, [[0, 0]], 22, 22)) continue;
+      disc(canvas, x, y, 10, view.colour(colour), view.colour("--case"), 2);
+      canvas.fillStyle = view.colour("--case");
+      canvas.fillText(text, x, y + 0.5);
+      break;
+    }
+  }
 }

@@ -1,6 +1,11 @@
-// A map without tiles: pan, zoom, pinch, keyboard, grid and scale. It knows nothing of what it shows, see `layers.js`.
-import { drawLayer, haloText } from "./layers.js";
+// A map: pan, zoom, pinch, keyboard, grid and scale. It knows nothing of what it shows, see `layers.js`.
+import { Colours, FONT, Surface, haloText, isInside, oncePerFrame, shape } from "./canvas.js";
+import { watchGestures } from "./gestures.js";
+import { drawLayer } from "./layers.js";
 import { latitudeOf, longitudeOf, metresPerWorld } from "./projection.js";
+import { Tiles } from "./tiles.js";
+
+const NORTH = [[0, -8], [4.5, 5], [0, 2.5], [-4.5, 5]];
 
 /**
  * A map that fills a box of the page.
@@ -17,35 +22,37 @@ import { latitudeOf, longitudeOf, metresPerWorld } from "./projection.js";
 export class TrackMap {
   #box;
   #canvas;
-  #overlayCanvas;
+  #base;
+  #over;
   #layers = [];
   #overlay = [];
   #centreX = 0.5;
   #centreY = 0.5;
   /** Pixels that the side of the world measures. */
   #scale = 256;
-  #width = 0;
-  #height = 0;
-  #isAsked = false;
-  #colours = new Map();
-  #moved;
-  #clicked;
-  #all;
+  #colours = new Colours();
+  #badges = [];
+  /** While the base is a surface of the size of an image. */
+  #isPicture = false;
+  #tiles = null;
+  #options;
+  #drawSoon = oncePerFrame(() => this.drawNow());
+  #drawOverSoon = oncePerFrame(() => this.#drawOverlay());
 
   /**
    * @param {HTMLElement} box positioned, with a size of its own.
-   * @param {object} options `name` for who cannot see it; `moved()` after a person moved it; `clicked({ x, y, latitude,
-   *   longitude })` in pixels of the box and degrees; `all()` shows everything, for the button and the key 0.
+   * @param {object} options `name` for who cannot see it; all others are optional: `moved()` after a person moved it;
+   *   `clicked({ x, y, latitude, longitude })` in pixels of the box and degrees; `hovered(x, y, event)`, `left()`; `scrolled()`
+   *   when one finger moves over it; `all()` shows everything, for the button and the key 0.
    */
-  constructor(box, { name, moved = () => {}, clicked = () => {}, all = () => {} }) {
+  constructor(box, options) {
     this.#box = box;
-    [this.#moved, this.#clicked, this.#all] = [moved, clicked, all];
-    this.#canvas = makeCanvas(box, { role: "img", "aria-label": name, tabindex: "0" });
-    this.#overlayCanvas = makeCanvas(box, { "aria-hidden": "true", class: "map-overlay" });
+    this.#options = options;
+    this.#over = new Surface(makeCanvas(box, { "aria-hidden": "true", class: "map-overlay" }));
+    this.#canvas = makeCanvas(box, { role: "img", "aria-label": options.name, tabindex: "0" });
+    this.#base = new Surface(this.#canvas);
     this.#addButtons();
-    this.#listenToMouse();
-    this.#listenToTouch();
-    this.#listenToKeys();
+    this.#listen();
     new ResizeObserver(() => this.redraw()).observe(box);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
   }
@@ -59,103 +66,148 @@ export class TrackMap {
   /** What is drawn above all, and changes often: a cursor. */
   showOverlay(layers) {
     this.#overlay = layers;
-    this.redraw();
+    this.#drawOverSoon();
   }
 
   /** Draws once before the next frame, however often it is called. Call it when colours have changed. */
   redraw() {
-    if (this.#isAsked) return;
-    this.#isAsked = true;
-    requestAnimationFrame(() => this.drawNow());
+    this.#drawSoon();
+  }
+
+  /**
+   * Shows tiles of a server instead of the grid.
+   * @param {?string} template address with `{z}`, `{x}` and `{y}`; null shows the grid.
+   */
+  setTiles(template, attribution = "") {
+    this.#tiles = template && new Tiles(template, attribution, () => this.redraw());
+    this.redraw();
   }
 
   /**
    * Shows this part of the world.
    * @param {?object} bounds from `Points.bounds`; null changes nothing.
    * @param {number} metresMin what is smaller is shown in this width.
+   * @param {object} edges pixels that stay free around it; by default a part of the box.
    */
-  fit(bounds, metresMin = 150) {
+  fit(bounds, metresMin = 150, edges = null) {
     if (!bounds) return;
     this.#measure();
-    if (!this.#width || !this.#height) return;
-    this.#centreX = (bounds.left + bounds.right) / 2;
-    this.#centreY = (bounds.top + bounds.bottom) / 2;
-    const least = metresMin / metresPerWorld(this.#centreY);
-    const [edgeX, edgeY] = [Math.min(70, this.#width * 0.15), Math.min(64, this.#height * 0.18)];
+    const { width, height } = this.#base;
+    if (!width || !height) return;
+    const [edgeX, edgeY] = [Math.min(70, width * 0.15), Math.min(64, height * 0.18)];
+    const { left, right, top, bottom } = edges ?? { left: edgeX, right: edgeX, top: edgeY, bottom: edgeY };
+    const least = metresMin / metresPerWorld((bounds.top + bounds.bottom) / 2);
     this.#scale = Math.min(
-      (this.#width - 2 * edgeX) / Math.max(least, bounds.right - bounds.left),
-      (this.#height - 2 * edgeY) / Math.max(least, bounds.bottom - bounds.top));
+      Math.max(40, width - left - right) / Math.max(least, bounds.right - bounds.left),
+      Math.max(40, height - top - bottom) / Math.max(least, bounds.bottom - bounds.top));
+    this.#centreX = (bounds.left + bounds.right + (right - left) / this.#scale) / 2;
+    this.#centreY = (bounds.top + bounds.bottom + (bottom - top) / this.#scale) / 2;
     this.redraw();
+  }
+
+  /** Moves the map if a place of the world is not well inside of it. */
+  reveal(x, y) {
+    if (this.sees(x, y, 30)) return;
+    [this.#centreX, this.#centreY] = [x, y];
+    this.redraw();
+  }
+
+  /** Whether a place of the world is on the map, at least `margin` pixels from its edge. */
+  sees(x, y, margin = 0) {
+    const view = this.#view();
+    return isInside(view.x(x), view.y(y), view, -margin);
   }
 
   /** @param {number} factor above 1 shows less in more detail. @param {number} x of the point that stays, in pixels of the box. */
-  zoom(factor, x = this.#width / 2, y = this.#height / 2) {
+  zoom(factor, x = this.#base.width / 2, y = this.#base.height / 2) {
     const [worldX, worldY] = this.#world(x, y);
     this.#scale = Math.min(2 ** 31, Math.max(128, this.#scale * factor));
-    this.#centreX = worldX - (x - this.#width / 2) / this.#scale;
-    this.#centreY = worldY - (y - this.#height / 2) / this.#scale;
+    this.#centreX = worldX - (x - this.#base.width / 2) / this.#scale;
+    this.#centreY = worldY - (y - this.#base.height / 2) / this.#scale;
     this.redraw();
   }
 
-  /** The index of the point that is nearest to a place on the screen, -1 if none is within `limit` pixels. */
-  nearest(points, x, y, limit = 20) {
-    const view = this.#view();
-    let [best, bestDistance] = [-1, limit];
-    for (let index = 0; index < points.length; index += 1) {
-      const distance = Math.hypot(view.x(points.x(index)) - x, view.y(points.y(index)) - y);
-      if (distance < bestDistance) [best, bestDistance] = [index, distance];
+  /** The index of the point that is nearest to a place on the screen, -1 if none of `from` to `to` is within `limit` pixels. */
+  nearest(points, x, y, limit = 20, from = 0, to = points.length, only = () => true) {
+    const [atX, atY] = this.#world(x, y);
+    let [best, bestSquare] = [-1, (limit / this.#scale) ** 2];
+    for (let index = from; index < to; index += 1) {
+      const square = (points.x(index) - atX) ** 2 + (points.y(index) - atY) ** 2;
+      if (square < bestSquare && only(index)) [best, bestSquare] = [index, square];
     }
     return best;
   }
 
+  /** The items of the badge at a place on the screen, see `layers.js`; null if there is none. */
+  badgeAt(x, y) {
+    const badge = this.#badges.find(each => x >= each.left && x <= each.right && y >= each.top && y <= each.bottom);
+    return badge ? badge.items : null;
+  }
+
+  /** What is shown as an image for paper, with a size of its own and, if there are bounds, a part of its own. */
+  picture(width, height, bounds) {
+    const [base, centreX, centreY, scale] = [this.#base, this.#centreX, this.#centreY, this.#scale];
+    [this.#base, this.#isPicture] = [Surface.hidden(width, height), true];
+    this.fit(bounds, 150, { left: 50, right: 50, top: 40, bottom: 44 });
+    this.#colours.forget();
+    this.#drawBase();
+    const image = this.#base.image();
+    [this.#base, this.#centreX, this.#centreY, this.#scale] = [base, centreX, centreY, scale];
+    this.#isPicture = false;
+    this.#colours.forget();
+    this.redraw();
+    return image;
+  }
+
   drawNow() {
-    this.#isAsked = false;
-    this.#colours.clear();
+    this.#colours.forget();
     this.#measure();
-    if (!this.#width || !this.#height) return;
+    if (!this.#base.width || !this.#base.height) return;
+    this.#drawBase();
+    this.#drawOverlay();
+  }
+
+  #drawBase() {
     const view = this.#view();
-    const base = this.#begin(this.#canvas);
-    base.fillStyle = view.colour("--map");
-    base.fillRect(0, 0, this.#width, this.#height);
-    this.#drawGrid(base, view);
-    for (const layer of this.#layers) drawLayer(base, layer, view);
-    this.#drawScale(base, view);
-    const over = this.#begin(this.#overlayCanvas);
-    over.clearRect(0, 0, this.#width, this.#height);
-    for (const layer of this.#overlay) drawLayer(over, layer, view);
+    const canvas = this.#base.begin();
+    canvas.fillStyle = view.colour("--map");
+    canvas.fillRect(0, 0, view.width, view.height);
+    if (this.#tiles) this.#tiles.draw(canvas, view);
+    else this.#drawGrid(canvas, view);
+    for (const layer of this.#layers) drawLayer(canvas, layer, view);
+    this.#badges = view.badges;
+    this.#drawScale(canvas, view);
+  }
+
+  #drawOverlay() {
+    const canvas = this.#over.clear();
+    const view = this.#view();
+    for (const layer of this.#overlay) drawLayer(canvas, layer, view);
   }
 
   #measure() {
-    [this.#width, this.#height] = [this.#box.clientWidth, this.#box.clientHeight];
-    for (const canvas of [this.#canvas, this.#overlayCanvas]) {
-      const [width, height] = [this.#width, this.#height].map(side => Math.round(side * pixelRatio()));
-      if (canvas.width !== width) canvas.width = width;
-      if (canvas.height !== height) canvas.height = height;
-    }
-  }
-
-  #begin(canvas) {
-    const context = canvas.getContext("2d");
-    context.setTransform(pixelRatio(), 0, 0, pixelRatio(), 0, 0);
-    return context;
+    if (this.#isPicture) return;
+    for (const surface of [this.#base, this.#over]) surface.fit(this.#box.clientWidth, this.#box.clientHeight);
   }
 
   /** What the layers see of the map. */
   #view() {
-    const [scale, centreX, centreY, width, height] = [this.#scale, this.#centreX, this.#centreY, this.#width, this.#height];
-    const taken = this.#takenSpots();
+    const [scale, centreX, centreY, { width, height }] = [this.#scale, this.#centreX, this.#centreY, this.#base];
+    const [left, top] = [width / 2 - centreX * scale, height / 2 - centreY * scale];
+    let taken;
     return {
-      scale, centreX, width, height,
-      x: x => (x - centreX) * scale + width / 2,
-      y: y => (y - centreY) * scale + height / 2,
-      colour: name => this.#colour(name),
-      freeSpot: (x, y, spots, wide, high) => freeSpot(taken, x, y, spots, wide, high, width, height),
+      scale, left, top, centreX, centreY, width, height, badges: [], isPicture: this.#isPicture,
+      x: x => x * scale + left,
+      y: y => y * scale + top,
+      colour: name => this.#colours.of(name),
+      freeSpot: (x, y, spots, wide, high) => freeSpot(taken ??= this.#takenSpots(), x, y, spots, wide, high, width, height),
     };
   }
 
   #takenSpots() {
     const origin = this.#box.getBoundingClientRect();
-    const spots = [{ left: 0, right: 150, top: this.#height - 34, bottom: this.#height }];
+    const spots = [{ left: 0, right: 150, top: this.#base.height - 34, bottom: this.#base.height }];
+    if (this.#isPicture) return spots;
     for (const element of this.#box.querySelectorAll(".over-map")) {
       const { left, right, top, bottom } = element.getBoundingClientRect();
       spots.push({ left: left - origin.left, right: right - origin.left, top: top - origin.top, bottom: bottom - origin.top });
@@ -163,62 +215,55 @@ export class TrackMap {
     return spots;
   }
 
-  #colour(name) {
-    if (!name.startsWith("--")) return name;
-    if (!this.#colours.has(name)) {
-      const [variable, index] = name.split("/");
-      const value = getComputedStyle(this.#box).getPropertyValue(variable).trim();
-      const list = value.split(" ");
-      this.#colours.set(name, index === undefined ? value : list[index % list.length]);
-    }
-    return this.#colours.get(name);
-  }
-
   #drawGrid(canvas, view) {
-    const step = niceBelow(150 / this.#scale * metresPerWorld(this.#centreY)) / metresPerWorld(this.#centreY) * this.#scale;
+    const metresPerPixel = metresPerWorld(view.centreY) / view.scale;
+    const step = niceBelow(150 * metresPerPixel) / metresPerPixel;
     canvas.strokeStyle = view.colour("--grid");
     canvas.lineWidth = 1;
     canvas.beginPath();
-    for (let x = modulo(this.#width / 2 - this.#centreX * this.#scale, step); x < this.#width; x += step) {
+    for (let x = modulo(view.x(0), step); x < view.width; x += step) {
       canvas.moveTo(Math.round(x) + 0.5, 0);
-      canvas.lineTo(Math.round(x) + 0.5, this.#height);
+      canvas.lineTo(Math.round(x) + 0.5, view.height);
     }
-    for (let y = modulo(this.#height / 2 - this.#centreY * this.#scale, step); y < this.#height; y += step) {
+    for (let y = modulo(view.y(0), step); y < view.height; y += step) {
       canvas.moveTo(0, Math.round(y) + 0.5);
-      canvas.lineTo(this.#width, Math.round(y) + 0.5);
+      canvas.lineTo(view.width, Math.round(y) + 0.5);
     }
     canvas.stroke();
   }
 
   #drawScale(canvas, view) {
-    const metresPerPixel = metresPerWorld(this.#centreY) / this.#scale;
+    const metresPerPixel = metresPerWorld(view.centreY) / view.scale;
     const metres = niceBelow(110 * metresPerPixel);
-    const [length, left, bottom] = [metres / metresPerPixel, 14, this.#height - 14];
-    for (const [colour, width] of [["--map", 4], ["--ink", 1.5]]) {
-      canvas.strokeStyle = view.colour(colour);
+    const [length, left, bottom] = [metres / metresPerPixel, 14, view.height - 14];
+    const [ink, ground] = [view.colour("--ink"), view.colour("--map")];
+    for (const [colour, width] of [[ground, 4], [ink, 1.5]]) {
+      canvas.strokeStyle = colour;
       canvas.lineWidth = width;
       canvas.beginPath();
       for (const [x, y] of [[left, bottom - 5], [left, bottom], [left + length, bottom], [left + length, bottom - 5]]) canvas.lineTo(x, y);
       canvas.stroke();
     }
-    canvas.font = "12px system-ui, \"DejaVu Sans\", sans-serif";
-    haloText(canvas, `${metres >= 1000 ? `${metres / 1000} km` : `${metres} m`}   N ↑`, left + 5, bottom - 6, view);
+    canvas.font = `12px ${FONT}`;
+    haloText(canvas, metres >= 1000 ? `${metres / 1000} km` : `${metres} m`, left + 5, bottom - 6, ink, ground);
+    shape(canvas, left + length + 14, bottom - 5, 0, NORTH, ink, ground);
+    haloText(canvas, "N", left + length + 22, bottom, ink, ground);
   }
 
   #world(x, y) {
-    return [(x - this.#width / 2) / this.#scale + this.#centreX, (y - this.#height / 2) / this.#scale + this.#centreY];
+    return [(x - this.#base.width / 2) / this.#scale + this.#centreX, (y - this.#base.height / 2) / this.#scale + this.#centreY];
   }
 
   #pan(right, down) {
     this.#centreX -= right / this.#scale;
     this.#centreY = Math.max(0, Math.min(1, this.#centreY - down / this.#scale));
     this.redraw();
-    this.#moved();
+    this.#options.moved?.();
   }
 
   #zoomByHand(factor, x, y) {
     this.zoom(factor, x, y);
-    this.#moved();
+    this.#options.moved?.();
   }
 
   #addButtons() {
@@ -226,7 +271,7 @@ export class TrackMap {
     group.className = "map-buttons over-map";
     const buttons = [
       ["+", "Zoom in", () => this.#zoomByHand(1.6)], ["−", "Zoom out", () => this.#zoomByHand(1 / 1.6)],
-      ["all", "Show all", () => this.#all()],
+      ["all", "Show all", () => this.#options.all?.()],
     ];
     for (const [text, name, action] of buttons) {
       const button = document.createElement("button");
@@ -240,95 +285,47 @@ export class TrackMap {
     this.#box.append(group);
   }
 
-  #listenToMouse() {
-    const canvas = this.#canvas;
-    let held = null;
-    canvas.addEventListener("pointerdown", event => {
-      if (event.pointerType === "touch" || event.button !== 0) return;
-      held = { x: event.clientX, y: event.clientY, travelled: 0 };
-      canvas.setPointerCapture(event.pointerId);
+  #listen() {
+    const { clicked, hovered, left, scrolled } = this.#options;
+    watchGestures(this.#canvas, {
+      hover: hovered,
+      leave: left,
+      press: (x, y, event) => this.#box.classList.toggle("is-dragged", event.pointerType !== "touch"),
+      release: () => this.#box.classList.remove("is-dragged"),
+      drag: (right, down, x, y, event) => event.pointerType === "touch" ? scrolled?.() : this.#pan(right, down),
+      pinch: (factor, x, y, right, down) => {
+        this.#pan(right, down);
+        this.#zoomByHand(factor, x, y);
+      },
+      click: (x, y) => {
+        const [worldX, worldY] = this.#world(x, y);
+        clicked?.({ x, y, latitude: latitudeOf(worldY), longitude: longitudeOf(worldX) });
+      },
+      doubleClick: (x, y) => this.#zoomByHand(2, x, y),
+      turn: (factor, x, y) => this.#zoomByHand(factor, x, y),
     });
-    canvas.addEventListener("pointermove", event => {
-      if (!held) return;
-      const [right, down] = [event.clientX - held.x, event.clientY - held.y];
-      held = { x: event.clientX, y: event.clientY, travelled: held.travelled + Math.abs(right) + Math.abs(down) };
-      if (held.travelled > 3) this.#pan(right, down);
-    });
-    canvas.addEventListener("pointerup", () => { held = null; });
-    canvas.addEventListener("pointercancel", () => { held = null; });
-    this.#listenToClicks();
-    canvas.addEventListener("wheel", event => {
-      event.preventDefault();
-      const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? event.deltaY * 30 : event.deltaY;
-      this.#zoomByHand(Math.exp(-Math.max(-400, Math.min(400, pixels)) * 0.0016), event.offsetX, event.offsetY);
-    }, { passive: false });
-    canvas.addEventListener("dblclick", event => this.#zoomByHand(2, event.offsetX, event.offsetY));
-  }
-
-  /** A press that moved the map is no click. */
-  #listenToClicks() {
-    let pressed = null;
-    this.#canvas.addEventListener("pointerdown", event => { pressed = [event.offsetX, event.offsetY]; });
-    this.#canvas.addEventListener("click", event => {
-      if (!pressed || Math.hypot(event.offsetX - pressed[0], event.offsetY - pressed[1]) > 4) return;
-      const [x, y] = this.#world(event.offsetX, event.offsetY);
-      this.#clicked({ x: event.offsetX, y: event.offsetY, latitude: latitudeOf(y), longitude: longitudeOf(x) });
-    });
-  }
-
-  #listenToTouch() {
-    let last = null;
-    const grip = touches => {
-      const origin = this.#box.getBoundingClientRect();
-      const [one, two] = touches;
-      return {
-        x: (one.clientX + two.clientX) / 2 - origin.left, y: (one.clientY + two.clientY) / 2 - origin.top,
-        span: Math.max(1, Math.hypot(one.clientX - two.clientX, one.clientY - two.clientY)),
-      };
-    };
-    const begin = event => {
-      last = event.touches.length === 2 ? grip(event.touches) : null;
-      if (last) event.preventDefault();
-    };
-    this.#canvas.addEventListener("touchstart", begin, { passive: false });
-    this.#canvas.addEventListener("touchend", begin, { passive: false });
-    this.#canvas.addEventListener("touchcancel", () => { last = null; });
-    this.#canvas.addEventListener("touchmove", event => {
-      if (!last || event.touches.length !== 2) return;
-      event.preventDefault();
-      const now = grip(event.touches);
-      this.#pan(now.x - last.x, now.y - last.y);
-      this.#zoomByHand(now.span / last.span, now.x, now.y);
-      last = now;
-    }, { passive: false });
-  }
-
-  #listenToKeys() {
     const step = 60;
     const actions = {
       ArrowLeft: () => this.#pan(step, 0), ArrowRight: () => this.#pan(-step, 0),
       ArrowUp: () => this.#pan(0, step), ArrowDown: () => this.#pan(0, -step),
       "+": () => this.#zoomByHand(1.6), "=": () => this.#zoomByHand(1.6), "-": () => this.#zoomByHand(1 / 1.6),
-      0: () => this.#all(),
+      0: () => this.#options.all?.(),
     };
     this.#canvas.addEventListener("keydown", event => {
       if (!Object.hasOwn(actions, event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
+      event.stopPropagation();
       actions[event.key]();
     });
   }
 }
 
+/** Below all that is in the box already. */
 function makeCanvas(parent, attributes) {
   const canvas = document.createElement("canvas");
   for (const [name, value] of Object.entries(attributes)) canvas.setAttribute(name, value);
-  parent.append(canvas);
+  parent.prepend(canvas);
   return canvas;
-}
-
-/** More than this many pixels for one of the page are not seen, but cost time. */
-function pixelRatio() {
-  return Math.min(2.5, globalThis.devicePixelRatio || 1);
 }
 
 function modulo(value, step) {
@@ -342,18 +339,16 @@ function niceBelow(value) {
   return Number(((digit ?? 1) * power).toPrecision(3));
 }
 
-/** The first spot around a place that is free and in sight, which is then taken; the first one if there is none. */
+/** The first spot around a place that is free and in sight, which is then taken; null if there is none. */
 function freeSpot(taken, x, y, spots, wide, high, width, height) {
   const rectangle = ([right, down]) => ({
     left: x + right - wide / 2, right: x + right + wide / 2, top: y + down - high / 2, bottom: y + down + high / 2,
   });
   const overlaps = (one, other) =>
     one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
-  const isFree = spot => {
-    const area = rectangle(spot);
-    return area.left >= 0 && area.right <= width && area.top >= 0 && area.bottom <= height && !taken.some(each => overlaps(area, each));
-  };
-  const chosen = spots.find(isFree) ?? spots[0];
-  taken.push(rectangle(chosen));
-  return [x + chosen[0], y + chosen[1]];
+  const chosen = spots.map(rectangle).find(area => area.left >= 0 && area.right <= width && area.top >= 0 && area.bottom <= height
+    && !taken.some(each => overlaps(area, each)));
+  if (!chosen) return null;
+  taken.push(chosen);
+  return [(chosen.left + chosen.right) / 2, (chosen.top + chosen.bottom) / 2];
 }
