@@ -1,0 +1,59 @@
+// Reads the log and connects the views. Until that has succeeded the page is the tables that need no script.
+import { Controls } from "./controls.js";
+import { readLog } from "./data.js";
+import { byId, element } from "./dom.js";
+import { Health } from "./health.js";
+import { Journey } from "./journey.js";
+import { Navigation } from "./navigation.js";
+import { Paper } from "./paper.js";
+import { Player } from "./player.js";
+import { Readout } from "./readout.js";
+import { State } from "./state.js";
+import { Summary } from "./summary.js";
+import { Timeline } from "./timeline.js";
+import { TimeScale } from "./timescale.js";
+import { Tip } from "./tip.js";
+import { TrackView } from "./track.js";
+import { WhatIf } from "./whatif.js";
+
+function build(log) {
+  const state = new State();
+  const tip = new Tip();
+  const scale = new TimeScale(log);
+  const navigation = new Navigation(log, state, tip);
+  const track = new TrackView(log, state, tip, navigation);
+  const timeline = new Timeline(log, state, scale, tip, navigation);
+  navigation.connect(track, timeline);
+  const player = new Player(log, state, navigation, scale, timeline);
+  new Readout(log, state);
+  new Journey(log, state, navigation);
+  new WhatIf(log, state);
+  new Health(log, state);
+  new Summary(log, state);
+  new Controls(log, state, { navigation, timeline, track, player, scale });
+  new Paper([
+    { box: byId("map"), name: "Map of the track", height: 430, picture: (...size) => track.picture(...size), redraw: () => track.update() },
+    { box: byId("timeline"), name: "Timeline", height: 230, picture: (...size) => timeline.picture(...size), redraw: () => timeline.drawNow() },
+  ]);
+  track.showAll();
+  navigation.followLink();
+}
+
+async function start() {
+  const root = document.documentElement;
+  try {
+    // boot.js, a script of its own, has the function `unpack`.
+    const log = readLog(new Uint8Array(await unpack("data").arrayBuffer()));
+    root.dataset.live = "";
+    byId("static").remove();
+    build(log);
+    requestAnimationFrame(() => requestAnimationFrame(() => { root.dataset.ready = Math.round(performance.now()); }));
+  } catch (error) {
+    delete root.dataset.live;
+    const reason = `The map cannot be drawn: ${error.message}. The tables hold what was decided.`;
+    document.querySelector("main").append(element("p", { className: "failure", role: "alert" }, reason));
+    throw error;
+  }
+}
+
+start();

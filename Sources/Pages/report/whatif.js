@@ -1,0 +1,66 @@
+// What other settings would have done with the same log.
+import { byId, cell, element, number, table } from "./dom.js";
+import { amount, bytes, length, percent, span } from "./words.js";
+
+export class WhatIf {
+  #log;
+  #state;
+
+  constructor(log, state) {
+    [this.#log, this.#state] = [log, state];
+    byId("whatif").replaceChildren(...this.#content());
+    state.on(["variant"], () => this.#mark());
+  }
+
+  #content() {
+    const { whatIf, stopTimeouts, keptStanding, kept } = this.#log;
+    const parts = [];
+    if (whatIf.length) {
+      parts.push(element("h2", {}, "What other settings would keep of this log"));
+      if (keptStanding > kept.rows.length / 4) {
+        const share = percent(keptStanding, kept.rows.length);
+        parts.push(element("p", {}, element("b", {}, `${amount(keptStanding)} of ${amount(kept.rows.length)} kept locations (${share}) were taken while nothing moved.`)));
+      }
+      parts.push(
+        element("p", {}, "Choose one to lay it over map (dashed) and timeline."),
+        table("What other settings would keep", ["settings", "kept>", "worst error>", "upload>"], whatIf.map((variant, index) => this.#row(variant, index)), "variants"),
+        element("p", {}, "Error: how far a fix of a trip lies from the straight line between kept locations, at its own time. Upload: request bodies and heads; below, with the compact profile."));
+    }
+    if (stopTimeouts.length) {
+      const rows = stopTimeouts.map(({ value, inForce, trips, stops, moving, kept: count }) => element("tr", {},
+        cell(value, inForce ? "in force" : null), number(amount(trips)), number(amount(stops)), number(span(moving)), number(amount(count))));
+      parts.push(element("h2", {}, "What another stop_timeout would decide"),
+        table("Other stop timeouts", ["stop_timeout", "trips>", "stops>", "under way>", "kept>"], rows));
+    }
+    return parts.length ? parts : [element("p", {}, "Nothing was computed.")];
+  }
+
+  #row(variant, index) {
+    const choice = element("input", { type: "radio", name: "variant", checked: index === this.#state.variant });
+    choice.addEventListener("change", () => this.#state.set({ variant: index }));
+    const most = Math.max(1, ...this.#log.whatIf.map(each => each.kept));
+    const share = element("div", { className: "share" });
+    share.style.width = `${variant.kept / most * 100}%`;
+    const words = index === 0 ? `${variant.words} (in force)` : variant.words;
+    const perKm = variant.perKm === null ? null : `${variant.perKm.toFixed(variant.perKm < 9.95 ? 1 : 0)}/km`;
+    const row = element("tr", { className: `variant${index === 0 ? " now" : ""}` },
+      cell([element("label", {}, choice, variant.label), element("div", { className: "sub" }, words), share]),
+      number(amount(variant.kept), perKm),
+      number(error(variant.worst), `95 %: ${error(variant.p95)}`),
+      number(bytes(variant.bytes), bytes(variant.compact)));
+    row.addEventListener("click", event => {
+      if (!event.target.closest("label")) this.#state.set({ variant: index });
+    });
+    row.classList.toggle("on", index === this.#state.variant);
+    return row;
+  }
+
+  #mark() {
+    document.querySelectorAll(".variant").forEach((row, index) => {
+      row.classList.toggle("on", index === this.#state.variant);
+      row.querySelector("input").checked = index === this.#state.variant;
+    });
+  }
+}
+
+const error = metres => metres === null ? "–" : length(metres);

@@ -1,0 +1,68 @@
+// The evidence of a decision, in words and as bars against the threshold.
+import { element } from "./dom.js";
+import { clock, gapReason, kilometresPerHour, span } from "./words.js";
+
+/** A bar; the mark is where the threshold lies. */
+function meter(name, value, unit, most, threshold = null, relation = "") {
+  if (value == null) return null;
+  const scale = Math.max(most, threshold == null ? 0 : threshold * 1.5);
+  const bar = element("span", { className: "bar" });
+  const fill = element("i");
+  fill.style.width = `${Math.max(0, Math.min(100, value / scale * 100))}%`;
+  bar.append(fill);
+  if (threshold != null) {
+    const mark = element("b");
+    mark.style.left = `${threshold / scale * 100}%`;
+    bar.append(mark);
+  }
+  const text = `${Math.round(value)} ${unit}${threshold == null ? "" : `, ${relation} ${Math.round(threshold)}`}`;
+  return element("div", { className: "meter" }, element("span", {}, name), bar, element("span", {}, text));
+}
+
+/** The same for paper, where bars are not needed. */
+function inWords(why) {
+  const parts = [];
+  if (why.evidence != null) parts.push(`evidence ${Math.round(why.evidence)} m${why.evidenceMin == null ? "" : ` (needs ${Math.round(why.evidenceMin)})`}`);
+  if (why.distance != null) parts.push(`distance ${Math.round(why.distance)} m${why.distanceMax == null ? "" : ` (circle ${Math.round(why.distanceMax)})`}`);
+  if (why.speed != null) parts.push(kilometresPerHour(why.speed));
+  if (why.accuracy != null) parts.push(`±${Math.round(why.accuracy)} m`);
+  return element("div", { className: "onpaper" }, parts.join(", "));
+}
+
+/** @param {number} from when the trip or stop begins, which may lie long before the decision. */
+export function explain(why, from) {
+  const late = why.at - from;
+  const decided = late >= 1000
+    ? `Decided at ${clock(why.at)}, and dated back by ${span(late)}.`
+    : `Decided at ${clock(why.at)}, at once.`;
+  return [
+    element("p", { className: "words" }, why.words),
+    element("p", {}, decided),
+    meter("evidence", why.evidence, "m", 45, why.evidenceMin, "needs"),
+    meter("distance", why.distance, "m", 45, why.distanceMax, "circle"),
+    meter("speed", why.speed == null ? null : why.speed * 3.6, "km/h", 60),
+    meter("accuracy", why.accuracy, "m", 60),
+    inWords(why),
+    why.other == null ? null : element("p", { className: "other" }, why.other),
+  ].filter(Boolean);
+}
+
+const TITLES = { departure: ({ trip }) => `Trip ${trip.number} departs`, stop: () => "Stops", firstSeen: () => "Parked when first seen" };
+
+/** What a tip over a decision says. */
+export function describe(decision, log) {
+  if (decision.kind === "gap") return describeGap(decision.gap);
+  if (decision.kind === "crossing") {
+    const { action, id, t } = decision.crossing;
+    return [element("h3", {}, `Geofence ${String(action).toLowerCase()}: ${log.fenceName(id)}`), element("p", {}, clock(t))];
+  }
+  return [element("h3", {}, `${TITLES[decision.kind](decision)}, ${clock(decision.time)}`), ...explain(decision.why, decision.time)];
+}
+
+export function describeGap(gap) {
+  return [
+    element("h3", {}, `Gap of ${span(gap.to - gap.from)}`),
+    element("p", {}, `${clock(gap.from)} – ${gap.open ? "end of the log" : clock(gap.to)}`),
+    element("p", {}, gapReason(gap.reason)),
+  ];
+}
