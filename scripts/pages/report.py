@@ -1,0 +1,482 @@
+"""The page that `waypost replay --format html` writes: the reports of four logs, and one log looked at in every way."""
+import base64, json, re, shutil, subprocess, zlib
+
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from .browser import free_port
+
+LOGS = ["demo-city-drive", "simulated-cold-start", "antimeridian-and-equator", "simulated-parked-drift"]
+HOSTILE = "<img src=x onerror=alert(1)> &amp; \" ' \u202e </script><script>alert(2)</script> ${7*7} "
+PAGE_BYTES_MAX = 75_000
+THIN_SPACE = "\u2009"
+
+
+def check(bench):
+    numbers_of_four_logs(bench)
+    one_cursor(bench)
+    keys(bench)
+    ranges(bench)
+    choices(bench)
+    looks(bench)
+    phone(bench)
+    paper(bench)
+    without_scripts(bench)
+    names_that_mean_no_good(bench)
+    tiles(bench)
+    hidden_ends(bench)
+    damaged(bench)
+
+
+class Report:
+    """A report in a browser, read as a person reads it."""
+
+    def __init__(self, bench, log="demo-city-drive", *options, size=(1440, 900), is_phone=False, fragment=""):
+        self.bench, self.browser = bench, bench.browser()
+        self.path = written(bench, log, *options)
+        self.browser.size(*size, phone=is_phone)
+        self.open(fragment)
+
+    def open(self, fragment=""):
+        self.browser.open(f"file://{self.path}{fragment}")
+        self.bench.ok(f"{self.path.name}{fragment} is drawn", self.browser.wait("document.documentElement.dataset.ready"))
+
+    def text(self, selector):
+        return self.browser.text(selector).replace(THIN_SPACE, "")
+
+    def cursor(self):
+        """The time at the cursor; None without one."""
+        found = re.search(r"(\d\d:\d\d:\d\d)", self.text(".r-time"))
+        return found and found[1]
+
+    def tip(self):
+        return self.browser.js("document.querySelector('#tip').hidden ? '' : document.querySelector('#tip').innerText")
+
+    def element(self, selector):
+        return self.browser.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def click(self, selector):
+        self.element(selector).click()
+        self.browser.settle()
+
+    def press(self, *keys):
+        ActionChains(self.browser.driver).send_keys(*keys).perform()
+        self.browser.settle()
+
+    def point(self, selector, right, down):
+        """At a place of an element, from its left top."""
+        left, top, width, height = self.box(selector)
+        ActionChains(self.browser.driver).move_to_element_with_offset(
+            self.element(selector), round(right - width / 2), round(down - height / 2)).perform()
+        self.browser.settle()
+
+    def box(self, selector):
+        return self.browser.js("(({x, y, width, height}) => [x, y, width, height])(document.querySelector(arguments[0]).getBoundingClientRect())", selector)
+
+    def drag(self, selector, start, end, key=None):
+        _, _, width, height = self.box(selector)
+        element = self.element(selector)
+        actions = ActionChains(self.browser.driver)
+        if key:
+            actions.key_down(key)
+        actions.move_to_element_with_offset(element, round((start[0] - 0.5) * width), round((start[1] - 0.5) * height)).click_and_hold()
+        for part in (0.3, 0.7, 1):
+            actions.move_to_element_with_offset(
+                element, *[round((a + (b - a) * part - 0.5) * side) for a, b, side in zip(start, end, (width, height))])
+        actions.release()
+        if key:
+            actions.key_up(key)
+        actions.perform()
+        self.browser.settle()
+
+    def picture(self, selector):
+        """The pixels of a canvas, to be compared."""
+        return self.browser.js("document.querySelector(arguments[0]).toDataURL()", selector)
+
+    def marked(self, selector):
+        """How many pixels of a canvas that is clear at first are drawn."""
+        return self.browser.js(
+            "(c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((v, i) => i % 4 === 3 && v).length)"
+            "(document.querySelector(arguments[0]))", selector)
+
+    def figures(self):
+        return self.browser.js(
+            "Object.fromEntries([...document.querySelectorAll('#figures div')].map(e => [e.children[0].textContent, e.children[1].textContent]))")
+
+    def lines(self):
+        """The tab "Log": names and texts."""
+        return self.browser.js(
+            "Object.fromEntries([...document.querySelectorAll('#log table:not(.settings) tr')].map(e => [e.children[0].textContent, e.children[1].textContent]))")
+
+    def shows_nothing_foreign(self, what):
+        self.bench.equal(f"{what}: no request leaves the page", self.browser.foreign_requests("file:"), [])
+        self.bench.equal(f"{what}: no error in the console", self.browser.console_errors(), [])
+
+
+def written(bench, log, *options):
+    """The report of a log of fixtures, or of a path."""
+    source = log if hasattr(log, "name") else bench.root / "fixtures/nmea" / f"{log}.nmea"
+    path = bench.folder / f"{source.stem[:40]}{'-' if options else ''}{'-'.join(re.sub('[^a-z0-9]+', '', each) for each in options)}.html"
+    if not path.exists():
+        page = subprocess.run([bench.programs / "waypost", "replay", "--format", "html", *options, source], check=True, capture_output=True).stdout
+        path.write_bytes(page)
+    return path
+
+
+def summary_of(bench, log):
+    lines = subprocess.run([bench.programs / "waypost", "replay", "--format", "jsonl", bench.root / "fixtures/nmea" / f"{log}.nmea"],
+                           check=True, capture_output=True, text=True).stdout.splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def unpacked(page):
+    """Head and columns, by the format and not by the page's own reader."""
+    data = zlib.decompress(base64.b64decode(re.search(r'id="data">([^<]*)<', page)[1]))
+    length = int.from_bytes(data[:4], "big")
+    head, at, columns = json.loads(data[4:4 + length]), 4 + length, {}
+    for column in head["columns"]:
+        columns[column["name"]] = numbers(data[at:at + column["bytes"]])
+        at += column["bytes"]
+    for variant in head["whatIf"]:
+        columns[variant["key"]] = numbers(data[at:at + variant["bytesColumn"]])
+        at += variant["bytesColumn"]
+    return head, columns, data[at:]
+
+
+def numbers(data):
+    values, value, code, shift = [], 0, 0, 0
+    for byte in data:
+        code |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            value += -(code + 1) // 2 if code & 1 else code // 2
+            values.append(value)
+            code = shift = 0
+    return values
+
+
+def count(text):
+    return int(re.match(r"[\d\u2009]+", text)[0].replace(THIN_SPACE, ""))
+
+
+def numbers_of_four_logs(bench):
+    for log in LOGS:
+        report, lines = Report(bench, log), summary_of(bench, log)
+        summary = lines[-1]
+        head, columns, rest = unpacked(report.path.read_text())
+        bench.equal(f"{log}: the page holds the summary of jsonl", head["summary"], summary)
+        bench.equal(f"{log}: columns have one value for each epoch", {len(columns[each["name"]]) for each in head["columns"]}, {head["rows"]})
+        bench.ok(f"{log}: nothing follows the columns, times rise", not rest and all(a < b for a, b in zip(columns["t"], columns["t"][1:])))
+        figures = report.figures()
+        names = {"trips": ("trip", "trips"), "stops": ("stop", "stops"), "fixes": ("fixes",), "published": ("kept",), "gaps": ("gap", "gaps")}
+        shown = {key: count(next(figures[each] for each in words if each in figures)) for key, words in names.items()}
+        bench.equal(f"{log}: the heading shows the numbers of jsonl", shown, {key: summary[key] for key in names})
+        shown = report.lines()
+        names = {"sentences": "sentences", "checksum_errors": "bad checksums", "fixes": "fixes", "void_epochs": "epochs without a fix", "admitted": "admitted", "published": "kept", "halts": "halts on the way"}
+        bench.equal(f"{log}: the log tab shows the numbers of jsonl", {key: count(shown[name]) for key, name in names.items()}, {key: summary[key] for key in names})
+        bench.equal(f"{log}: refused by reason", {key[9:]: count(value) for key, value in shown.items() if key.startswith("refused: ")}, summary["rejected"])
+        names = report.browser.js("[...document.querySelectorAll('.leg .what button')].map(e => e.textContent)")
+        bench.equal(f"{log}: each trip is a row of the journey", [each for each in names if each.startswith("Trip")], [f"Trip {k + 1}" for k in range(summary["trips"])])
+        report.shows_nothing_foreign(log)
+        size = len(report.path.read_bytes()) - len(re.search(r'id="data">([^<]*)<', report.path.read_text())[1])
+        bench.ok(f"{log}: page without data and tables is at most {PAGE_BYTES_MAX} bytes", size - static_bytes(report.path) <= PAGE_BYTES_MAX, size - static_bytes(report.path))
+        report.browser.screenshot(f"report-{log}")
+        report.browser.quit()
+        bench.browsers.remove(report.browser)
+
+
+def static_bytes(path):
+    return len(re.search(r'id="static">(.*?)<noscript>', path.read_text(), re.S)[1].encode())
+
+
+def one_cursor(bench):
+    report = Report(bench)
+    bench.equal("nothing is pointed at first", report.marked(".map-overlay"), 0)
+    report.point("#timeline", 300, 120)
+    first = report.cursor()
+    bench.ok("the timeline moves the cursor of the map", first and report.marked(".map-overlay") > 50, first)
+    report.point("#timeline", 500, 120)
+    bench.ok("and the line says what is there", report.cursor() > first and "km/h" in report.text(".r-rest"), report.text("#readout"))
+    bench.ok("the slider says the same", report.cursor() in report.element("#timeline").get_attribute("aria-valuetext"))
+    report.press("n", "n")
+    report.press(Keys.ESCAPE)
+    report.press("n", "n")
+    held, link = report.cursor(), report.browser.js("location.hash")
+    bench.ok("a decision is held, and the address names its time", re.fullmatch(r"#t=\d{13}", link), link)
+    bench.ok("its tip shows the evidence", "evidence" in report.tip() and "Decided at" in report.tip(), report.tip().replace("\n", " | ")[:120])
+    report.point("#map", 20, 400)
+    bench.equal("a held cursor stays", report.cursor(), held)
+    report.press(Keys.ESCAPE)
+    bench.equal("escape lets it go", (report.marked(".map-overlay"), report.browser.js("location.hash")), (0, ""))
+    # The middle of the map's own drawing of the cursor is a place of the track: pointing there finds the same time.
+    report.open(link)
+    bench.equal("the link leads to the same time", report.cursor(), held)
+    place = report.browser.js(
+        "(c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let [n, x, y] = [0, 0, 0];"
+        " for (let i = 3; i < d.length; i += 4) if (d[i] > 200) { n++; x += (i >> 2) % c.width; y += (i >> 2) / c.width | 0; }"
+        " return [x / n, y / n]; })(document.querySelector('.map-overlay'))")
+    report.press(Keys.ESCAPE)
+    report.point("#map", *place)
+    bench.ok("the map moves the cursor of the timeline", report.cursor() and report.marked("#timeline .over") > 50, report.cursor())
+    before = report.picture("#map canvas:first-child")
+    report.press("0")
+    report.drag("#map", (0.3, 0.5), (0.5, 0.6))
+    bench.ok("dragging moves the map", report.picture("#map canvas:first-child") != before)
+    report.click("[title='Show all']")
+    report.shows_nothing_foreign("cursor")
+
+
+def keys(bench):
+    report = Report(bench)
+    report.browser.js("document.querySelector('#timeline').focus()")
+    report.press(Keys.HOME)
+    first = report.cursor()
+    report.press(Keys.ARROW_RIGHT)
+    second = report.cursor()
+    ActionChains(report.browser.driver).key_down(Keys.SHIFT).send_keys(Keys.ARROW_RIGHT).key_up(Keys.SHIFT).perform()
+    report.browser.settle()
+    bench.equal("arrows move by one fix, with shift by ten", (first, second, report.cursor()), ("07:00:00", "07:00:01", "07:00:11"))
+    report.press(Keys.END)
+    bench.equal("end is the end of the log", report.cursor(), "07:31:16")
+    whole = report.picture("#timeline .base")
+    report.press("+")
+    bench.ok("plus zooms into time", report.picture("#timeline .base") != whole)
+    report.press("0")
+    bench.ok("0 shows all", report.picture("#timeline .base") == whole)
+    report.press(" ")
+    playing = report.element("#play").get_attribute("aria-label")
+    start = report.cursor()
+    bench.ok("space plays", playing == "Pause" and bench.wait(lambda: report.cursor() > start), (playing, start))
+    report.press(" ")
+    bench.equal("and pauses", report.element("#play").get_attribute("aria-label"), "Play")
+    reached = report.browser.driver.execute_script(
+        "return [...document.querySelectorAll('button, select, input, summary, [tabindex=\"0\"]')].filter(e => e.checkVisibility() && e.tabIndex < 0 && e.getAttribute('role') !== 'tab').map(e => e.id || e.textContent)")
+    bench.equal("all controls are reached by the tab key", reached, [])
+    report.element("#tab-journey").send_keys(Keys.ARROW_RIGHT)
+    bench.ok("arrows choose the tab", report.browser.js("!document.querySelector('#whatif').hidden && document.activeElement.id === 'tab-whatif'"))
+    report.press("?")
+    bench.ok("the help opens", report.browser.js("document.querySelector('#keys').open"))
+    report.press(Keys.ESCAPE)
+    report.click("#tab-journey")
+    report.element(".leg .what button").send_keys(Keys.ENTER)
+    report.browser.settle()
+    bench.equal("a row is chosen by the enter key", report.browser.js("document.querySelectorAll('.leg.on').length"), 1)
+
+
+def ranges(bench):
+    report = Report(bench)
+    head, _, _ = unpacked(report.path.read_text())
+    whole = report.picture("#timeline .base")
+    report.drag("#timeline", (0.3, 0.5), (0.5, 0.5), Keys.SHIFT)
+    text = report.text("#range span")
+    bench.ok("shift and drag shows the numbers of a range", not report.element("#range").get_attribute("hidden") and "km" in text and "kept" in text, text)
+    report.click("#rangeClear")
+    bench.ok("which can be cleared", report.element("#range").get_attribute("hidden") is not None)
+    trip = head["trips"][0]
+    for end, key in (("from", "["), ("to", "]")):
+        report.open(f"#t={trip[end]}")
+        if end == "from":
+            report.press(key)
+    report.press(key)
+    report.open(f"#t={trip['from']}")
+    report.press("[")
+    report.browser.driver.execute_script(f"location.hash = '#t={trip['to']}'")
+    report.browser.settle()
+    report.press("]")
+    text = report.text("#range span")
+    bench.ok("the range of a trip has its distance and speed", f"{trip['metres'] / 1000:.1f} km" in text and f"at most {round(trip['maxSpeed'] * 3.6)} km/h" in text, text)
+    report.click("#rangeClear")
+    report.press("0")
+    report.drag("#timeline", (0.3, 0.5), (0.5, 0.5))
+    bench.ok("dragging zooms", report.picture("#timeline .base") != whole)
+    left, top, width, height = report.box("#timeline")
+    ActionChains(report.browser.driver).move_to_element(report.element("#timeline")).double_click().perform()
+    report.browser.settle()
+    report.press(Keys.ESCAPE)
+    bench.ok("a double click shows all", report.picture("#timeline .base") == whole)
+
+
+def choices(bench):
+    report = Report(bench)
+    head, columns, _ = unpacked(report.path.read_text())
+    legend, base = report.text("#legend"), report.picture("#map canvas:first-child")
+    report.click("#colour [value=speed]")
+    bench.ok("colour by speed", "km/h" in report.text("#legend") and report.picture("#map canvas:first-child") != base)
+    report.click("#colour [value=accuracy]")
+    bench.ok("colour by accuracy", "≤ 5 m" in report.text("#legend"), report.text("#legend"))
+    report.click("#colour [value=trip]")
+    report.click("#tab-whatif")
+    shown = report.browser.js("[...document.querySelectorAll('.variant')].map(e => parseInt(e.children[1].textContent.replaceAll('\\u2009', '')))")
+    bench.equal("what if shows what each would keep", shown, [each["kept"] for each in head["whatIf"]])
+    bench.equal("and has a row for each of them", [len(columns[each["key"]]) for each in head["whatIf"]], shown)
+    report.click(".variant:nth-child(4) input")
+    bench.ok("one is laid over the map", head["whatIf"][3]["label"] in report.text("#legend"), report.text("#legend"))
+    report.browser.screenshot("report-whatif")
+    report.click(".variant:nth-child(1) input")
+    bench.equal("and taken away again", report.text("#legend"), legend)
+    zone = report.text("#when")
+    report.click("#zone")
+    bench.ok("times can be local", report.text("#zone") == "local" and report.text("#when") != "" and zone.find("UTC") > 0)
+    report.click("#zone")
+    report.click("#raw")
+    bench.ok("raw fixes can be hidden", "fix" not in report.text("#legend").replace("kept", ""), report.text("#legend"))
+    report.click("#raw")
+    report.click("#tab-journey")
+    trip = next(index for index, each in enumerate(report.browser.driver.find_elements(By.CSS_SELECTOR, ".leg")) if "Trip 1" in each.text)
+    report.browser.driver.find_elements(By.CSS_SELECTOR, ".leg")[trip].find_element(By.CSS_SELECTOR, "summary").click()
+    why = head["trips"][0]["start"]
+    text = report.browser.driver.find_elements(By.CSS_SELECTOR, ".leg")[trip].text
+    bench.ok("the journey says why", why["words"] in text and f"needs {round(why['evidenceMin'])}" in text if why["evidenceMin"] else True, text.replace("\n", " | ")[:200])
+    bench.ok("and what the other decision would have needed", why["other"] is None or why["other"] in text)
+    report.shows_nothing_foreign("choices")
+
+
+def looks(bench):
+    report = Report(bench)
+    report.press("n", "n")
+    for theme in ("light", "dark"):
+        report.browser.dark(theme == "dark")
+        report.browser.settle()
+        bench.equal(f"axe finds nothing, {theme}", report.browser.axe(), [])
+        report.browser.screenshot(f"report-{theme}")
+    ground = report.browser.js("getComputedStyle(document.body).backgroundColor")
+    report.press(Keys.ESCAPE)
+    report.click("#scheme")
+    bench.ok("light and dark can be chosen", report.browser.js("getComputedStyle(document.body).backgroundColor") != ground)
+    for tab in ("whatif", "log"):
+        report.click(f"#tab-{tab}")
+        bench.equal(f"axe finds nothing, {tab}", report.browser.axe(), [])
+        report.browser.screenshot(f"report-{tab}")
+    bench.equal("the page does not scroll on a desktop", report.browser.js("document.documentElement.scrollHeight - innerHeight"), 0)
+
+
+def phone(bench):
+    report = Report(bench, size=(390, 844), is_phone=True)
+    browser = report.browser
+    bench.equal("phone: nothing is wider than the screen", browser.sideways(), 0)
+    small = browser.js("[...document.querySelectorAll('button, select')].filter(e => e.checkVisibility() && !e.closest('.leg') && (e.offsetHeight < 36 || e.offsetWidth < 34)).map(e => e.id || e.textContent)")
+    bench.equal("phone: controls are large enough for a finger", small, [])
+    bench.equal("phone: axe finds nothing", browser.axe(), [])
+    browser.screenshot("report-phone", whole=True)
+    map_box = report.box("#map")
+    touch(browser, [[(190, map_box[1] + 200 - 12 * step)] for step in range(14)])
+    bench.ok("phone: one finger on the map scrolls the page", bench.wait(lambda: browser.js("scrollY") > 80), browser.js("scrollY"))
+    browser.driver.execute_script("scrollTo(0, 0)")
+    browser.settle()
+    before, middle = report.picture("#map canvas:first-child"), (195, map_box[1] + map_box[3] / 2)
+    touch(browser, [[(middle[0] - 30 - 8 * step, middle[1]), (middle[0] + 30 + 8 * step, middle[1])] for step in range(9)])
+    bench.ok("phone: two fingers zoom the map", report.picture("#map canvas:first-child") != before and browser.js("scrollY") == 0)
+    browser.driver.execute_script("document.querySelector('#timeline').scrollIntoView({block: 'center'})")
+    left, top, width, height = report.box("#timeline")
+    touch(browser, [[(left + width * (0.3 + 0.05 * step), top + 80)] for step in range(5)])
+    bench.ok("phone: a finger moves the cursor", report.cursor() and "km/h" in report.text(".r-rest"), report.text("#readout"))
+    for tab in ("whatif", "log"):
+        report.click(f"#tab-{tab}")
+        bench.equal(f"phone: nothing is wider than the screen, {tab}", browser.sideways(), 0)
+        browser.screenshot(f"report-phone-{tab}", whole=True)
+    report.shows_nothing_foreign("phone")
+
+
+def touch(browser, steps):
+    """One or two fingers that move through some places and are lifted."""
+    for index, places in enumerate([*steps, []]):
+        kind = "touchStart" if index == 0 else "touchMove" if places else "touchEnd"
+        points = [{"x": x, "y": y, "id": finger} for finger, (x, y) in enumerate(places)]
+        browser.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    browser.settle()
+
+
+def paper(bench):
+    report = Report(bench)
+    shown = report.picture("#map canvas:first-child")
+    report.browser.dark(True)
+    report.browser.settle()
+    pdf = base64.b64decode(report.browser.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
+    (bench.output / "report.pdf").write_bytes(pdf)
+    from pypdf import PdfReader
+    pages = PdfReader(bench.output / "report.pdf").pages
+    texts = [page.extract_text() for page in pages]
+    bench.ok("paper: no page is blank", all(len(text.strip()) > 40 for text in texts), [len(text) for text in texts])
+    bench.ok("paper: reasons and what-if are on it", "Decided at" in "".join(texts) and "What other settings" in "".join(texts))
+    # The same on the screen, where it can be looked at.
+    report.browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    report.browser.driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    colours = report.browser.js(
+        "[...document.querySelectorAll('img.paper')].map(image => { const c = document.createElement('canvas'); c.width = image.naturalWidth;"
+        " c.height = image.naturalHeight; const x = c.getContext('2d'); x.drawImage(image, 0, 0);"
+        " return new Set(new Uint32Array(x.getImageData(0, 0, c.width, c.height).data.buffer)).size; })")
+    bench.ok("paper: map and timeline are drawn on it", len(colours) == 2 and min(colours) > 20, colours)
+    report.browser.size(703, 1000)
+    report.browser.screenshot("report-paper", whole=True)
+    report.browser.driver.execute_script("dispatchEvent(new Event('afterprint'))")
+    report.browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    report.browser.size(1440, 900)
+    report.browser.dark(False)
+    report.browser.settle()
+    bench.ok("paper: the page is as it was before", report.browser.js("!document.querySelector('details[open]')") and report.picture("#map canvas:first-child") == shown)
+
+
+def without_scripts(bench):
+    path = written(bench, "demo-city-drive")
+    browser = bench.browser()
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    browser.open(f"file://{path}")
+    body = browser.driver.find_element(By.TAG_NAME, "body").text
+    # Where no script runs, nothing can be waited for by one.
+    shot = browser.driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "captureBeyondViewport": True})
+    (bench.output / "report-no-scripts.png").write_bytes(base64.b64decode(shot["data"]))
+    bench.ok("without scripts: the journey is there", "Trip 1" in body and "Trip 2" in body, body[:80].replace("\n", " | "))
+    bench.ok("without scripts: the summary is there", "1877" in body.replace(THIN_SPACE, "").replace(",", ""))
+    bench.ok("without scripts: the notice is there", "This page holds every position of the log" in body)
+    bench.ok("without scripts: no empty controls", "raw fixes" not in body and "What if" not in body)
+
+
+def names_that_mean_no_good(bench):
+    log = bench.folder / f"{HOSTILE.replace('/', '∕')}.nmea"
+    shutil.copy(bench.root / "fixtures/nmea/demo-city-drive.nmea", log)
+    report = Report(bench, log)
+    bench.ok("a hostile name is text", "<img src=x onerror=alert(1)>" in report.text("#name"), report.text("#name"))
+    made = report.browser.js("document.querySelectorAll('img, iframe, object').length + document.querySelectorAll('script').length")
+    bench.equal("and makes no element", made, 4)
+    bench.equal("the page has no other script or policy", report.path.read_text().count("Content-Security-Policy"), 1)
+    report.shows_nothing_foreign("hostile name")
+
+
+def tiles(bench):
+    """Nothing is asked of a tile server before a person wants it; then nothing of anyone else."""
+    server = f"http://127.0.0.1:{free_port()}"
+    report = Report(bench, "demo-city-drive", "--tiles", f"{server}/{{z}}/{{x}}/{{y}}.png", "--attribution", "© a map")
+    bench.equal("tiles: off at first", (report.browser.js("document.querySelector('#tiles').checked"), report.browser.foreign_requests("file:")), (False, []))
+    bench.ok("tiles: the page says what they disclose", "learns where you look" in report.text("#notice"), report.text("#notice"))
+    report.click("#tiles")
+    asked = [url for url in report.browser.requests() if url.startswith(server)]
+    bench.ok("tiles: loaded when they are switched on", asked, asked[:1])
+    bench.equal("tiles: from that server alone", report.browser.foreign_requests("file:", server + "/"), [])
+    without = Report(bench)
+    bench.ok("tiles: without a server there is no box for them", without.browser.js("document.querySelector('#tilesLabel').hidden"))
+
+
+def hidden_ends(bench):
+    report = Report(bench, "demo-city-drive", "--hide-ends", "200m")
+    head, columns, _ = unpacked(report.path.read_text())
+    whole, all_columns, _ = unpacked(written(bench, "demo-city-drive").read_text())
+    bench.equal("hidden ends: the page says so", (head["hideEnds"], "200 m" in report.text("#notice"), "every position" in report.text("#notice")), (200, True, False))
+    ends = [trip[end] for trip in whole["trips"] for end in ("from", "to")]
+    places = {(lat, lon) for lat, lon in zip(columns["lat"], columns["lon"])}
+    at = {time: (lat, lon) for time, lat, lon in zip(all_columns["t"], all_columns["lat"], all_columns["lon"])}
+    bench.equal("hidden ends: where trips begin and end is not in it", [time for time in ends if at.get(time) in places], [])
+    parked = {(stop["lat"], stop["lon"]) for stop in whole["stops"]}
+    bench.equal("hidden ends: nor where it was parked", [stop for stop in head["stops"] if (stop["lat"], stop["lon"]) in parked], [])
+
+
+def damaged(bench):
+    """Half of the data: the tables stay, and the page says what it could not do."""
+    page = written(bench, "demo-city-drive").read_text()
+    data = re.search(r'id="data">([^<]*)<', page)[1]
+    path = bench.folder / "damaged.html"
+    path.write_text(page.replace(data, data[:len(data) // 2 // 4 * 4]))
+    browser = bench.browser()
+    browser.open(f"file://{path}")
+    bench.ok("damaged data: the page says so", browser.wait("document.querySelector('.failure')"))
+    bench.ok("damaged data: the tables stay", "Trip 1" in browser.driver.find_element(By.TAG_NAME, "body").text)
