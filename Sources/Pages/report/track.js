@@ -19,6 +19,8 @@ export class TrackView {
   #hint = byId("hint");
   #hintTimer = 0;
   #fences;
+  /** Whether all is shown, and shall be when the page takes another size. */
+  #showsAll = false;
   map;
 
   constructor(log, state, tip, navigation) {
@@ -26,7 +28,10 @@ export class TrackView {
     this.#fences = log.geofences.map(fence => fenceLayer(fence, log));
     this.map = new TrackMap(this.#box, {
       name: NAME,
-      moved: () => tip.hide(),
+      moved: () => {
+        this.#showsAll = false;
+        tip.hide();
+      },
       all: () => this.showAll(),
       hovered: (x, y, event) => this.#hover(x, y, event),
       left: () => navigation.let(),
@@ -35,6 +40,9 @@ export class TrackView {
     });
     state.on(["colourBy", "showsRaw", "variant", "leg", "isDark"], () => this.update());
     state.on(["cursor"], () => this.#moveCursor());
+    new ResizeObserver(() => {
+      if (this.#showsAll) this.showAll();
+    }).observe(this.#box);
     this.update();
   }
 
@@ -44,11 +52,13 @@ export class TrackView {
   }
 
   showAll() {
+    this.#showsAll = true;
     this.map.fit(this.#log.bounds(), 150, this.#edges());
   }
 
   /** The way of a trip, or the place of a stop or gap. */
   showLeg(leg) {
+    this.#showsAll = false;
     const to = leg.kind === "trip" ? leg.to : Math.min(leg.to, leg.from + 300_000);
     const bounds = this.#log.bounds(this.#log.rowFrom(leg.from), this.#log.rowFrom(to + 1));
     this.map.fit(bounds, 150, this.#edges());
@@ -166,7 +176,7 @@ function describeStops(stops) {
   const title = stops.length > 1 ? `${plural(stops.length, "stop")} here` : `Parked ${span(stops[0].to - stops[0].from)}`;
   const lines = [...stops].sort((one, other) => one.from - other.from).slice(0, 6).map(({ from, to, open }) =>
     element("p", {}, `${minutes(from)} – ${open ? "end of the log" : minutes(to)}, ${span(to - from)}`));
-  return [element("h3", {}, title), ...lines];
+  return [element("div", { className: "title" }, title), ...lines];
 }
 
 function fenceLayer(fence, log) {

@@ -54,14 +54,14 @@ export function describe(decision, log) {
   if (decision.kind === "gap") return describeGap(decision.gap);
   if (decision.kind === "crossing") {
     const { action, id, t } = decision.crossing;
-    return [element("h3", {}, `Geofence ${String(action).toLowerCase()}: ${log.fenceName(id)}`), element("p", {}, clock(t))];
+    return [element("div", { className: "title" }, `Geofence ${String(action).toLowerCase()}: ${log.fenceName(id)}`), element("p", {}, clock(t))];
   }
-  return [element("h3", {}, `${TITLES[decision.kind](decision)}, ${clock(decision.time)}`), ...explain(decision.why, decision.time)];
+  return [element("div", { className: "title" }, `${TITLES[decision.kind](decision)}, ${clock(decision.time)}`), ...explain(decision.why, decision.time)];
 }
 
 export function describeGap(gap) {
   return [
-    element("h3", {}, `Gap of ${span(gap.to - gap.from)}`),
+    element("div", { className: "title" }, `Gap of ${span(gap.to - gap.from)}`),
     element("p", {}, `${clock(gap.from)} – ${gap.open ? "end of the log" : clock(gap.to)}`),
     element("p", {}, gapReason(gap.reason)),
   ];
