@@ -327,8 +327,8 @@ def choices(bench):
     report.browser.driver.find_elements(By.CSS_SELECTOR, ".leg")[trip].find_element(By.CSS_SELECTOR, "summary").click()
     why = head["trips"][0]["start"]
     text = report.browser.driver.find_elements(By.CSS_SELECTOR, ".leg")[trip].text
-    bench.ok("the journey says why", why["words"] in text and f"needs {round(why['evidenceMin'])}" in text if why["evidenceMin"] else True, text.replace("\n", " | ")[:200])
-    bench.ok("and what the other decision would have needed", why["other"] is None or why["other"] in text)
+    bench.ok("the journey says why", why["words"] in text and f"needs {round(why['evidenceMin'])}" in text, text.replace("\n", " | ")[:200])
+    bench.ok("and what the other decision would have needed", why["other"] in text)
     report.shows_nothing_foreign("choices")
 
 
@@ -465,8 +465,8 @@ def hidden_ends(bench):
     places = {(lat, lon) for lat, lon in zip(columns["lat"], columns["lon"])}
     at = {time: (lat, lon) for time, lat, lon in zip(all_columns["t"], all_columns["lat"], all_columns["lon"])}
     bench.equal("hidden ends: where trips begin and end is not in it", [time for time in ends if at.get(time) in places], [])
-    parked = {(stop["lat"], stop["lon"]) for stop in whole["stops"]}
-    bench.equal("hidden ends: nor where it was parked", [stop for stop in head["stops"] if (stop["lat"], stop["lon"]) in parked], [])
+    parked = {(stop.get("lat"), stop.get("lon")) for stop in whole["stops"]}
+    bench.equal("hidden ends: nor where it was parked", [stop for stop in head["stops"] if (stop.get("lat"), stop.get("lon")) in parked], [])
 
 
 def damaged(bench):

@@ -31,7 +31,7 @@ export class Health {
   #receiverRows() {
     const { log } = this.#log;
     const all = log.fixes + log.voidEpochs;
-    const satellites = log.voidSatellites === null ? "" : `, ${log.voidSatellites} satellites in view`;
+    const satellites = log.voidSatellites == null ? "" : `, ${log.voidSatellites} satellites in view`;
     return [
       ["sentences", amount(log.sentences)],
       ["bytes", bytes(log.bytes)],

@@ -61,15 +61,15 @@ export class Journey {
   #notes(leg) {
     const note = text => element("div", { className: "sub" }, text);
     if (leg.gap) return [note(gapReason(leg.gap.reason))];
-    if (leg.stop) return [reason(leg.why.reason === "start" ? "first seen here" : "why it stops", leg.why, leg.from)];
+    if (leg.stop) return [reason(leg.why.reason === "start" ? "first seen here" : "why it stops", leg.why, leg.from, true)];
     const { maxSpeed, idle, kept, start, end, open, to } = leg.trip;
     const facts = [
-      maxSpeed === null ? null : `at most ${kilometresPerHour(maxSpeed)}`, idle >= 1000 ? `${span(idle)} halted` : null, `${amount(kept)} kept`,
+      maxSpeed == null ? null : `at most ${kilometresPerHour(maxSpeed)}`, idle >= 1000 ? `${span(idle)} halted` : null, `${amount(kept)} kept`,
     ];
     const endsInStop = this.#log.stops.some(stop => stop.from === to);
     return [
       note(facts.filter(Boolean).join(", ")), open ? note("had not ended when the log did") : null,
-      reason("why it departs", start, leg.from), end && !endsInStop ? reason("why it ends", end, to) : null,
+      reason("why it departs", start, leg.from, false), end && !endsInStop ? reason("why it ends", end, to, true) : null,
     ].filter(Boolean);
   }
 
@@ -85,6 +85,6 @@ export class Journey {
   }
 }
 
-function reason(title, why, from) {
-  return element("details", { className: "why" }, element("summary", {}, title), ...explain(why, from));
+function reason(title, why, from, isEnd) {
+  return element("details", { className: "why" }, element("summary", {}, title), ...explain(why, from, isEnd));
 }

@@ -325,12 +325,15 @@ export class Timeline {
     const log = this.#log;
     const { speed, accuracy } = this.#rows;
     this.#chart(canvas, speed, row => log.isAdmitted(row) ? log.speed(row) : null, topOf(log.speedMax * SPEED_UNIT) / SPEED_UNIT, "--speed-area", "--moving");
-    if (!log.hasAccuracy) return;
     const top = this.#accuracyTop;
-    this.#chart(canvas, accuracy, row => log.hasFix(row) && log.accuracy(row) !== null ? Math.min(top, log.accuracy(row)) : null, top, "--accuracy-area", "--accuracy-line");
+    if (log.hasAccuracy) this.#chart(canvas, accuracy, row => log.hasFix(row) && log.accuracy(row) !== null ? Math.min(top, log.accuracy(row)) : null, top, "--accuracy-area", "--accuracy-line");
+    this.#drawRefused(canvas, (log.hasAccuracy ? accuracy : speed).top + 2);
+  }
+
+  #drawRefused(canvas, top) {
     canvas.fillStyle = this.#colour("--bad");
     const [[from, to], place] = [this.visibleRows(), this.#placer()];
-    for (const row of log.refused) if (row >= from && row < to) canvas.fillRect(place(row) - 0.75, accuracy.top + 2, 1.5, 9);
+    for (const row of this.#log.refused) if (row >= from && row < to) canvas.fillRect(place(row) - 0.75, top, 1.5, 9);
   }
 
   #findAccuracyTop() {

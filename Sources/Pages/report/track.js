@@ -83,17 +83,14 @@ export class TrackView {
     const log = this.#log;
     const state = this.#state;
     const layers = [];
-    if (state.showsRaw) {
-      layers.push(
-        { kind: "dots", points: log.points, only: row => log.isAdmitted(row), colour: "--raw", radius: 1.1, alpha: 0.75 },
-        { kind: "dots", points: log.refusedPoints, cross: true, colour: "--bad" });
-    }
+    if (state.showsRaw) layers.push({ kind: "dots", points: log.points, only: row => log.isAdmitted(row), colour: "--raw", radius: 1.1, alpha: 0.75 });
     layers.push(...this.#gapsWhileParked(), ...log.trips.map((trip, index) => this.#tripLayer(trip, index)));
     layers.push(...this.#fences);
+    if (state.showsRaw) layers.push({ kind: "dots", points: log.refusedPoints, cross: true, colour: "--bad" });
     layers.push({ kind: "dots", points: log.kept.points, cased: true, radius: 2.6, colour: "--kept", most: this.#box.clientWidth / 4 });
     if (state.variant) layers.push(...this.#variantLayers(log.whatIf[state.variant].track));
     layers.push({
-      kind: "badges", sign: "P", items: log.stops.map(badgeOf),
+      kind: "badges", sign: "P", items: log.stops.filter(stop => stop.lat != null).map(badgeOf),
       text: items => `${items.length > 1 ? `${items.length}× ` : ""}${shortSpan(items.reduce((sum, item) => sum + item.weight, 0))}`,
     });
     const items = log.trips.map((trip, index) => ({ ...log.kept.range(trip), text: String(trip.number), colour: `--trips/${index}` }));

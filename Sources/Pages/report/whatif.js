@@ -42,7 +42,7 @@ export class WhatIf {
     const share = element("div", { className: "share" });
     share.style.width = `${variant.kept / most * 100}%`;
     const words = index === 0 ? `${variant.words} (in force)` : variant.words;
-    const perKm = variant.perKm === null ? null : `${variant.perKm.toFixed(variant.perKm < 9.95 ? 1 : 0)}/km`;
+    const perKm = variant.perKm == null ? null : `${variant.perKm.toFixed(variant.perKm < 9.95 ? 1 : 0)}/km`;
     const row = element("tr", { className: `variant${index === 0 ? " now" : ""}` },
       cell([element("label", {}, choice, variant.label), element("div", { className: "sub" }, words), share]),
       number(amount(variant.kept), perKm),
@@ -63,4 +63,4 @@ export class WhatIf {
   }
 }
 
-const error = metres => metres === null ? "–" : length(metres);
+const error = metres => metres == null ? "–" : length(metres);

@@ -20,17 +20,20 @@ function meter(name, value, unit, most, threshold = null, relation = "") {
 }
 
 /** The same for paper, where bars are not needed. */
-function inWords(why) {
+function inWords(why, isEnd) {
   const parts = [];
-  if (why.evidence != null) parts.push(`evidence ${Math.round(why.evidence)} m${why.evidenceMin == null ? "" : ` (needs ${Math.round(why.evidenceMin)})`}`);
+  if (why.evidence != null) parts.push(`evidence ${Math.round(why.evidence)} m${why.evidenceMin == null ? "" : ` (${isEnd ? "below" : "needs"} ${Math.round(why.evidenceMin)})`}`);
   if (why.distance != null) parts.push(`distance ${Math.round(why.distance)} m${why.distanceMax == null ? "" : ` (circle ${Math.round(why.distanceMax)})`}`);
   if (why.speed != null) parts.push(kilometresPerHour(why.speed));
   if (why.accuracy != null) parts.push(`±${Math.round(why.accuracy)} m`);
   return element("div", { className: "onpaper" }, parts.join(", "));
 }
 
-/** @param {number} from when the trip or stop begins, which may lie long before the decision. */
-export function explain(why, from) {
+/**
+ * @param {number} from when the trip or stop begins, which may lie long before the decision.
+ * @param {boolean} isEnd whether a trip ends: evidence then has to stay below its threshold.
+ */
+export function explain(why, from, isEnd) {
   const late = why.at - from;
   const decided = late >= 1000
     ? `Decided at ${clock(why.at)}, and dated back by ${span(late)}.`
@@ -38,11 +41,11 @@ export function explain(why, from) {
   return [
     element("p", { className: "words" }, why.words),
     element("p", {}, decided),
-    meter("evidence", why.evidence, "m", 45, why.evidenceMin, "needs"),
+    meter("evidence", why.evidence, "m", 45, why.evidenceMin, isEnd ? "below" : "needs"),
     meter("distance", why.distance, "m", 45, why.distanceMax, "circle"),
     meter("speed", why.speed == null ? null : why.speed * 3.6, "km/h", 60),
     meter("accuracy", why.accuracy, "m", 60),
-    inWords(why),
+    inWords(why, isEnd),
     why.other == null ? null : element("p", { className: "other" }, why.other),
   ].filter(Boolean);
 }
@@ -56,7 +59,7 @@ export function describe(decision, log) {
     const { action, id, t } = decision.crossing;
     return [element("div", { className: "title" }, `Geofence ${String(action).toLowerCase()}: ${log.fenceName(id)}`), element("p", {}, clock(t))];
   }
-  return [element("div", { className: "title" }, `${TITLES[decision.kind](decision)}, ${clock(decision.time)}`), ...explain(decision.why, decision.time)];
+  return [element("div", { className: "title" }, `${TITLES[decision.kind](decision)}, ${clock(decision.time)}`), ...explain(decision.why, decision.time, decision.kind !== "departure")];
 }
 
 export function describeGap(gap) {
