@@ -60,6 +60,12 @@ let package = Package(
             embedded: ["Profiles"]),
         module("ControlProtocol", ["JSON", "Positioning", "EventLoop"]),
         module("Replay", ["JSON", "Positioning", "NMEA", "Tracking", "Delivery", "EventLoop", "Configuration"]),
+        module(
+            "Report",
+            [
+                "JSON", "Positioning", "NMEA", "Tracking", "Delivery", "EventLoop", "Configuration", "Uplink", "Replay",
+                "CReportPage",
+            ]),
 
         // Composition.
         module(
@@ -72,7 +78,7 @@ let package = Package(
             "WaypostCLI",
             [
                 "Agent", "JSON", "Positioning", "Delivery", "Outbox", "Uplink", "EventLoop", "Configuration",
-                "ControlProtocol", "Replay", "NMEA", argumentParser,
+                "ControlProtocol", "Replay", "Report", "NMEA", argumentParser,
             ]),
         .executableTarget(name: "waypost", dependencies: ["WaypostCLI"], swiftSettings: strict),
 
@@ -80,6 +86,8 @@ let package = Package(
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CTOML"),
         .target(name: "CLinux"),
+        // The files of Sources/Pages, embedded.
+        .target(name: "CReportPage"),
         // Headers alone: the library is loaded at run time. See Sources/CGPS/include/CGPS.h.
         .target(name: "CGPS"),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -143,6 +151,7 @@ let package = Package(
                 "Agent", "Configuration", "ControlProtocol", "Delivery", "EventLoop", "JSON", "NMEA", "Outbox",
                 "Positioning", "Sensors", "Tracking", "Uplink", "WaypostCLI", logging,
             ]),
+        tests("ReportTests", ["Report", "Configuration", "NMEA", "Positioning", "Replay", "Tracking"]),
         tests("WaypostCLITests", ["WaypostCLI", "Configuration", "Delivery", "Positioning", "Uplink", argumentParser]),
         tests("SystemTests", ["Positioning", "CSQLite"]),
         tests("SimulationTests", ["DriveSimulation", "Positioning"]),

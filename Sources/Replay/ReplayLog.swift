@@ -17,36 +17,22 @@ public struct ReplayLog {
         case jsonl
     }
 
-    private let decoding: NMEADecoder.Settings
-    private let tracking: Tracker.Settings
-    private let timetable: Timetable
+    private let settings: ReplaySettings
 
-    public init(decoding: NMEADecoder.Settings, tracking: Tracker.Settings, timetable: Timetable = Timetable()) {
-        self.decoding = decoding
-        self.tracking = tracking
-        self.timetable = timetable
-    }
+    public init(_ settings: ReplaySettings) { self.settings = settings }
 
     /// - Parameter loaded: whose settings decide; nil = the defaults.
-    public init(_ loaded: LoadedConfiguration?) {
-        var decoding = loaded?.config.source.decoding ?? NMEADecoder.Settings()
-        decoding.live = false
-        // Logs are legitimately old: what suits the receiver by default does not suit them.
-        if let loaded, !loaded.effective.isWritten("rollover", in: "[source]") { decoding.rollover = .off }
-        self.init(
-            decoding: decoding,
-            tracking: loaded?.config.tracking ?? Tracker.Settings(trackables: [Trackable(id: "device")]),
-            timetable: loaded?.config.timetable ?? Timetable())
-    }
+    public init(_ loaded: LoadedConfiguration?) { self.init(ReplaySettings(loaded)) }
 
     /// Reads one log after the other as one stream.
     /// - Throws: `SystemError` when a log cannot be read or the output cannot be written.
     public func run(logs: [String], format: Format, to descriptor: Int32 = STDOUT_FILENO) throws(SystemError) {
-        var decoder = NMEADecoder(settings: decoding)
+        var decoder = NMEADecoder(settings: settings.decoding)
         var clock = LogClock()
-        var run = TrackerRun(tracker: Tracker(settings: tracking, restored: nil), timetable: timetable)
+        var run = TrackerRun(
+            tracker: Tracker(settings: settings.tracking, restored: nil), timetable: settings.timetable)
         let printer = ReplayPrinter(
-            format: format, namesTrackables: tracking.trackables.count > 1, descriptor: descriptor)
+            format: format, namesTrackables: settings.tracking.trackables.count > 1, descriptor: descriptor)
 
         func receive(_ epoch: Epoch) {
             printer.decoded(epoch)
@@ -133,41 +119,12 @@ final class ReplayPrinter {
     func end(_ decoded: NMEACounters, _ tracker: Tracker) {
         switch format {
         case .text: story.end(decoded, tracker.counters, published: published)
-        case .jsonl: summary(decoded, tracker.counters, odometer: tracker.state.odometer)
+        case .jsonl:
+            TraceJSON.summary(
+                decoded, tracker.counters, published: published, odometer: tracker.state.odometer,
+                first: first?.milliseconds, last: last?.milliseconds, to: &json.writer)
+            json.writer.newline()
         }
         _ = passOn()
-    }
-
-    private func summary(_ decoded: NMEACounters, _ tracked: TrackerCounters, odometer: Double) {
-        json.writer.beginObject()
-        json.writer.field("type", word: "summary")
-        json.writer.field("sentences", decoded.sentences)
-        json.writer.field("bytes", decoded.bytes)
-        json.writer.field("fixes", decoded.fixes)
-        json.writer.field("void_epochs", decoded.voidEpochs)
-        json.writer.field("dateless", decoded.dateless)
-        json.writer.field("checksum_errors", decoded.checksumErrors)
-        json.writer.field("too_long", decoded.tooLong)
-        json.writer.field("bad_fields", decoded.badFields)
-        json.writer.field("late", decoded.late)
-        json.writer.field("admitted", tracked.admitted)
-        json.writer.key("rejected")
-        json.writer.beginObject()
-        for reason in FixFilter.Rejection.allCases where tracked.rejected(reason) > 0 {
-            json.writer.key(reason.rawValue)
-            json.writer.value(Int64(tracked.rejected(reason)))
-        }
-        json.writer.endObject()
-        json.writer.field("trips", tracked.trips)
-        json.writer.field("stops", tracked.stops)
-        json.writer.field("halts", tracked.halts)
-        json.writer.field("gaps", tracked.gaps)
-        json.writer.field("locations", tracked.records)
-        json.writer.field("published", published)
-        json.writer.field("odometer", odometer, places: 1)
-        json.writer.field("first_ms", first?.milliseconds)
-        json.writer.field("last_ms", last?.milliseconds)
-        json.writer.endObject()
-        json.writer.newline()
     }
 }

@@ -1,5 +1,6 @@
 import Delivery
 import JSON
+import NMEA
 import Positioning
 import Tracking
 
@@ -181,6 +182,47 @@ public struct TraceJSON {
         writer.field("priority", value.priority.word)
         writer.field("interval_ms", value.intervalMs)
         writer.field("displacement", value.displacement)
+        writer.endObject()
+    }
+
+    /// An object with what became of a log.
+    /// - Parameters:
+    ///   - published: locations that were kept and published.
+    ///   - odometer: metres.
+    ///   - first: of the first dated fix, Unix milliseconds; nil = there was none.
+    ///   - last: of the last one.
+    public static func summary(
+        _ decoded: NMEACounters, _ tracked: TrackerCounters, published: Int, odometer: Double, first: Int64?,
+        last: Int64?, to writer: inout JSONWriter
+    ) {
+        writer.beginObject()
+        writer.field("type", word: "summary")
+        writer.field("sentences", decoded.sentences)
+        writer.field("bytes", decoded.bytes)
+        writer.field("fixes", decoded.fixes)
+        writer.field("void_epochs", decoded.voidEpochs)
+        writer.field("dateless", decoded.dateless)
+        writer.field("checksum_errors", decoded.checksumErrors)
+        writer.field("too_long", decoded.tooLong)
+        writer.field("bad_fields", decoded.badFields)
+        writer.field("late", decoded.late)
+        writer.field("admitted", tracked.admitted)
+        writer.key("rejected")
+        writer.beginObject()
+        for reason in FixFilter.Rejection.allCases where tracked.rejected(reason) > 0 {
+            writer.key(reason.rawValue)
+            writer.value(Int64(tracked.rejected(reason)))
+        }
+        writer.endObject()
+        writer.field("trips", tracked.trips)
+        writer.field("stops", tracked.stops)
+        writer.field("halts", tracked.halts)
+        writer.field("gaps", tracked.gaps)
+        writer.field("locations", tracked.records)
+        writer.field("published", published)
+        writer.field("odometer", odometer, places: 1)
+        writer.field("first_ms", first)
+        writer.field("last_ms", last)
         writer.endObject()
     }
 

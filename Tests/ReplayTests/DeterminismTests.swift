@@ -48,7 +48,7 @@ import Tracking
 
     private func replayed(_ path: String) throws -> String {
         try printed {
-            try ReplayLog(decoding: NMEADecoder.Settings(), tracking: Self.tracking)
+            try ReplayLog(ReplaySettings(decoding: NMEADecoder.Settings(), tracking: Self.tracking))
                 .run(logs: [path], format: .jsonl, to: $0)
         }
     }

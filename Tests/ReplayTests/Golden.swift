@@ -72,7 +72,8 @@ func decoded(_ log: String, _ format: DecodeLog.Format) throws -> String {
 func replayed(_ logs: [String], _ format: ReplayLog.Format) throws -> String {
     let tracking = Tracker.Settings(trackables: [Trackable(id: "device")])
     return try printed {
-        try ReplayLog(decoding: NMEADecoder.Settings(), tracking: tracking).run(logs: logs, format: format, to: $0)
+        try ReplayLog(ReplaySettings(decoding: NMEADecoder.Settings(), tracking: tracking)).run(
+            logs: logs, format: format, to: $0)
     }
 }
 

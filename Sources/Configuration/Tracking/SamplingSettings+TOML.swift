@@ -3,10 +3,10 @@ import Tracking
 
 /// Interval, displacement and angle under one word. The vendors' modes of the same names publish no numbers; these are
 /// ours.
-enum SamplingPreset: String, CaseIterable {
+package enum SamplingPreset: String, CaseIterable {
     case active, balanced, passive
 
-    var resolution: Resolution {
+    package var resolution: Resolution {
         switch self {
         case .active: Resolution(priority: .balanced, intervalMs: 1000, displacement: 5)
         case .balanced: Resolution(priority: .balanced, intervalMs: 10_000, displacement: 50)
@@ -15,7 +15,7 @@ enum SamplingPreset: String, CaseIterable {
     }
 
     /// Degrees; nil = off.
-    var angle: Double? {
+    package var angle: Double? {
         switch self {
         case .balanced: 20
         case .active, .passive: nil

@@ -28,28 +28,12 @@ struct ResolutionOptions: ParsableArguments {
 
     /// Milliseconds, 0…1 d; a bare number is seconds.
     private static func interval(_ text: String) throws -> Int64 {
-        Int64((try quantity(text, .duration, limit: 86_400) * 1000).rounded())
+        Int64((try Quantity.read(text, .duration, 0...86_400) * 1000).rounded())
     }
 
     /// Metres, 0…1000 km; a bare number is metres.
     private static func displacement(_ text: String) throws -> Double {
-        try quantity(text, .distance, limit: 1e6)
-    }
-
-    private static func quantity(_ text: String, _ scale: UnitScale, limit: Double) throws -> Double {
-        let value: Double
-        switch scale.read(text) {
-        case .value(let read): value = read
-        case .unitMissing where Double(text) != nil: value = Double(text) ?? 0
-        case .unitUnknown(let suggestion?):
-            throw ValidationError("expected \(scale.expectation) (did you mean \(suggestion)?)")
-        default:
-            throw ValidationError("expected \(scale.expectation)")
-        }
-        guard (0...limit).contains(value) else {
-            throw ValidationError("expected \(scale.name) from 0 to \(scale.render(limit))")
-        }
-        return value
+        try Quantity.read(text, .distance, 0...1e6)
     }
 
     /// nil when none of the three is given.

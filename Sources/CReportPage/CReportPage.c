@@ -1,0 +1,135 @@
+#include "CReportPage.h"
+
+// Standard C since C23, and known to every clang that builds Swift 6.2.
+#pragma clang diagnostic ignored "-Wc23-extensions"
+
+static const unsigned char report_report_html[] = {
+#embed "../Pages/report/report.html"
+};
+static const unsigned char common_common_css[] = {
+#embed "../Pages/common/common.css"
+};
+static const unsigned char common_map_css[] = {
+#embed "../Pages/common/map.css"
+};
+static const unsigned char report_report_css[] = {
+#embed "../Pages/report/report.css"
+};
+static const unsigned char report_boot_js[] = {
+#embed "../Pages/report/boot.js"
+};
+static const unsigned char common_projection_js[] = {
+#embed "../Pages/common/projection.js"
+};
+static const unsigned char common_canvas_js[] = {
+#embed "../Pages/common/canvas.js"
+};
+static const unsigned char common_gestures_js[] = {
+#embed "../Pages/common/gestures.js"
+};
+static const unsigned char common_layers_js[] = {
+#embed "../Pages/common/layers.js"
+};
+static const unsigned char common_tiles_js[] = {
+#embed "../Pages/common/tiles.js"
+};
+static const unsigned char common_map_js[] = {
+#embed "../Pages/common/map.js"
+};
+static const unsigned char report_dom_js[] = {
+#embed "../Pages/report/dom.js"
+};
+static const unsigned char report_words_js[] = {
+#embed "../Pages/report/words.js"
+};
+static const unsigned char report_data_js[] = {
+#embed "../Pages/report/data.js"
+};
+static const unsigned char report_state_js[] = {
+#embed "../Pages/report/state.js"
+};
+static const unsigned char report_timescale_js[] = {
+#embed "../Pages/report/timescale.js"
+};
+static const unsigned char report_why_js[] = {
+#embed "../Pages/report/why.js"
+};
+static const unsigned char report_tip_js[] = {
+#embed "../Pages/report/tip.js"
+};
+static const unsigned char report_track_js[] = {
+#embed "../Pages/report/track.js"
+};
+static const unsigned char report_timeline_js[] = {
+#embed "../Pages/report/timeline.js"
+};
+static const unsigned char report_navigation_js[] = {
+#embed "../Pages/report/navigation.js"
+};
+static const unsigned char report_player_js[] = {
+#embed "../Pages/report/player.js"
+};
+static const unsigned char report_readout_js[] = {
+#embed "../Pages/report/readout.js"
+};
+static const unsigned char report_journey_js[] = {
+#embed "../Pages/report/journey.js"
+};
+static const unsigned char report_whatif_js[] = {
+#embed "../Pages/report/whatif.js"
+};
+static const unsigned char report_health_js[] = {
+#embed "../Pages/report/health.js"
+};
+static const unsigned char report_summary_js[] = {
+#embed "../Pages/report/summary.js"
+};
+static const unsigned char report_controls_js[] = {
+#embed "../Pages/report/controls.js"
+};
+static const unsigned char report_paper_js[] = {
+#embed "../Pages/report/paper.js"
+};
+static const unsigned char report_main_js[] = {
+#embed "../Pages/report/main.js"
+};
+
+#define PART(path, bytes) {path, bytes, sizeof bytes}
+
+// A module comes after those that it imports.
+static const ReportPagePart parts[] = {
+    PART("report/report.html", report_report_html),
+    PART("common/common.css", common_common_css),
+    PART("common/map.css", common_map_css),
+    PART("report/report.css", report_report_css),
+    PART("report/boot.js", report_boot_js),
+    PART("common/projection.js", common_projection_js),
+    PART("common/canvas.js", common_canvas_js),
+    PART("common/gestures.js", common_gestures_js),
+    PART("common/layers.js", common_layers_js),
+    PART("common/tiles.js", common_tiles_js),
+    PART("common/map.js", common_map_js),
+    PART("report/dom.js", report_dom_js),
+    PART("report/words.js", report_words_js),
+    PART("report/data.js", report_data_js),
+    PART("report/state.js", report_state_js),
+    PART("report/timescale.js", report_timescale_js),
+    PART("report/why.js", report_why_js),
+    PART("report/tip.js", report_tip_js),
+    PART("report/track.js", report_track_js),
+    PART("report/timeline.js", report_timeline_js),
+    PART("report/navigation.js", report_navigation_js),
+    PART("report/player.js", report_player_js),
+    PART("report/readout.js", report_readout_js),
+    PART("report/journey.js", report_journey_js),
+    PART("report/whatif.js", report_whatif_js),
+    PART("report/health.js", report_health_js),
+    PART("report/summary.js", report_summary_js),
+    PART("report/controls.js", report_controls_js),
+    PART("report/paper.js", report_paper_js),
+    PART("report/main.js", report_main_js),
+};
+
+const ReportPagePart *report_page_part(size_t index) {
+    return index < sizeof parts / sizeof *parts ? &parts[index] : NULL;
+}

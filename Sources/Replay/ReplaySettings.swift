@@ -1,0 +1,26 @@
+import Configuration
+import NMEA
+import Tracking
+
+/// The settings under which logs are read again.
+public struct ReplaySettings: Sendable {
+    public var decoding: NMEADecoder.Settings
+    public var tracking: Tracker.Settings
+    public var timetable: Timetable
+
+    public init(decoding: NMEADecoder.Settings, tracking: Tracker.Settings, timetable: Timetable = Timetable()) {
+        self.decoding = decoding
+        self.tracking = tracking
+        self.timetable = timetable
+    }
+
+    /// - Parameter loaded: whose settings decide; nil = the defaults.
+    public init(_ loaded: LoadedConfiguration?) {
+        decoding = loaded?.config.source.decoding ?? NMEADecoder.Settings()
+        decoding.live = false
+        // Logs are legitimately old: what suits the receiver by default does not suit them.
+        if let loaded, !loaded.effective.isWritten("rollover", in: "[source]") { decoding.rollover = .off }
+        tracking = loaded?.config.tracking ?? Tracker.Settings(trackables: [Trackable(id: "device")])
+        timetable = loaded?.config.timetable ?? Timetable()
+    }
+}

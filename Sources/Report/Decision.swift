@@ -1,0 +1,88 @@
+import Positioning
+import Tracking
+
+/// One decision about motion with its evidence against the thresholds, in numbers and in words.
+struct Decision {
+    var reason: MotionReason
+    /// Unix milliseconds; nil before the first dated fix.
+    var decided: Int64?
+    var evidence: MotionEvidence
+    /// Metres of agreed movement that decide; nil where evidence does not.
+    var evidenceMin: Double?
+    /// Metres from the place beyond which the asset has left; nil where distance does not decide.
+    var distanceMax: Double?
+    /// A sentence.
+    var words: String
+    /// What the other decision would have needed; nil where nothing sensible can be said.
+    var other: String?
+
+    init(_ change: MotionChange, _ settings: MotionDetector.Settings) {
+        reason = change.reason
+        decided = change.decided?.milliseconds
+        evidence = change.evidence
+        let parking = ParkingPlace(settings)
+        switch change.reason {
+        case .start:
+            words = "First seen here."
+        case .speed:
+            let needed = parking.evidenceNeeded(change.evidence)
+            evidenceMin = needed
+            distanceMax = settings.stationaryRadius
+            words = "Fixes agreed on \(metres(evidence.evidence)) of movement; \(metres(needed)) start a trip."
+            other = "It would still be parked with \(metres(evidence.evidence - needed)) less."
+        case .fence:
+            evidenceMin = settings.outsideEvidence
+            distanceMax = settings.stationaryRadius
+            words = "It left the circle of \(metres(settings.stationaryRadius)) around the place where it was parked."
+            other = "Within the circle \(metres(settings.startEvidence)) of agreed movement would have been needed."
+        case .backupFence:
+            distanceMax = settings.backupRadius
+            words =
+                "It was \(metres(evidence.distance)) from the place where it was parked; beyond "
+                + "\(metres(settings.backupRadius)) no other evidence is needed."
+            other = "\(metres(evidence.distance - settings.backupRadius)) nearer it would still be parked."
+        case .stopTimeout:
+            evidenceMin = settings.resumeEvidence
+            distanceMax = settings.stationaryRadius
+            words = "It stood for \(duration(settings.stopTimeout)) (stop_timeout)."
+            other =
+                "\(metres(settings.resumeEvidence)) of agreed movement within that time would have continued the trip; "
+                + "at the end there were \(metres(evidence.evidence))."
+        case .noFix:
+            words = "No fix was believed for \(duration(settings.noFixTimeout)) (no_fix_timeout)."
+            other = "A fix within that time would have continued the trip."
+        case .gap:
+            words = change.moving ? "It was elsewhere when fixes came again." : "It was still when fixes came again."
+        case .power:
+            words = change.moving ? "External power came." : "External power went off while it stood."
+            if !change.moving {
+                other = "With power it would have been parked after \(duration(settings.stopTimeout)) of standing."
+            }
+        case .movementSource:
+            words = "A movement sensor reported first; \(metres(evidence.evidence)) of agreed movement followed."
+        case .schedule:
+            words = "The hours in which it is tracked ended."
+        case .pace:
+            words = "It was set by `waypost pace` or `start_moving`."
+        }
+    }
+
+    /// How much later it was decided than it is dated; nil where unknown.
+    func delay(since time: Int64) -> Int64? { decided.map { max(0, $0 - time) } }
+}
+
+/// How far and how clearly an asset must move to leave the place where it is parked.
+private struct ParkingPlace {
+    private let settings: MotionDetector.Settings
+
+    init(_ settings: MotionDetector.Settings) { self.settings = settings }
+
+    func evidenceNeeded(_ evidence: MotionEvidence) -> Double {
+        let isOutside = evidence.distance > settings.stationaryRadius + (evidence.accuracy ?? .infinity)
+        return isOutside ? settings.outsideEvidence : settings.startEvidence
+    }
+}
+
+private func metres(_ value: Double) -> String { ReportWords.distance(max(0, value)) }
+
+private func duration(_ value: Duration) -> String { ReportWords.span(value.milliseconds) }

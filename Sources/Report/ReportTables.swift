@@ -1,0 +1,98 @@
+import Positioning
+import Tracking
+
+/// The journey and the summary as HTML that can be read without scripts.
+struct ReportTables {
+    private let data: ReportData
+    private var html = ""
+
+    static func html(of data: ReportData) -> String {
+        var tables = ReportTables(data)
+        tables.summary()
+        tables.journey()
+        return tables.html
+    }
+
+    private init(_ data: ReportData) { self.data = data }
+
+    private mutating func summary() {
+        html += "<table class=\"plain\"><caption>Summary</caption><tbody>\n"
+        if let first = data.table.times.first, let last = data.table.times.last {
+            row("time", "\(ReportWords.stamp(first)) to \(ReportWords.stamp(last)) UTC")
+        }
+        row("distance", ReportWords.distance(data.journey.metres))
+        row("trips", "\(data.journey.trips.count)")
+        row("moving", ReportWords.span(data.journey.moving))
+        row("fixes", "\(data.decoded.fixes), \(data.tracked.admitted) of them believed")
+        row("kept", "\(data.kept.count)")
+        row("gaps", "\(data.journey.gaps.count)")
+        html += "</tbody></table>\n"
+    }
+
+    private mutating func row(_ name: String, _ value: String) {
+        html += "<tr><th scope=\"row\">\(name)</th><td>\(HTML.text(value))</td></tr>\n"
+    }
+
+    private mutating func journey() {
+        html +=
+            "<table class=\"plain\"><caption>Trips, stops and gaps</caption><thead><tr><th scope=\"col\">from (UTC)</th>"
+            + "<th scope=\"col\">to</th><th scope=\"col\">what</th></tr></thead><tbody>\n"
+        for leg in legs.sorted(by: { $0.start < $1.start }) {
+            html +=
+                "<tr><td>\(ReportWords.stamp(leg.start))</td><td>\(leg.isOpen ? "…" : ReportWords.stamp(leg.end))</td>"
+                + "<td>\(HTML.text(leg.words))</td></tr>\n"
+        }
+        html += "</tbody></table>\n"
+    }
+
+    private struct Leg {
+        var start: Int64
+        var end: Int64
+        var isOpen: Bool
+        var words: String
+    }
+
+    private var legs: [Leg] {
+        let trips = data.journey.trips.map { trip in
+            Leg(start: trip.start, end: trip.end, isOpen: trip.isOpen, words: Self.words(of: trip))
+        }
+        let stops = data.journey.stops.map { stop in
+            Leg(
+                start: stop.start, end: stop.end, isOpen: stop.isOpen,
+                words: "Parked for \(ReportWords.span(stop.end - stop.start)). \(stop.why.words)")
+        }
+        let gaps = data.journey.gaps.map { gap in
+            Leg(
+                start: gap.start, end: gap.end, isOpen: gap.isOpen,
+                words: "Gap of \(ReportWords.span(gap.end - gap.start)). \(ReportWords.gap(gap.reason))")
+        }
+        return trips + stops + gaps
+    }
+
+    private static func words(of trip: Journey.Trip) -> String {
+        var words = "Trip \(trip.number): \(ReportWords.distance(trip.metres)) in "
+        words += ReportWords.span(trip.end - trip.start)
+        if trip.idle >= 1 { words += ", \(ReportWords.span(Int64(trip.idle * 1000))) of it standing" }
+        if let speed = trip.maxSpeed { words += ", at most \(ReportWords.speed(speed))" }
+        return words + ", \(trip.kept) kept. \(trip.departure.words)"
+    }
+}
+
+enum HTML {
+    /// Text for an element or an attribute in quotes.
+    static func text(_ text: String) -> String {
+        var escaped = ""
+        for character in text.unicodeScalars {
+            switch character {
+            case "&": escaped += "&amp;"
+            case "<": escaped += "&lt;"
+            case ">": escaped += "&gt;"
+            case "\"": escaped += "&quot;"
+            case "'": escaped += "&#39;"
+            case "\u{0}"..<" " where character != "\n" && character != "\t": escaped += "\u{FFFD}"
+            default: escaped.unicodeScalars.append(character)
+            }
+        }
+        return escaped
+    }
+}

@@ -1,0 +1,80 @@
+import Configuration
+import Positioning
+import Tracking
+
+/// Other settings under which the same log is looked at.
+struct WhatIf {
+    /// For links within the page.
+    var key: String
+    var label: String
+    /// When these settings keep a fix.
+    var words: String
+    var tracking: Tracker.Settings
+
+    /// What is in force first, then what differs from it.
+    /// - Parameter compared: settings of the user's own, with their names.
+    static func list(
+        around settings: Tracker.Settings, compared: [(name: String, tracking: Tracker.Settings)]
+    ) -> [WhatIf] {
+        var list = [WhatIf("now", "as it is", settings)]
+        for (index, other) in compared.enumerated() {
+            list.append(WhatIf("own\(index + 1)", other.name, other.tracking))
+        }
+        for preset in SamplingPreset.allCases {
+            var sampling = LocationSampler.Settings()
+            sampling.angle = preset.angle
+            list.append(
+                WhatIf(
+                    preset.rawValue, "preset \(preset.rawValue)",
+                    settings.sampled(by: sampling, at: preset.resolution)))
+        }
+        for (bound, delay) in [(5.0, Duration.seconds(30)), (20.0, Duration.seconds(120))] {
+            var sampling = LocationSampler.Settings()
+            sampling.rule = .trackError
+            sampling.bound = bound
+            sampling.maxDelay = delay
+            list.append(
+                WhatIf(
+                    "track-error-\(Int(bound))", "track-error, \(Int(bound)) m",
+                    settings.sampled(by: sampling, at: settings.resolution.default)))
+        }
+        var sampling = LocationSampler.Settings()
+        sampling.rule = .interval
+        let halfMinute = Resolution(priority: .balanced, intervalMs: 30_000, displacement: 0)
+        list.append(WhatIf("interval-30", "every 30 s", settings.sampled(by: sampling, at: halfMinute)))
+        sampling.rule = .significant
+        list.append(
+            WhatIf("significant", "significant", settings.sampled(by: sampling, at: settings.resolution.default)))
+        return list
+    }
+
+    /// Stop timeouts to compare: half, what is in force, and double.
+    static func stopTimeouts(around settings: Tracker.Settings) -> [Tracker.Settings] {
+        guard !settings.motion.disableStopDetection, settings.motion.stopTimeout > .zero else { return [] }
+        return [settings.motion.stopTimeout / 2, settings.motion.stopTimeout * 2].map { timeout in
+            var other = settings
+            other.motion.stopTimeout = timeout
+            return other
+        }
+    }
+
+    private init(_ key: String, _ label: String, _ tracking: Tracker.Settings) {
+        self.key = key
+        self.label = label
+        self.tracking = tracking
+        let profile = tracking.moving ?? tracking.profile
+        words = ReportWords.sampling(profile.sampling, profile.resolution)
+    }
+}
+
+extension Tracker.Settings {
+    /// The same with other fixes kept, moving or parked.
+    fileprivate func sampled(by sampling: LocationSampler.Settings, at resolution: Resolution) -> Tracker.Settings {
+        var other = self
+        other.sampling = sampling
+        other.resolution.default = resolution
+        other.moving = nil
+        other.stationary = nil
+        return other
+    }
+}

@@ -1,0 +1,66 @@
+import Agent
+import ArgumentParser
+import Configuration
+import EventLoop
+import Report
+
+/// What `replay --format html` can be told.
+struct ReportArguments: ParsableArguments {
+    /// Settings that no file changes. The source is required, and not used.
+    private static let defaults = """
+        [source]
+        kind = "file"
+        path = "/dev/null"
+        """
+
+    @Option(help: "A configuration to compare with; may be repeated.", completion: .file(extensions: ["toml"]))
+    var compare: [String] = []
+
+    @Option(help: "Title of the page. The default is the name of the log.")
+    var title: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Hide positions within this distance of the ends of trips, such as 200m.", valueName: "distance"),
+        transform: { try Quantity.read($0, .distance, 1...100_000) })
+    var hideEnds: Double?
+
+    @Option(help: ArgumentHelp("Map tiles that the reader may switch on.", valueName: "url with {z} {x} {y}"))
+    var tiles: String?
+
+    @Option(help: "Who made the tiles.")
+    var attribution: String?
+
+    var isUsed: Bool { !compare.isEmpty || title != nil || hideEnds != nil || tiles != nil || attribution != nil }
+
+    func validate() throws {
+        if let tiles, ReportOptions.origin(tiles) == nil {
+            throw ValidationError("--tiles: expected a URL such as https://tile.example.org/{z}/{x}/{y}.png")
+        }
+    }
+
+    func page(of logs: [String], _ loaded: LoadedConfiguration?) throws -> [UInt8] {
+        var options = ReportOptions()
+        options.title = title
+        options.hideEnds = hideEnds
+        options.tiles = tiles
+        options.attribution = attribution
+        let compared = try compare.map { (name: $0, loaded: try ConfigurationFile.load($0)) }
+        do throws(ReportLog.Failure) {
+            return try ReportLog(loaded ?? Self.shipped(), comparedWith: compared, options: options)
+                .page(of: logs, made: HostIdentity.wallClockMs())
+        } catch {
+            switch error {
+            case .unreadable(let error): throw fail(error)
+            case .empty: throw fail(error, exitCode: 65)  // EX_DATAERR
+            case .memory: throw fail(error, exitCode: 71)  // EX_OSERR
+            }
+        }
+    }
+
+    private static func shipped() -> LoadedConfiguration? {
+        try? AgentConfig.parse(
+            [("defaults", Array(defaults.utf8))], environment: ConfigurationFile.environment(requiresCredentials: false)
+        )
+    }
+}

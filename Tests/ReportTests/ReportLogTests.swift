@@ -1,0 +1,149 @@
+import Configuration
+import Foundation
+import NMEA
+import Positioning
+import Replay
+import TestSupport
+import Testing
+import Tracking
+
+@testable import Report
+
+@Suite struct ReportLogTests {
+    private static let demo = log("demo-city-drive")
+    private static let data = Result { try ReportLog(nil).data(of: [demo]) }
+
+    private static func log(_ name: String) -> String {
+        BuiltProducts.repository.appendingPathComponent("fixtures/nmea/\(name).nmea").path
+    }
+
+    /// The summary of `replay --format jsonl`.
+    private static func summary(_ log: String) throws -> [String: Any] {
+        let lines = try printed { try ReplayLog(nil).run(logs: [log], format: .jsonl, to: $0) }.split(separator: "\n")
+        let last = try #require(lines.last)
+        return try #require(try JSONSerialization.jsonObject(with: Data(last.utf8)) as? [String: Any])
+    }
+
+    @Test func countsAsReplayDoes() throws {
+        let data = try Self.data.get()
+        let summary = try Self.summary(Self.demo)
+        #expect(data.journey.trips.count == summary["trips"] as? Int)
+        #expect(data.journey.trips.count { !$0.isOpen } == summary["stops"] as? Int)
+        #expect(data.journey.halts.count == summary["halts"] as? Int)
+        #expect(data.kept.count == summary["published"] as? Int)
+        #expect(data.table.count == summary["fixes"] as? Int)
+        let written = try head(data)["summary"] as? [String: Any]
+        #expect(written.map(NSDictionary.init(dictionary:)) == NSDictionary(dictionary: summary))
+    }
+
+    @Test func tellsWhyATripBeganAndEnded() throws {
+        let trip = try #require(try Self.data.get().journey.trips.first)
+        #expect(trip.kept == 302)
+        #expect(trip.departure.reason == .speed)
+        #expect(trip.departure.evidenceMin == 15)
+        #expect(try #require(trip.departure.delay(since: trip.start)) == 5000)
+        #expect(trip.departure.words == "Fixes agreed on 20 m of movement; 15 m start a trip.")
+        #expect(trip.arrival?.reason == .stopTimeout)
+        #expect(trip.arrival?.other?.contains("8 m of agreed movement") == true)
+    }
+
+    @Test func everyKeptLocationIsMarkedWithItsReason() throws {
+        let data = try Self.data.get()
+        let marked = (0..<data.table.count).filter { data.table.verdict($0).kind == .kept }
+        #expect(marked.map { data.table.times[$0] } == Array(Set(data.kept.map(\.time))).sorted())
+        #expect(data.kinds.first?.reason == "displacement")
+        #expect(data.kinds.reduce(0) { $0 + $1.count } == data.kept.count)
+    }
+
+    @Test func refusedFixesKeepTheirReason() throws {
+        let data = try ReportLog(nil).data(of: [Self.log("clock-set-back-an-hour")])
+        let refused = (0..<data.table.count).map(data.table.verdict).filter { $0.kind == .refused }
+        #expect(refused.allSatisfy { $0.reason != nil })
+        #expect(data.tracked.rejected >= refused.count)
+    }
+
+    @Test func otherSettingsKeepOtherFixes() throws {
+        let outcomes = try Self.data.get().outcomes
+        #expect(
+            outcomes.map(\.label.key) == [
+                "now", "active", "balanced", "passive", "track-error-5", "track-error-20", "interval-30", "significant",
+            ])
+        let bounded = try #require(outcomes.first { $0.label.key == "track-error-5" })
+        // Positions are rounded to 1e-7 degree.
+        #expect(try #require(bounded.error).worst <= 5.1)
+        #expect(bounded.kept.count < outcomes[0].kept.count)
+        #expect(outcomes.allSatisfy { $0.compact < $0.bytes && $0.bytes > 0 })
+    }
+
+    @Test func ownSettingsAreComparedSecond() throws {
+        let text = "[source]\nkind = \"file\"\npath = \"/dev/null\"\n[sampling]\nrule = \"interval\"\n"
+        let own = try loaded(text)
+        let data = try ReportLog(own, comparedWith: [("own.toml", own)]).data(of: [Self.demo])
+        #expect(data.outcomes[1].label.label == "own.toml")
+        #expect(data.outcomes[1].kept.count == data.outcomes[0].kept.count)
+        let rule = try #require(data.settings.first { $0.table == "[sampling]" && $0.key == "rule" })
+        #expect(rule.origin?.line == 5)
+    }
+
+    @Test func aLongerStopTimeoutMakesFewerStops() throws {
+        let timeouts = try Self.data.get().stopTimeouts
+        #expect(timeouts.map { $0.value.milliseconds } == [150_000, 300_000, 600_000])
+        #expect(timeouts.map(\.isInForce) == [false, true, false])
+        #expect(timeouts[0].stops >= timeouts[1].stops && timeouts[1].stops >= timeouts[2].stops)
+    }
+
+    @Test func theEndsOfTripsCanBeHidden() throws {
+        var options = ReportOptions()
+        options.hideEnds = 200
+        let whole = try Self.data.get()
+        let data = try ReportLog(nil, options: options).data(of: [Self.demo])
+        let ends = whole.journey.trips.flatMap { trip in
+            [trip.start, trip.end].compactMap { whole.table.row(at: $0).map(whole.table.coordinate) }
+        }
+        #expect(ends.count == 4)
+        #expect(data.table.count < whole.table.count && data.table.count > 100)
+        for row in 0..<data.table.count {
+            #expect(ends.allSatisfy { $0.distance(to: data.table.coordinate(row)) > 200 })
+        }
+        #expect(data.journey.stops.allSatisfy { $0.place == nil })
+        #expect(!String(decoding: try ReportPage().filled(data), as: UTF8.self).contains("\"lat\":4"))
+    }
+
+    @Test func aLogWithoutADateHasNoPage() {
+        #expect(throws: ReportLog.Failure.self) {
+            try ReportLog(nil).page(of: [Self.log("no-date-in-the-whole-stream")], made: 0)
+        }
+        #expect(throws: ReportLog.Failure.self) { try ReportLog(nil).page(of: ["/nowhere/at/all.nmea"], made: 0) }
+    }
+
+    @Test func columnsReadBack() throws {
+        let data = try Self.data.get()
+        var writer = ReportDataWriter(data)
+        let bytes = writer.bytes(made: 0)
+        let length = bytes[..<4].reduce(0) { $0 << 8 | Int($1) }
+        let head = try head(data)
+        let columns = try #require(head["columns"] as? [[String: Any]])
+        #expect(
+            columns.map { $0["name"] as? String } == [
+                "t", "lat", "lon", "speed", "accuracy", "satellites", "altitude", "verdict",
+            ])
+        let first = try #require(columns.first?["bytes"] as? Int)
+        #expect(unpacked(bytes[(4 + length)...].prefix(first)) == data.table.times)
+        let all = columns.compactMap { $0["bytes"] as? Int }.reduce(0, +)
+        let indices = try #require((head["whatIf"] as? [[String: Any]])?.first?["bytesColumn"] as? Int)
+        let kept = unpacked(bytes[(4 + length + all)...].prefix(indices))
+        #expect(kept == data.kept.compactMap { data.table.row(at: $0.time).map(Int64.init) })
+    }
+
+    private func head(_ data: ReportData) throws -> [String: Any] {
+        var writer = ReportDataWriter(data)
+        let bytes = writer.bytes(made: 0)
+        let length = bytes[..<4].reduce(0) { $0 << 8 | Int($1) }
+        return try #require(
+            try JSONSerialization.jsonObject(with: Data(bytes[4..<(4 + length)])) as? [String: Any])
+    }
+}
+
+extension ReportPage {
+    fileprivate func filled(_ data: ReportData) throws -> [UInt8] { try #require(html(data, made: 0)) }
+}
