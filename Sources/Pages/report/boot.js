@@ -8,9 +8,25 @@ function unpack(id) {
   return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate")));
 }
 
+/** Leaves the page as it is without scripts. */
+function giveUp(error) {
+  const reason = document.createElement("p");
+  reason.className = "failure";
+  reason.setAttribute("role", "alert");
+  reason.textContent = `The map cannot be drawn: ${error.message}. The tables hold what was decided.`;
+  document.getElementById("static").prepend(reason);
+  delete document.documentElement.dataset.live;
+  console.error(error);
+}
+
 (async () => {
-  const program = document.createElement("script");
-  program.type = "module";
-  program.textContent = await unpack("program").text();
-  document.body.append(program);
+  document.documentElement.dataset.live = "";
+  try {
+    const program = document.createElement("script");
+    program.type = "module";
+    program.textContent = await unpack("program").text();
+    document.body.append(program);
+  } catch (error) {
+    giveUp(error);
+  }
 })();

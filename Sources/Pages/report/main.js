@@ -1,7 +1,7 @@
 // Reads the log and connects the views. Until that has succeeded the page is the tables that need no script.
 import { Controls } from "./controls.js";
 import { readLog } from "./data.js";
-import { byId, element } from "./dom.js";
+import { byId } from "./dom.js";
 import { Health } from "./health.js";
 import { Journey } from "./journey.js";
 import { Navigation } from "./navigation.js";
@@ -41,18 +41,16 @@ function build(log) {
 
 async function start() {
   const root = document.documentElement;
+  const tables = byId("static");
   try {
-    // boot.js, a script of its own, has the function `unpack`.
+    // boot.js, a script of its own, has `unpack` and `giveUp`.
     const log = readLog(new Uint8Array(await unpack("data").arrayBuffer()));
-    root.dataset.live = "";
-    byId("static").remove();
+    tables.remove();
     build(log);
     requestAnimationFrame(() => requestAnimationFrame(() => { root.dataset.ready = Math.round(performance.now()); }));
   } catch (error) {
-    delete root.dataset.live;
-    const reason = `The map cannot be drawn: ${error.message}. The tables hold what was decided.`;
-    document.querySelector("main").append(element("p", { className: "failure", role: "alert" }, reason));
-    throw error;
+    if (!tables.isConnected) byId("side").prepend(tables);
+    giveUp(error);
   }
 }
 
