@@ -26,7 +26,9 @@ def check(bench):
     names_that_mean_no_good(bench)
     tiles(bench)
     hidden_ends(bench)
+    fences(bench)
     damaged(bench)
+    every_fixture(bench)
 
 
 class Report:
@@ -117,7 +119,7 @@ class Report:
 def written(bench, log, *options):
     """The report of a log of fixtures, or of a path."""
     source = log if hasattr(log, "name") else bench.root / "fixtures/nmea" / f"{log}.nmea"
-    path = bench.folder / f"{source.stem[:40]}{'-' if options else ''}{'-'.join(re.sub('[^a-z0-9]+', '', each) for each in options)}.html"
+    path = bench.folder / f"{source.stem[:40]}{'-' if options else ''}{'-'.join(re.sub('[^a-z0-9]+', '', str(each)) for each in options)}.html"
     if not path.exists():
         page = subprocess.run([bench.programs / "waypost", "replay", "--format", "html", *options, source], check=True, capture_output=True).stdout
         path.write_bytes(page)
@@ -467,6 +469,57 @@ def hidden_ends(bench):
     bench.equal("hidden ends: where trips begin and end is not in it", [time for time in ends if at.get(time) in places], [])
     parked = {(stop.get("lat"), stop.get("lon")) for stop in whole["stops"]}
     bench.equal("hidden ends: nor where it was parked", [stop for stop in head["stops"] if (stop.get("lat"), stop.get("lon")) in parked], [])
+
+
+def fences(bench):
+    config = bench.folder / "fences.toml"
+    config.write_text("""
+        [source]
+        kind = "file"
+        path = "/dev/null"
+        [[endpoint]]
+        base_url = "http://127.0.0.1:9"
+        [[geofence]]
+        id = "depot"
+        name = "<b onclick=alert(1)>Depot</b>"
+        center = { latitude = 52.5112603, longitude = 13.4155468 }
+        radius = "150m"
+        [[geofence]]
+        id = "yard"
+        polygon = [[52.494, 13.411], [52.495, 13.411], [52.495, 13.414], [52.493, 13.414]]
+        """)
+    report = Report(bench, "demo-city-drive", "--config", config)
+    head, _, _ = unpacked(report.path.read_text())
+    bench.ok("fences are in the legend, and were crossed", "geofence" in report.text("#legend") and head["crossings"], head["crossings"][:1])
+    tips = []
+    for _ in range(len(head["crossings"]) + 5):
+        report.press("n")
+        bench.wait(report.tip)
+        tips.append(report.tip())
+    bench.ok("a crossing is a decision, and a name is text", any("<b onclick=alert(1)>Depot</b>" in tip for tip in tips), [tip.split("\n")[0] for tip in tips])
+    report.browser.screenshot("report-fences")
+    report.shows_nothing_foreign("fences")
+
+
+def every_fixture(bench):
+    """Odd logs: one fix, no speed, no accuracy, other centuries. Nothing of them may break the page."""
+    browser, shown = bench.browser(), 0
+    for log in sorted((bench.root / "fixtures/nmea").glob("*.nmea")):
+        try:
+            path = written(bench, log)
+        except subprocess.CalledProcessError as error:
+            bench.ok(f"{log.stem}: no report, and a reason", b"waypost:" in error.stderr, error.stderr.decode().strip())
+            continue
+        browser.open(f"file://{path}")
+        is_drawn = browser.wait("document.documentElement.dataset.ready")
+        ActionChains(browser.driver).move_to_element(browser.driver.find_element(By.ID, "timeline")).move_to_element(
+            browser.driver.find_element(By.ID, "map")).send_keys("n", "n", "[", "+", "-", "]", "0", " ", " ").perform()
+        browser.settle()
+        words = browser.js("document.body.innerText")
+        if not is_drawn or re.search("NaN|undefined|Infinity", words) or browser.console_errors():
+            bench.ok(f"{log.stem} is drawn", False)
+        shown += 1
+    bench.ok("every log of fixtures is drawn", shown > 20, shown)
 
 
 def damaged(bench):

@@ -1,7 +1,7 @@
 // The timeline: states, decisions, speed, accuracy and what was kept, with the cursor, a zoom and an overview of the whole log.
 import { Colours, FONT, Surface, disc, oncePerFrame, shape } from "../common/canvas.js";
 import { watchGestures } from "../common/gestures.js";
-import { lowerBound } from "./data.js";
+import { drawDensity, drawEnvelope, envelopes } from "./charts.js";
 import { byId } from "./dom.js";
 import { describe, describeGap } from "./why.js";
 import { clock, day, length, minutes, shortSpan, zone } from "./words.js";
@@ -9,7 +9,6 @@ import { clock, day, length, minutes, shortSpan, zone } from "./words.js";
 const SHORTEST = 4000; // the least time that is shown, in milliseconds
 const NARROW = 560;
 const RIGHT = 8;
-const GAP_IN_CHART = 30_000;
 const TICKS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800].map(each => each * 1000);
 const SPEED_TOPS = [10, 20, 30, 50, 60, 80, 100, 120, 150, 200, 300, 400, 600, 1000];
 const SPEED_UNIT = 3.6;
@@ -43,6 +42,8 @@ export class Timeline {
   #accuracyTop = 20;
   /** While a range is drawn: its ends in pixels. */
   #drag = null;
+  /** Where it began, and whether it measures. */
+  #dragStart = null;
   #grabsOverview = false;
   #drawSoon = oncePerFrame(() => this.drawNow());
   #drawOverSoon = oncePerFrame(() => this.#drawOver());
@@ -193,10 +194,7 @@ export class Timeline {
     for (const gap of this.#log.gaps) this.#drawGap(canvas, gap);
     for (const decision of this.#log.decisions) this.#drawDecision(canvas, decision);
     this.#drawCharts(canvas);
-    this.#drawDensity(canvas, this.#log.kept.rows, this.#rows.kept, row => this.#keptColour(row));
-    if (this.#rows.variant) {
-      this.#drawDensity(canvas, this.#log.whatIf[this.#state.variant].rows, this.#rows.variant, () => "--variant");
-    }
+    this.#drawKept(canvas);
     canvas.restore();
     this.#drawNames(canvas);
     this.#drawOverview(canvas);
@@ -346,7 +344,6 @@ export class Timeline {
     this.#accuracyTop = topOf(most);
   }
 
-  /** Least, mean and greatest value of each half pixel, so that no peak is lost however much time a pixel holds. */
   #chart(canvas, { top, height }, valueOf, most, fill, line) {
     const [base, unit] = [top + height - 2, (height - 6) / most];
     canvas.strokeStyle = this.#colour("--grid");
@@ -355,84 +352,18 @@ export class Timeline {
     canvas.moveTo(this.#left, base + 0.5);
     canvas.lineTo(this.#right, base + 0.5);
     canvas.stroke();
-    for (const columns of this.#envelopes(valueOf)) this.#drawEnvelope(canvas, columns, base, unit, this.#colour(fill), this.#colour(line));
+    for (const columns of envelopes(this.#log.time, this.#placer(), ...this.visibleRows(), valueOf)) {
+      drawEnvelope(canvas, columns, base, unit, this.#colour(fill), this.#colour(line));
+    }
   }
 
-  /** Runs of columns { x, low, high, sum, count } without a hole. */
-  #envelopes(valueOf) {
-    const [from, to] = this.visibleRows();
-    const { time } = this.#log;
-    const place = this.#placer();
-    const runs = [];
-    let column = null;
-    let last = -Infinity;
-    for (let row = from; row < to; row += 1) {
-      const value = valueOf(row);
-      if (value === null) continue;
-      const x = Math.round(place(row) * 2) / 2;
-      const isApart = time[row] - last > GAP_IN_CHART;
-      if (isApart) runs.push([]);
-      if (isApart || column.x !== x) runs.at(-1).push(column = { x, low: value, high: value, sum: 0, count: 0 });
-      if (value < column.low) column.low = value;
-      if (value > column.high) column.high = value;
-      column.sum += value;
-      column.count += 1;
-      last = time[row];
-    }
-    return runs;
-  }
-
-  #drawEnvelope(canvas, columns, base, unit, fill, line) {
-    const mean = column => base - column.sum / column.count * unit;
-    const path = new Path2D();
-    for (const column of columns) path.lineTo(column.x, mean(column));
-    const area = new Path2D(path);
-    area.lineTo(columns.at(-1).x, base);
-    area.lineTo(columns[0].x, base);
-    canvas.fillStyle = fill;
-    canvas.fill(area);
-    const spread = new Path2D();
-    for (const { x, low, high } of columns) {
-      if ((high - low) * unit <= 1.2) continue;
-      spread.moveTo(x, base - high * unit);
-      spread.lineTo(x, base - low * unit);
-    }
-    canvas.strokeStyle = line;
-    canvas.lineJoin = "round";
-    canvas.lineWidth = 1;
-    canvas.globalAlpha = 0.38;
-    canvas.stroke(spread);
-    canvas.globalAlpha = 1;
-    canvas.lineWidth = 1.3;
-    canvas.stroke(path);
-  }
-
-  #keptColour(row) {
-    const { reason } = this.#log.verdict(row);
-    return reason === "displacement" ? "--displacement" : reason === "interval" ? "--interval" : "--event";
-  }
-
-  /** A tick for each pixel that has kept rows, the stronger the more there are; an event outshines all others. */
-  #drawDensity(canvas, rows, { top, height }, colourOf) {
-    const [from, to] = this.visibleRows();
-    const place = this.#placer();
-    const columns = new Map();
-    for (let index = lowerBound(rows, from); index < rows.length && rows[index] < to; index += 1) {
-      const x = Math.floor(place(rows[index]));
-      const column = columns.get(x);
-      const colour = colourOf(rows[index]);
-      if (!column) columns.set(x, { count: 1, colour });
-      else column.count += 1;
-      if (column && colour === "--event") column.colour = colour;
-    }
-    let most = 1;
-    for (const { count } of columns.values()) most = Math.max(most, count);
-    for (const [x, { count, colour }] of columns) {
-      canvas.globalAlpha = most > 1 ? 0.35 + 0.65 * Math.sqrt(count / most) : 1;
-      canvas.fillStyle = this.#colour(colour);
-      canvas.fillRect(x, top + 1, 1, height - 2);
-    }
-    canvas.globalAlpha = 1;
+  #drawKept(canvas) {
+    const [place, rows] = [this.#placer(), this.visibleRows()];
+    const [event, others] = [this.#colour("--event"), { displacement: this.#colour("--displacement"), interval: this.#colour("--interval") }];
+    drawDensity(canvas, this.#log.kept.rows, place, ...rows, this.#rows.kept, row => others[this.#log.verdict(row).reason] ?? event, event);
+    if (!this.#rows.variant) return;
+    const colour = this.#colour("--variant");
+    drawDensity(canvas, this.#log.whatIf[this.#state.variant].rows, place, ...rows, this.#rows.variant, () => colour, colour);
   }
 
   #drawNames(canvas) {
@@ -578,8 +509,6 @@ export class Timeline {
     this.#dragStart = isDrawing && !this.#grabsOverview ? { x, isMeasured: this.measures || event.shiftKey } : null;
     if (!isDrawing && !this.#grabsOverview) this.#navigation.hold(this.#timeAt(x));
   }
-
-  #dragStart = null;
 
   #dragTo(right, x, event) {
     if (this.#grabsOverview) return this.#pan(right / (this.#right - this.#left) * this.#scale.whole);

@@ -9,6 +9,7 @@ const NAME = "Map of the track: trips as coloured lines, stops as badges. The ta
 export const ACCURACY_BANDS = [[5, 0], [10, 2], [20, 4], [50, 6], [Infinity, 7]];
 const RAMP = [0, 1, 2, 3, 4, 5, 6, 7].map(index => `--ramp/${index}`);
 const UNKNOWN_BAND = 8;
+const FENCE_LABELS_MAX = 40;
 
 export class TrackView {
   #log;
@@ -25,7 +26,7 @@ export class TrackView {
 
   constructor(log, state, tip, navigation) {
     [this.#log, this.#state, this.#tip, this.#navigation] = [log, state, tip, navigation];
-    this.#fences = log.geofences.map(fence => fenceLayer(fence, log));
+    this.#fences = fenceLayers(log);
     this.map = new TrackMap(this.#box, {
       name: NAME,
       moved: () => {
@@ -176,8 +177,15 @@ function describeStops(stops) {
   return [element("div", { className: "title" }, title), ...lines];
 }
 
-function fenceLayer(fence, log) {
-  const common = { colour: "--fence", label: fence.name || fence.id, outlined: true };
+/** Those that were crossed first: with thousands of fences not all have a label. */
+function fenceLayers(log) {
+  const crossed = new Set(log.crossings.map(crossing => crossing.id));
+  const fences = [...log.geofences].sort((one, other) => crossed.has(other.id) - crossed.has(one.id));
+  return fences.map((fence, index) => fenceLayer(fence, index < FENCE_LABELS_MAX ? fence.name || fence.id : "", log));
+}
+
+function fenceLayer(fence, label, log) {
+  const common = { colour: "--fence", label, outlined: true };
   if (!fence.ring) return { kind: "circle", latitude: fence.lat, longitude: fence.lon, metres: fence.radius, ...common };
   const points = new Points(fence.ring.length + 1);
   if (log.rows) points.push(log.latitude(0), log.longitude(0));

@@ -52,12 +52,15 @@ export function explain(why, from, isEnd) {
 
 const TITLES = { departure: ({ trip }) => `Trip ${trip.number} departs`, stop: () => "Stops", firstSeen: () => "Parked when first seen" };
 
+const CROSSINGS = { enter: "Enters", exit: "Leaves", dwell: "Stays in" };
+
 /** What a tip over a decision says. */
 export function describe(decision, log) {
   if (decision.kind === "gap") return describeGap(decision.gap);
   if (decision.kind === "crossing") {
     const { action, id, t } = decision.crossing;
-    return [element("div", { className: "title" }, `Geofence ${String(action).toLowerCase()}: ${log.fenceName(id)}`), element("p", {}, clock(t))];
+    const verb = CROSSINGS[String(action).toLowerCase()] ?? action;
+    return [element("div", { className: "title" }, `${verb} ${log.fenceName(id)}, ${clock(t)}`), element("p", {}, "a geofence")];
   }
   return [element("div", { className: "title" }, `${TITLES[decision.kind](decision)}, ${clock(decision.time)}`), ...explain(decision.why, decision.time, decision.kind !== "departure")];
 }
