@@ -34,7 +34,7 @@ setup:
 build: setup ## the daemon, release
 	scripts/build waypost
 
-demo: setup ## a simulated drive through the real daemon into a local collector
+demo: setup ## a simulated drive through the real daemon into a local collector; OPEN=1 leaves its live page up
 	scripts/build waypost waypost-collector
 	scripts/demo
 

@@ -98,8 +98,13 @@ let package = Package(
         // Tools that never go into the device package.
         .executableTarget(
             name: "waypost-collector",
-            dependencies: ["JSON", argumentParser, "CZlib", .product(name: "FlyingFox", package: "FlyingFox")],
+            dependencies: [
+                "JSON", "Positioning", argumentParser, "CZlib", "CLivePage",
+                .product(name: "FlyingFox", package: "FlyingFox"), .product(name: "FlyingSocks", package: "FlyingFox"),
+            ],
             path: "Sources/Collector", swiftSettings: strict),
+        // The page of the collector, from Sources/Pages.
+        .target(name: "CLivePage"),
         module("DriveSimulation", ["Positioning"]),
         .executableTarget(
             name: "waypost-simulate", dependencies: ["DriveSimulation", "Positioning", argumentParser],

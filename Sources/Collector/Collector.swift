@@ -11,7 +11,8 @@ struct Collector: ParsableCommand {
             POST to any path a batch in the native shape of waypost, or in its columns (Content-Type \
             application/vnd.waypost.compact+json). A body of another shape is answered 400 with the reason; a repeated \
             Idempotency-Key is answered 200 and not stored again; a row whose (device, outbox, seq) is known is \
-            counted, not stored again. GET /stats returns the counts as JSON. SIGTERM and SIGINT end it with a summary.
+            counted, not stored again. GET / is a page for a browser that shows what arrives while it arrives. GET /stats \
+            returns the counts as JSON. SIGTERM and SIGINT end it with a summary.
 
             For tests it can misbehave: choose one of --answer, --hang, --close and --close-after-store, and narrow it \
             with --first, --for, --every, --probability, --above-bytes and --with-seq.
@@ -47,13 +48,16 @@ struct Collector: ParsableCommand {
         pthread_sigmask(SIG_BLOCK, &endings, nil)
 
         let plan = try faults.plan()
-        let intake = Intake(faults: plan, store: LocationStore(output: try openOutput()))
+        let feed = LiveFeed(
+            run: String(UInt64.random(in: 1...UInt64.max), radix: 36), counters: Intake.noStatistics,
+            now: { Int64(Date().timeIntervalSince1970 * 1000) })
+        let intake = Intake(faults: plan, store: LocationStore(output: try openOutput()), feed: feed)
         let (port, portFile, isQuiet) = (port, printPortTo, quiet)
         let say: @Sendable (String) -> Void = { line in
             if !isQuiet { try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8)) }
         }
         Task {
-            await serve(intake, port) { open in
+            await serve(CollectorHandler(intake: intake, page: LivePage(feed: feed)), port) { open in
                 do {
                     let line = Data("\(open)\n".utf8)
                     if let portFile { try line.write(to: URL(fileURLWithPath: portFile), options: .atomic) }
@@ -64,6 +68,7 @@ struct Collector: ParsableCommand {
             }
         }
         Task { await sayCounts(intake, say) }
+        Task { while (try? await Task.sleep(for: .seconds(2))) != nil { feed.beat() } }
         var signal: Int32 = 0
         while sigwait(&endings, &signal) != 0 {}
         Task {
@@ -82,12 +87,13 @@ struct Collector: ParsableCommand {
 }
 
 /// Serves until the process ends.
-private func serve(_ intake: Intake, _ port: UInt16, _ opened: @escaping @Sendable (UInt16) -> Void) async {
+private func serve(
+    _ handler: CollectorHandler, _ port: UInt16, _ opened: @escaping @Sendable (UInt16) -> Void
+) async {
     do {
         // An hour is longer than any client waits; FlyingFox answers 500 for a handler that takes longer.
         let server = HTTPServer(
-            address: try .inet(ip4: "127.0.0.1", port: port), timeout: 3600, logger: .disabled,
-            handler: CollectorHandler(intake: intake))
+            address: try .inet(ip4: "127.0.0.1", port: port), timeout: 3600, logger: .disabled, handler: handler)
         Task {
             try await server.waitUntilListening(timeout: 60)
             if case .ip4(_, let port) = await server.listeningAddress { opened(port) }

@@ -1,20 +1,27 @@
 import FlyingFox
 import Foundation
 
-/// HTTP on one side, the intake on the other.
+/// HTTP on one side, the intake and the page on the other.
 struct CollectorHandler: HTTPHandler {
     let intake: Intake
+    let page: LivePage
 
     func handleRequest(_ request: HTTPRequest) async throws -> HTTPResponse {
         switch request.method {
+        // What can be read is for this machine alone. Uploads may come under any name: those of tests do.
+        case .GET where !LivePage.isLocal(host: request.headers[.host]):
+            return response(421, [:], "{\"error\":\"ask for 127.0.0.1 or localhost\"}\n")
         case .GET where request.path == "/stats":
             let text = await intake.statistics
             return HTTPResponse(
                 statusCode: .ok, headers: [.contentType: "application/json"], body: Data(text.utf8))
+        case .GET:
+            return page.answer(request)
+                ?? response(404, [:], "{\"error\":\"GET / is the page, GET /stats the counts\"}\n")
         case .POST:
             return await post(request)
         default:
-            return response(405, ["Allow": "POST"], "{\"error\":\"POST a batch, or GET /stats\"}\n")
+            return response(405, ["Allow": "GET, POST"], "{\"error\":\"POST a batch, or GET / or /stats\"}\n")
         }
     }
 

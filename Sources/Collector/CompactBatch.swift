@@ -73,11 +73,13 @@ private struct CompactColumns {
                 "\"location\":{\"lat\":\(Self.decimal(latitudes[index], 6)),\"lon\":\(Self.decimal(longitudes[index], 6))}"
             let text = "\(place),\"timeStamp\":\(seconds),\"time_ms\":\(time),\"seq\":\(seqs[index])\(members[index])}"
             let path = "row \(index)"
-            let seq = try LocationShape.check(NativeBatch.read(Array("{\(text)".utf8)), path)
+            let record = try NativeBatch.read(Array("{\(text)".utf8))
+            let seq = try LocationShape.check(record, path)
             if let last = rows.last?.seq, seq <= last {
                 throw ShapeProblem(text: "\(path): seq \(seq) does not rise above \(last)")
             }
-            rows.append(.init(seq: seq, line: Array("{\(head)\(text)".utf8)))
+            rows.append(
+                .init(seq: seq, line: Array("{\(head)\(text)".utf8), location: .init(record, seq: seq)))
         }
         return rows
     }

@@ -5,6 +5,16 @@ struct FaultPlan {
         case hang
         case close
         case closeAfterStore
+
+        /// For people.
+        var name: String {
+            switch self {
+            case .answer(let status, _, _): "answer \(status)"
+            case .hang: "hang"
+            case .close: "close"
+            case .closeAfterStore: "close after store"
+            }
+        }
     }
 
     var fault: Fault

@@ -1,5 +1,6 @@
 import FlyingFox
 import Foundation
+import Positioning
 
 /// Judges requests one after the other and keeps the counts.
 actor Intake {
@@ -27,10 +28,13 @@ actor Intake {
     private var stats = Stats()
     private var peers: Set<String> = []
     private let started = ContinuousClock.now
+    private let feed: LiveFeed
 
-    init(faults: FaultPlan?, store: LocationStore) {
+    /// - Parameter feed: gets each request.
+    init(faults: FaultPlan?, store: LocationStore, feed: LiveFeed) {
         self.faults = faults
         self.store = store
+        self.feed = feed
     }
 
     /// - Parameters:
@@ -41,32 +45,42 @@ actor Intake {
         stats.bytesBodies += body.count
         stats.bytesHeads += headBytes
         if peers.insert(peer).inserted { stats.connections += 1 }
+        var request = LiveRequest(bodyBytes: body.count)
+        let answer = judge(body, headers, &request)
+        if case .reply(let status, _, _) = answer { request.status = status }
+        feed.received(request, counters: statistics)
+        return answer
+    }
+
+    private func judge(_ body: [UInt8], _ headers: HTTPHeaders, _ request: inout LiveRequest) -> Answer {
         let batch: NativeBatch
         let key: String?
         let plain: [UInt8]
         do {
             plain = try decoded(body, headers[HTTPHeader("Content-Encoding")])
             batch = try Self.batch(plain, headers)
+            request.read(batch)
             key = try Self.idempotencyKey(headers[HTTPHeader("Idempotency-Key")], of: batch)
         } catch let problem as Refusal {
-            return refuse(problem)
+            return refuse(problem, &request)
         } catch let problem as NativeBatch.ShapeProblem {
-            return refuse(Refusal(status: 400, text: problem.text))
+            return refuse(Refusal(status: 400, text: problem.text), &request)
         } catch {
-            return refuse(Refusal(status: 400, text: "\(error)"))
+            return refuse(Refusal(status: 400, text: "\(error)"), &request)
         }
         let fault = faults?.fault(
             bodyBytes: body.count, seqs: batch.rows.map(\.seq), sinceStart: .now - started)
         if fault != nil { stats.faults += 1 }
+        request.fault = fault?.name
         switch fault {
         case .answer(let status, let retryAfter, let text):
             return .reply(status: status, headers: retryAfter.map { ["Retry-After": $0] } ?? [:], body: text)
         case .hang: return .hang
         case .close: return .cut
         case .closeAfterStore:
-            _ = take(batch, key, plain)
+            _ = take(batch, key, plain, &request)
             return .cut
-        case nil: return take(batch, key, plain)
+        case nil: return take(batch, key, plain, &request)
         }
     }
 
@@ -79,8 +93,12 @@ actor Intake {
             + "\(stats.bytesBodies + stats.bytesHeads) bytes received over \(stats.connections) connections"
     }
 
-    var statistics: String {
-        let counts = store.counters
+    var statistics: String { Self.statistics(stats, store.counters) }
+
+    /// Before anything has come.
+    static var noStatistics: String { statistics(Stats(), LocationStore.Counters()) }
+
+    private static func statistics(_ stats: Stats, _ counts: LocationStore.Counters) -> String {
         let members: KeyValuePairs = [
             "requests": stats.requests, "connections": stats.connections, "batches": counts.batches,
             "locations": counts.locations, "duplicate_batches": counts.duplicateBatches,
@@ -129,20 +147,30 @@ actor Intake {
         return header
     }
 
-    private func take(_ batch: NativeBatch, _ key: String?, _ plain: [UInt8]) -> Answer {
+    private func take(
+        _ batch: NativeBatch, _ key: String?, _ plain: [UInt8], _ request: inout LiveRequest
+    ) -> Answer {
         do {
             switch try store.take(batch, key: key, body: plain) {
-            case .stored, .duplicate: return .reply(status: 200, headers: [:], body: "")
+            case .stored(let new):
+                request.new = new.map(\.location)
+                request.repeated = batch.rows.count - new.count
+            case .duplicate: request.repeated = batch.rows.count
             case .keyReused:
-                return refuse(Refusal(status: 422, text: "Idempotency-Key: has named another body before"))
+                let text = "Idempotency-Key: has named another body before"
+                return refuse(Refusal(status: 422, text: text), &request)
             }
+            return .reply(status: 200, headers: [:], body: "")
         } catch {
-            return .reply(status: 507, headers: [:], body: Self.json("the output cannot be written: \(error)"))
+            let text = "the output cannot be written: \(error)"
+            request.problem = text.visible(bytesMax: 300)
+            return .reply(status: 507, headers: [:], body: Self.json(text))
         }
     }
 
-    private func refuse(_ refusal: Refusal) -> Answer {
+    private func refuse(_ refusal: Refusal, _ request: inout LiveRequest) -> Answer {
         stats.rejected += 1
+        request.problem = refusal.text.visible(bytesMax: 300)
         return .reply(
             status: refusal.status, headers: ["Content-Type": "application/json"], body: Self.json(refusal.text))
     }

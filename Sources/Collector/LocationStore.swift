@@ -16,7 +16,8 @@ struct LocationStore {
     }
 
     enum Verdict {
-        case stored
+        /// With the rows that were not known.
+        case stored(new: [NativeBatch.Row])
         case duplicate
         /// The key has named other bytes before.
         case keyReused
@@ -45,12 +46,14 @@ struct LocationStore {
         var seen = outboxes["\(batch.device)\u{0}\(batch.outbox)"] ?? SeenRows()
         var after = counters
         var lines = Data()
+        var new: [NativeBatch.Row] = []
         after.batches += 1
         for row in batch.rows {
             switch seen.take(row.seq, fingerprint: row.line.hashValue) {
             case .new(let inOrder):
                 after.locations += 1
                 if !inOrder { after.inversions += 1 }
+                new.append(row)
                 lines.append(contentsOf: row.line)
                 lines.append(0x0A)
             case .known(let changed):
@@ -62,7 +65,7 @@ struct LocationStore {
         counters = after
         outboxes["\(batch.device)\u{0}\(batch.outbox)"] = seen
         if let key { remember(key, fingerprint) }
-        return .stored
+        return .stored(new: new)
     }
 
     private mutating func remember(_ key: String, _ fingerprint: Int) {

@@ -6,6 +6,8 @@ struct NativeBatch {
         var seq: Int64
         /// The record as it was sent, with the fields of the batch merged in, as one line without its end.
         var line: [UInt8]
+        /// What is shown of it.
+        var location: LiveRequest.Location
     }
 
     var device: String
@@ -39,7 +41,10 @@ struct NativeBatch {
             if let last = rows.last?.seq, seq <= last {
                 throw ShapeProblem(text: "\(path).seq: \(seq) does not rise above \(last)")
             }
-            rows.append(Row(seq: seq, line: Self.line(bytes[ranges[index]], shared.flatMap { $0 })))
+            rows.append(
+                Row(
+                    seq: seq, line: Self.line(bytes[ranges[index]], shared.flatMap { $0 }),
+                    location: .init(record, seq: seq)))
         }
     }
 

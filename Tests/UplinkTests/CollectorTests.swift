@@ -210,6 +210,7 @@ final class CollectorProcess {
     private let output = Pipe()
     private let directory: URL
     private(set) var url = ""
+    private(set) var port: UInt16 = 0
 
     convenience init(_ options: String...) throws { try self.init(options) }
 
@@ -228,6 +229,7 @@ final class CollectorProcess {
         }
         let port = try String(contentsOf: portFile, encoding: .utf8).trimmingCharacters(in: .newlines)
         url = "http://127.0.0.1:\(port)/locations"
+        self.port = try #require(UInt16(port))
         try #require(said.hasPrefix("listening on http://127.0.0.1:\(port)\n"))
     }
 

@@ -15,8 +15,8 @@ import { metresPerWorld, nearX, worldX, worldY } from "./projection.js";
  *   `only` (index → whether it is drawn), `most` (none is drawn if more would be seen).
  * - `circle`: `latitude`, `longitude`, `metres`, `colour`; optional `outlined`, `label`.
  * - `area`: `points` of its edge, `colour`; optional `label` above its highest point.
- * - `position`: `latitude`, `longitude`, `colour`; optional `course` in degrees (an arrow, else a disc), `label`, `edge` (if it is
- *   out of sight, an arrow at the edge points to it).
+ * - `position`: `latitude`, `longitude`, `colour`; optional `course` in degrees (an arrow, else a disc), `label`, which is left
+ *   out where there is no room, `edge` (if it is out of sight, an arrow at the edge points to it).
  * - `badge`: `latitude`, `longitude`, `sign` (one letter), `text`; optional `colour`. Badges keep clear of one another.
  * - `badges`: `items` ({ latitude, longitude, weight }, heavier ones first in place), `sign`, `text` (items → text): a badge each,
  *   and one for those that would lie on one another.
@@ -274,8 +274,8 @@ function drawPosition(canvas, layer, view) {
   const label = shortened(layer.label);
   const width = canvas.measureText(label).width;
   const spots = [[16 + width / 2, 0], [-16 - width / 2, 0], [0, -26], [0, 26]];
-  const [labelX, labelY] = view.freeSpot(x, y, spots, width, 18) ?? [x + spots[0][0], y];
-  labelBeside(canvas, label, labelX, labelY + 4, view);
+  const spot = view.freeSpot(x, y, spots, width, 18);
+  if (spot) labelBeside(canvas, label, spot[0], spot[1] + 4, view);
 }
 
 function drawEdgeArrow(canvas, x, y, view, fill, edge) {

@@ -1,0 +1,240 @@
+// How late locations were when they arrived: a bar for each request, from its newest to its oldest location. While nothing
+// arrives there is a hatched band, and what was waiting comes after it as a tall bar.
+import { clock, plural, span } from "./words.js";
+
+const FONT_OF_PLOT = "12px system-ui, \"DejaVu Sans\", sans-serif";
+const [LEFT, RIGHT, TOP, BOTTOM] = [62, 12, 10, 34];
+/** A delay beyond this is none of a connection: the device sends an old log, or has a wrong clock. */
+const REPLAY_AFTER = 12 * 3600 * 1000;
+const AHEAD_AFTER = 60 * 1000;
+
+/** @returns {Map<string, number>} by device: what is subtracted from its delays, for those that send an old log. */
+export function replayOffsets(requests) {
+  const least = new Map();
+  for (const { device, at, newest, new: stored } of requests) {
+    if (stored) least.set(device, Math.min(least.get(device) ?? Infinity, at - newest));
+  }
+  for (const [device, delay] of least) {
+    if (delay <= REPLAY_AFTER && delay >= -AHEAD_AFTER) least.delete(device);
+  }
+  return least;
+}
+
+/** Times in which nothing arrived for much longer than is usual: [{ from, to }], `to` null when it lasts. */
+export function pauses(arrivals, now) {
+  const times = arrivals.map(each => each.at).sort((one, other) => one - other);
+  const steps = times.slice(1).map((time, index) => time - times[index]);
+  const usual = [...steps].sort((one, other) => one - other)[Math.floor(steps.length / 2)] ?? 5000;
+  const limit = Math.max(8000, 3 * usual);
+  const found = steps.flatMap((step, index) => (step > limit ? [{ from: times[index], to: times[index + 1] }] : []));
+  if (times.length && now - times.at(-1) > limit) found.push({ from: times.at(-1), to: null });
+  return found;
+}
+
+export class DelayPlot {
+  #box;
+  #canvas;
+
+  constructor(box) {
+    this.#box = box;
+    this.#canvas = document.createElement("canvas");
+    this.#canvas.setAttribute("role", "img");
+    box.append(this.#canvas);
+  }
+
+  /**
+   * @param {object} state `requests` newest first, `colours` (device → CSS variable), `losses` of the page's link, `starts` of the
+   *   collector, `now` by the collector's clock, `reach` in milliseconds.
+   * @returns {string} what the plot shows, in words.
+   */
+  draw({ requests, colours, losses, starts, now, reach }) {
+    const seen = requests.filter(request => request.at > now - reach);
+    const offsets = replayOffsets(requests);
+    const arrivals = seen.filter(request => request.new > 0).map(request => ({
+      at: request.at, device: request.device, new: request.new,
+      least: request.at - request.newest - (offsets.get(request.device) ?? 0),
+      most: request.at - request.oldest - (offsets.get(request.device) ?? 0),
+    }));
+    const plot = this.#begin(now, reach, Math.max(10000, ...arrivals.map(each => each.most)));
+    const stops = pauses(arrivals, now);
+    if (plot) {
+      for (const pause of stops) plot.pause(pause.from, pause.to ?? now);
+      plot.axes();
+      for (const start of starts) plot.start(start);
+      for (const loss of losses) plot.loss(loss.from, loss.to ?? now);
+      for (const arrival of arrivals) plot.bar(arrival, colours.get(arrival.device) ?? "--mute");
+      for (const request of seen) if (!request.new && !request.repeated) plot.failure(request.at);
+    }
+    const words = describe(arrivals, stops, seen, offsets, now, reach);
+    this.#canvas.setAttribute("aria-label", `Delay of locations at their arrival. ${words}`);
+    return words;
+  }
+
+  #begin(now, reach, most) {
+    const ratio = Math.min(2.5, globalThis.devicePixelRatio || 1);
+    const [width, height] = [this.#box.clientWidth, this.#box.clientHeight];
+    if (!width || !height) return null;
+    this.#canvas.width = Math.round(width * ratio);
+    this.#canvas.height = Math.round(height * ratio);
+    const canvas = this.#canvas.getContext("2d");
+    canvas.setTransform(ratio, 0, 0, ratio, 0, 0);
+    canvas.font = FONT_OF_PLOT;
+    return new Drawing(canvas, getComputedStyle(this.#box), { width, height, now, reach, most: tickStep(most) * 2 });
+  }
+}
+
+/** Half the height of an axis on which `most` fits, as a length of time that people count in. */
+function tickStep(most) {
+  const steps = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400].map(each => each * 1000);
+  return steps.find(each => 2 * each >= most) ?? Math.ceil(most / 2 / 86400000) * 86400000;
+}
+
+/** One drawing of the plot. */
+class Drawing {
+  #canvas;
+  #style;
+  #frame;
+
+  constructor(canvas, style, frame) {
+    [this.#canvas, this.#style, this.#frame] = [canvas, style, frame];
+  }
+
+  #x(time) {
+    const { width, now, reach } = this.#frame;
+    return Math.max(LEFT, width - RIGHT - (now - time) / reach * (width - LEFT - RIGHT));
+  }
+
+  #y(delay) {
+    const { height, most } = this.#frame;
+    return height - BOTTOM - Math.max(0, Math.min(1, delay / most)) * (height - TOP - BOTTOM);
+  }
+
+  #colour(name) {
+    const [variable, index] = name.split("/");
+    const list = this.#style.getPropertyValue(variable).trim().split(" ");
+    return list[(index ?? 0) % list.length];
+  }
+
+  #text(text, x, y, align, colour = "--mute") {
+    this.#canvas.fillStyle = this.#colour(colour);
+    this.#canvas.textAlign = align;
+    this.#canvas.fillText(text, x, y);
+  }
+
+  axes() {
+    const { width, height, now, reach, most } = this.#frame;
+    const canvas = this.#canvas;
+    canvas.strokeStyle = this.#colour("--rule");
+    canvas.lineWidth = 1;
+    canvas.beginPath();
+    for (const delay of [0, most / 2, most]) {
+      const y = Math.round(this.#y(delay)) + 0.5;
+      canvas.moveTo(LEFT, y);
+      canvas.lineTo(width - RIGHT, y);
+      this.#text(delay ? span(delay).replace(" 00 s", "").replace(" 00 min", "") : "0", LEFT - 8, y + 4, "right");
+    }
+    canvas.stroke();
+    const marks = width < 500 ? 2 : 5;
+    for (let mark = 0; mark < marks; mark += 1) {
+      const time = now - reach * (1 - mark / marks);
+      this.#text(clock(time), Math.max(LEFT, this.#x(time)), height - 4, "left");
+    }
+    this.#text("now", width - RIGHT, height - 4, "right");
+  }
+
+  bar({ at, least, most }, colour) {
+    const [top, bottom] = [this.#y(most), this.#y(least)];
+    this.#canvas.fillStyle = this.#colour(colour);
+    this.#canvas.fillRect(this.#x(at) - 2, top - 2, 4, Math.max(4, bottom - top + 2));
+  }
+
+  /** Nothing arrived. */
+  pause(from, to) {
+    const canvas = this.#canvas;
+    const [left, right, top, bottom] = [this.#x(from), this.#x(to), TOP, this.#frame.height - BOTTOM];
+    if (right - left < 4) return;
+    canvas.save();
+    canvas.beginPath();
+    canvas.rect(left, top, right - left, bottom - top);
+    canvas.fillStyle = this.#colour("--soft");
+    canvas.fill();
+    canvas.clip();
+    canvas.strokeStyle = this.#colour("--rule");
+    canvas.lineWidth = 1.5;
+    canvas.beginPath();
+    for (let x = left - (bottom - top); x < right; x += 9) {
+      canvas.moveTo(x, bottom);
+      canvas.lineTo(x + bottom - top, top);
+    }
+    canvas.stroke();
+    canvas.restore();
+    const wide = text => canvas.measureText(text).width + 10;
+    const text = [`nothing for ${span(to - from)}`, span(to - from)].find(each => wide(each) <= right - left);
+    if (!text) return;
+    const width = wide(text);
+    canvas.fillStyle = this.#colour("--panel");
+    canvas.fillRect((left + right - width) / 2, top + 6, width, 18);
+    this.#text(text, (left + right) / 2, top + 19, "center", "--ink");
+  }
+
+  /** A request after which nothing was stored. */
+  failure(at) {
+    const [x, y] = [this.#x(at), this.#frame.height - BOTTOM + 9];
+    if (x <= LEFT) return;
+    const canvas = this.#canvas;
+    canvas.strokeStyle = this.#colour("--bad");
+    canvas.lineWidth = 2;
+    canvas.beginPath();
+    canvas.moveTo(x - 4, y - 4);
+    canvas.lineTo(x + 4, y + 4);
+    canvas.moveTo(x + 4, y - 4);
+    canvas.lineTo(x - 4, y + 4);
+    canvas.stroke();
+  }
+
+  /** This page had no connection: what arrived then was seen later. */
+  loss(from, to) {
+    const [left, right] = [this.#x(from), this.#x(to)];
+    this.#canvas.fillStyle = this.#colour("--bad");
+    this.#canvas.fillRect(left, TOP - 6, Math.max(2, right - left), 3);
+  }
+
+  start(at) {
+    const x = this.#x(at);
+    if (x <= LEFT) return;
+    const canvas = this.#canvas;
+    canvas.strokeStyle = this.#colour("--mute");
+    canvas.lineWidth = 1;
+    canvas.setLineDash([2, 3]);
+    canvas.beginPath();
+    canvas.moveTo(x, TOP);
+    canvas.lineTo(x, this.#frame.height - BOTTOM);
+    canvas.stroke();
+    canvas.setLineDash([]);
+    // To the left: what arrived since is to the right.
+    const hasRoom = x > LEFT + 110;
+    this.#text("collector started", x + (hasRoom ? -4 : 4), this.#frame.height - BOTTOM - 5, hasRoom ? "right" : "left");
+  }
+}
+
+function describe(arrivals, stops, seen, offsets, now, reach) {
+  if (!arrivals.length) return `Nothing was stored in the last ${span(reach).replace(" 00 s", "").replace(" 00 min", "")}.`;
+  const total = arrivals.reduce((sum, each) => sum + each.new, 0);
+  const sentences = [
+    `${plural(total, "location", "locations")}, the latest of them at most ${span(Math.max(0, arrivals[0].most))} late.`];
+  const failures = seen.filter(request => !request.new && !request.repeated).length;
+  for (const { from, to } of stops.slice(-2)) {
+    if (to === null) {
+      sentences.push(`Nothing since ${clock(from)}, for ${span(now - from)}.`);
+    } else {
+      const after = arrivals.filter(each => each.at >= to && each.at < to + 10000);
+      const late = after.reduce((most, each) => Math.max(most, each.most), 0);
+      const count = after.reduce((sum, each) => sum + each.new, 0);
+      sentences.push(`Nothing from ${clock(from)} to ${clock(to)} (${span(to - from)}), then ${plural(count, "location", "locations")} up to ${span(late)} late.`);
+    }
+  }
+  if (failures) sentences.push(`${plural(failures, "request was", "requests were")} not stored (×).`);
+  if (offsets.size) sentences.push("Of a replayed log the smallest delay counts as none.");
+  return sentences.join(" ");
+}
+

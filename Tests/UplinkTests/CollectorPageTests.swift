@@ -1,0 +1,147 @@
+import Delivery
+import Foundation
+import Glibc
+import Testing
+
+@testable import Uplink
+
+/// The page of the built collector, and the events that it is sent.
+@Suite struct CollectorPageTests {
+    @Test(arguments: ["/", "/common/map.js", "/live/main.js", "/live/live.css"])
+    func servesThePage(_ path: String) throws {
+        let collector = try CollectorProcess()
+        let connection = try EventConnection(collector.port, path)
+        let head = try connection.head()
+        #expect(head.hasPrefix("HTTP/1.1 200 "))
+        #expect(head.contains("Content-Security-Policy: default-src 'none'; script-src 'self';"))
+        #expect(head.contains("Cache-Control: no-store"))
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", 200), ("localhost:9", 200), ("LOCALHOST", 200), ("[::1]:8080", 200), ("evil.example", 421),
+        ("127.0.0.1.evil.example", 421), ("localhost:8080.evil.example", 421), ("localhost@evil.example", 421),
+        ("[::1].evil.example", 421), ("", 421),
+    ])
+    func answersOnlyForThisMachine(_ host: String, _ status: Int) throws {
+        let collector = try CollectorProcess()
+        for path in ["/", "/stats", "/events"] {
+            let head = try EventConnection(collector.port, path, host: host).head()
+            #expect(head.hasPrefix("HTTP/1.1 \(status) "), "\(path): \(head)")
+        }
+    }
+
+    @Test func continuesAfterTheLastEvent() throws {
+        let collector = try CollectorProcess()
+        let loop = try PollLoop()
+        _ = try loop.reply(collector.request(NativeBody(seqs: 1..<4)))
+        let first = try EventConnection(collector.port, "/events")
+        #expect(try first.event().name == "reset")
+        let rows = try first.event()
+        #expect(rows.name == "rows")
+        #expect(rows.data.contains(#""device":"van-7","outbox":"7f3a91c2","locations":[[1,1700000000123,52.5200066,"#))
+        let request = try first.event()
+        #expect(request.name == "request")
+        #expect(request.data.contains(#""rows":3,"new":3,"repeated":0,"oldest":1700000000123,"newest":1700000002123"#))
+        #expect(request.data.contains(#""status":200,"counters":{"requests":1,"#))
+
+        _ = try loop.reply(collector.request(NativeBody(seqs: 4..<6)))
+        let next = try EventConnection(collector.port, "/events", last: request.id)
+        let more = try next.event()
+        #expect(more.name == "rows" && more.data.contains("[[4,") && more.id != rows.id)
+        // The other one was open all the while.
+        #expect(try first.event() == more)
+    }
+
+    @Test(arguments: ["0-0", "x", "", "-1", "other-5"])
+    func beginsFromTheStartForAPositionOfAnotherLife(_ id: String) throws {
+        let collector = try CollectorProcess()
+        _ = try PollLoop().reply(collector.request(NativeBody(seqs: 1..<4)))
+        let connection = try EventConnection(collector.port, "/events", last: id)
+        let reset = try connection.event()
+        #expect(reset.name == "reset")
+        #expect(reset.data.contains(#""devices":[{"device":"van-7","outbox":"7f3a91c2","locations":3,"#))
+        #expect(try connection.event().name == "rows")
+    }
+
+    @Test func namesFaultsRepeatsAndRefusals() throws {
+        let collector = try CollectorProcess("--answer", "503", "--first", "1")
+        let loop = try PollLoop()
+        let request = collector.request(NativeBody(seqs: 1..<4))
+        for _ in 0..<3 { _ = try loop.reply(request) }
+        _ = try loop.reply(UplinkRequest(url: collector.url, body: Array("\u{1b}[31m".utf8)))
+        let connection = try EventConnection(collector.port, "/events")
+        let requests = try (0..<6).map { _ in try connection.event() }.filter { $0.name == "request" }.map(\.data)
+        #expect(requests[0].contains(#""new":0,"repeated":0"#) && requests[0].contains(#""fault":"answer 503""#))
+        #expect(requests[1].contains(#""new":3,"repeated":0"#))
+        #expect(requests[2].contains(#""new":0,"repeated":3"#))
+        #expect(requests[3].contains(#""status":400,"problem":"not JSON"#))
+    }
+}
+
+/// One response, read as it comes.
+final class EventConnection {
+    struct Event: Equatable {
+        var name = ""
+        var id: String?
+        var data = ""
+    }
+
+    private let descriptor: Int32
+    private var unread: [UInt8] = []
+
+    init(_ port: UInt16, _ path: String, host: String = "127.0.0.1", last: String? = nil) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let isConnected = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+        try #require(isConnected)
+        let position = last.map { "Last-Event-ID: \($0)\r\n" } ?? ""
+        let text = "GET \(path) HTTP/1.1\r\nHost: \(host)\r\n\(position)\r\n"
+        try #require(send(descriptor, text, text.utf8.count, Int32(MSG_NOSIGNAL)) == text.utf8.count)
+    }
+
+    deinit { close(descriptor) }
+
+    /// Status line and headers.
+    func head() throws -> String {
+        var lines: [String] = []
+        while let line = try line(), line != "\r" { lines.append(line) }
+        return lines.joined(separator: "\n")
+    }
+
+    /// The next one that is no sign of life. Sizes of chunks stand on lines of their own and are passed over.
+    func event() throws -> Event {
+        var event = Event()
+        while let line = try line() {
+            if line.hasPrefix("event: ") { event.name = String(line.dropFirst(7)) }
+            if line.hasPrefix("id: ") { event.id = String(line.dropFirst(4)) }
+            if line.hasPrefix("data: ") { event.data = String(line.dropFirst(6)) }
+            if line.isEmpty, !event.name.isEmpty {
+                if event.name != "beat" { return event }
+                event = Event()
+            }
+        }
+        throw CocoaError(.fileReadUnknown)
+    }
+
+    private func line() throws -> String? {
+        while true {
+            if let end = unread.firstIndex(of: 0x0A) {
+                defer { unread.removeFirst(end + 1) }
+                return String(decoding: unread[..<end], as: UTF8.self)
+            }
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            guard count > 0 else { return nil }
+            unread += buffer[..<count]
+        }
+    }
+}
