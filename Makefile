@@ -23,7 +23,7 @@ binary ?= .build/release/waypost
 debug_build = swift build --build-tests --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo tests test explore check lint size units docs expected fixtures fuzz bench score simworld simworld-check simworld-coverage storm orders powercut servers metrics corpus install deb lab lab-full clean
+.PHONY: help setup build demo tests test explore check lint size units docs expected fixtures fuzz bench score simworld simworld-check simworld-coverage storm orders powercut pages servers metrics corpus install deb lab lab-full clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
@@ -101,6 +101,10 @@ powercut: setup ## N=30 power cuts, counted; needs root and a loop device
 	scripts/powercut --images $(or $(N),30)
 	scripts/powercut --images $(or $(N),30) --reordered
 	scripts/powercut --images $(or $(N),8) --lying --phase uploading checkpointing
+
+pages: setup ## the pages in a real Chromium; needs the network once; PAGE=live
+	scripts/build waypost waypost-collector
+	scripts/pages/run $(PAGE)
 
 servers: setup ## the daemon against InfluxDB, botocore, cloudevents and standardwebhooks; needs the network once
 	scripts/build waypost
