@@ -8,16 +8,34 @@ const [LEFT, RIGHT, TOP, BOTTOM] = [62, 12, 10, 34];
 const REPLAY_AFTER = 12 * 3600 * 1000;
 const AHEAD_AFTER = 60 * 1000;
 
-/** @returns {Map<string, number>} by device: what is subtracted from its delays, for those that send an old log. */
-export function replayOffsets(requests) {
-  const least = new Map();
+/** A log that is played this much faster than it was recorded is not played at its own speed. */
+const FAST = 3;
+
+/**
+ * The devices that send an old log, by name. `offset` is subtracted from their delays; where `isFast`, the log is played faster
+ * than it was recorded and there is no delay to speak of.
+ * @param {object[]} requests newest first.
+ */
+export function replays(requests) {
+  const found = new Map();
   for (const { device, at, newest, new: stored } of requests) {
-    if (stored) least.set(device, Math.min(least.get(device) ?? Infinity, at - newest));
+    if (!stored) continue;
+    const replay = found.get(device) ?? { offset: Infinity, last: { at, newest }, isFast: false };
+    replay.offset = Math.min(replay.offset, at - newest);
+    replay.isFast = replay.last.newest - newest > FAST * Math.max(1000, replay.last.at - at);
+    found.set(device, replay);
   }
-  for (const [device, delay] of least) {
-    if (delay <= REPLAY_AFTER && delay >= -AHEAD_AFTER) least.delete(device);
+  for (const [device, { offset }] of found) {
+    if (offset <= REPLAY_AFTER && offset >= -AHEAD_AFTER) found.delete(device);
   }
-  return least;
+  return found;
+}
+
+/** How late the newest and the oldest location of a request were, in milliseconds; null where that means nothing. */
+export function delayOf(request, replay) {
+  if (!request.new || replay?.isFast) return null;
+  const offset = replay?.offset ?? 0;
+  return { least: request.at - request.newest - offset, most: request.at - request.oldest - offset };
 }
 
 /** Times in which nothing arrived for much longer than is usual: [{ from, to }], `to` null when it lasts. */
@@ -49,11 +67,10 @@ export class DelayPlot {
    */
   draw({ requests, colours, losses, starts, now, reach }) {
     const seen = requests.filter(request => request.at > now - reach);
-    const offsets = replayOffsets(requests);
+    const old = replays(requests);
     const arrivals = seen.filter(request => request.new > 0).map(request => ({
       at: request.at, device: request.device, new: request.new,
-      least: request.at - request.newest - (offsets.get(request.device) ?? 0),
-      most: request.at - request.oldest - (offsets.get(request.device) ?? 0),
+      ...(delayOf(request, old.get(request.device)) ?? { least: 0, most: 0 }),
     }));
     const plot = this.#begin(now, reach, Math.max(10000, ...arrivals.map(each => each.most)));
     const stops = pauses(arrivals, now);
@@ -65,7 +82,7 @@ export class DelayPlot {
       for (const arrival of arrivals) plot.bar(arrival, colours.get(arrival.device) ?? "--mute");
       for (const request of seen) if (!request.new && !request.repeated) plot.failure(request.at);
     }
-    const words = describe(arrivals, stops, seen, offsets, now, reach);
+    const words = describe(arrivals, stops, seen, old, now, reach);
     this.#canvas.setAttribute("aria-label", `Delay of locations at their arrival. ${words}`);
     return words;
   }
@@ -217,11 +234,12 @@ class Drawing {
   }
 }
 
-function describe(arrivals, stops, seen, offsets, now, reach) {
+function describe(arrivals, stops, seen, old, now, reach) {
   if (!arrivals.length) return `Nothing was stored in the last ${span(reach).replace(" 00 s", "").replace(" 00 min", "")}.`;
   const total = arrivals.reduce((sum, each) => sum + each.new, 0);
+  const isFast = old.get(arrivals[0].device)?.isFast;
   const sentences = [
-    `${plural(total, "location", "locations")}, the latest of them at most ${span(Math.max(0, arrivals[0].most))} late.`];
+    plural(total, "location", "locations") + (isFast ? "." : `, the latest of them at most ${span(Math.max(0, arrivals[0].most))} late.`)];
   const failures = seen.filter(request => !request.new && !request.repeated).length;
   for (const { from, to } of stops.slice(-2)) {
     if (to === null) {
@@ -230,11 +248,14 @@ function describe(arrivals, stops, seen, offsets, now, reach) {
       const after = arrivals.filter(each => each.at >= to && each.at < to + 10000);
       const late = after.reduce((most, each) => Math.max(most, each.most), 0);
       const count = after.reduce((sum, each) => sum + each.new, 0);
-      sentences.push(`Nothing from ${clock(from)} to ${clock(to)} (${span(to - from)}), then ${plural(count, "location", "locations")} up to ${span(late)} late.`);
+      const lateness = late > 0 ? ` up to ${span(late)} late` : "";
+      sentences.push(`Nothing from ${clock(from)} to ${clock(to)} (${span(to - from)}), then ${plural(count, "location", "locations")}${lateness}.`);
     }
   }
   if (failures) sentences.push(`${plural(failures, "request was", "requests were")} not stored (×).`);
-  if (offsets.size) sentences.push("Of a replayed log the smallest delay counts as none.");
+  const kinds = [...old.values()];
+  if (kinds.some(each => each.isFast)) sentences.push("A log that is played faster than it was recorded has no delay.");
+  if (kinds.some(each => !each.isFast)) sentences.push("Of a replayed log the smallest delay counts as none.");
   return sentences.join(" ");
 }
 

@@ -1,11 +1,13 @@
 // Devices and requests as tables. All text is set as text: names come from whoever sends.
-import { replayOffsets } from "./delays.js";
+import { delayOf, replays } from "./delays.js";
 import { clock, compass, cutMiddle, day, span, speedText, whole } from "./words.js";
 
 const DEVICES_SHOWN = 100;
 const REQUESTS_SHOWN = 60;
 const QUIET_AFTER = 180000;
 const LATE_AFTER = 60000;
+/** Events that the state says already. */
+const SAID_BY_STATE = ["gap", "motionchange"];
 
 /** What a device does, in a word or two. */
 export function stateOf({ last }) {
@@ -23,15 +25,15 @@ export function isQuiet(device, now) {
 /** @param {function} focus is called with the device whose name was pressed. */
 export function showDevices(body, arrivals, now, focus) {
   const devices = [...arrivals.devices.values()].sort((one, other) => other.heard - one.heard);
-  const offsets = replayOffsets(arrivals.requests);
-  const rows = devices.slice(0, DEVICES_SHOWN).map(device => deviceRow(device, offsets.has(device.name), now, focus));
+  const old = replays(arrivals.requests);
+  const rows = devices.slice(0, DEVICES_SHOWN).map(device => deviceRow(device, old.has(device.name), now, focus));
   if (devices.length > DEVICES_SHOWN) rows.push(noteRow(`and ${whole(devices.length - DEVICES_SHOWN)} that were heard earlier`));
   replaceRows(body, rows);
 }
 
 export function showRequests(body, arrivals) {
-  const offsets = replayOffsets(arrivals.requests);
-  const rows = arrivals.requests.slice(0, REQUESTS_SHOWN).map(request => requestRow(request, offsets));
+  const old = replays(arrivals.requests);
+  const rows = arrivals.requests.slice(0, REQUESTS_SHOWN).map(request => requestRow(request, old.get(request.device)));
   if (arrivals.requests.length > REQUESTS_SHOWN) rows.push(noteRow("older ones are in the plot"));
   replaceRows(body, rows);
 }
@@ -52,18 +54,18 @@ function deviceRow(device, isReplay, now, focus) {
   const motion = last ? [last.moving && speedText(last.speed), last.moving && last.course != null && compass(last.course)] : [];
   row.append(
     cell([deviceButton(device, focus), detail(place), detail([`${whole(device.locations)} stored`])]),
-    cell([stateOf(device), detail(motion), detail([last?.event !== "gap" && last?.event])]),
-    cell(last ? [clock(last.time), lateness(device, isReplay)] : ["–"], "number"),
+    cell([stateOf(device), detail(motion), detail([!SAID_BY_STATE.includes(last?.event) && last?.event])]),
+    cell(last ? [clock(last.time), ...lateness(device, isReplay)] : ["–"], "number"),
     cell([device.heard ? `${span(now - device.heard)} ago` : "–"], isQuiet(device, now) ? "number late" : "number"));
   return row;
 }
 
 function lateness({ last, heard }, isReplay) {
-  if (isReplay) return detail([`replayed, ${day(last.time)}`]);
+  if (isReplay) return [detail([day(last.time)]), detail(["replayed"])];
   const delay = heard - last.time;
   const note = detail([`${span(delay)} late`]);
   if (delay > LATE_AFTER) note.classList.add("late");
-  return note;
+  return [note];
 }
 
 function deviceButton(device, focus) {
@@ -89,12 +91,12 @@ function deviceColour({ colour }) {
   return list[index % list.length];
 }
 
-function requestRow(request, offsets) {
+function requestRow(request, replay) {
   const row = document.createElement("tr");
   const { oldest, newest } = request;
   const fixes = oldest === undefined ? ["–"] : [newest > oldest ? `${clock(oldest)} – ${clock(newest)}` : clock(newest)];
-  const most = request.at - oldest - (offsets.get(request.device) ?? 0);
-  if (request.new) fixes.push(detail([`up to ${span(most)} late`], most > LATE_AFTER && !offsets.has(request.device)));
+  const delay = delayOf(request, replay);
+  if (delay) fixes.push(detail([`up to ${span(delay.most)} late`], delay.most > LATE_AFTER && !replay));
   row.append(
     cell([clock(request.at), isolatedDetail(cutMiddle(request.device ?? "not readable", 40))]),
     cell([whole(request.rows), detail([request.repeated > 0 && `${whole(request.repeated)} known`]), detail([`${whole(request.bytes)} B`])], "number"),
