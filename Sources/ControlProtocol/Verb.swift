@@ -1,14 +1,15 @@
 /// What a client may ask for. A new one gets a case here, a request and a reply beside it, and a handler in `Agent.answer`:
 /// see "Where a change goes" in docs/architecture.md.
 public enum Verb: String, CaseIterable, Sendable {
-    case help, status, endpoint, quarantine, flush, pace, engine, subscriber, boost, refresh, movement, power, odometer,
-        reload
+    case help, status, look, endpoint, quarantine, flush, pace, engine, subscriber, boost, refresh, movement, power,
+        odometer, reload
 
     /// What a client sends with it, and what the daemon answers.
     package var request: any ControlRequest.Type {
         switch self {
         case .help: HelpRequest.self
         case .status: StatusRequest.self
+        case .look: LookRequest.self
         case .endpoint: EndpointRequest.self
         case .quarantine: QuarantineRequest.self
         case .flush: FlushRequest.self

@@ -258,7 +258,7 @@ public struct ReplayStory {
     }
 
     /// `high, every 1 s or 2 m`
-    static func words(_ resolution: Resolution) -> String {
+    package static func words(_ resolution: Resolution) -> String {
         let interval =
             resolution.intervalMs % 1000 == 0 ? span(resolution.intervalMs) : "\(resolution.intervalMs) ms"
         return "\(resolution.priority.word), every \(interval) or \(distance(resolution.displacement))"
@@ -288,7 +288,7 @@ public struct ReplayStory {
     }
 
     /// `850 m`, `12.3 km`
-    static func distance(_ metres: Double) -> String {
+    package static func distance(_ metres: Double) -> String {
         guard metres >= 1000 else { return "\(Int(metres.rounded())) m" }
         let tenths = Int((metres / 100).rounded())
         return "\(tenths / 10).\(tenths % 10) km"

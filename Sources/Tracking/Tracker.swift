@@ -878,6 +878,13 @@ extension Tracker {
             inside: geofences.inside.sorted())
     }
 
+    /// What `waypost top` shows beside it.
+    public var look: TrackerLook {
+        TrackerLook(
+            fix: fixes.newest, fixAt: fixes.newestAt, heldPlace: heldPlace?.coordinate, evidence: motion.evidence,
+            outlook: inHours ? motion.outlook : MotionOutlook(), published: board.published)
+    }
+
     /// External power as it will be unless it changes back within moments; nil = it is as it was.
     public var awaitedPower: Bool? { power.awaited }
 

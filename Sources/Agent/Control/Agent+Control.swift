@@ -18,6 +18,7 @@ extension Agent {
         case .quarantine: return try orders.carryOut(request, ticket, at: now)
         case .flush: return try flushes.flush(request.read(), ticket, at: now)
         case .status: return report(at: now).status
+        case .look: return LookReport(now: now, pipeline: pipeline).look(try request.read())
         case .pace: return try pace(request.read(), at: now)
         case .movement: return try movement(request.read(), at: now)
         case .odometer: return try odometer(request.read(), at: now)

@@ -124,7 +124,7 @@ extension Resolution {
         self.init(priority: priority, intervalMs: wanted.intervalMs, displacement: wanted.displacement)
     }
 
-    fileprivate var value: ResolutionValue {
+    var value: ResolutionValue {
         ResolutionValue(priority: priority.word, intervalMs: intervalMs, displacement: displacement)
     }
 }

@@ -32,6 +32,7 @@ final class Pipeline {
     private var clock = TrackingClock.boot
     private var alarm: EventLoop.Alarm?
     private(set) var reception: Reception
+    private(set) var decisions = DecisionLog()
     var budget = RequestBudget()
     private var flushWanted = false
     private var commitWanted = false
@@ -209,6 +210,7 @@ final class Pipeline {
     }
 
     private func perform(_ effect: Effect, now: EventTime) {
+        decisions.note(effect, decided: run.tracker.utc(at: trackingTime(now)), at: now)
         switch effect {
         case .record(let location): record(location, at: now)
         case .announceMotion(let change):

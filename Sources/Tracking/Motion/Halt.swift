@@ -60,7 +60,7 @@ struct Halt: Sendable {
         outsideWithHint.observe(
             isOutside && evidence >= max(Tuning.creepEvidence, Tuning.hintNoise * noise.path), at: at)
         outside.observe(isOutside, at: at)
-        if evidence >= max(settings.resumeEvidence, Tuning.resumeNoise * noise.path)
+        if evidence >= Self.evidenceNeeded(signals)
             || outsideWithHint.holds(Tuning.hintFixes)
         {
             return .resumed
@@ -90,6 +90,11 @@ struct Halt: Sendable {
             return .resumed
         }
         return isOnItsWay(distance, isOutside: isOutside, signals) ? .resumed : end(signals, plane)
+    }
+
+    /// Metres of agreed movement with which the trip goes on.
+    static func evidenceNeeded(_ signals: MotionSignals) -> Double {
+        max(signals.settings.resumeEvidence, Tuning.resumeNoise * signals.noise.path)
     }
 
     mutating func forgetEvidence() {
@@ -206,11 +211,13 @@ struct Halt: Sendable {
             creep.begin(at: place.coordinate)
             return .crept(from: from)
         }
-        return .stopped(standsByPower(signals.settings) ? .power : .stopTimeout, standstill: since.time)
+        return .stopped(stopReason(signals.settings), standstill: since.time)
     }
 
-    private func standsByPower(_ settings: MotionDetector.Settings) -> Bool {
-        guard let powerOff = trip.powerOff else { return false }
+    /// Why it becomes a stop when it is due to.
+    func stopReason(_ settings: MotionDetector.Settings) -> MotionReason {
+        guard let powerOff = trip.powerOff else { return .stopTimeout }
         return max(powerOff, since.at) + settings.powerOffStop < since.at + settings.stopTimeout
+            ? .power : .stopTimeout
     }
 }

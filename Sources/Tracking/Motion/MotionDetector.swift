@@ -137,6 +137,32 @@ public struct MotionDetector: Sendable {
     /// The numbers of the last decision.
     var evidence: MotionEvidence { signals.decision }
 
+    /// What the present state waits for.
+    var outlook: MotionOutlook {
+        let settings = signals.settings
+        var outlook = MotionOutlook()
+        switch state {
+        case .waiting: break
+        case .settling: outlook.evidenceNeeded = settings.startEvidence
+        case .stationary:
+            let isOutside = signals.isOutside(evidence.distance, accuracy: evidence.accuracy)
+            outlook.evidenceNeeded = Parked.evidenceNeeded(outside: isOutside, signals)
+            outlook.radius = settings.stationaryRadius
+        case .moving:
+            outlook.stillSpeed = settings.disableStopDetection ? nil : settings.stillSpeed
+            outlook.parksAt = nextDeadline
+            outlook.parksBecause = .noFix
+        case .stopping(let halt):
+            outlook.evidenceNeeded = Halt.evidenceNeeded(signals)
+            outlook.radius = settings.stationaryRadius
+            outlook.standsSince = halt.since.at
+            outlook.parksAt = nextDeadline
+            let isTimeout = nextDeadline == halt.stopDue(signals)
+            outlook.parksBecause = isTimeout ? halt.stopReason(settings) : .noFix
+        }
+        return outlook
+    }
+
     /// m/s, root mean square: the speed that this receiver reports while the asset stands.
     var noiseSpeed: Double { signals.noise.speed }
 

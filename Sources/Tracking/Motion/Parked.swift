@@ -41,13 +41,13 @@ struct Parked: Sendable {
 
         if !isRestless { signals.noteNoise(at: at) }
         let noise = signals.noise
-        let outsideEvidence = max(settings.outsideEvidence, Tuning.outsideNoise * noise.path)
+        let outsideEvidence = Self.evidenceNeeded(outside: true, signals)
         surging.observe(
             window.surge >= max(Tuning.surgeSpeed, Tuning.surgeNoise * noise.speed)
                 && window.evidence >= outsideEvidence, at: at)
         beyondFence.observe(
             distance > settings.stationaryRadius
-                && window.evidence >= max(settings.startEvidence, Tuning.startNoise * noise.path), at: at)
+                && window.evidence >= Self.evidenceNeeded(outside: false, signals), at: at)
         outsideFence.observe(isOutside && window.evidence >= outsideEvidence, at: at)
         beyondBackup.observe(fromPlace > settings.backupRadius, at: at)
         let delay = settings.motionTriggerDelay
@@ -68,6 +68,15 @@ struct Parked: Sendable {
             followDrift(to: isCalm ? point : nil, at: at, plane: plane, radius: settings.stationaryRadius)
         }
         return nil
+    }
+
+    /// Metres of agreed movement with which a trip begins.
+    /// - Parameter outside: the fixes are outside the fence by more than their accuracy.
+    static func evidenceNeeded(outside: Bool, _ signals: MotionSignals) -> Double {
+        let (settings, noise) = (signals.settings, signals.noise.path)
+        return outside
+            ? max(settings.outsideEvidence, Tuning.outsideNoise * noise)
+            : max(settings.startEvidence, Tuning.startNoise * noise)
     }
 
     mutating func forgetEvidence() {

@@ -330,6 +330,20 @@ struct ResolutionBoard: Sendable {
         }
     }
 
+    /// For `TrackerLook`.
+    var published: [TrackerLook.Published] {
+        let rules = policy as? RuleResolutionPolicy
+        return entries.prefix(TrackerLook.publishedMax).map { entry in
+            let decided = boost ?? entry.network
+            let resolution = entry.published ?? settings.default
+            return TrackerLook.Published(
+                id: entry.trackable.id, resolution: resolution, isBoosted: boost != nil,
+                rule: rules?.ruleInForce(for: request(entry)), near: isNear(entry),
+                subscribers: entry.subscribers.count, batteryLow: entry.battery.isLow,
+                isCapped: decided.map { $0.intervalMs < resolution.intervalMs } ?? false)
+        }
+    }
+
     private func request(_ entry: Entry) -> TrackableResolutionRequest {
         TrackableResolutionRequest(
             trackable: entry.trackable, defaultResolution: defaultResolution, near: isNear(entry),

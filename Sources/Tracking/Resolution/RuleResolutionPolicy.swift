@@ -41,6 +41,11 @@ public struct RuleResolutionPolicy: ResolutionPolicy {
         return standard.complete(entry.rule.applied(to: standard.picked(for: request)), for: request)
     }
 
+    /// Position of the rule that decides, from 0; nil = the default policy does.
+    func ruleInForce(for request: TrackableResolutionRequest) -> Int? {
+        entries.firstIndex { Self.holds($0, for: request) }
+    }
+
     public func accepts(_ constraints: ResolutionConstraints) -> Bool { standard.accepts(constraints) }
 
     private static func holds(_ entry: Entry, for request: TrackableResolutionRequest) -> Bool {
