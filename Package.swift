@@ -78,7 +78,7 @@ let package = Package(
             "WaypostCLI",
             [
                 "Agent", "JSON", "Positioning", "Delivery", "Outbox", "Uplink", "EventLoop", "Configuration",
-                "ControlProtocol", "Replay", "Report", "NMEA", argumentParser,
+                "ControlProtocol", "Replay", "Report", "NMEA", "CLinux", argumentParser,
             ]),
         .executableTarget(name: "waypost", dependencies: ["WaypostCLI"], swiftSettings: strict),
 
@@ -157,7 +157,9 @@ let package = Package(
                 "Positioning", "Sensors", "Tracking", "Uplink", "WaypostCLI", logging,
             ]),
         tests("ReportTests", ["Report", "Configuration", "NMEA", "Positioning", "Replay", "Tracking"]),
-        tests("WaypostCLITests", ["WaypostCLI", "Configuration", "Delivery", "Positioning", "Uplink", argumentParser]),
+        tests(
+            "WaypostCLITests",
+            ["WaypostCLI", "Configuration", "ControlProtocol", "Delivery", "Positioning", "Uplink", argumentParser]),
         tests("SystemTests", ["Positioning", "CSQLite"]),
         tests("SimulationTests", ["DriveSimulation", "Positioning"]),
         tests(

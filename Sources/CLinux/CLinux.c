@@ -8,6 +8,7 @@
 #include <linux/rtnetlink.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -53,6 +54,50 @@ int waypost_signalfd(void) {
 int waypost_signalfd_read(int fd) {
     struct signalfd_siginfo info;
     return read(fd, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
+}
+
+int waypost_signalfd_of(const int *signals, int count) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < count; i++) sigaddset(&set, signals[i]);
+    if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0) return -1;
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int waypost_terminal_size(int fd, int *columns, int *rows) {
+    struct winsize size;
+    if (ioctl(fd, TIOCGWINSZ, &size) != 0) return -1;
+    *columns = size.ws_col;
+    *rows = size.ws_row;
+    return 0;
+}
+
+static struct {
+    int input, output;
+    bool has_settings;
+    struct termios settings;
+    char bytes[64];
+    size_t length;
+} guarded;
+
+// Only what signal-safety(7) allows.
+static void give_terminal_back(int signal) {
+    if (guarded.has_settings) tcsetattr(guarded.input, TCSANOW, &guarded.settings);
+    ssize_t ignored = write(guarded.output, guarded.bytes, guarded.length);
+    (void)ignored;
+    raise(signal);
+}
+
+void waypost_terminal_guard(int input, const struct termios *settings, int output, const char *bytes) {
+    guarded.input = input;
+    guarded.output = output;
+    guarded.has_settings = settings != NULL;
+    if (settings) guarded.settings = *settings;
+    guarded.length = strnlen(bytes, sizeof guarded.bytes);
+    memcpy(guarded.bytes, bytes, guarded.length);
+    struct sigaction action = {.sa_handler = give_terminal_back, .sa_flags = SA_RESETHAND};
+    const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE, SIGABRT};
+    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++) sigaction(crashes[i], &action, NULL);
 }
 
 int waypost_accept(int fd) { return accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }

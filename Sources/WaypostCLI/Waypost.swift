@@ -17,7 +17,7 @@ public struct Waypost: ParsableCommand {
             RunCommand.self, ReplayCommand.self, DecodeCommand.self, CheckCommand.self, ProfileCommand.self,
             QueueCommand.self, QuarantineCommand.self,
             EndpointCommand.self, FlushCommand.self, StatusCommand.self, ReloadCommand.self, PaceCommand.self,
-            EngineCommand.self, SubscriberCommand.self, OdometerCommand.self,
+            EngineCommand.self, SubscriberCommand.self, OdometerCommand.self, TopCommand.self,
         ])
 
     public init() {}

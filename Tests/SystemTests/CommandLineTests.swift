@@ -80,7 +80,7 @@ import Testing
         (["decode", "/nowhere/drive.nmea"], 66), (["replay", "/nowhere/drive.nmea"], 66), (["decode", "/"], 66),
         (["queue", "--path", "/nowhere/outbox.db"], 66), (["check", "/nowhere/waypost.toml"], 78),
         (["run", "--config", "/nowhere/waypost.toml"], 78), (["status", "--config", "/nowhere/waypost.toml"], 2),
-        (["status", "--socket", "/nowhere/control.sock"], 2),
+        (["status", "--socket", "/nowhere/control.sock"], 2), (["top", "--socket", "/nowhere/control.sock"], 2),
         (["pace", "moving", "--socket", "/nowhere/control.sock"], 2),
         (["pace", "sideways"], 64),
         (["engine", "clear", "--socket", "/nowhere/control.sock"], 2),

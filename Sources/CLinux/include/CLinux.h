@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/types.h>
+#include <termios.h>
 
 /// eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); -1 and errno on failure.
 int waypost_eventfd(void);
@@ -43,5 +44,12 @@ int waypost_clock_synchronised(void);
 /// Unmaps the pages of code and constants of the program and its libraries; what is wanted again comes back from the page
 /// cache, page by page. Gives the bytes that this covers.
 int64_t waypost_unmap_code(void);
+/// A signalfd (SFD_CLOEXEC, SFD_NONBLOCK) for these signals, which are blocked for the calling thread; -1 and errno on failure.
+int waypost_signalfd_of(const int *signals, int count);
+/// Size of the terminal in characters: 0, or -1 and errno.
+int waypost_terminal_size(int fd, int *columns, int *rows);
+/// From now on a crash of the process first gives the terminal these settings back and writes these bytes to it, at most 64.
+/// It still ends by its signal. NULL settings = there are none to give back.
+void waypost_terminal_guard(int input, const struct termios *settings, int output, const char *bytes);
 
 #endif

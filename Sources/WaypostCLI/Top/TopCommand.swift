@@ -1,0 +1,62 @@
+import ArgumentParser
+import ControlProtocol
+import EventLoop
+import Glibc
+import Positioning
+
+struct TopCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "top", abstract: "Watch the running daemon, with the evidence of its decisions.",
+        discussion: """
+            Asks the daemon once a second, and waits for one that is away. Keys: q quits, p pauses, e shows every \
+            endpoint with what to do, f flushes after a question. Where standard output is no terminal it prints one \
+            picture and ends, with the exit status of 'waypost status'. NO_COLOR turns colours off, and only ASCII is \
+            used unless LC_ALL, LC_CTYPE or LANG name UTF-8.
+            """)
+
+    /// Columns of a picture that is not for a terminal.
+    private static let plainColumns = 100
+
+    @OptionGroup var daemon: DaemonOptions
+
+    func run() throws {
+        let environment = ProcessEnvironment.variables
+        let isASCII = !Self.isUTF8(environment)
+        guard isatty(STDOUT_FILENO) == 1, environment["TERM"] != "dumb" else { return try printOnce(isASCII: isASCII) }
+        let isColoured = environment["NO_COLOR"].map(\.isEmpty) ?? true
+        let path = daemon.place().socket
+        do throws(SystemError) {
+            try TopView(path: path, isASCII: isASCII, isColoured: isColoured).run()
+        } catch {
+            throw fail(error)
+        }
+    }
+
+    /// By the rules of POSIX: the first of the three that is set decides.
+    static func isUTF8(_ environment: [String: String]) -> Bool {
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
+        let name = locale.lowercased()
+        return name.contains("utf-8") || name.contains("utf8")
+    }
+
+    private func printOnce(isASCII: Bool) throws {
+        let status: Status = try daemon.send(StatusRequest())
+        var model = TopModel()
+        // A daemon of an older version does not know the verb.
+        model.answered(status, try? daemon.send(LookRequest()), at: 0)
+        let page = TopPage(
+            model: model, columns: Self.plainColumns, rows: nil, isASCII: isASCII, now: TopView.now, seconds: 0)
+        for line in page.lines { print(line.text.trimmed) }
+        try finishOutput()
+        if status.health != "ok" { throw ExitCode(1) }
+    }
+}
+
+extension String {
+    /// Without spaces at its end.
+    fileprivate var trimmed: String {
+        var text = self[...]
+        while text.last == " " { text.removeLast() }
+        return String(text)
+    }
+}

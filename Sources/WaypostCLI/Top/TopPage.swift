@@ -1,0 +1,386 @@
+import ControlProtocol
+import Positioning
+import Replay
+
+/// The screen of `waypost top`: a pure function of what is known, the size of the screen, and the time.
+struct TopPage {
+    /// A line, and how readily it gives way on a small screen: 0 stays, the highest goes first.
+    private struct Row {
+        var line: StyledLine
+        var yields: Int
+    }
+
+    /// How readily lines give way.
+    private enum Yields {
+        static let never = 0
+        static let problem = 10
+        static let detail = 30
+        static let endpoint = 40
+        static let reason = 60
+        static let decision = 80
+        static let lesser = 110
+        static let blank = 120
+    }
+
+    /// Columns of the words on the left.
+    private static let indent = 10
+    /// Seconds without a fix after which that is worth a word.
+    private static let fixAgeMax = 5.0
+
+    let model: TopModel
+    let columns: Int
+    /// nil = as many as it takes, without a line for keys.
+    let rows: Int?
+    let isASCII: Bool
+    /// Wall clock of this host.
+    let now: UTCTime
+    /// Monotonic, as in the model.
+    let seconds: Double
+
+    /// As many lines as the screen has, none wider than it.
+    var lines: [StyledLine] {
+        var page = model.showsAllEndpoints ? allEndpoints : overview
+        // What was read before the daemon went away is still shown, but not as if it were so now.
+        if model.absence != nil { page = page.map { Row(line: $0.line.styled(.faint), yields: $0.yields) } }
+        page = head + page
+        if let rows { page = Self.fitted(page, rows: max(0, rows - 1)) }
+        var lines = page.map(\.line)
+        if let rows {
+            lines += Array(repeating: line(), count: max(0, rows - 1 - lines.count))
+            if rows > 0 { lines.append(keys) }
+        }
+        return lines.map { line in
+            var line = line
+            line.cut(to: columns)
+            return line
+        }
+    }
+
+    private static func fitted(_ page: [Row], rows: Int) -> [Row] {
+        var page = page
+        while page.count > rows, let most = page.map(\.yields).max(),
+            let last = page.lastIndex(where: { $0.yields == most })
+        {
+            page.remove(at: last)
+        }
+        // Nothing to separate at the end.
+        while page.last?.yields == Yields.blank { page.removeLast() }
+        return page
+    }
+
+    // MARK: Pieces
+
+    private func line() -> StyledLine { StyledLine(isASCII: isASCII) }
+
+    private func line(_ text: String, _ style: StyledLine.Style = .plain) -> StyledLine {
+        var line = line()
+        line.add(text, style)
+        return line
+    }
+
+    /// A line with its word on the left; none = it goes on with the one above.
+    private func line(of word: String = "") -> StyledLine {
+        var line = line()
+        line.add(word, .strong, width: Self.indent)
+        return line
+    }
+
+    /// Words behind the indent, of which the last may be cut.
+    private func faint(_ words: [String?]) -> StyledLine {
+        var line = line(of: "")
+        line.add(words.compactMap { $0 }.joined(separator: "  "), .faint)
+        return line
+    }
+
+    private var blank: Row { Row(line: line(), yields: Yields.blank) }
+
+    private var keys: StyledLine {
+        if let message = model.message(at: seconds) { return line(message, .warning) }
+        var keys = line()
+        let pause = model.isPaused ? "p go on" : "p pause"
+        let other = model.showsAllEndpoints ? "e overview" : "e endpoints"
+        for key in ["q quit", pause, "f flush", other] {
+            keys.addIfItFits(key, .faint, columns: columns)
+        }
+        if model.isPaused { keys.addIfItFits("paused", .warning, columns: columns) }
+        return keys
+    }
+
+    // MARK: Head
+
+    private var head: [Row] {
+        var title = line()
+        title.add("waypost", .strong)
+        if let status = model.status { title.add(" " + status.version, .strong) }
+        title.add("  ")
+        if let absence = model.absence {
+            title.add("daemon away since \(TopFigures.clock(absence.since)) UTC", .bad)
+        } else if let status = model.status {
+            title.add(status.health, status.health == "ok" ? .good : .bad)
+        }
+        var right = line()
+        if model.absence == nil, let uptime = model.status?.uptime {
+            right.add("up \(TopFigures.span(uptime))   ", .faint)
+        }
+        right.add("\(TopFigures.clock(now)) UTC", .faint)
+        if title.columns + 2 + right.columns <= columns {
+            title.pad(to: columns - right.columns)
+            title.add(right.text, .faint)
+        }
+        return [Row(line: title, yields: Yields.never)] + absenceRows + problems
+    }
+
+    private var absenceRows: [Row] {
+        guard let absence = model.absence else { return [] }
+        let advice = line("systemctl status waypost; journalctl -u waypost -b -n 20", .faint)
+        return wrapped(absence.problem).map { Row(line: $0, yields: Yields.never) }
+            + [Row(line: advice, yields: Yields.detail), blank]
+    }
+
+    private var problems: [Row] {
+        guard model.absence == nil, let problems = model.status?.problems else { return [] }
+        let shown = problems.prefix(rows.map { max(1, $0 / 8) } ?? problems.count)
+        var page = shown.enumerated().flatMap { index, problem in
+            wrapped(problem.withoutWait).enumerated().map { part, line in
+                Row(line: line, yields: part == 0 && index == 0 ? Yields.never : Yields.problem + part)
+            }
+        }
+        let more = problems.count - shown.count
+        if more > 0 {
+            page.append(Row(line: line("  and \(more) more: waypost status", .faint), yields: Yields.detail))
+        }
+        return page + [blank]
+    }
+
+    /// On two lines at most.
+    private func wrapped(_ text: String) -> [StyledLine] {
+        var lines: [StyledLine] = []
+        var present = line("! ", .bad)
+        for word in text.split(separator: " ") {
+            let size = line(String(word)).columns
+            if present.columns > 2, present.columns + 1 + size > columns, lines.isEmpty {
+                lines.append(present)
+                present = line("  ")
+            }
+            present.add((present.columns > 2 ? " " : "") + String(word))
+        }
+        return lines + [present]
+    }
+
+    // MARK: Overview
+
+    private var overview: [Row] {
+        guard let status = model.status else { return [] }
+        return receiver(status.source) + motion(status) + track(status) + queue(status.queue) + [blank]
+            + endpoints(status) + decisions
+    }
+
+    private func receiver(_ source: SourceStatus) -> [Row] {
+        var first = line(of: "RECEIVER")
+        first.add(source.state, source.state == "receiving" || source.state == "ended" ? .good : .bad)
+        let fix = model.look?.fix
+        let age = model.status?.motion.lastFixAge
+        if age == nil { first.addIfItFits("no fix yet", .warning, columns: columns) }
+        if let age, age > Self.fixAgeMax {
+            first.addIfItFits("last fix \(TopFigures.span(age)) ago", .bad, columns: columns)
+        }
+        if let look = model.look, look.refused > 0 {
+            first.addIfItFits("\(look.refused) refused: \(look.refusedReason ?? "?")", .bad, columns: columns)
+        }
+        let facts: [String?] = [
+            model.fixRate.map { "\(TopFigures.fixed($0, 1)) fix/s" },
+            fix?.accuracy.map { "±\(TopFigures.metres($0))" }, fix?.satellites.map { "\($0) satellites" },
+            fix?.hdop.map { "hdop \(TopFigures.fixed($0, 1))" },
+            fix?.quality, age.flatMap { $0 <= Self.fixAgeMax ? "\(TopFigures.fixed($0, 1)) s ago" : nil },
+        ]
+        for fact in facts { if let fact { first.addIfItFits(fact, columns: columns) } }
+        let place = fix.map { "at \(TopFigures.fixed($0.latitude, 5)), \(TopFigures.fixed($0.longitude, 5))" }
+        let second = faint([place, source.reason, source.gpsd.map(Self.gpsd), source.name])
+        return [Row(line: first, yields: Yields.never), Row(line: second, yields: Yields.detail)]
+    }
+
+    private static func gpsd(_ gpsd: GPSDStatus) -> String {
+        guard let path = gpsd.device ?? gpsd.devices.first?.path else { return "gpsd \(gpsd.release)" }
+        let driver = gpsd.devices.first { $0.path == path }?.driver
+        return "gpsd \(gpsd.release) with \(path)\(driver.map { " (\($0))" } ?? "")"
+    }
+
+    private func motion(_ status: Status) -> [Row] {
+        var first = line(of: "MOTION")
+        first.add(status.motion.state, .strong)
+        if let since = status.motion.since { first.addIfItFits("since \(TopFigures.clock(since))", columns: columns) }
+        let fix = model.look?.fix
+        if let speed = fix?.speed { first.addIfItFits(TopFigures.kilometresPerHour(speed), columns: columns) }
+        if let course = fix?.course, status.motion.state == "moving" {
+            first.addIfItFits("course \(TopFigures.fixed(course, 0))°", columns: columns)
+        }
+        addSpeeds(to: &first)
+        let motion = status.motion
+        var totals = [
+            TopFigures.count(motion.trips, "trip"), TopFigures.count(motion.stops, "stop"),
+            TopFigures.count(motion.gaps, "gap"), "odometer \(TopFigures.distance(motion.odometer))",
+        ]
+        if let fences = motion.geofences, fences.inside > 0 {
+            totals.append("inside \(fences.ids.joined(separator: ", "))")
+        }
+        return [Row(line: first, yields: Yields.never)]
+            + (model.look.map { outlook($0.motion) } ?? []).map { Row(line: $0, yields: Yields.never) }
+            + [Row(line: faint([totals.joined(separator: ", ")]), yields: Yields.lesser)]
+    }
+
+    private func addSpeeds(to line: inout StyledLine) {
+        let room = min(60, columns - line.columns - 2)
+        let shown = model.speeds.suffix(max(0, room))
+        guard room >= 8, shown.count > 1, shown.contains(where: { $0 != nil }) else { return }
+        // Below a brisk walk all is standing.
+        let top = max(2, shown.compactMap { $0 }.filter(\.isFinite).max() ?? 0)
+        line.add("  ")
+        line.add(TopFigures.sparkline(shown, top: top), .good)
+    }
+
+    /// What the motion state waits for, and how near that is.
+    private func outlook(_ motion: MotionLook) -> [StyledLine] {
+        var lines: [StyledLine] = []
+        if let parks = motion.parksIn, let because = motion.parksBecause, motion.stands != nil || parks < 1500 {
+            lines.append(countdown(parks, because, stood: motion.stands))
+        }
+        var line = line(of: "")
+        if let needed = motion.evidenceNeeded {
+            let then = motion.stands == nil ? "begins a trip" : "goes on"
+            let part = needed > 0 ? motion.evidence / needed : 0
+            line.add("evidence \(TopFigures.fixed(motion.evidence, 0)) of \(TopFigures.fixed(needed, 0)) m \(then)")
+            if line.columns + 12 <= columns {
+                line.add("  ")
+                line.add(TopFigures.bar(part, width: 10), part >= 0.5 ? .warning : .faint)
+            }
+        }
+        if let distance = motion.distance, let radius = motion.radius {
+            line.addIfItFits(
+                "\(TopFigures.fixed(distance, 0)) m from its place (radius \(TopFigures.fixed(radius, 0)) m)",
+                distance > radius ? .warning : .faint, columns: columns)
+        }
+        if let still = motion.stillSpeed {
+            let speed = motion.speed.map { ", now \(TopFigures.kilometresPerHour($0))" } ?? ""
+            line.add("halts below \(TopFigures.kilometresPerHour(still)) over 5 s\(speed)", .faint)
+        }
+        if line.columns > Self.indent { lines.append(line) }
+        return lines
+    }
+
+    private func countdown(_ parks: Double, _ because: String, stood: Double?) -> StyledLine {
+        var line = line(of: "")
+        line.add("parks in \(ReplayStory.span(seconds: parks.rounded(.up)))", .warning)
+        if let stood {
+            line.add("  ")
+            line.add(TopFigures.bar(stood / max(1, stood + parks), width: 20), .warning)
+            line.addIfItFits("stands for \(ReplayStory.span(seconds: stood))", columns: columns)
+        }
+        line.addIfItFits("(\(because))", .faint, columns: columns)
+        return line
+    }
+
+    private func track(_ status: Status) -> [Row] {
+        let motion = status.motion
+        var first = line(of: "TRACK")
+        let share = 100 * Double(motion.kept) / Double(max(1, motion.admitted))
+        first.add("kept \(motion.kept) of \(motion.admitted)")
+        if motion.admitted > 0 { first.add(" (\(TopFigures.fixed(share, 0)) %)") }
+        if let rate = model.keptRate { first.addIfItFits("\(TopFigures.fixed(rate, 1))/s", columns: columns) }
+        let because = model.look.map { ": \($0.engineBecause)" } ?? ""
+        first.addIfItFits("\(motion.engine.resolution.brief)\(because)", .faint, columns: columns)
+        let published = (model.look?.published ?? []).prefix(3).enumerated().map { index, look in
+            Row(
+                line: faint(["\(look.trackable): \(look.resolution.brief): \(look.because)"]),
+                yields: index == 0 ? Yields.detail : Yields.lesser)
+        }
+        return [Row(line: first, yields: Yields.never)] + published
+    }
+
+    private func queue(_ queue: QueueStatus) -> [Row] {
+        var first = line(of: "QUEUE")
+        first.add(TopFigures.count(queue.depth, "row"))
+        if let error = queue.diskError { first.addIfItFits(error, .bad, columns: columns) }
+        if let bytes = queue.bytes { first.addIfItFits(TopFigures.bytes(bytes), columns: columns) }
+        if let held = queue.held, held > 0 { first.addIfItFits("\(held) in memory", columns: columns) }
+        if let latency = queue.commitLatency {
+            first.addIfItFits("slowest commit \(TopFigures.fixed(latency * 1000, 0)) ms", .faint, columns: columns)
+        }
+        if queue.clockUntrusted == 1 { first.addIfItFits("host clock not synchronised", .warning, columns: columns) }
+        return [Row(line: first, yields: Yields.never)]
+    }
+
+    // MARK: Endpoints
+
+    private func endpoints(_ status: Status) -> [Row] {
+        let table = EndpointTable(endpoints: status.endpoints, columns: columns, isASCII: isASCII)
+        guard !table.isEmpty else { return [] }
+        let shown = rows.map { max(1, ($0 - 14) / 4) } ?? Int.max
+        var page = [Row(line: table.heading, yields: Yields.never)]
+        for (index, entry) in table.sorted.prefix(shown).enumerated() {
+            page.append(
+                Row(line: table.row(of: entry), yields: index == 0 ? Yields.never : Yields.endpoint + min(index, 19)))
+            if let reason = table.reason(of: entry) {
+                let line = line("  " + reason, .faint)
+                page.append(Row(line: line, yields: Yields.reason + min(index, 19)))
+            }
+        }
+        let hidden = max(0, table.sorted.count - shown)
+        let more = hidden + min(max(0, status.endpointsMore ?? 0), 100_000)
+        if more > 0 {
+            let words = "  and \(more) more, no worse: e shows all"
+            page.append(Row(line: line(words, .faint), yields: Yields.endpoint))
+        }
+        return page + [blank]
+    }
+
+    /// Every endpoint, with what is wrong and what helps.
+    private var allEndpoints: [Row] {
+        guard let status = model.status else { return [] }
+        let table = EndpointTable(endpoints: status.endpoints, columns: columns, isASCII: isASCII)
+        var page = [Row(line: table.heading, yields: Yields.never)]
+        for (index, entry) in table.sorted.enumerated() {
+            page.append(Row(line: table.row(of: entry), yields: Yields.endpoint + index))
+            for words in [table.reason(of: entry), entry.advice.map { "do: \($0)" }].compactMap({ $0 }) {
+                page.append(Row(line: line("  " + words, .faint), yields: Yields.endpoint + index))
+            }
+        }
+        if let more = status.endpointsMore, more > 0 {
+            page.append(Row(line: line("  and \(more) more: waypost endpoint list", .faint), yields: Yields.never))
+        }
+        return page
+    }
+
+    // MARK: Decisions
+
+    private var decisions: [Row] {
+        guard !model.decisions.isEmpty else { return [] }
+        // The newest decision is worth more than the word above it.
+        return [Row(line: line("DECISIONS", .strong), yields: Yields.decision + 1)]
+            + model.decisions.enumerated().map { index, decision in
+                Row(line: self.line(of: decision), yields: Yields.decision + min(index, 29))
+            }
+    }
+
+    private func line(of decision: DecisionLook) -> StyledLine {
+        var line = line(of: decision.time.map(TopFigures.clock) ?? "undated")
+        let subject = decision.kind == "motion" ? "" : "\(decision.kind): "
+        line.add("\(subject)\(decision.what)")
+        if let reason = decision.reason, reason != decision.what { line.add(" (\(reason))") }
+        let facts: [String?] = [
+            decision.since.map { "since \(TopFigures.clock($0))" },
+            decision.evidence.map { "evidence \(TopFigures.fixed($0, 0)) m" },
+            decision.distance.map { "\(TopFigures.fixed($0, 0)) m away" },
+            decision.speed.map(TopFigures.kilometresPerHour), decision.accuracy.map { "±\(TopFigures.metres($0))" },
+        ]
+        for fact in facts { if let fact { line.addIfItFits(fact, .faint, columns: columns) } }
+        return line
+    }
+}
+
+extension ResolutionValue {
+    /// `balanced, 3 s or 10 m`
+    fileprivate var brief: String {
+        let interval = intervalMs % 1000 == 0 ? TopFigures.span(Double(intervalMs) / 1000) : "\(intervalMs) ms"
+        return "\(priority), \(interval) or \(TopFigures.distance(displacement))"
+    }
+}

@@ -1,0 +1,202 @@
+import ControlProtocol
+import Positioning
+import Testing
+
+@testable import WaypostCLI
+
+/// The screen, line by line.
+@Suite struct TopPageTests {
+    /// One endpoint fails, the receiver sees little, and the van stands.
+    private static var troubled: TopModel {
+        var status = TopFixture.status(
+            problems: [
+                "van.example: status 503; retry in 43 s",
+                "receiver: none of the last 60 fixes was believed: they have no valid position: give the antenna a view of "
+                    + "the sky",
+            ],
+            endpoints: [
+                TopFixture.endpoint("backup", waiting: 0),
+                TopFixture.endpoint("van.example", waiting: 4711, problem: "status 503; retry in 43 s", failures: 7),
+            ])
+        status.motion.state = "stopping"
+        return TopFixture.model(status, TopFixture.look(TopFixture.stopping))
+    }
+
+    private func lines(_ text: String) -> [String] {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    @Test func aTripOn80By24() {
+        #expect(
+            TopFixture.page(TopFixture.model(), 80, 24)
+                == lines(
+                    """
+                    waypost 1.0.0  ok                                       up 3 h 12   07:29:47 UTC
+
+                    RECEIVER  receiving  1.0 fix/s  ±2.4 m  11 satellites  hdop 0.9  gps  0.3 s ago
+                              at 52.52001, 13.40495  serial /dev/ttyACM0
+                    MOTION    moving  since 07:12:05  48 km/h  course 47°  ▃▃▄▄▅▅▆▆▇▇█
+                              halts below 1.8 km/h over 5 s, now 48 km/h
+                              3 trips, 2 stops, 0 gaps, odometer 48.2 km
+                    TRACK     kept 724 of 11498 (6 %)  0.0/s  high, 1 s or 5 m: as published
+                              van: high, 1 s or 5 m: rule 2, a subscriber
+                    QUEUE     12 rows  98 kB  2 in memory  slowest commit 12 ms
+
+                    ENDPOINT            STATE      WAITING   OLDEST     SENT  LAST OK  B/FIX    NEXT
+                    main                active          12     40 s      712      4 s     81       -
+
+                    DECISIONS
+                    07:12:31  departed (speed)  since 07:12:05  evidence 18 m  31 m away  15 km/h
+                    06:58:10  parked (stop-timeout)  since 06:53:10  evidence 18 m  31 m away
+                    06:51:02  geofence: enter depot (crossing)
+                    06:40:00  receiver: asked for high, every 1 s or 5 m
+
+
+
+
+                    q quit  p pause  f flush  e endpoints
+                    """))
+    }
+
+    @Test func aHaltWithProblemsOn120By32() {
+        #expect(
+            TopFixture.page(Self.troubled, 120, 32)
+                == lines(
+                    """
+                    waypost 1.0.0  degraded                                                                         up 3 h 12   07:29:47 UTC
+                    ! van.example: status 503
+                    ! receiver: none of the last 60 fixes was believed: they have no valid position: give the antenna a view of the sky
+
+                    RECEIVER  receiving  1.0 fix/s  ±2.4 m  11 satellites  hdop 0.9  gps  0.3 s ago
+                              at 52.52001, 13.40495  serial /dev/ttyACM0
+                    MOTION    stopping  since 07:12:05  48 km/h  ▃▃▄▄▅▅▆▆▇▇█
+                              parks in 3 min 10 s  ━━━━━━━─────────────  stands for 1 min 50 s  (stop-timeout)
+                              evidence 1 of 8 m goes on  ━━────────  3 m from its place (radius 25 m)
+                              3 trips, 2 stops, 0 gaps, odometer 48.2 km
+                    TRACK     kept 724 of 11498 (6 %)  0.0/s  high, 1 s or 5 m: as published
+                              van: high, 1 s or 5 m: rule 2, a subscriber
+                    QUEUE     12 rows  98 kB  2 in memory  slowest commit 12 ms
+
+                    ENDPOINT                         STATE      WAITING   OLDEST     SENT  LAST OK  B/FIX    NEXT
+                    van.example                      retrying      4711     40 s      712      4 s     81    43 s
+                      status 503 (7 in a row)
+                    backup                           active           0        -      712      4 s     81       -
+
+                    DECISIONS
+                    07:12:31  departed (speed)  since 07:12:05  evidence 18 m  31 m away  15 km/h  ±2.5 m
+                    06:58:10  parked (stop-timeout)  since 06:53:10  evidence 18 m  31 m away  15 km/h  ±2.5 m
+                    06:51:02  geofence: enter depot (crossing)
+                    06:40:00  receiver: asked for high, every 1 s or 5 m
+
+
+
+
+
+
+
+                    q quit  p pause  f flush  e endpoints
+                    """))
+    }
+
+    @Test func theSameOn52By18() {
+        #expect(
+            TopFixture.page(Self.troubled, 52, 18)
+                == lines(
+                    """
+                    waypost 1.0.0  degraded     up 3 h 12   07:29:47 UTC
+                    ! van.example: status 503
+                    ! receiver: none of the last 60 fixes was believed:
+                      they have no valid position: give the antenna a v…
+                    RECEIVER  receiving  1.0 fix/s  ±2.4 m  hdop 0.9
+                              at 52.52001, 13.40495  serial /dev/ttyACM0
+                    MOTION    stopping  since 07:12:05  48 km/h
+                              parks in 3 min 10 s  ━━━━━━━─────────────
+                              evidence 1 of 8 m goes on  ━━────────
+                    TRACK     kept 724 of 11498 (6 %)  0.0/s
+                              van: high, 1 s or 5 m: rule 2, a subscrib…
+                    QUEUE     12 rows  98 kB  2 in memory
+                    ENDPOINT         STATE      WAITING  LAST OK    NEXT
+                    van.example      retrying      4711      4 s    43 s
+                      status 503 (7 in a row)
+                      and 1 more, no worse: e shows all
+                    07:12:31  departed (speed)  since 07:12:05  15 km/h
+                    q quit  p pause  f flush  e endpoints
+                    """))
+    }
+
+    @Test func withoutUnicode() {
+        let page = TopFixture.page(Self.troubled, 80, 24, isASCII: true)
+        #expect(page.allSatisfy { $0.utf8.allSatisfy { (0x20...0x7E).contains($0) } })
+        #expect(page.contains("          parks in 3 min 10 s  #######-------------  stands for 1 min 50 s"))
+        #expect(page.contains("RECEIVER  receiving  1.0 fix/s  +-2.4 m  11 satellites  hdop 0.9  gps  0.3 s ago"))
+    }
+
+    @Test func everyEndpointWithWhatToDo() {
+        var status = TopFixture.status(endpoints: (0..<9).map { TopFixture.endpoint("well-\($0)") })
+        status.endpoints[4].state = "stopped"
+        status.endpoints[4].reason = "gone"
+        status.endpoints[4].advice = "check base_url"
+        status.endpoints[7].held = "the route to it is metered"
+        var model = TopFixture.model(status)
+        _ = model.pressed(UInt8(ascii: "e"))
+        let page = TopFixture.page(model, 80, 24)
+        #expect(page[2].hasPrefix("ENDPOINT"))
+        #expect(
+            page[3].hasPrefix("well-4              stopped ") && page[4] == "  gone"
+                && page[5] == "  do: check base_url")
+        #expect(page[6].hasPrefix("well-7              held ") && page[7] == "  the route to it is metered")
+        #expect(page.count { $0.hasPrefix("well-") } == 9)
+        #expect(page.last == "q quit  p pause  f flush  e overview")
+    }
+
+    @Test func aDaemonThatIsAwayIsNotShownAsIfItWereThere() {
+        var model = TopFixture.model()
+        model.failed("no daemon answers: connect /run/waypost/control.sock: No such file", at: TopFixture.now)
+        let later = UTCTime(milliseconds: TopFixture.now.milliseconds + 65_000)
+        let page = TopPage(model: model, columns: 80, rows: 24, isASCII: false, now: later, seconds: 75)
+        #expect(page.lines[0].text.hasPrefix("waypost 1.0.0  daemon away since 07:29:47 UTC  "))
+        #expect(page.lines[0].text.hasSuffix("07:30:52 UTC"))
+        #expect(page.lines[1].text == "! no daemon answers: connect /run/waypost/control.sock: No such file")
+        #expect(page.lines.contains { $0.escaped.hasPrefix("\u{1b}[2mMOTION    moving") })
+    }
+
+    @Test func beforeAnyAnswerThereIsSomethingToRead() {
+        var model = TopModel()
+        model.failed("no daemon answers: x", at: TopFixture.now)
+        let page = TopFixture.page(model, 80, 24)
+        #expect(page[1] == "! no daemon answers: x" && page[2].hasPrefix("systemctl status waypost"))
+    }
+
+    /// A daemon of an older version does not know `look`.
+    @Test func withoutALookTheRestIsThere() {
+        let page = TopFixture.page(TopFixture.model(TopFixture.status(), nil), 80, 24)
+        #expect(page.contains("MOTION    moving  since 07:12:05"))
+        #expect(page.contains { $0.hasPrefix("main ") } && !page.contains("DECISIONS"))
+    }
+
+    @Test func whatIsWrongWithTheReceiverComesFirst() {
+        var status = TopFixture.status()
+        status.motion.lastFixAge = 725
+        status.source.state = "silent"
+        var look = TopFixture.look()
+        look.refused = 12
+        look.refusedReason = "accuracy"
+        let page = TopFixture.page(TopFixture.model(status, look), 80, 24)
+        #expect(page.contains { $0.hasPrefix("RECEIVER  silent  last fix 12 min ago  12 refused: accuracy  ") })
+    }
+
+    @Test func noScreenIsTooSmall() {
+        for (columns, rows) in [(1, 1), (10, 3), (20, 6), (52, 5), (300, 100)] {
+            let page = TopPage(
+                model: Self.troubled, columns: columns, rows: rows, isASCII: false, now: TopFixture.now, seconds: 10)
+            #expect(page.lines.count == rows && page.lines.allSatisfy { $0.columns <= columns }, "\(columns) x \(rows)")
+        }
+    }
+
+    /// For a file or a pipe: everything, and no keys.
+    @Test func aPictureForAFileHasNoLimit() {
+        let page = TopFixture.page(TopFixture.model(), 100, nil)
+        #expect(page.last == "06:40:00  receiver: asked for high, every 1 s or 5 m")
+        #expect(!page.contains { $0.contains("q quit") })
+    }
+}
