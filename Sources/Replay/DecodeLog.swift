@@ -20,12 +20,15 @@ public struct DecodeLog {
 
     public init(settings: NMEADecoder.Settings = .init()) { self.settings = settings }
 
-    /// - Throws: `SystemError` when the log cannot be read or the output cannot be written.
-    public func run(log: String, format: Format, to descriptor: Int32 = STDOUT_FILENO) throws(SystemError) {
-        var decoder = NMEADecoder(settings: settings)
+    /// - Returns: what was skipped, for people, with file and line.
+    @discardableResult public func run(
+        log: String, format: Format, to descriptor: Int32 = STDOUT_FILENO
+    ) throws(LogFailure) -> [LogProblem] {
+        var decoder = LogDecoder(settings: settings)
         var json = TraceJSON()
         var text = ""
         let output = OutputBuffer(descriptor: descriptor)
+        let progress = ProgressLine(.bytes, total: LogFile.bytes([log]), output: descriptor)
         var failure: SystemError?
 
         func receive(_ epoch: Epoch) {
@@ -47,17 +50,16 @@ public struct DecodeLog {
             return failure == nil
         }
 
-        try LogFile.read(log) { bytes in
-            switch format {
-            case .none: decoder.decode(bytes, at: .zero) { _, _ in }
-            case .jsonl, .text: decoder.decode(bytes, at: .zero) { epoch, _ in receive(epoch) }
-            }
+        try decoder.read(log, receive) {
+            progress?.advanced(by: $0)
             return passOn()
         }
-        decoder.endOfInput { epoch, _ in receive(epoch) }
-        if format != .jsonl { text += Self.counts(decoder.counters) }
+        progress?.end()
+        decoder.end(receive)
+        if format != .jsonl { text += Self.counts(decoder.counters, isNMEA: decoder.isNMEA) }
         _ = passOn()
-        if let failure { throw failure }
+        if let failure { throw .system(failure) }
+        return decoder.notices
     }
 
     private static func line(_ epoch: Epoch) -> String {
@@ -96,8 +98,9 @@ public struct DecodeLog {
         return (scaled < 0 ? "-" : "") + "\(scaled.magnitude / 10).\(scaled.magnitude % 10)"
     }
 
-    private static func counts(_ counters: NMEACounters) -> String {
-        var text = "\(counters.bytes) bytes, \(counters.sentences) sentences, \(counters.fixes) fixes, "
+    private static func counts(_ counters: NMEACounters, isNMEA: Bool) -> String {
+        var text =
+            "\(counters.bytes) bytes, \(counters.sentences) \(isNMEA ? "sentences" : "records"), \(counters.fixes) fixes, "
         text += "\(counters.voidEpochs) epochs without a fix\n"
         let defects = ReplayStory.defects(counters)
         if !defects.isEmpty { text += "defects: \(defects.joined(separator: ", "))\n" }

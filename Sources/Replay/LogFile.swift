@@ -5,6 +5,17 @@ import Glibc
 public enum LogFile {
     private static let chunkBytes = 1 << 18
 
+    /// Bytes of all files together; nil where one is no regular file.
+    static func bytes(_ paths: [String]) -> Int64? {
+        var sum: Int64 = 0
+        for path in paths {
+            var info = stat()
+            guard path != "-", stat(path, &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }
+            sum += Int64(info.st_size)
+        }
+        return sum
+    }
+
     /// Calls `body` with each chunk, in order, until the end or until it returns false.
     /// - Throws: `SystemError` when the file cannot be opened or read; a directory is EISDIR.
     public static func read(_ path: String, _ body: (Span<UInt8>) -> Bool) throws(SystemError) {

@@ -25,14 +25,17 @@ public struct ReplayLog {
     public init(_ loaded: LoadedConfiguration?) { self.init(ReplaySettings(loaded)) }
 
     /// Reads one log after the other as one stream.
-    /// - Throws: `SystemError` when a log cannot be read or the output cannot be written.
-    public func run(logs: [String], format: Format, to descriptor: Int32 = STDOUT_FILENO) throws(SystemError) {
-        var decoder = NMEADecoder(settings: settings.decoding)
+    /// - Returns: what was skipped, for people, with file and line.
+    @discardableResult public func run(
+        logs: [String], format: Format, to descriptor: Int32 = STDOUT_FILENO
+    ) throws(LogFailure) -> [LogProblem] {
+        var decoder = LogDecoder(settings: settings.decoding)
         var clock = LogClock()
         var run = TrackerRun(
             tracker: Tracker(settings: settings.tracking, restored: nil), timetable: settings.timetable)
         let printer = ReplayPrinter(
             format: format, namesTrackables: settings.tracking.trackables.count > 1, descriptor: descriptor)
+        let progress = ProgressLine(.bytes, total: LogFile.bytes(logs), output: descriptor)
 
         func receive(_ epoch: Epoch) {
             printer.decoded(epoch)
@@ -43,16 +46,18 @@ public struct ReplayLog {
         }
 
         for log in logs {
-            try LogFile.read(log) { bytes in
-                decoder.decode(bytes, at: .zero) { epoch, _ in receive(epoch) }
+            try decoder.read(log, receive) {
+                progress?.advanced(by: $0)
                 return printer.passOn()
             }
-            if let failure = printer.failure { throw failure }
+            if let failure = printer.failure { throw .system(failure) }
         }
-        decoder.endOfInput { epoch, _ in receive(epoch) }
+        progress?.end()
+        decoder.end(receive)
         run.ended { printer.effect($0, decided: $1) }
-        printer.end(decoder.counters, run.tracker)
-        if let failure = printer.failure { throw failure }
+        printer.end(decoder.counters, isNMEA: decoder.isNMEA, run.tracker)
+        if let failure = printer.failure { throw .system(failure) }
+        return decoder.notices
     }
 }
 
@@ -116,9 +121,9 @@ final class ReplayPrinter {
         }
     }
 
-    func end(_ decoded: NMEACounters, _ tracker: Tracker) {
+    func end(_ decoded: NMEACounters, isNMEA: Bool = true, _ tracker: Tracker) {
         switch format {
-        case .text: story.end(decoded, tracker.counters, published: published)
+        case .text: story.end(decoded, isNMEA: isNMEA, tracker.counters, published: published)
         case .jsonl:
             TraceJSON.summary(
                 decoded, tracker.counters, published: published, odometer: tracker.state.odometer,

@@ -176,7 +176,10 @@ public struct ReplayStory {
     }
 
     /// The last lines.
-    public mutating func end(_ decoded: NMEACounters, _ tracked: TrackerCounters, published: Int) {
+    /// - Parameter isNMEA: else there are lines of gpsd or points of GPX among the sentences, which have no checksum.
+    public mutating func end(
+        _ decoded: NMEACounters, isNMEA: Bool = true, _ tracked: TrackerCounters, published: Int
+    ) {
         endRefused()
         printWaiting()
         if let trip {
@@ -189,7 +192,11 @@ public struct ReplayStory {
             text += "a start takes 30 fixes, or 60 s.\n"
         }
         text += "\n"
-        row("sentences", "\(decoded.sentences) with a good checksum, \(decoded.bytes) bytes")
+        if isNMEA {
+            row("sentences", "\(decoded.sentences) with a good checksum, \(decoded.bytes) bytes")
+        } else {
+            row("records", "\(decoded.sentences), \(decoded.bytes) bytes")
+        }
         let defects = Self.defects(decoded)
         if !defects.isEmpty { row("defects", defects.joined(separator: ", ")) }
         row("fixes", "\(decoded.fixes), epochs without a fix: \(decoded.voidEpochs)")

@@ -9,14 +9,15 @@ import Tracking
 public struct ReportLog {
     /// Why there is no page.
     public enum Failure: Error, CustomStringConvertible {
-        case unreadable(SystemError)
+        case unreadable(LogFailure)
         /// The logs have no fix with a date.
         case empty
         case memory
 
         public var description: String {
             switch self {
-            case .unreadable(let error): "\(error)"
+            case .unreadable(.system(let error)): "\(error)"
+            case .unreadable(.content(let problem)): "\(problem)"
             case .empty: "no fix with a date in the log: there is nothing to show"
             case .memory: "memory is short"
             }
@@ -62,7 +63,7 @@ public struct ReportLog {
         let timeouts = WhatIf.stopTimeouts(around: settings.tracking)
         var runs = whatIfs.map { LogRun($0.tracking, settings.timetable, upload: UploadSize(Self.profiles)) }
         runs += timeouts.map { LogRun($0, settings.timetable) }
-        var decoder = NMEADecoder(settings: settings.decoding)
+        var decoder = LogDecoder(settings: settings.decoding)
         var clock = LogClock()
         var table = EpochTable()
 
@@ -78,16 +79,9 @@ public struct ReportLog {
         }
 
         for log in logs {
-            do throws(SystemError) {
-                try LogFile.read(log) { bytes in
-                    decoder.decode(bytes, at: .zero) { epoch, _ in receive(epoch) }
-                    return true
-                }
-            } catch {
-                throw .unreadable(error)
-            }
+            do throws(LogFailure) { try decoder.read(log, receive) { _ in true } } catch { throw .unreadable(error) }
         }
-        decoder.endOfInput { epoch, _ in receive(epoch) }
+        decoder.end(receive)
         for index in runs.indices { runs[index].ended() }
         guard let last = table.times.last else { throw .empty }
         for point in runs[0].kept {

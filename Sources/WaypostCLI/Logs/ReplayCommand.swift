@@ -24,7 +24,8 @@ struct ReplayCommand: ParsableCommand {
               waypost replay --config /etc/waypost/waypost.toml --format jsonl drive.nmea
             """)
 
-    @Argument(help: "NMEA logs, read one after the other; - is standard input.", completion: .file())
+    @Argument(
+        help: "Logs in NMEA, gpsd's JSON or GPX, read one after the other; - is standard input.", completion: .file())
     var logs: [String]
 
     @Option(help: "A configuration whose tracking settings to use.", completion: .file(extensions: ["toml"]))
@@ -45,14 +46,31 @@ struct ReplayCommand: ParsableCommand {
     func run() throws {
         let loaded = try config.map { try ConfigurationFile.load($0) }
         let page = format == .html ? try report.page(of: logs, loaded) : []
-        do throws(SystemError) {
+        do throws(LogFailure) {
             switch format {
-            case .text: try ReplayLog(loaded).run(logs: logs, format: .text)
-            case .jsonl: try ReplayLog(loaded).run(logs: logs, format: .jsonl)
-            case .html: try OutputBuffer().write(page)
+            case .text: notify(try ReplayLog(loaded).run(logs: logs, format: .text))
+            case .jsonl: notify(try ReplayLog(loaded).run(logs: logs, format: .jsonl))
+            case .html: try Self.write(page)
             }
         } catch {
             throw fail(error)
         }
     }
+
+    private static func write(_ page: [UInt8]) throws(LogFailure) {
+        do throws(SystemError) { try OutputBuffer().write(page) } catch { throw .system(error) }
+    }
 }
+
+/// Says on standard error what of a log was skipped.
+func notify(_ notices: [LogProblem]) {
+    for notice in notices { printError("waypost: \(notice)") }
+}
+
+func fail(_ failure: LogFailure) -> ExitCode {
+    switch failure {
+    case .system(let error): fail(error)
+    case .content(let problem): fail(problem, exitCode: 65)  // EX_DATAERR
+    }
+}
+

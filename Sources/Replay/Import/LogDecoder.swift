@@ -1,0 +1,285 @@
+import EventLoop
+import NMEA
+import Positioning
+
+/// A log whose content is broken.
+public struct LogProblem: Error, Hashable, Sendable, CustomStringConvertible {
+    public var file: String
+    /// From 1.
+    public var line: Int
+    public var words: String
+
+    public var description: String { "\(file):\(line): \(words)" }
+}
+
+/// Why a log could not be processed.
+public enum LogFailure: Error, Sendable {
+    /// It cannot be read, or the output cannot be written.
+    case system(SystemError)
+    case content(LogProblem)
+}
+
+/// What is in a log.
+enum LogKind: Hashable {
+    /// NMEA 0183, and whatever else is recognised as nothing.
+    case nmea
+    /// The lines that gpsd sends to its clients (`gpspipe -w`).
+    case gpsd
+    case gpx
+
+    private static let bytesMax = 1024
+
+    /// - Parameter isAll: nothing follows `head`.
+    /// - Returns: nil = more has to be seen.
+    static func recognised(_ head: some Collection<UInt8>, isAll: Bool) -> LogKind? {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        if !isAll, head.count < mark.count, mark.starts(with: head) { return nil }
+        let marked = head.starts(with: mark) ? head.dropFirst(mark.count) : head.dropFirst(0)
+        let content = marked.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
+        let isUndecided = !isAll && content.count < 8 && head.count < bytesMax
+        if ["<?xml", "<gpx", "<!--"].contains(where: { content.starts(with: $0.utf8) }) { return .gpx }
+        if content.first == UInt8(ascii: "{"),
+            content.dropFirst().first(where: { $0 != 0x20 && $0 != 0x09 }) == UInt8(ascii: "\"")
+        {
+            return .gpsd
+        }
+        let mayBecome = content.isEmpty || content.first == UInt8(ascii: "<") || content.first == UInt8(ascii: "{")
+        return isUndecided && mayBecome ? nil : .nmea
+    }
+}
+
+/// Logs in, one after the other, epochs out. What a log is shows in its content, not in its name.
+///
+/// NMEA logs in a row are one stream, wherever it was cut; each of the others is complete in itself.
+package struct LogDecoder {
+    private enum Reader {
+        /// The beginning of a log, until it shows what it is.
+        case undecided([UInt8])
+        case nmea
+        case gpsd(GPSDLog)
+        case gpx(GPXDecoder)
+    }
+
+    private let settings: NMEADecoder.Settings
+    private var nmea: NMEADecoder
+    private var reader = Reader.undecided([])
+    private var file = ""
+    /// Of the logs that are finished, without NMEA.
+    private var finished = NMEACounters()
+    /// What was skipped, for people, with file and line.
+    package private(set) var notices: [LogProblem] = []
+    private static let noticesMax = 100
+
+    package init(settings: NMEADecoder.Settings) {
+        self.settings = settings
+        nmea = NMEADecoder(settings: settings)
+    }
+
+    /// Whether nothing else than NMEA was read: only sentences have checksums.
+    package private(set) var isNMEA = true
+
+    /// Running totals of all logs; lines of gpsd and points of GPX count as sentences.
+    package var counters: NMEACounters {
+        var total = nmea.counters
+        total.add(finished)
+        switch reader {
+        case .gpsd(let log): total.add(log.counters)
+        case .gpx(let decoder): total.add(decoder.counters)
+        case .undecided, .nmea: break
+        }
+        return total
+    }
+
+    /// Reads a whole log, or standard input (`-`), in chunks.
+    /// - Parameter goesOn: gets the size of each chunk after its epochs; false ends the reading.
+    package mutating func read(
+        _ path: String, _ emit: (Epoch) -> Void, _ goesOn: (Int) -> Bool
+    ) throws(LogFailure) {
+        begin(path == "-" ? "standard input" : path)
+        var problem: LogProblem?
+        do throws(SystemError) {
+            try LogFile.read(path) { bytes in
+                do throws(LogProblem) { try read(bytes, emit) } catch { problem = error }
+                return goesOn(bytes.count) && problem == nil
+            }
+        } catch {
+            throw .system(error)
+        }
+        do throws(LogProblem) {
+            if let problem { throw problem }
+            try finish(emit)
+        } catch {
+            throw .content(error)
+        }
+    }
+
+    /// Another log follows.
+    mutating func begin(_ file: String) {
+        self.file = file
+        reader = .undecided([])
+    }
+
+    /// - Throws: where the log cannot be read further.
+    mutating func read(_ bytes: Span<UInt8>, _ emit: (Epoch) -> Void) throws(LogProblem) {
+        switch reader {
+        case .nmea: decodeNMEA(bytes, emit)
+        case .gpsd(var log):
+            // Not held twice while it changes, or its buffer would be copied.
+            reader = .nmea
+            log.read(bytes, emit)
+            reader = .gpsd(log)
+        case .gpx(var decoder):
+            reader = .nmea
+            let problem = Self.problem { () throws(XMLReader.Problem) in try decoder.read(bytes, emit) }
+            reader = .gpx(decoder)
+            if let problem { throw located(problem) }
+        case .undecided(var head):
+            for index in bytes.indices { head.append(bytes[index]) }
+            try decide(head, isAll: false, emit)
+        }
+    }
+
+    /// The log is over.
+    mutating func finish(_ emit: (Epoch) -> Void) throws(LogProblem) {
+        if case .undecided(let head) = reader { try decide(head, isAll: true, emit) }
+        switch reader {
+        case .gpsd(var log):
+            reader = .nmea
+            log.end(emit)
+            finished.add(log.counters)
+            notice(log.defects, "such lines were skipped")
+        case .gpx(var decoder):
+            reader = .nmea
+            let problem = Self.problem { () throws(XMLReader.Problem) in try decoder.end() }
+            finished.add(decoder.counters)
+            notice(decoder.defects, "such values were skipped")
+            if problem == nil, decoder.counters.sentences == 0 {
+                notice((1, "no track points; waypoints and routes are no measurements", 1), "")
+            }
+            if let problem { throw located(problem) }
+        case .undecided, .nmea: break
+        }
+    }
+
+    /// No log follows.
+    package mutating func end(_ emit: (Epoch) -> Void) { nmea.endOfInput { epoch, _ in emit(epoch) } }
+
+    private mutating func decide(_ head: [UInt8], isAll: Bool, _ emit: (Epoch) -> Void) throws(LogProblem) {
+        guard let kind = LogKind.recognised(head, isAll: isAll) else {
+            reader = .undecided(head)
+            return
+        }
+        if kind != .nmea {
+            isNMEA = false
+            end(emit)
+        }
+        switch kind {
+        case .nmea: reader = .nmea
+        case .gpsd: reader = .gpsd(GPSDLog(settings: settings))
+        case .gpx: reader = .gpx(GPXDecoder(settings: settings))
+        }
+        try read(head.span, emit)
+    }
+
+    private mutating func decodeNMEA(_ bytes: Span<UInt8>, _ emit: (Epoch) -> Void) {
+        nmea.decode(bytes, at: .zero) { epoch, _ in emit(epoch) }
+    }
+
+    private static func problem(_ body: () throws(XMLReader.Problem) -> Void) -> XMLReader.Problem? {
+        do throws(XMLReader.Problem) { try body() } catch { return error }
+        return nil
+    }
+
+    private func located(_ problem: XMLReader.Problem) -> LogProblem {
+        LogProblem(file: file, line: problem.line, words: problem.words)
+    }
+
+    private mutating func notice(_ defects: (line: Int, words: String, count: Int)?, _ rest: String) {
+        guard let defects, notices.count < Self.noticesMax else { return }
+        let more = defects.count > 1 ? "; \(defects.count) \(rest)" : ""
+        notices.append(LogProblem(file: file, line: defects.line, words: defects.words + more))
+    }
+}
+
+/// Lines of gpsd, cut out of the bytes of a log, on the clock of the log.
+struct GPSDLog {
+    private static let lineMax = 65_536
+
+    private var decoder: GPSDDecoder
+    private var clock = LogClock()
+    private var line: [UInt8] = []
+    private var isTooLong = false
+    private var number = 1
+    private var tooLong = 0
+    private var firstDefect: Int?
+
+    init(settings: NMEADecoder.Settings) { decoder = GPSDDecoder(settings: settings) }
+
+    var counters: NMEACounters {
+        var counters = decoder.counters
+        counters.tooLong += tooLong
+        return counters
+    }
+
+    var defects: (line: Int, words: String, count: Int)? {
+        firstDefect.map { ($0, "no JSON object of gpsd", counters.badBytes + tooLong) }
+    }
+
+    mutating func read(_ bytes: Span<UInt8>, _ emit: (Epoch) -> Void) {
+        for index in bytes.indices {
+            let byte = bytes[index]
+            if byte == 0x0A {
+                endLine(emit)
+                number += 1
+            } else if line.count < Self.lineMax {
+                line.append(byte)
+            } else {
+                isTooLong = true
+            }
+        }
+    }
+
+    mutating func end(_ emit: (Epoch) -> Void) {
+        endLine(emit)
+        decoder.endOfInput { epoch in
+            _ = clock.time(of: epoch)
+            emit(epoch)
+        }
+    }
+
+    private mutating func endLine(_ emit: (Epoch) -> Void) {
+        defer {
+            line.removeAll(keepingCapacity: true)
+            isTooLong = false
+        }
+        if line.last == 0x0D { line.removeLast() }
+        if isTooLong {
+            tooLong += 1
+            firstDefect = firstDefect ?? number
+            return
+        }
+        guard !line.isEmpty else { return }
+        let read = decoder.decode(line, at: clock.now ?? .zero) { epoch in
+            _ = clock.time(of: epoch)
+            emit(epoch)
+        }
+        if read == .unreadable { firstDefect = firstDefect ?? number }
+    }
+}
+
+extension NMEACounters {
+    fileprivate mutating func add(_ more: NMEACounters) {
+        bytes += more.bytes
+        sentences += more.sentences
+        fixes += more.fixes
+        voidEpochs += more.voidEpochs
+        checksumErrors += more.checksumErrors
+        missingChecksums += more.missingChecksums
+        tooLong += more.tooLong
+        badBytes += more.badBytes
+        badFields += more.badFields
+        unknownTypes += more.unknownTypes
+        late += more.late
+        dateless += more.dateless
+    }
+}

@@ -1,0 +1,193 @@
+import EventLoop
+import Foundation
+import NMEA
+import Positioning
+import TestSupport
+import Testing
+
+@testable import Replay
+
+/// GPX and the lines of gpsd as logs, and what of them is broken.
+@Suite struct LogDecoderTests {
+    private func epochs(
+        _ text: String, pieces: Int = .max, settings: NMEADecoder.Settings = .init()
+    ) throws -> (epochs: [Epoch], decoder: LogDecoder) {
+        var decoder = LogDecoder(settings: settings)
+        var epochs: [Epoch] = []
+        decoder.begin("log")
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let piece = Array(rest.prefix(pieces))
+            rest = rest.dropFirst(piece.count)
+            try decoder.read(piece.span) { epochs.append($0) }
+        }
+        try decoder.finish { epochs.append($0) }
+        decoder.end { epochs.append($0) }
+        return (epochs, decoder)
+    }
+
+    private func gpx(_ points: String) -> String {
+        "\u{FEFF}<?xml version='1.0'?>\n<!-- a <comment> -->\n<gpx version=\"1.1\"><wpt lat=\"9\" lon=\"9\"/><trk><trkseg>\n"
+            + points + "</trkseg></trk></gpx>\n"
+    }
+
+    private func problem(_ text: String) -> String? {
+        do { _ = try epochs(text) } catch let error as LogProblem { return error.description } catch {}
+        return nil
+    }
+
+    @Test func readsAllThatATrackPointSays() throws {
+        let point = """
+            <trkpt lat=" 52.52 " lon='13.4049755'><ele>39.4</ele><time>2026-03-02T08:00:29.5+01:00</time>
+            <name><![CDATA[<a>]]></name><fix>dgps</fix><sat>8</sat><hdop>0.9</hdop><extensions><x:TrackPointExtension>
+            <x:speed>4.5</x:speed><x:course>12.25</x:course><x:time>never</x:time></x:TrackPointExtension>
+            <waypost:accuracy>5.9</waypost:accuracy></extensions></trkpt>
+
+            """
+        let time = UTCTime(milliseconds: 1_772_434_829_500)
+        let expected = Fix(
+            time: time, timeOfDay: time.timeOfDay, at: .zero,
+            coordinate: Coordinate(latitudeE7: 525_200_000, longitudeE7: 134_049_755), altitudeMSL: 39.4,
+            horizontalAccuracy: 5.9, speed: 4.5, course: 12.25, hdop: 0.9, satellitesUsed: 8, mode: .threeD,
+            quality: .dgps)
+        for pieces in [1, 7, 4096] {
+            let (found, decoder) = try epochs(gpx(point), pieces: pieces)
+            #expect(found == [.fix(expected)])
+            #expect(decoder.notices.isEmpty && decoder.counters.badFields == 0)
+        }
+    }
+
+    @Test func aPointWithoutAFixATimeOrAPositionIsCounted() throws {
+        let (found, decoder) = try epochs(
+            gpx(
+                """
+                <trkpt lat="1" lon="2"><time>2026-03-02T07:00:00Z</time><fix>none</fix></trkpt>
+                <trkpt lat="1" lon="2"/>
+                <trkpt lat="91" lon="2"><time>2026-03-02T07:00:01</time></trkpt>
+                <trkpt lat="1" lon="2"><ele>high</ele><time>noon</time></trkpt>
+
+                """))
+        #expect(found.count == 2)
+        for epoch in found {
+            guard case .void = epoch else {
+                Issue.record("a fix")
+                continue
+            }
+        }
+        #expect(decoder.counters.dateless == 2 && decoder.counters.voidEpochs == 2 && decoder.counters.sentences == 4)
+        #expect(
+            decoder.notices.map(\.description) == [
+                "log:6: a track point without a position; 3 such values were skipped"
+            ])
+    }
+
+    @Test(arguments: [
+        ("<gpx>\n<trk>\n</trkseg>", "log:3: </trkseg> where </trk> is missing, which begins on line 2"),
+        ("<gpx>\n<trk>", "log:2: the file ends within <trk>, which begins on line 2"),
+        ("<gpx>\n\n<trkpt lat=\"1", "log:3: the file ends within <gpx>, which begins on line 1"),
+        ("<gpx>&lol;</gpx>", "log:1: unknown entity &lol;"),
+        ("<gpx>\na & b</gpx>", "log:2: \"&\" without an entity"),
+        (
+            "<?xml version=\"1.0\"?>\n<!DOCTYPE gpx [<!ENTITY a \"b\">]><gpx/>",
+            "log:2: a document that defines entities of its own is not read"
+        ),
+        ("<?xml version=\"1.0\"?><kml/>", "log:1: the document is <kml>, not <gpx>"),
+        ("<gpx/>\n<gpx/>", "log:2: a second element beside <gpx>"),
+        ("<gpx/>text", "log:1: text after the end of the document"),
+        ("<gpx a=1/>", "log:1: no quotes around the value of a"),
+        ("<gpx a='1' a='2'/>", "log:1: a twice"),
+        ("<gpx a='1'b='2'/>", "log:1: no space before an attribute"),
+        ("<gpx><!ELEMENT a></gpx>", "log:1: an unknown declaration"),
+        ("<gpx>< trk></gpx>", "log:1: no name after \"<\", or none of an attribute"),
+    ])
+    func brokenXMLIsNamedWithItsLine(text: String, words: String) {
+        #expect(problem(text) == words)
+    }
+
+    @Test func whatADocumentMayHoldIsBounded() throws {
+        let deep = String(repeating: "<a>", count: 100_000)
+        #expect(problem("<gpx>" + deep) == "log:1: more than 64 elements in each other")
+        let long = String(repeating: "x", count: 100_000)
+        #expect(problem("<gpx \(long)") == "log:1: a tag of more than 16384 bytes")
+        #expect(problem("<gpx a='\(long)'/>") == "log:1: a tag of more than 16384 bytes")
+        let many = (0..<65).map { " a\($0)=''" }.joined()
+        #expect(problem("<gpx\(many)/>") == "log:1: more than 64 attributes")
+        // Long text, comments and CDATA are passed over.
+        let (found, _) = try epochs(
+            gpx(
+                "<!--\(long)--><desc>\(long)&amp;</desc><desc><![CDATA[\(long)]]></desc>"
+                    + "<trkpt lat=\"1\" lon=\"2\"><time>2026-03-02T07:00:00Z</time></trkpt>"))
+        #expect(found.count == 1)
+    }
+
+    /// Whatever is done to a document, it is read or refused, the same in pieces of any length.
+    @Test(arguments: testSeeds(1...20))
+    func changedDocumentsNeverTrap(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let document = Array(
+            gpx(
+                "<trkpt lat=\"1\" lon=\"2\"><ele>3</ele><time>2026-03-02T07:00:00Z</time><a b='&#x41;'/></trkpt><![CDATA[x]]>"
+            ).utf8)
+        let alphabet = Array("<>/&;#![]-?='\"ax \n\u{0}".utf8)
+        for _ in 0..<200 {
+            var bytes = document
+            for _ in 0...Int.random(in: 0...4, using: &random) {
+                let at = Int.random(in: 0..<bytes.count, using: &random)
+                switch Int.random(in: 0...2, using: &random) {
+                case 0: bytes[at] = alphabet.randomElement(using: &random)!
+                case 1: bytes.remove(at: at)
+                default: bytes.insert(alphabet.randomElement(using: &random)!, at: at)
+                }
+            }
+            let text = String(decoding: bytes, as: UTF8.self)
+            func outcome(_ pieces: Int) -> String {
+                do {
+                    let (found, decoder) = try epochs(text, pieces: pieces)
+                    return "\(found) \(decoder.counters)"
+                } catch {
+                    return "\(error)"
+                }
+            }
+            #expect(outcome(.max) == outcome(Int.random(in: 1...9, using: &random)), "seed \(seed): \(text)")
+        }
+    }
+
+    @Test func linesOfGPSDGiveTheFixesOfTheReceiver() throws {
+        let folder = BuiltProducts.repository.appendingPathComponent("fixtures")
+        let lines = try String(
+            contentsOf: folder.appendingPathComponent("gpsd/simulated-cold-start.jsonl"), encoding: .utf8)
+        let sentences = try String(
+            contentsOf: folder.appendingPathComponent("nmea/simulated-cold-start.nmea"), encoding: .utf8)
+        func places(_ text: String, pieces: Int = .max) throws -> [UTCTime: Coordinate] {
+            var places: [UTCTime: Coordinate] = [:]
+            for case .fix(let fix) in try epochs(text, pieces: pieces).epochs {
+                if let time = fix.time { places[time] = fix.coordinate }
+            }
+            return places
+        }
+        let found = try places(lines)
+        let sent = try places(sentences)
+        #expect(found.count > 100)
+        #expect(try places(lines, pieces: 61) == found)
+        for (time, place) in found {
+            let other = try #require(sent[time])
+            #expect(place.distance(to: other) < 0.1)
+        }
+        let (_, decoder) = try epochs(lines + "{\"class\":\"TPV\",\n\n" + String(repeating: "x", count: 70_000) + "\n")
+        #expect(decoder.notices.first?.words == "no JSON object of gpsd; 2 such lines were skipped")
+        #expect(decoder.notices.first?.line == lines.split(separator: "\n", omittingEmptySubsequences: false).count)
+    }
+
+    @Test(arguments: [
+        ("", LogKind.nmea), ("$GPRMC", .nmea), ("# {\"class\"", .nmea), ("\u{FEFF} \n<?xml", .gpx), ("<gpx>", .gpx),
+        ("<html><body>", .nmea), ("{\"class\":\"VERSION\"}", .gpsd), ("{ \"class\"", .gpsd), ("{x", .nmea),
+        ("<!", .nmea),
+    ])
+    func aLogIsRecognisedByItsContent(text: String, kind: LogKind) {
+        #expect(LogKind.recognised(Array(text.utf8), isAll: true) == kind)
+        for count in 0..<text.utf8.count {
+            let soFar = LogKind.recognised(Array(text.utf8.prefix(count)), isAll: false)
+            #expect(soFar == nil || soFar == kind, "after \(count) bytes")
+        }
+    }
+}
