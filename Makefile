@@ -23,7 +23,7 @@ binary ?= .build/release/waypost
 debug_build = swift build --build-tests --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo tests test explore check lint size units docs expected fixtures fuzz bench score simworld simworld-check simworld-coverage storm orders powercut pages servers metrics corpus install deb lab lab-full clean
+.PHONY: help setup build demo tests test explore check lint size units docs expected formats fixtures fuzz bench score simworld simworld-check simworld-coverage storm orders powercut pages servers metrics corpus install deb lab lab-full clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
@@ -63,6 +63,9 @@ docs:
 
 expected: setup ## rewrite the reviewed output in fixtures
 	scripts/expected
+
+formats: tests ## exports and imports of replay with gpsbabel and ogr2ogr
+	scripts/formats
 
 fixtures: setup ## make the simulated logs of fixtures/nmea again
 	scripts/fixtures

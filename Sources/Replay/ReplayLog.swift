@@ -15,6 +15,8 @@ public struct ReplayLog {
         case text
         /// One object per effect in event-time order, and a summary.
         case jsonl
+        /// Kept locations, as in ``TrackFormat``.
+        case gpx, geojson, csv, kml
     }
 
     private let settings: ReplaySettings
@@ -25,16 +27,18 @@ public struct ReplayLog {
     public init(_ loaded: LoadedConfiguration?) { self.init(ReplaySettings(loaded)) }
 
     /// Reads one log after the other as one stream.
+    /// - Parameter folder: for temporary files.
     /// - Returns: what was skipped, for people, with file and line.
     @discardableResult public func run(
-        logs: [String], format: Format, to descriptor: Int32 = STDOUT_FILENO
+        logs: [String], format: Format, to descriptor: Int32 = STDOUT_FILENO, folder: String = "/tmp"
     ) throws(LogFailure) -> [LogProblem] {
         var decoder = LogDecoder(settings: settings.decoding)
         var clock = LogClock()
         var run = TrackerRun(
             tracker: Tracker(settings: settings.tracking, restored: nil), timetable: settings.timetable)
-        let printer = ReplayPrinter(
-            format: format, namesTrackables: settings.tracking.trackables.count > 1, descriptor: descriptor)
+        let printer = try ReplayPrinter(
+            format: format, namesTrackables: settings.tracking.trackables.count > 1, descriptor: descriptor,
+            folder: folder)
         let progress = ProgressLine(.bytes, total: LogFile.bytes(logs), output: descriptor)
 
         func receive(_ epoch: Epoch) {
@@ -67,6 +71,7 @@ final class ReplayPrinter {
     private var json: TraceJSON
     private var story = ReplayStory()
     private let output: OutputBuffer
+    private let export: TrackExport?
     private var published = 0
     private var first: UTCTime?
     private var last: UTCTime?
@@ -75,10 +80,20 @@ final class ReplayPrinter {
     /// Writing failed: nothing more is printed.
     private(set) var failure: SystemError?
 
-    init(format: ReplayLog.Format, namesTrackables: Bool, descriptor: Int32) {
+    init(
+        format: ReplayLog.Format, namesTrackables: Bool, descriptor: Int32, folder: String = "/tmp"
+    ) throws(LogFailure) {
         self.format = format
         json = TraceJSON(namesTrackables: namesTrackables)
-        output = OutputBuffer(descriptor: descriptor)
+        let output = OutputBuffer(descriptor: descriptor)
+        self.output = output
+        do throws(SystemError) {
+            export = try TrackFormat(rawValue: format.rawValue).map { (form) throws(SystemError) in
+                try TrackExport(form, to: output, namesTrackables: namesTrackables, folder: folder)
+            }
+        } catch {
+            throw .system(error)
+        }
     }
 
     func decoded(_ epoch: Epoch) {
@@ -99,6 +114,20 @@ final class ReplayPrinter {
                 json.effect(effect, decided: decided)
             }
         case .text: story.effect(effect, decided: decided)
+        case .gpx, .geojson, .csv, .kml: exported(effect)
+        }
+    }
+
+    private func exported(_ effect: Effect) {
+        guard failure == nil else { return }
+        do throws(SystemError) {
+            switch effect {
+            case .announceMotion(let change) where !change.moving: export?.stopped(since: change.since)
+            case .record(let location): try export?.add(location)
+            default: break
+            }
+        } catch {
+            failure = error
         }
     }
 
@@ -113,6 +142,7 @@ final class ReplayPrinter {
             case .text:
                 try output.write(Array(story.text.utf8))
                 story.text = ""
+            case .gpx, .geojson, .csv, .kml: break
             }
             return true
         } catch {
@@ -129,7 +159,13 @@ final class ReplayPrinter {
                 decoded, tracker.counters, published: published, odometer: tracker.state.odometer,
                 first: first?.milliseconds, last: last?.milliseconds, to: &json.writer)
             json.writer.newline()
+        case .gpx, .geojson, .csv, .kml: endExport()
         }
         _ = passOn()
+    }
+
+    private func endExport() {
+        guard failure == nil else { return }
+        do throws(SystemError) { try export?.end() } catch { failure = error }
     }
 }

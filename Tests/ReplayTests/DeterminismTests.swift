@@ -66,7 +66,7 @@ import Tracking
         defer { for end in ends where end >= 0 { close(end) } }
         let source = FileSource(settings: FileSettings(path: "-"), standardInput: ends[0])
         return try printed { descriptor in
-            let printer = ReplayPrinter(format: .jsonl, namesTrackables: true, descriptor: descriptor)
+            let printer = try ReplayPrinter(format: .jsonl, namesTrackables: true, descriptor: descriptor)
             var run = TrackerRun(tracker: Tracker(settings: Self.tracking, restored: nil))
             var isEnded = false
             // The times of the loop that reads mean nothing to a log.

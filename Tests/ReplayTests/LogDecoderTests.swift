@@ -190,4 +190,26 @@ import Testing
             #expect(soFar == nil || soFar == kind, "after \(count) bytes")
         }
     }
+
+    /// What is kept of a drive is enough to find its trips again.
+    @Test func anExportReplaysToTheSameTrips() throws {
+        let folder = try makeTemporaryDirectory()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let log = Golden(name: "demo-city-drive", form: .replay).log
+        let file = folder + "/drive.gpx"
+        try Data(replayed([log], .gpx).utf8).write(to: URL(fileURLWithPath: file))
+        func changes(_ log: String) throws -> [(moving: Bool, since: Int)] {
+            try replayed([log], .jsonl).split(separator: "\n").compactMap { line in
+                let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+                guard object?["type"] as? String == "motionchange", object?["reason"] as? String != "start" else {
+                    return nil
+                }
+                let since = try #require(object?["departed_ms"] as? Int ?? object?["stopped_ms"] as? Int)
+                return (object?["moving"] as? Bool == true, since)
+            }
+        }
+        let (original, again) = (try changes(log), try changes(file))
+        #expect(again.map(\.moving) == original.map(\.moving))
+        for (before, after) in zip(original, again) { #expect(abs(before.since - after.since) <= 60_000) }
+    }
 }

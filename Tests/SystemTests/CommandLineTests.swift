@@ -44,7 +44,7 @@ import Testing
 
     @Test(arguments: [
         (["run"], ["--config", "--from-start", "--linger", "SIGTERM"]),
-        (["replay"], ["--config", "--format", "text, jsonl", "<logs>", "waypost replay "]),
+        (["replay"], ["--config", "--format", "text, jsonl, gpx", "--output", "<logs>", "waypost replay "]),
         (["decode"], ["--format", "text, jsonl, none", "<log>", "waypost decode "]),
         (["check"], ["--print", "<file>", "78"]),
         (["queue"], ["show", "list", "waypost queue list "]),
@@ -88,6 +88,7 @@ import Testing
         (["flush", "--commit", "--socket", "/nowhere/control.sock"], 2), (["endpoint", "bind"], 64),
         (["quarantine", "drop"], 64), (["quarantine", "retry", "--id", "1", "--all"], 64),
         (["quarantine", "list", "--path", "/nowhere/outbox.db"], 66),
+        (["replay", "/dev/null", "-o", "/nowhere/drive.csv"], 73),
     ]
 
     @Test(arguments: failures)
@@ -126,6 +127,25 @@ import Testing
             #expect(call.status == 0 && call.errors.isEmpty)
             #expect(call.output == (try String(contentsOfFile: fixture(name), encoding: .utf8)), "\(name)")
         }
+    }
+
+    @Test func replayWritesAFileWholeOrNotAtAll() throws {
+        let folder = try makeTemporaryDirectory()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let (file, broken, output) = (folder + "/drive.gpx", folder + "/broken", folder + "/drive.csv")
+        let whole = try Call(["replay", "--format", "gpx", "-o", file, fixture("demo-city-drive.nmea")])
+        #expect(whole.status == 0 && whole.output.isEmpty && whole.errors.isEmpty, "\(whole.errors)")
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+        try bytes.prefix(bytes.count / 2).write(to: URL(fileURLWithPath: broken))
+        let cut = try Call(["replay", "--format", "csv", "-o", output, broken])
+        #expect(cut.status == 65 && cut.output.isEmpty)
+        #expect(
+            cut.errors.hasPrefix("waypost: \(broken):") && cut.errors.contains("the file ends within "), "\(cut.errors)"
+        )
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == ["broken", "drive.gpx"])
+        // By its content, and from a pipe.
+        let piped = try Call(["replay", "--format", "csv", "-"], input: bytes)
+        #expect(piped.status == 0 && piped.output.split(separator: "\n").count > 700)
     }
 
     @Test func readsStandardInput() throws {

@@ -7,8 +7,28 @@ import Report
 
 struct ReplayCommand: ParsableCommand {
     /// What is printed.
-    enum Format: String, ExpressibleByArgument, CaseIterable {
-        case text, jsonl, html
+    enum Format: ExpressibleByArgument, Equatable {
+        case log(ReplayLog.Format)
+        case html
+
+        init?(argument: String) {
+            if argument == "html" {
+                self = .html
+            } else if let form = ReplayLog.Format(rawValue: argument) {
+                self = .log(form)
+            } else {
+                return nil
+            }
+        }
+
+        static var allValueStrings: [String] { ReplayLog.Format.allCases.map(\.rawValue) + ["html"] }
+
+        var defaultValueDescription: String {
+            switch self {
+            case .log(let form): form.rawValue
+            case .html: "html"
+            }
+        }
     }
 
     static let configuration = CommandConfiguration(
@@ -16,12 +36,13 @@ struct ReplayCommand: ParsableCommand {
         discussion: """
             Nothing is stored or sent. The text lists trips, stops and gaps with times and reasons, \
             and what happened to the fixes; jsonl prints each decision as an object; html is a page with map, timeline, \
-            reasons, and what other settings would keep. With --config the settings of that file apply, otherwise the \
-            defaults.
+            reasons, and what other settings would keep; gpx, geojson, csv and kml are the locations that are kept, for \
+            other programs. With --config the settings of that file apply, otherwise the defaults.
 
               waypost replay drive.nmea
-              waypost replay --format html drive.nmea > report.html
+              waypost replay --format html -o report.html drive.nmea
               waypost replay --config /etc/waypost/waypost.toml --format jsonl drive.nmea
+              waypost replay --format gpx -o drive.gpx drive.nmea
             """)
 
     @Argument(
@@ -31,11 +52,15 @@ struct ReplayCommand: ParsableCommand {
     @Option(help: "A configuration whose tracking settings to use.", completion: .file(extensions: ["toml"]))
     var config: String?
 
-    @Option(help: "text, jsonl or html.")
-    var format = Format.text
+    @Option(help: "text, jsonl, html, gpx, geojson, csv or kml.")
+    var format = Format.log(.text)
 
     @OptionGroup(title: "Options for html")
     var report: ReportArguments
+
+    @Option(
+        name: .shortAndLong, help: "The file to write, whole or not at all; - is standard output.", completion: .file())
+    var output: String?
 
     func validate() throws {
         guard format == .html || !report.isUsed else {
@@ -45,20 +70,28 @@ struct ReplayCommand: ParsableCommand {
 
     func run() throws {
         let loaded = try config.map { try ConfigurationFile.load($0) }
-        let page = format == .html ? try report.page(of: logs, loaded) : []
-        do throws(LogFailure) {
-            switch format {
-            case .text: notify(try ReplayLog(loaded).run(logs: logs, format: .text))
-            case .jsonl: notify(try ReplayLog(loaded).run(logs: logs, format: .jsonl))
-            case .html: try Self.write(page)
+        let file = try outputFile(output)
+        switch format {
+        case .html:
+            let page = try report.page(of: logs, loaded)
+            do throws(SystemError) { try OutputBuffer(descriptor: file.descriptor).write(page) } catch { throw fail(error) }
+        case .log(let form):
+            do throws(LogFailure) {
+                notify(
+                    try ReplayLog(loaded).run(
+                        logs: logs, format: form, to: file.descriptor, folder: temporaryFolder()))
+            } catch {
+                throw fail(error)
             }
-        } catch {
-            throw fail(error)
         }
+        do throws(SystemError) { try file.commit() } catch { throw fail(error) }
     }
+}
 
-    private static func write(_ page: [UInt8]) throws(LogFailure) {
-        do throws(SystemError) { try OutputBuffer().write(page) } catch { throw .system(error) }
+/// - Parameter path: nil = standard output.
+func outputFile(_ path: String?) throws -> OutputFile {
+    do throws(SystemError) { return try OutputFile(path: path) } catch {
+        throw fail(error, exitCode: 73)  // EX_CANTCREAT
     }
 }
 
@@ -66,6 +99,9 @@ struct ReplayCommand: ParsableCommand {
 func notify(_ notices: [LogProblem]) {
     for notice in notices { printError("waypost: \(notice)") }
 }
+
+/// Where temporary files are made.
+func temporaryFolder() -> String { ProcessEnvironment.variables["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp" }
 
 func fail(_ failure: LogFailure) -> ExitCode {
     switch failure {
