@@ -21,6 +21,8 @@ import Testing
         #expect(try reader.oldest(3).map(\.seq) == [1, 2, 3])
         #expect(try reader.newest(2).map(\.seq) == [9, 10])
         #expect(try reader.newest(0).isEmpty)
+        #expect(try reader.rows(after: 7, limit: 2).map(\.seq) == [8, 9])
+        #expect(try reader.rows(after: .max, limit: 2).isEmpty)
         let depths = try reader.depths()
         #expect(depths.map(\.endpoint) == ["main", "spare"])
         #expect(depths.map(\.waiting) == [6, 10])

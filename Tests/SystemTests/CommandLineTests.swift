@@ -45,6 +45,7 @@ import Testing
     @Test(arguments: [
         (["run"], ["--config", "--from-start", "--linger", "SIGTERM"]),
         (["replay"], ["--config", "--format", "text, jsonl, gpx", "--output", "<logs>", "waypost replay "]),
+        (["queue", "export"], ["--config", "--path", "--format", "--output", "jsonl, gpx"]),
         (["decode"], ["--format", "text, jsonl, none", "<log>", "waypost decode "]),
         (["check"], ["--print", "<file>", "78"]),
         (["queue"], ["show", "list", "waypost queue list "]),
@@ -88,6 +89,7 @@ import Testing
         (["flush", "--commit", "--socket", "/nowhere/control.sock"], 2), (["endpoint", "bind"], 64),
         (["quarantine", "drop"], 64), (["quarantine", "retry", "--id", "1", "--all"], 64),
         (["quarantine", "list", "--path", "/nowhere/outbox.db"], 66),
+        (["queue", "export", "--path", "/nowhere/outbox.db"], 66), (["queue", "export", "--format", "xml"], 64),
         (["replay", "/dev/null", "-o", "/nowhere/drive.csv"], 73),
     ]
 

@@ -147,6 +147,27 @@ import Testing
         #expect(try call("endpoint list").text.contains("main: active, 72"))
     }
 
+    @Test func whatWaitsIsExportedBesideADaemonAndWithoutOne() throws {
+        try rig.configure(source: source, endpoint: "batch_window = \"1h\"\nbatch_size = 10000")
+        let daemon = try rig.startDaemon()
+        try waitUntilRead()
+        #expect(try call("flush --commit").status == 0)
+        let replayed = try call("replay --format csv \(drive)").text
+        #expect(try call("queue export --format csv").text == replayed)
+        daemon.kill(SIGKILL)
+        let file = rig.path("waiting.gpx")
+        let export = try call("queue export --format gpx -o \(file)")
+        #expect(export.status == 0 && export.text.isEmpty, "\(export.text)")
+        let gpx = try String(contentsOfFile: file, encoding: .utf8)
+        #expect(gpx.components(separatedBy: "<trkpt ").count == 724 && gpx.components(separatedBy: "<trk>").count == 3)
+        let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        let records = try call("queue export").text.split(separator: "\n").map {
+            try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]
+        }
+        #expect(records.count == 724 && records.first??["seq"] as? Int == 1 && records.last??["seq"] as? Int == 724)
+    }
+
     @Test func ordersThatMeanNothingAreRefusedWithAHint() throws {
         try rig.configure(source: source)
         for line in ["with a daemon", "without one"] {

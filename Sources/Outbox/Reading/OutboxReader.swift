@@ -68,6 +68,16 @@ public final class OutboxReader {
         }
     }
 
+    /// The rows after one of the queue, oldest first.
+    /// - Parameter seq: of the last one that was read; 0 = from the beginning.
+    public func rows(after seq: Int64, limit: Int) throws(OutboxError) -> [QueuedLocation] {
+        guard seq < .max else { return [] }
+        return try snapshot([]) { (database) throws(OutboxError) in
+            try database.rows(
+                from: seq + 1, through: .max, feed: .engine, limit: max(0, limit), names: database.names())
+        }
+    }
+
     /// The last rows of the queue, oldest first.
     public func newest(_ count: Int) throws(OutboxError) -> [QueuedLocation] {
         try snapshot([]) { (database) throws(OutboxError) in

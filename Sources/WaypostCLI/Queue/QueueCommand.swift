@@ -1,6 +1,8 @@
 import Agent
 import ArgumentParser
 import ControlProtocol
+import EventLoop
+import Replay
 
 struct QueueCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -10,10 +12,12 @@ struct QueueCommand: ParsableCommand {
 
               waypost queue                  how much waits, for which endpoint, since when
               waypost queue list --count 20  the oldest rows
+              waypost queue export -o queue.gpx --format gpx
+                                             all rows, for another program
               waypost queue verify           every page and every count
               waypost queue forget spare     what waits for an endpoint that is no longer configured
             """,
-        subcommands: [Show.self, List.self, Verify.self, Forget.self], defaultSubcommand: Show.self)
+        subcommands: [Show.self, List.self, Export.self, Verify.self, Forget.self], defaultSubcommand: Show.self)
 
     struct Options: ParsableArguments {
         @Option(help: "The configuration that names the queue.", completion: .file(extensions: ["toml"]))
@@ -22,11 +26,15 @@ struct QueueCommand: ParsableCommand {
         @Option(help: "The queue itself, instead of the one in the configuration.", completion: .file())
         var path: String?
 
+        func queue() throws -> String {
+            try path ?? ConfigurationFile.load(config).config.outbox.settings.path
+        }
+
         /// Prints what `lines` takes from the queue.
         func report(
             asJSON: Bool = false, _ lines: (QueueReport) throws(QueueReport.Failure) -> [String]
         ) throws {
-            let path = try path ?? ConfigurationFile.load(config).config.outbox.settings.path
+            let path = try queue()
             do {
                 for line in try QueueOwner.acting(on: path, { try lines(QueueReport(path: path)) }) {
                     if asJSON { printJSON(line) } else { printLine(line) }
@@ -46,6 +54,40 @@ struct QueueCommand: ParsableCommand {
 
         func run() throws {
             try options.report { (queue) throws(QueueReport.Failure) in try queue.summary() }
+        }
+    }
+
+    struct Export: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "export", abstract: "Export all rows for another program.",
+            discussion: """
+                jsonl has the complete records. gpx, geojson and kml have trips as tracks and stops as waypoints; csv has a \
+                line per location. A file is created with mode 0600, since it contains positions.
+                """)
+
+        @OptionGroup var options: Options
+
+        @Option(help: "jsonl, gpx, geojson, csv or kml.")
+        var format = QueueExport.Format.jsonl
+
+        @Option(
+            name: .shortAndLong, help: "The file to write, whole or not at all; - is standard output.",
+            completion: .file())
+        var output: String?
+
+        func run() throws {
+            let queue = try options.queue()
+            do {
+                let file = try outputFile(output)
+                try QueueOwner.acting(on: queue) {
+                    try QueueExport(path: queue).write(format, to: file.descriptor, folder: temporaryFolder())
+                }
+                try file.commit()
+            } catch let error as QueueReport.Failure {
+                throw fail(error, exitCode: error.exitCode)
+            } catch let error as SystemError {
+                throw fail(error)
+            }
         }
     }
 
@@ -112,3 +154,5 @@ struct QueueCommand: ParsableCommand {
         }
     }
 }
+
+extension QueueExport.Format: ExpressibleByArgument {}
