@@ -81,6 +81,33 @@ import Tracking
         #expect(Course(script).story == ["-start", "+speed"])
     }
 
+    @Test func announcesHaltsAndGapsOnceTheyAreOver() {
+        var script = Self.arrived()
+        let standstill = script.elapsed
+        script.stand(65)
+        let departure = script.elapsed
+        script.pullAway(to: 20)
+        script.drive(20)
+        let lost = script.elapsed
+        script.void(100)
+        script.north += 2000
+        script.drive(20)
+        let silence = script.elapsed
+        script.void(100)
+        var course = Course(script)
+        course.handle(.shutdown, at: script.now)
+        let halts = course.effects.compactMap {
+            if case .announceHalt(let from, let to) = $0 { (from.seconds, to.seconds) } else { nil }
+        }
+        #expect(halts.count == 1 && course.tracker.counters.halts == 1)
+        for (from, to) in halts { #expect(abs(from - standstill) <= 1 && abs(to - departure) <= 1) }
+        let gaps = course.effects.compactMap {
+            if case .announceGap(let from, let to, .noSky) = $0 { (from.seconds, to?.seconds) } else { nil }
+        }
+        #expect(gaps.map(\.0) == [lost, silence] && gaps.map(\.1) == [lost + 101, nil])
+        #expect(course.tracker.counters.gaps == 2)
+    }
+
     @Test func jamThatCreepsStaysOneTrip() {
         var script = Self.arrived()
         for _ in 0..<12 {
