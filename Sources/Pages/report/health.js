@@ -61,10 +61,11 @@ export class Health {
 
   #keptRows() {
     const { summary, kinds, keptStanding, kept } = this.#log;
+    const all = kept.rows.length;
     return [
       ["kept", amount(summary.published)],
       ...Object.entries(kinds).map(([reason, count]) => [`by ${reason}`, amount(count)]),
-      ["kept while nothing moved", `${amount(keptStanding)}, ${percent(keptStanding, kept.rows.length)}`, keptStanding > kept.rows.length * MANY_STANDING],
+      ["kept while nothing moved", `${amount(keptStanding)}, ${percent(keptStanding, all)}`, keptStanding > all * MANY_STANDING],
       ["halts on the way", amount(summary.halts)],
       ["odometer", length(summary.odometer)],
     ];

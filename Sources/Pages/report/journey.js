@@ -5,6 +5,8 @@ import { isPhone } from "./tip.js";
 import { amount, day, gapReason, kilometresPerHour, length, longDay, minutes, shortSpan, span, zoneName } from "./words.js";
 import { explain } from "./why.js";
 
+const NAMES = { stop: ["Parked", "P"], gap: ["Gap", "!"] };
+
 export class Journey {
   #log;
   #state;
@@ -44,7 +46,7 @@ export class Journey {
   }
 
   #row(leg) {
-    const [name, sign] = { trip: () => [`Trip ${leg.trip.number}`, String(leg.trip.number)], stop: () => ["Parked", "P"], gap: () => ["Gap", "!"] }[leg.kind]();
+    const [name, sign] = leg.trip ? [`Trip ${leg.trip.number}`, String(leg.trip.number)] : NAMES[leg.kind];
     const badge = element("span", { className: `badge ${leg.kind}`, ariaHidden: "true" }, sign);
     if (leg.trip) badge.style.background = this.#colours.of(`--trips/${this.#log.trips.indexOf(leg.trip)}`);
     const button = element("button", { type: "button" }, name);

@@ -57,7 +57,9 @@ export class Summary {
     if (showsRaw) parts.push(key("--raw", "fix"));
     if (colourBy === "trip") parts.push(key("--trips/0", "kept"));
     if (colourBy === "speed") parts.push(...this.#ramp());
-    if (colourBy === "accuracy") parts.push(...ACCURACY_BANDS.map(([most, place]) => key(`--ramp/${place}`, most === Infinity ? "more" : `≤ ${most} m`)));
+    if (colourBy === "accuracy") {
+      parts.push(...ACCURACY_BANDS.map(([most, place]) => key(`--ramp/${place}`, most === Infinity ? "more" : `≤ ${most} m`)));
+    }
     if (variant) parts.push(key("--variant", whatIf[variant].label));
     if (gaps.length) parts.push(key("--gap", "gap"));
     if (showsRaw && refused.length) parts.push(key("--bad", "refused"));

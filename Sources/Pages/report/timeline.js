@@ -9,7 +9,9 @@ import { clock, day, length, minutes, shortSpan, zone } from "./words.js";
 const SHORTEST = 4000; // the least time that is shown, in milliseconds
 const NARROW = 560;
 const RIGHT = 8;
-const TICKS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800].map(each => each * 1000);
+const TICKS = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800,
+].map(each => each * 1000);
 const SPEED_TOPS = [10, 20, 30, 50, 60, 80, 100, 120, 150, 200, 300, 400, 600, 1000];
 const SPEED_UNIT = 3.6;
 
@@ -322,9 +324,11 @@ export class Timeline {
   #drawCharts(canvas) {
     const log = this.#log;
     const { speed, accuracy } = this.#rows;
-    this.#chart(canvas, speed, row => log.isAdmitted(row) ? log.speed(row) : null, topOf(log.speedMax * SPEED_UNIT) / SPEED_UNIT, "--speed-area", "--moving");
+    const speedOf = row => log.isAdmitted(row) ? log.speed(row) : null;
+    this.#chart(canvas, speed, speedOf, topOf(log.speedMax * SPEED_UNIT) / SPEED_UNIT, "--speed-area", "--moving");
     const top = this.#accuracyTop;
-    if (log.hasAccuracy) this.#chart(canvas, accuracy, row => log.hasFix(row) && log.accuracy(row) !== null ? Math.min(top, log.accuracy(row)) : null, top, "--accuracy-area", "--accuracy-line");
+    const accuracyOf = row => log.hasFix(row) && log.accuracy(row) !== null ? Math.min(top, log.accuracy(row)) : null;
+    if (log.hasAccuracy) this.#chart(canvas, accuracy, accuracyOf, top, "--accuracy-area", "--accuracy-line");
     this.#drawRefused(canvas, (log.hasAccuracy ? accuracy : speed).top + 2);
   }
 

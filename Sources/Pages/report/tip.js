@@ -8,15 +8,16 @@ export const isPhone = () => innerWidth <= PHONE_WIDTH;
 export class Tip {
   #box = byId("tip");
 
-  /** At a place of the window; on a phone at the lower edge of the map, where no finger covers it. */
+  /** Over the map, near a place of the window; on a phone at the lower edge of the map, where no finger covers it. */
   show(x, y, ...children) {
     this.#box.replaceChildren(...children);
     this.#box.hidden = false;
     const { width, height } = this.#box.getBoundingClientRect();
+    const { right, bottom } = byId("map").getBoundingClientRect();
     if (isPhone()) {
-      this.#moveTo(8, Math.max(4, byId("map").getBoundingClientRect().bottom - height - 8));
+      this.#moveTo(8, Math.max(4, bottom - height - 8));
     } else {
-      this.#moveTo(Math.max(6, Math.min(innerWidth - width - 6, x + 14)), y - height - 14 > 4 ? y - height - 14 : y + 18);
+      this.#moveTo(Math.max(6, Math.min(right - width - 6, x + 14)), y - height - 14 > 4 ? y - height - 14 : y + 18);
     }
   }
 

@@ -84,7 +84,9 @@ export class TrackView {
     const log = this.#log;
     const state = this.#state;
     const layers = [];
-    if (state.showsRaw) layers.push({ kind: "dots", points: log.points, only: row => log.isAdmitted(row), colour: "--raw", radius: 1.1, alpha: 0.75 });
+    if (state.showsRaw) {
+      layers.push({ kind: "dots", points: log.points, only: row => log.isAdmitted(row), colour: "--raw", radius: 1.1, alpha: 0.75 });
+    }
     layers.push(...this.#gapsWhileParked(), ...log.trips.map((trip, index) => this.#tripLayer(trip, index)));
     layers.push(...this.#fences);
     if (state.showsRaw) layers.push({ kind: "dots", points: log.refusedPoints, cross: true, colour: "--bad" });

@@ -18,13 +18,15 @@ export class WhatIf {
     if (whatIf.length) {
       parts.push(element("h2", {}, "What other settings would keep of this log"));
       if (keptStanding > kept.rows.length / 4) {
-        const share = percent(keptStanding, kept.rows.length);
-        parts.push(element("p", {}, element("b", {}, `${amount(keptStanding)} of ${amount(kept.rows.length)} kept locations (${share}) were taken while nothing moved.`)));
+        const share = `${amount(keptStanding)} of ${amount(kept.rows.length)} kept locations (${percent(keptStanding, kept.rows.length)})`;
+        parts.push(element("p", {}, element("b", {}, `${share} were taken while nothing moved.`)));
       }
+      const rows = whatIf.map((variant, index) => this.#row(variant, index));
       parts.push(
         element("p", {}, "Choose one to lay it over map (dashed) and timeline."),
-        table("What other settings would keep", ["settings", "kept>", "worst error>", "upload>"], whatIf.map((variant, index) => this.#row(variant, index)), "variants"),
-        element("p", {}, "Error: how far a fix of a trip lies from the straight line between kept locations, at its own time. Upload: request bodies and heads; below, with the compact profile."));
+        table("What other settings would keep", ["settings", "kept>", "worst error>", "upload>"], rows, "variants"),
+        element("p", {}, "Error: how far a fix of a trip lies from the straight line between kept locations, at its own time."),
+        element("p", {}, "Upload: bodies of requests; below, with profile waypost-compact."));
     }
     if (stopTimeouts.length) {
       const rows = stopTimeouts.map(({ value, inForce, trips, stops, moving, kept: count }) => element("tr", {},

@@ -22,8 +22,11 @@ function meter(name, value, unit, most, threshold = null, relation = "") {
 /** The same for paper, where bars are not needed. */
 function inWords(why, isEnd) {
   const parts = [];
-  if (why.evidence != null) parts.push(`evidence ${Math.round(why.evidence)} m${why.evidenceMin == null ? "" : ` (${isEnd ? "below" : "needs"} ${Math.round(why.evidenceMin)})`}`);
-  if (why.distance != null) parts.push(`distance ${Math.round(why.distance)} m${why.distanceMax == null ? "" : ` (circle ${Math.round(why.distanceMax)})`}`);
+  const add = (name, value, relation, threshold) => {
+    if (value != null) parts.push(`${name} ${Math.round(value)} m${threshold == null ? "" : ` (${relation} ${Math.round(threshold)})`}`);
+  };
+  add("evidence", why.evidence, isEnd ? "below" : "needs", why.evidenceMin);
+  add("distance", why.distance, "circle", why.distanceMax);
   if (why.speed != null) parts.push(kilometresPerHour(why.speed));
   if (why.accuracy != null) parts.push(`±${Math.round(why.accuracy)} m`);
   return element("div", { className: "onpaper" }, parts.join(", "));
@@ -62,7 +65,8 @@ export function describe(decision, log) {
     const verb = CROSSINGS[String(action).toLowerCase()] ?? action;
     return [element("div", { className: "title" }, `${verb} ${log.fenceName(id)}, ${clock(t)}`), element("p", {}, "a geofence")];
   }
-  return [element("div", { className: "title" }, `${TITLES[decision.kind](decision)}, ${clock(decision.time)}`), ...explain(decision.why, decision.time, decision.kind !== "departure")];
+  const title = element("div", { className: "title" }, `${TITLES[decision.kind](decision)}, ${clock(decision.time)}`);
+  return [title, ...explain(decision.why, decision.time, decision.kind !== "departure")];
 }
 
 export function describeGap(gap) {
