@@ -60,6 +60,9 @@ static const unsigned char report_tip_js[] = {
 static const unsigned char report_track_js[] = {
 #embed "../Pages/report/track.js"
 };
+static const unsigned char report_charts_js[] = {
+#embed "../Pages/report/charts.js"
+};
 static const unsigned char report_timeline_js[] = {
 #embed "../Pages/report/timeline.js"
 };
@@ -117,6 +120,7 @@ static const ReportPagePart parts[] = {
     PART("report/why.js", report_why_js),
     PART("report/tip.js", report_tip_js),
     PART("report/track.js", report_track_js),
+    PART("report/charts.js", report_charts_js),
     PART("report/timeline.js", report_timeline_js),
     PART("report/navigation.js", report_navigation_js),
     PART("report/player.js", report_player_js),
