@@ -122,6 +122,13 @@ public struct SourceStatus: ControlMessage {
     @Field("bad_fields", "Fields that could not be read") public var badFields = 0
     @Field("late", "Sentences of an epoch that was closed") public var late = 0
     @Field("dateless", "Fixes before the first date") public var dateless = 0
+    @Field("baud", unit: "baud", "Speed of a serial line on which sentences arrive") public var baud: Int?
+    @Field("satellites_used", "Satellites in the last epoch, with or without a fix") public var satellitesUsed: Int?
+    @Field("satellites_in_view", "Satellites that the receiver lists") public var satellitesInView: Int?
+    @Field("satellites_strong", "Of these, received with 30 dB-Hz or more") public var satellitesStrong: Int?
+    @Field("cn0_best", unit: "dB-Hz", "Carrier to noise of the satellite received best") public var bestCN0: Int?
+    @Field("cn0_median", unit: "dB-Hz", "Median over the satellites received") public var medianCN0: Int?
+    @Field("antenna", "ok, open or short, where the receiver reports it") public var antenna: String?
     @Field("gpsd", "gpsd, while connected") public var gpsd: GPSDStatus?
 
     public init() {}

@@ -45,6 +45,8 @@ struct EpochAssembler: Sendable {
     private var dateAhead: (day: Int, timeOfDay: Int)?
     private(set) var resumePoint: ResumePoint
     private(set) var counters = NMEACounters()
+    private(set) var satellites = SatelliteSurvey()
+    private(set) var antenna: AntennaState?
 
     init(settings: NMEADecoder.Settings, resume: ResumePoint) {
         live = settings.live
@@ -79,6 +81,8 @@ struct EpochAssembler: Sendable {
         emitted = nil
         dateAhead = nil
         closed = nil
+        satellites.reset(sentences: counters.sentences)
+        antenna = nil
         if let newestByteAt, now.duration(since: newestByteAt) >= Self.longestKeptDate { dates.forget() }
         resumePoint = ResumePoint(offset: offset, time: dates.newest)
     }
@@ -101,8 +105,19 @@ struct EpochAssembler: Sendable {
             }
         }
         counters.sentences += 1
-        if address.type == .unknown { counters.unknownTypes += 1 }
-        if isRead { read(bytes, address, place, emit) }
+        if isRead { read(bytes, address, place, emit) } else { report(bytes, address) }
+    }
+
+    /// Reports of the receiver that belong to no epoch.
+    @inline(__always)
+    private mutating func report(_ bytes: Span<UInt8>, _ address: SentenceAddress) {
+        if address.type == .gsv {
+            guard satellites.isDue(sentences: counters.sentences) else { return }
+            satellites.add(bytes, talker: address.talker, fields: address.fields, sentences: counters.sentences)
+        } else {
+            counters.unknownTypes += 1
+            if address.type == .txt, let state = AntennaState(text: bytes, fields: address.fields) { antenna = state }
+        }
     }
 
     @inline(__always)
@@ -146,7 +161,7 @@ struct EpochAssembler: Sendable {
         case .pubx00:
             let pubx = ErrorEstimate(pubx00: bytes, &cursor)
             joined = join(pubx.time, .accessory, place, emit) { $0.add(vendor: pubx) }
-        case .gsv, .unknown: break
+        case .gsv, .txt, .unknown: break
         }
         counters.badFields += cursor.badFields
         if live, joined, cycleEnd.sentenceAdded(address.packed), draft.makesEpoch {

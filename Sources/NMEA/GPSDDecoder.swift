@@ -45,6 +45,8 @@ public struct GPSDDecoder: Sendable {
     private var emitted: (device: String?, time: UTCTime)?
     private var hdop: (device: String?, value: Double, at: EventTime)?
     private var satellitesUsed: (device: String?, value: Int, at: EventTime)?
+    /// Their count alone, since the list is not read; nil = gpsd has not sent it.
+    public private(set) var satellites: SatelliteView?
     private var estimate: (device: String?, time: UTCTime, accuracy: Double)?
     private var hasFix = false
     /// The receiver in use; nil until one reports.
@@ -98,9 +100,10 @@ public struct GPSDDecoder: Sendable {
             update(device)
             return .device(path: device.path)
         case .tpv(let position): return received(position, at: now, emit)
-        case .sky(let device, let hdop, let used):
+        case .sky(let device, let hdop, let used, let inView):
             if let hdop, isUsed(device) { self.hdop = (device, hdop, now) }
             if let used, isUsed(device) { satellitesUsed = (device, used, now) }
+            if let inView, isUsed(device) { satellites = SatelliteView(inView: inView) }
             return heard(device, at: now)
         case .gst(let device, let time, let accuracy):
             if isUsed(device) { estimate = (device, time, accuracy) }
@@ -139,6 +142,7 @@ public struct GPSDDecoder: Sendable {
         intervals = RecentIntervals()
         hdop = nil
         satellitesUsed = nil
+        satellites = nil
         estimate = nil
     }
 

@@ -44,7 +44,7 @@ enum GPSDReport: Hashable, Sendable {
     case devices([GPSDDevice])
     case device(GPSDDevice)
     case tpv(GPSDPosition)
-    case sky(device: String?, hdop: Double?, satellitesUsed: Int?)
+    case sky(device: String?, hdop: Double?, satellitesUsed: Int?, inView: Int?)
     case gst(device: String?, time: UTCTime, accuracy: Double)
     case error(String)
     /// A class that is not needed, or one without what makes it useful.
@@ -70,6 +70,7 @@ struct GPSDPosition: Hashable, Sendable {
 extension GPSDReport {
     /// Longer texts and lists are cut: whoever answers on the port decides what we would keep.
     private static let devicesMax = 32
+    private static let satellitesMax = 1000
 
     /// nil when the line is no JSON object with a class.
     ///
@@ -99,7 +100,9 @@ extension GPSDReport {
         case "TPV": self = .tpv(GPSDPosition(&object))
         case "SKY":
             let used = object.integer("uSat").flatMap { $0 >= 0 ? $0 : nil }
-            self = .sky(device: object.text("device"), hdop: object.positive("hdop"), satellitesUsed: used)
+            let inView = object.integer("nSat").flatMap { (0...Self.satellitesMax).contains($0) ? $0 : nil }
+            self = .sky(
+                device: object.text("device"), hdop: object.positive("hdop"), satellitesUsed: used, inView: inView)
         case "GST": self = Self.gst(&object)
         case "ERROR": self = object.text("message").map(GPSDReport.error) ?? .other
         default: self = .other

@@ -94,6 +94,12 @@ public struct NMEADecoder: Sendable {
         return counters
     }
 
+    /// The satellites of a complete list of the receiver, at 1 Hz at most a minute old; nil before the first.
+    public var satellites: SatelliteView? { assembler.satellites.view }
+
+    /// The antenna as the receiver reported it last; nil when it never did, as most do not.
+    public var antenna: AntennaState? { assembler.antenna }
+
     /// Where decoding can continue after the newest emitted epoch.
     public var resumePoint: ResumePoint { assembler.resumePoint }
 

@@ -1,8 +1,8 @@
 import Positioning
 
-/// The sentences that are read; GSV is distinguished because it is frequent and of no use here.
+/// The sentences that are read.
 enum SentenceType: Sendable {
-    case rmc, gga, gns, gll, gst, gbs, zda, vtg, gsa, pgrme, pubx00, gsv, unknown
+    case rmc, gga, gns, gll, gst, gbs, zda, vtg, gsa, pgrme, pubx00, gsv, txt, unknown
 
     /// What a sentence means for the epochs of its stream.
     enum Role {
@@ -22,12 +22,12 @@ enum SentenceType: Sendable {
         switch self {
         case .rmc, .gga, .gns, .gll: .position
         case .gst, .gbs, .zda, .vtg, .gsa, .pgrme, .pubx00: .accessory
-        case .gsv, .unknown: .outside
+        case .gsv, .txt, .unknown: .outside
         }
     }
 
-    /// Whether its fields are used. What is not read needs no checksum.
-    var isRead: Bool { self != .gsv && self != .unknown }
+    /// Whether it adds to an epoch. What does not needs no checksum, and is then skipped.
+    var isRead: Bool { role != .outside }
 }
 
 /// Address of a sentence: two letters of talker and three of type, or a vendor's own.
@@ -94,6 +94,7 @@ struct SentenceAddress: Sendable {
         case letters("GST"): type = .gst
         case letters("ZDA"): type = .zda
         case letters("GBS"): type = .gbs
+        case letters("TXT"): type = .txt
         default: type = .unknown
         }
         self.init(

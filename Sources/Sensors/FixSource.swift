@@ -63,6 +63,10 @@ public protocol FixSource: AnyObject {
     func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void)
     /// How the receiver keeps the requested rate; nil where nothing is asked.
     var rate: ReceiverRate? { get }
+    /// The satellites that the receiver reports; nil = it has not.
+    var satellites: SatelliteView? { get }
+    /// The antenna as the receiver reports it; nil = it has not.
+    var antenna: AntennaState? { get }
     /// A problem besides the state, for people; nil = nothing.
     var remark: String? { get }
     /// Makes the next attempt now: what was missing may be there.
@@ -78,6 +82,8 @@ extension FixSource {
     /// A live source is read while paused too: bytes that are not read are lost.
     public func setPaused(_ paused: Bool, at now: EventTime) {}
     public var rate: ReceiverRate? { nil }
+    public var satellites: SatelliteView? { nil }
+    public var antenna: AntennaState? { nil }
     public var remark: String? { nil }
     public func setInterval(_ interval: Duration, at now: EventTime, _ deliver: (SourceEvent) -> Void) {}
     public func retryNow(at now: EventTime) {}

@@ -53,6 +53,8 @@ package struct LiveStream {
     }
 
     package var counters: NMEACounters { decoder.counters }
+    var satellites: SatelliteView? { decoder.satellites }
+    var antenna: AntennaState? { decoder.antenna }
 
     var isResting: Bool { restEnd != nil }
 

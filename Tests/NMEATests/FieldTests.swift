@@ -100,6 +100,7 @@ import Testing
     @Test func survivesSentencesThatEndEarly() {
         for body in [
             "GPRMC,", "GPGGA,1", "GPGSA,A,3", "GPVTG,,", "GPGLL,,,", "GPZDA,101502,,", "GPGNS,1,2", "PUBX,00,",
+            "GPGSV,1,1", "GPTXT,01,01",
         ] {
             let result = decode(sentence(body) + sentence("\(body),,,"))
             #expect(result.fixes.isEmpty)

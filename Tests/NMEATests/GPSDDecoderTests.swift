@@ -5,6 +5,15 @@ import TestSupport
 import Testing
 
 @Suite("gpsd: merging") struct GPSDMergingTests {
+    @Test(arguments: [("17", 17), ("-1", nil), ("1e9", nil), ("\"x\"", nil)] as [(String, Int?)])
+    func knowsHowManySatellitesAreInView(_ text: String, _ count: Int?) {
+        var watch = GPSDWatch()
+        watch.receive(GPSDLine.sky("\"nSat\":\(text)"), at: 0)
+        #expect(watch.decoder.satellites?.inView == count)
+        watch.decoder.reset()
+        #expect(watch.decoder.satellites == nil)
+    }
+
     @Test func severalReportsOfOneTimeAreOneFix() throws {
         var watch = GPSDWatch()
         watch.receive(GPSDLine.tpv(1, mode: 2, #""speed":3.5"#), at: 0)

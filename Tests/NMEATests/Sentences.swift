@@ -34,6 +34,8 @@ struct Decoded {
     var epochs: [Epoch]
     var resumes: [ResumePoint]
     var counters: NMEACounters
+    var satellites: SatelliteView?
+    var antenna: AntennaState?
 
     var fixes: [Fix] { epochs.compactMap(\.fix) }
     var voids: [VoidEpoch] { epochs.compactMap(\.void) }
@@ -67,7 +69,9 @@ func decode(
         position = cut
     }
     decoder.endOfInput(emit)
-    return Decoded(epochs: epochs, resumes: resumes, counters: decoder.counters)
+    return Decoded(
+        epochs: epochs, resumes: resumes, counters: decoder.counters, satellites: decoder.satellites,
+        antenna: decoder.antenna)
 }
 
 /// A live decoder on a clock of milliseconds that fires its deadline as an event loop would.

@@ -12,6 +12,8 @@ final class Pipeline {
     struct Reception {
         fileprivate(set) var lastEpochAt: EventTime?
         fileprivate(set) var lastFixAt: EventTime?
+        /// In the newest epoch, with or without a fix; nil = it does not say.
+        fileprivate(set) var satellitesUsed: Int?
         /// Fixes in a row that were not believed, and why the last of them was not; nil = the last fix was.
         fileprivate(set) var unbelieved: (fixes: Int, reason: FixFilter.Rejection)?
         /// Where to go on reading a file.
@@ -172,6 +174,11 @@ final class Pipeline {
 
     private func received(_ epoch: Epoch, _ stamp: SourceClock, _ position: FilePosition?, at now: EventTime) {
         reception.lastEpochAt = now
+        reception.satellitesUsed =
+            switch epoch {
+            case .fix(let fix): fix.satellitesUsed
+            case .void(let void): void.satellitesUsed
+            }
         if case .log(let time) = stamp {
             clock = .log
             // Before its first date a log has no time that anything could run on: the tracker does not get these.

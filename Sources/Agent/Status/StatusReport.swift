@@ -221,6 +221,15 @@ extension StatusReport {
         source.badFields = counters.badFields
         source.late = counters.late
         source.dateless = counters.dateless
+        source.baud = (pipeline.source as? SerialSource)?.foundSpeed?.baud
+        source.satellitesUsed = pipeline.reception.satellitesUsed
+        if let satellites = pipeline.source.satellites {
+            source.satellitesInView = satellites.inView
+            source.satellitesStrong = pipeline.source is GPSDSource ? nil : satellites.strong
+            source.bestCN0 = satellites.best
+            source.medianCN0 = satellites.median
+        }
+        source.antenna = pipeline.source.antenna?.rawValue
         source.gpsd = (pipeline.source as? GPSDSource).flatMap(Self.gpsd)
         return source
     }

@@ -82,6 +82,8 @@ public final class FileSource: FixSource {
     }
 
     public var counters: NMEACounters { live?.counters ?? decoder.counters }
+    public var satellites: SatelliteView? { live.map(\.satellites) ?? decoder.satellites }
+    public var antenna: AntennaState? { live.map(\.antenna) ?? decoder.antenna }
 
     public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(deliver) { events in

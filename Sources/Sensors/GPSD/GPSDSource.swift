@@ -106,6 +106,7 @@ public final class GPSDSource: FixSource {
     }
 
     public var counters: NMEACounters { stream.decoder.counters }
+    public var satellites: SatelliteView? { stream.decoder.satellites }
 
     /// The gpsd at the other end; nil while not connected.
     public var version: GPSDVersion? { stream.decoder.version }

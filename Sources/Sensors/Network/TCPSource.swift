@@ -87,6 +87,8 @@ public final class TCPSource: FixSource {
     }
 
     public var counters: NMEACounters { live.counters }
+    public var satellites: SatelliteView? { live.satellites }
+    public var antenna: AntennaState? { live.antenna }
 
     public func start(at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         act(deliver) { events in

@@ -57,6 +57,8 @@ public final class UDPSource: FixSource {
     public var nextDeadline: EventTime? { fd == nil ? retryAt : live.nextDeadline }
 
     public var counters: NMEACounters { live.counters }
+    public var satellites: SatelliteView? { live.satellites }
+    public var antenna: AntennaState? { live.antenna }
 
     /// The port in use, which the system chooses where 0 is configured; nil while not bound.
     public var boundPort: UInt16? {

@@ -57,6 +57,8 @@ public final class SerialSource: FixSource {
     }
 
     public var counters: NMEACounters { live.counters }
+    public var satellites: SatelliteView? { live.satellites }
+    public var antenna: AntennaState? { live.antenna }
 
     public var rate: ReceiverRate? { control.rate }
 

@@ -1,0 +1,114 @@
+/// Collects the GSV sentences of one cycle into a view, which counts until the next is complete.
+///
+/// A cycle has one group of sentences for each constellation and signal, in any order and with others between them. It is
+/// complete when a group begins that was already in it. GSV is half of what many receivers send, so only one cycle of many
+/// is read: the view is for people.
+struct SatelliteSurvey: Sendable {
+    /// One of so many cycles is read: every minute at 1 Hz.
+    private static let cyclesForOne = 60
+    /// Sentences, for receivers that seldom send the list.
+    private static let pauseMax = 2000
+    private static let groupsMax = 16
+    private static let messagesMax = 16
+    /// What receivers report is below 60.
+    private static let strengthMax = 99
+    private static let satellitesInSentence = 4
+    /// The signal id of satellites of which no signal is received (u-blox, NMEA 4.11).
+    private static let noSignal = UInt8(ascii: "0")
+
+    private struct Group {
+        /// As in `SentenceAddress.talker`.
+        var talker: UInt16
+        /// nil before NMEA 4.10.
+        var signal: UInt8?
+        /// A satellite sends several signals; it counts with the first of its constellation.
+        var counts: Bool
+    }
+
+    private(set) var view: SatelliteView?
+    private var groups: [Group] = []
+    private var inView = 0
+    private var strengths = InlineArray<100, UInt8>(repeating: 0)
+    /// Sentences of any kind before the cycle that is read.
+    private var beganAt = 0
+    /// The same of the next one to read.
+    private var nextAt = 0
+
+    /// - Parameter sentences: how many sentences there were so far.
+    @inline(__always)
+    func isDue(sentences: Int) -> Bool { sentences >= nextAt }
+
+    /// - Parameters:
+    ///   - bytes: from `$` to the byte before `*`; anything may be cut or wrong in it.
+    ///   - fields: index of the first field.
+    mutating func add(_ bytes: Span<UInt8>, talker: UInt16, fields: Int, sentences: Int) {
+        var cursor = FieldCursor(position: fields)
+        guard let messages = cursor.integer(in: bytes), let number = cursor.integer(in: bytes),
+            (1...Self.messagesMax).contains(messages), (1...messages).contains(number),
+            let total = cursor.integer(in: bytes), total <= messages * Self.satellitesInSentence
+        else { return }
+        let start = cursor.position
+        let signal = Self.signal(bytes, from: start)
+        var group = groups.firstIndex { $0.talker == talker && $0.signal == signal }
+        if number == 1 {
+            if group != nil {
+                complete(sentences: sentences)
+                return
+            }
+            guard groups.count < Self.groupsMax else { return }
+            if groups.isEmpty { beganAt = sentences }
+            group = groups.count
+            let counts =
+                signal == Self.noSignal || !groups.contains { $0.talker == talker && $0.signal != Self.noSignal }
+            groups.append(Group(talker: talker, signal: signal, counts: counts))
+            if counts { inView += total }
+        }
+        // Without its first sentence the total of the group is not in the view.
+        guard let group, groups[group].counts else { return }
+        addStrengths(bytes, from: start)
+    }
+
+    /// A stream that starts again may be of another receiver.
+    mutating func reset(sentences: Int) {
+        self = SatelliteSurvey()
+        nextAt = sentences
+    }
+
+    /// The last field where there is one more than satellites of four fields each need.
+    private static func signal(_ bytes: Span<UInt8>, from start: Int) -> UInt8? {
+        guard start <= bytes.count else { return nil }
+        var commas = 0
+        for index in start..<bytes.count where bytes[index] == UInt8(ascii: ",") { commas += 1 }
+        guard commas % 4 == 0, let last = bytes.count > start ? bytes[bytes.count - 1] : nil else { return nil }
+        return last == UInt8(ascii: ",") ? nil : last
+    }
+
+    private mutating func addStrengths(_ bytes: Span<UInt8>, from start: Int) {
+        var cursor = FieldCursor(position: start)
+        for _ in 0..<Self.satellitesInSentence {
+            cursor.skip(3, in: bytes)
+            guard cursor.position < bytes.count else { return }
+            guard let strength = cursor.integer(in: bytes), (1...Self.strengthMax).contains(strength) else { continue }
+            if strengths[strength] < .max { strengths[strength] += 1 }
+        }
+    }
+
+    private mutating func complete(sentences: Int) {
+        let heard = (1...Self.strengthMax).reduce(0) { $0 + Int(strengths[$1]) }
+        var view = SatelliteView(inView: inView)
+        var below = 0
+        for strength in 1...Self.strengthMax where strengths[strength] > 0 {
+            view.best = strength
+            if strength >= SatelliteView.strongMin { view.strong += Int(strengths[strength]) }
+            if below * 2 < heard { view.median = strength }
+            below += Int(strengths[strength])
+        }
+        // Cut groups may list more than their totals say.
+        view.inView = max(inView, heard)
+        self.view = view
+        groups.removeAll(keepingCapacity: true)
+        inView = 0
+        strengths = InlineArray(repeating: 0)
+        nextAt = sentences + min((sentences - beganAt) * Self.cyclesForOne, Self.pauseMax)
+    }
+}

@@ -1,0 +1,151 @@
+import NMEA
+import Positioning
+import TestSupport
+import Testing
+
+@Suite("Satellites in view") struct SatelliteViewTests {
+    /// Seven GPS satellites, of which the last is not received, and two of GLONASS, of which one is weak.
+    private static let cycle =
+        sentence("GPGSV,2,1,07,04,60,120,45,05,10,200,28,07,33,050,38,09,70,300,47")
+        + sentence("GPGSV,2,2,07,11,20,090,31,16,05,010,30,20,02,350,")
+        + sentence("GLGSV,1,1,02,66,40,100,35,67,12,220,19")
+
+    private static func satellites(_ text: String) -> SatelliteView? {
+        var decoder = NMEADecoder()
+        let bytes = Array(text.utf8)
+        decoder.decode(bytes.span, at: .zero) { _, _ in }
+        return decoder.satellites
+    }
+
+    @Test func countsOneCycleOverAllConstellations() {
+        #expect(Self.satellites(Self.cycle) == nil, "the cycle may go on")
+        let view = SatelliteView(inView: 9, strong: 6, best: 47, median: 31)
+        #expect(Self.satellites(Self.cycle + Self.cycle) == view)
+        let others = rmc("101502") + gsa(mode: "3") + gga("101502")
+        #expect(Self.satellites(others + Self.cycle + others + Self.cycle + others) == view)
+    }
+
+    @Test(arguments: ["GP", "GL", "GA", "GB", "GQ", "GN"]) func takesEveryTalker(_ talker: String) {
+        let line = sentence("\(talker)GSV,1,1,01,21,00,000,32")
+        #expect(Self.satellites(line + line) == SatelliteView(inView: 1, strong: 1, best: 32, median: 32))
+    }
+
+    /// An antenna that is cut off: the receiver lists nothing.
+    @Test func knowsAnEmptySky() {
+        let line = sentence("GPGSV,1,1,00") + sentence("GLGSV,1,1,00")
+        #expect(Self.satellites(line + line) == SatelliteView(inView: 0))
+    }
+
+    /// The same four satellites on L1 and L5, and two that are above the horizon and not received.
+    @Test func countsASatelliteOfSeveralSignalsOnce() {
+        let cycle =
+            sentence("GPGSV,1,1,04,04,60,120,45,05,10,200,41,07,33,050,38,09,70,300,47,1")
+            + sentence("GPGSV,1,1,04,04,60,120,35,05,10,200,31,07,33,050,28,09,70,300,37,8")
+            + sentence("GPGSV,1,1,02,11,20,090,,16,05,010,,0")
+        #expect(Self.satellites(cycle + cycle) == SatelliteView(inView: 6, strong: 4, best: 47, median: 41))
+    }
+
+    /// A stream is joined in the middle of a group, and a line loses sentences.
+    @Test func beginsAndLosesSentencesAnywhere() {
+        let second = sentence("GPGSV,2,2,07,11,20,090,31,16,05,010,30,20,02,350,")
+        #expect(Self.satellites(second + Self.cycle + Self.cycle)?.inView == 9)
+        let cut = Self.cycle.replacing(second, with: "$GPGSV,2,2,07,11,2\r\n")
+        #expect(Self.satellites(cut + cut) == SatelliteView(inView: 9, strong: 4, best: 47, median: 35))
+    }
+
+    @Test(arguments: [
+        "GPGSV", "GPGSV,", "GPGSV,1", "GPGSV,1,1", "GPGSV,1,1,", "GPGSV,0,1,01,21,00,000,32",
+        "GPGSV,1,2,01,21,00,000,32",
+        "GPGSV,1,1,05,21,00,000,32", "GPGSV,1,1,999999999,21", "GPGSV,99,1,01,21,00,000,32", "GPGSV,1,0,01",
+        "GPGSV,-1,1,01",
+        "GPGSV,1,1,x,21,00,000,32", "GPGSV,,,,,,,",
+    ]) func dropsASentenceWhoseCountsCannotBe(_ body: String) {
+        let line = sentence(body)
+        #expect(Self.satellites(line + line) == nil)
+        #expect(decode(line).counters.badFields == 0)
+    }
+
+    @Test(arguments: ["21,00,000,", "21,00,000,00", "21,00,000,999", "21,00,000,-5", "21,00,000,x", "21", ",,,"])
+    func dropsAStrengthThatCannotBe(_ satellite: String) {
+        let line = sentence("GPGSV,1,1,01,\(satellite)")
+        #expect(Self.satellites(line + line) == SatelliteView(inView: 1))
+    }
+
+    @Test func boundsWhatAnyTalkersSay() {
+        let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+        let flood = letters.filter { $0 != "P" }.map {
+            sentence("\($0)XGSV,4,1,16,1,2,3,40,2,2,3,40,3,2,3,40,4,2,3,40")
+        }.joined()
+        #expect(Self.satellites(flood + flood)?.inView == 256)
+    }
+
+    @Test func readsOneCycleOfManyAndThenTheNewest() {
+        let empty = sentence("GPGSV,1,1,00") + sentence("GLGSV,1,1,00")
+        let pause = String(repeating: rmc("101502"), count: 300)
+        #expect(Self.satellites(Self.cycle + Self.cycle + empty + empty)?.inView == 9)
+        #expect(
+            Self.satellites(Self.cycle + Self.cycle + pause + empty + empty)?.inView == 0)
+    }
+
+    /// Fixes, their times and all counters are those of the same log without what was reported beside them.
+    @Test(.bug(id: 13)) func noFixDependsOnReports() {
+        let reports =
+            Self.cycle + sentence("GPTXT,01,01,02,ANTSTATUS=OPEN") + sentence("GPGSV,9,9,9,x") + sentence("GPTXT")
+        var plain = ""
+        var full = ""
+        for second in 10...59 {
+            let (a, b) = (rmc("1015\(second)"), gga("1015\(second)"))
+            plain += a + b
+            full += a + reports + b + reports
+        }
+        let (without, with) = (decode(plain), decode(full))
+        #expect(without.epochs == with.epochs && with.fixes.count == 50)
+        #expect(with.counters.badFields == 0 && with.counters.late == 0)
+    }
+
+    /// Live, an epoch ends with its learnt last sentence whatever is sent after it.
+    @Test func endsEpochsInTheSameInstant() {
+        var line = Line()
+        for second in 10...29 {
+            line.receive(rmc("1015\(second)") + gga("1015\(second)"), at: second * 1000)
+            line.receive(Self.cycle + sentence("GPTXT,01,01,01,ANTENNA OPEN"), at: second * 1000 + 100)
+        }
+        #expect(line.instants.suffix(10) == Array(20...29).map { $0 * 1000 }[...])
+        #expect(line.decoder.satellites?.inView == 9 && line.decoder.antenna == .open)
+        line.decoder.reset(at: Line.instant(60_000))
+        #expect(line.decoder.satellites == nil && line.decoder.antenna == nil)
+    }
+}
+
+@Suite("Antenna reports") struct AntennaTests {
+    private static func antenna(_ text: String) -> AntennaState? {
+        var decoder = NMEADecoder()
+        let bytes = Array(text.utf8)
+        decoder.decode(bytes.span, at: .zero) { _, _ in }
+        return decoder.antenna
+    }
+
+    @Test(arguments: [
+        ("01,01,02,ANTSTATUS=OK", AntennaState.ok), ("01,01,02,ANTSTATUS=OPEN", .open),
+        ("01,01,02,ANTSTATUS=SHORT", .short), ("01,01,01,ANTENNA OK", .ok), ("01,01,01,ANTENNA OPEN", .open),
+        ("01,01,01,ANTENNA SHORT", .short),
+    ]) func readsTheState(_ text: String, _ state: AntennaState) {
+        #expect(Self.antenna(sentence("GPTXT,\(text)")) == state)
+        #expect(Self.antenna(sentence("GNTXT,\(text)")) == state)
+    }
+
+    @Test(arguments: [
+        "", "01", "01,01,02", "01,01,02,", "01,01,02,ANTSTATUS", "01,01,02,ANTSTATUS=", "01,01,02,ANTSTATUS=O",
+        "01,01,02,ANTSTATUS=INIT", "01,01,02,ANTENNA", "01,01,02,ANTSUPERV=AC SD PDoS SR", "DEFAULT PVT CONFIGURATION",
+        "ANTSTATUS=OPEN",
+    ]) func ignoresEverythingElse(_ text: String) {
+        let before = sentence("GPTXT,01,01,02,ANTSTATUS=OK")
+        #expect(Self.antenna(before + sentence("GPTXT,\(text)")) == .ok)
+        #expect(Self.antenna(sentence("GPTXT,\(text)")) == nil)
+    }
+
+    @Test func needsAGoodChecksum() {
+        #expect(Self.antenna("$GPTXT,01,01,02,ANTSTATUS=OPEN*00\r\n") == nil)
+        #expect(Self.antenna("$GPTXT,01,01,02,ANTSTATUS=OPEN\r\n") == nil)
+    }
+}
