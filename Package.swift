@@ -74,10 +74,12 @@ let package = Package(
                 "JSON", "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "Systemd",
                 "EventLoop", "Configuration", "ControlProtocol", "Replay", "CLinux", logging,
             ]),
+        // What is wrong with a host, from its files and a few values.
+        module("Doctor", ["JSON", "Positioning", "NMEA", "Sensors", "Configuration", "ControlProtocol"]),
         module(
             "WaypostCLI",
             [
-                "Agent", "JSON", "Positioning", "Delivery", "Outbox", "Uplink", "EventLoop", "Configuration",
+                "Agent", "Doctor", "JSON", "Positioning", "Delivery", "Outbox", "Uplink", "EventLoop", "Configuration",
                 "ControlProtocol", "Replay", "Report", "NMEA", "CLinux", argumentParser,
             ]),
         .executableTarget(name: "waypost", dependencies: ["WaypostCLI"], swiftSettings: strict),
@@ -157,6 +159,7 @@ let package = Package(
                 "Positioning", "Sensors", "Tracking", "Uplink", "WaypostCLI", logging,
             ]),
         tests("ReportTests", ["Report", "Configuration", "NMEA", "Positioning", "Replay", "Tracking"]),
+        tests("DoctorTests", ["Doctor", "Configuration", "ControlProtocol", "JSON"]),
         tests(
             "WaypostCLITests",
             ["WaypostCLI", "Configuration", "ControlProtocol", "Delivery", "Positioning", "Uplink", argumentParser]),

@@ -16,8 +16,8 @@ public struct Waypost: ParsableCommand {
         subcommands: [
             RunCommand.self, ReplayCommand.self, DecodeCommand.self, CheckCommand.self, ProfileCommand.self,
             QueueCommand.self, QuarantineCommand.self,
-            EndpointCommand.self, FlushCommand.self, StatusCommand.self, ReloadCommand.self, PaceCommand.self,
-            EngineCommand.self, SubscriberCommand.self, OdometerCommand.self, TopCommand.self,
+            EndpointCommand.self, FlushCommand.self, StatusCommand.self, DoctorCommand.self, TopCommand.self,
+            ReloadCommand.self, PaceCommand.self, EngineCommand.self, SubscriberCommand.self, OdometerCommand.self,
         ])
 
     public init() {}

@@ -4,7 +4,7 @@ import Positioning
 import Uplink
 
 /// The HTTP uplink on the event loop: watches the descriptors that it names and keeps its deadline armed.
-final class LoopedUplink: Uplink {
+package final class LoopedUplink: Uplink {
     private let loop: EventLoop
     private let http: HTTPUplink
     private let alarm: EventLoop.Alarm
@@ -12,7 +12,7 @@ final class LoopedUplink: Uplink {
     var counters: HTTPUplink.Counters { http.counters }
 
     /// - Throws: `HTTPUplink.SetupError`
-    init(settings: HTTPUplink.Settings, loop: EventLoop) throws(HTTPUplink.SetupError) {
+    package init(settings: HTTPUplink.Settings, loop: EventLoop) throws(HTTPUplink.SetupError) {
         let link = Link()
         self.loop = loop
         http = try HTTPUplink(settings: settings, isClockTrusted: { [host = loop.host] in host.isClockSynchronised }) {
@@ -33,22 +33,22 @@ final class LoopedUplink: Uplink {
     }
 
     @discardableResult
-    func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer {
+    package func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer {
         defer { arm() }
         return http.send(request, completion: completion)
     }
 
-    func cancel(_ transfer: UplinkTransfer) {
+    package func cancel(_ transfer: UplinkTransfer) {
         http.cancel(transfer)
         arm()
     }
 
-    func closeIdleConnections(at now: EventTime) {
+    package func closeIdleConnections(at now: EventTime) {
         http.closeIdleConnections(at: now)
         arm()
     }
 
-    func close() {
+    package func close() {
         alarm.deadline = nil
         http.close()
     }

@@ -88,7 +88,7 @@ public struct USBIdentity: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String { [id, serial].compactMap { $0 }.joined(separator: " ") }
 
-    func matches(_ device: USBIdentity) -> Bool {
+    package func matches(_ device: USBIdentity) -> Bool {
         (vendor == nil || vendor == device.vendor) && (product == nil || product == device.product)
             && (serial == nil || serial == device.serial)
     }

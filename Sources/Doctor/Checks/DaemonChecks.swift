@@ -1,0 +1,75 @@
+import Configuration
+import ControlProtocol
+
+/// Configuration and daemon: checks 1 and 2.
+enum DaemonChecks {
+    private static let restartsMin = 3
+    private static let youngUptime = 600.0
+
+    static func configuration(_ evidence: Evidence) -> Finding {
+        let path = evidence.configurationPath
+        switch evidence.configuration {
+        case .valid(let loaded):
+            let count = loaded.warnings.count
+            let warnings = count == 0 ? "" : ", \(count) \(count == 1 ? "warning" : "warnings")"
+            return .ok("\(loaded.files.joined(separator: ", ")): valid\(warnings)")
+        case .invalid(let problems):
+            let more = problems.count > 1 ? " (and \(problems.count - 1) more)" : ""
+            return .broken((problems.first ?? "\(path) cannot be used") + more, "sudo waypost check \(path)")
+        case .unreadable: return .unknown("\(path) may not be read by this user", "sudo waypost doctor")
+        }
+    }
+
+    static func daemon(_ evidence: Evidence) -> Finding {
+        switch evidence.daemon {
+        case .answers(let status, _): return running(status, evidence.unit)
+        case .unreachable(let reason): return .unknown(reason, "sudo waypost doctor")
+        case .silent(let reason): return .broken("it does not answer: \(reason)", "sudo systemctl restart waypost")
+        case .absent: return absent(evidence.unit)
+        }
+    }
+
+    private static func running(_ status: Status, _ unit: [String: String]?) -> Finding {
+        if status.version != AgentVersion.current {
+            return .degraded(
+                "\(status.version) runs, \(AgentVersion.current) is installed", "sudo systemctl restart waypost")
+        }
+        let restarts = unit?["NRestarts"].flatMap { Int($0) } ?? 0
+        if restarts >= restartsMin, let uptime = status.uptime, uptime < youngUptime {
+            return .degraded(
+                "restarted \(restarts) times, last \(span(uptime)) ago", "journalctl -u waypost -b -p warning")
+        }
+        if unit?["NeedDaemonReload"] == "yes" {
+            return .degraded("its unit was changed and not read again", "sudo systemctl daemon-reload")
+        }
+        return .ok("waypost \(status.version) runs since \(span(status.uptime ?? 0))")
+    }
+
+    private static func absent(_ unit: [String: String]?) -> Finding {
+        guard let unit, let state = unit["ActiveState"] else {
+            return .broken("no daemon answers, and there is no unit waypost.service", "waypost run")
+        }
+        switch (state, unit["Result"] ?? "", unit["ExecMainStatus"] ?? "") {
+        case ("failed", _, "78"): return .broken("it ended: it refuses its configuration", "sudo waypost check")
+        case ("failed", let result, let code):
+            return .broken("it ended (\(result), exit status \(code))", "journalctl -u waypost -b -n 20")
+        case ("activating", _, let code):
+            return .broken("it starts again and again (last exit status \(code))", "journalctl -u waypost -b -n 20")
+        case ("inactive", _, _): return .broken("it is not started", "sudo systemctl start waypost")
+        default: return .broken("its unit is \(state), but it does not answer", "sudo systemctl restart waypost")
+        }
+    }
+
+    /// `3 min`, for people.
+    static func span(_ seconds: Double) -> String {
+        switch seconds {
+        case ..<120: "\(whole(seconds)) s"
+        case ..<7200: "\(whole(seconds / 60)) min"
+        case ..<172_800: "\(whole(seconds / 3600)) h"
+        default: "\(whole(seconds / 86_400)) days"
+        }
+    }
+
+    /// Rounded, and bounded: the numbers come from whoever answers on the socket.
+    static func whole(_ value: Double) -> Int { value.isNaN ? 0 : Int(max(0, min(value, 1e9)).rounded()) }
+}

@@ -1,0 +1,164 @@
+import Configuration
+import Positioning
+
+/// The host itself: clock (18), power (19), disk (22) and card (23).
+enum HostChecks {
+    private static let hour = 3600.0
+    private static let clockTolerance = 5.0
+    private static let disconnectsMin = 2
+    private static let mebibyte: Int64 = 1 << 20
+
+    static func clock(_ evidence: Evidence) -> Finding {
+        let setTime = "sudo timedatectl set-ntp true"
+        if evidence.wallClock < SignalChecks.releaseMilliseconds {
+            let day = UTCTime(milliseconds: evidence.wallClock).iso8601.prefix(10)
+            return .broken("the host clock says \(day), before this waypost was made", setTime)
+        }
+        if !evidence.isFile, let status = evidence.status, let text = status.motion.lastFix,
+            let fix = UTCTime.milliseconds(iso8601: text), let age = status.motion.lastFixAge
+        {
+            let ahead = Double(evidence.wallClock - fix) / 1000 - age
+            // A whole day is a matter of the receiver's date.
+            if abs(ahead) > clockTolerance, abs(ahead) < 86_400 {
+                return .degraded(
+                    "\(DaemonChecks.span(abs(ahead))) \(ahead > 0 ? "ahead of" : "behind") the receiver", setTime)
+            }
+        }
+        switch evidence.isClockSynchronised {
+        case true?: return .ok("synchronised")
+        case false?: return .degraded("no time service has set it", setTime)
+        case nil: return .unknown("the kernel does not say whether it is synchronised", "timedatectl")
+        }
+    }
+
+    static func power(_ evidence: Evidence) -> Finding {
+        let host = evidence.host
+        let sensors = (host.names("/sys/class/hwmon") ?? []).map { "/sys/class/hwmon/\($0)" }
+        let supply = sensors.first { host.word("\($0)/name") == "rpi_volt" }
+        let better = "dmesg -T | grep -iE 'voltage|disconnect'  # a better supply, a powered hub"
+        if let supply, host.word("\(supply)/in0_lcrit_alarm") == "1" {
+            return .broken("the supply voltage is too low now", better)
+        }
+        guard let log = evidence.kernelLog else {
+            return supply == nil
+                ? .unknown("the kernel log cannot be read", "sudo waypost doctor")
+                : .ok("the supply voltage is good now")
+        }
+        let dips = log.filter { $0.text.holds("Under-voltage detected") || $0.text.holds("Undervoltage detected") }
+        if !dips.isEmpty { return .degraded("\(dips.count) times too low a supply voltage since the start", better) }
+        if case .line(let line) = evidence.receiver, let port = line.usbFolder?.split(separator: "/").last {
+            let lost = log.filter {
+                $0.at > evidence.uptime - hour && $0.text.holds("usb \(port): USB disconnect")
+            }
+            if lost.count >= disconnectsMin {
+                return .degraded("the receiver was lost \(lost.count) times from USB within an hour", better)
+            }
+        }
+        return .ok("no low voltage and no lost receiver in the kernel log")
+    }
+
+    static func disk(_ evidence: Evidence) -> Finding {
+        guard let path = evidence.config?.outbox.settings.path else { return evidence.noConfiguration }
+        if let error = evidence.status?.queue.diskError {
+            return .broken(error, "df -h \(path.parentDirectory.shellWord)")
+        }
+        guard let mount = MountPoint(of: path, on: evidence.host) else {
+            return .unknown("the mounts cannot be read", "findmnt -T \(path.parentDirectory.shellWord)")
+        }
+        if ["tmpfs", "ramfs", "overlay", "overlayfs", "squashfs"].contains(mount.type) {
+            let advice =
+                evidence.host.isRaspberryPi && mount.type.hasPrefix("overlay")
+                ? "sudo raspi-config nonint disable_overlayfs"
+                : "path = \"/data/waypost/outbox.db\"  # in [outbox], on a disk"
+            return .broken("the queue is on \(mount.type), which forgets all at power-off", advice)
+        }
+        if mount.isReadOnly {
+            return .broken("\(mount.path) is mounted read-only", "sudo mount -o remount,rw \(mount.path.shellWord)")
+        }
+        if let errors = mount.errors(on: evidence.host), errors > 0 {
+            return .degraded(
+                "\(errors) errors of the file system on \(mount.path)", "sudo touch /forcefsck  # and reboot")
+        }
+        guard let space = evidence.diskSpace else {
+            return .unknown("the free space is not known", "df -h \(path.parentDirectory.shellWord)")
+        }
+        return room(space, mount)
+    }
+
+    private static func room(_ space: Evidence.DiskSpace, _ mount: MountPoint) -> Finding {
+        let free = "\(space.bytesFree / mebibyte) MiB free on \(mount.path) (\(mount.type))"
+        let advice = "sudo du -xh --max-depth=2 \(mount.path.shellWord) | sort -h | tail"
+        if space.files > 0, space.filesFree < 16 { return .broken("no room for files on \(mount.path)", advice) }
+        if space.bytesFree < 8 * mebibyte { return .broken(free, advice) }
+        if space.bytesFree < 100 * mebibyte { return .degraded(free, advice) }
+        return .ok(free)
+    }
+
+    static func wear(_ evidence: Evidence) -> Finding {
+        guard let path = evidence.config?.outbox.settings.path else { return evidence.noConfiguration }
+        guard let mount = MountPoint(of: path, on: evidence.host),
+            let device = evidence.host.resolved("/sys/dev/block/\(mount.number)")
+        else {
+            return .unknown("the disk behind the queue is not known", "findmnt -T \(path.parentDirectory.shellWord)")
+        }
+        let disk = evidence.host.exists("\(device)/partition") ? device.parentDirectory : device
+        guard disk.split(separator: "/").last?.hasPrefix("mmcblk") ?? false else {
+            return .ok("does not apply: no card")
+        }
+        guard let lives = evidence.host.word("\(disk)/device/life_time") else {
+            return .unknown("SD cards do not report their wear")
+        }
+        // Tenths of the life that are used, one for each kind of memory; 0xb = beyond the end.
+        let used = lives.split(separator: " ").compactMap { Int($0.dropFirst(2), radix: 16) }.max() ?? 0
+        let reserve = evidence.host.word("\(disk)/device/pre_eol_info").flatMap { Int($0.dropFirst(2), radix: 16) } ?? 0
+        let write = "commit_window = \"30s\"  # in [outbox]; Storage=volatile in journald.conf"
+        if used > 10 || reserve >= 3 {
+            return .broken("the eMMC is worn out", "sudo lsblk -o NAME,MODEL,SIZE  # replace it")
+        }
+        if used >= 9 || reserve == 2 { return .degraded("the eMMC has used \(used * 10) % of its life", write) }
+        guard used > 0 else { return .unknown("the eMMC does not report its wear") }
+        return .ok("the eMMC has used at most \(used * 10) % of its life")
+    }
+}
+
+/// What a path is mounted on.
+struct MountPoint {
+    var path: String
+    var type: String
+    /// `179:2`
+    var number: String
+    var isReadOnly: Bool
+    private var source: String
+
+    /// nil where the mounts cannot be read.
+    init?(of path: String, on host: HostFolder) {
+        var best: MountPoint?
+        for line in host.lines("/proc/self/mountinfo") ?? [] {
+            guard let mount = MountPoint(line) else { continue }
+            let prefix = mount.path == "/" ? "/" : mount.path + "/"
+            // A later mount covers an earlier one.
+            if path.hasPrefix(prefix), mount.path.utf8.count >= (best?.path.utf8.count ?? 0) { best = mount }
+        }
+        guard let best else { return nil }
+        self = best
+    }
+
+    /// `36 35 179:2 / /data rw,noatime shared:1 - ext4 /dev/mmcblk0p2 rw`
+    private init?(_ line: String) {
+        let parts = line.split(separator: " ")
+        guard let dash = parts.firstIndex(of: "-"), dash >= 6, parts.count > dash + 3 else { return nil }
+        number = String(parts[2])
+        path = String(parts[4])
+        type = String(parts[dash + 1])
+        source = String(parts[dash + 2])
+        isReadOnly = [parts[5], parts[dash + 3]].contains { $0.split(separator: ",").contains("ro") }
+    }
+
+    /// What ext4 noted since the last check; nil for other file systems.
+    func errors(on host: HostFolder) -> Int? {
+        guard type == "ext4", let device = host.resolved("/sys/dev/block/\(number)")?.split(separator: "/").last else {
+            return nil
+        }
+        return host.word("/sys/fs/ext4/\(device)/errors_count").flatMap { Int($0) }
+    }
+}

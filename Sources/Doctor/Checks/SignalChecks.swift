@@ -1,0 +1,163 @@
+import Configuration
+import ControlProtocol
+import NMEA
+import Positioning
+
+/// What comes from the receiver: checks 13 to 17 and 26. The daemon has the line open, so it is asked.
+enum SignalChecks {
+    /// Of all sentences: fewer broken ones are usual on a long cable.
+    private static let brokenShare = 0.05
+    private static let coldStart = 1800.0
+    /// Without a fix for this long the receiver is not in a tunnel.
+    private static let staleFix = 120.0
+    private static let usedMin = 4
+    private static let weekSeconds = 604_800.0
+    private static let rolloverWeeks = 1024.0
+    private static let daySeconds = 86_400.0
+
+    static func sentences(_ evidence: Evidence) -> Finding {
+        guard let source = evidence.status?.source else { return evidence.noStatus }
+        switch source.state {
+        case "asleep": return .ok("the receiver is asleep \(source.reason ?? "")")
+        case "ended": return .ok("the file was read to its end")
+        case "lost": return .broken(source.reason ?? "the receiver is lost", "journalctl -u waypost -n 20 -x")
+        case "silent": return .broken("the line is open, and nothing arrives: power, wiring (TX to RX)", tryAuto)
+        case "unreadable":
+            return .broken(
+                "bytes arrive, and no sentence: wrong speed, or a binary protocol\(framing(evidence))", tryAuto)
+        case "receiving": return received(source)
+        default: return .unknown("the receiver is being opened", "waypost status")
+        }
+    }
+
+    private static let tryAuto = "baud = \"auto\"  # in [source]"
+
+    private static func received(_ source: SourceStatus) -> Finding {
+        let broken = [source.checksumErrors, source.badBytes, source.tooLong].reduce(0) { $0 + Double($1) }
+        let share = broken / max(1, broken + Double(source.sentences))
+        guard broken >= 10, share > brokenShare else {
+            return .ok("\(source.sentences) sentences, \(DaemonChecks.whole(broken)) broken")
+        }
+        return .degraded(
+            "\(DaemonChecks.whole(share * 100)) % of the sentences are broken: cable, earth, or a second reader",
+            tryAuto)
+    }
+
+    /// What the kernel counted for a UART of the board; it keeps no such count for USB.
+    private static func framing(_ evidence: Evidence) -> String {
+        guard case .line(let line) = evidence.receiver else { return "" }
+        let digits = line.name.drop { !$0.isNumber }
+        for file in ["serial", "ttyAMA"] where line.name.hasPrefix(file == "serial" ? "ttyS" : "ttyAMA") {
+            let counts = evidence.host.lines("/proc/tty/driver/\(file)")?.first { $0.hasPrefix("\(digits):") }
+            let errors = counts?.split(separator: " ").first { $0.hasPrefix("fe:") }?.dropFirst(3)
+            if let errors { return " (\(errors) framing errors)" }
+        }
+        return ""
+    }
+
+    static func lineSpeed(_ evidence: Evidence) -> Finding {
+        guard let source = evidence.status?.source else { return evidence.noStatus }
+        guard case .serial? = evidence.config?.source else {
+            return evidence.config == nil ? evidence.noConfiguration : .ok("does not apply: no serial line")
+        }
+        guard let baud = source.baud, baud > 0, let later = evidence.later, later.after > 0 else {
+            return .unknown("the speed of the line is not known yet", "waypost doctor")
+        }
+        let bytesPerSecond = max(0, Double(later.status.source.bytes) - Double(source.bytes)) / later.after
+        // A start bit and a stop bit around eight.
+        let load = bytesPerSecond * 10 / Double(baud)
+        let percent = DaemonChecks.whole(min(load, 9.99) * 100)
+        if load > 0.9 {
+            return .degraded(
+                "\(percent) % of \(baud) baud are used: sentences come late or cut",
+                "baud = 38400  # in [source], once the receiver is set to it, or let it send fewer sentences")
+        }
+        return .ok("\(percent) % of \(baud) baud used")
+    }
+
+    static func fix(_ evidence: Evidence) -> Finding {
+        guard let status = evidence.status else { return evidence.noStatus }
+        let source = status.source
+        let sky = skyWords(source)
+        if source.state == "asleep" || source.state == "ended" { return .ok("does not apply: \(source.state)") }
+        if let unbelieved = status.problems.first(where: { $0.holds("was believed") }) {
+            return .degraded(unbelieved, "waypost status")
+        }
+        if let age = status.motion.lastFixAge, age < staleFix { return .ok("\(DaemonChecks.span(age)) ago\(sky)") }
+        let since = status.motion.lastFixAge ?? status.uptime ?? 0
+        let start = "no fix \(status.motion.lastFixAge == nil ? "since the start" : "for") \(DaemonChecks.span(since))"
+        guard let inView = source.satellitesInView else {
+            return .degraded("\(start); the receiver lists no satellites", "waypost status")
+        }
+        if inView == 0 {
+            return .degraded("\(start): it sees no satellite: antenna, its cable, or no sky at all", watch)
+        }
+        if let strong = source.satellitesStrong, strong < usedMin {
+            return .degraded(
+                "\(start)\(sky): weak, give the antenna sky, away from USB 3, cameras and disks", watch)
+        }
+        if since < coldStart { return .degraded("\(start)\(sky): a cold start takes up to 12 min; wait", watch) }
+        return .degraded("\(start), though satellites are strong\(sky): restart the receiver", watch)
+    }
+
+    private static let watch = "watch -n 5 waypost doctor"
+
+    /// `, 9 of 14 satellites, best 47 dB-Hz`
+    private static func skyWords(_ source: SourceStatus) -> String {
+        guard let inView = source.satellitesInView else { return "" }
+        let used = source.satellitesUsed.map { "\($0) of " } ?? ""
+        return ", \(used)\(inView) satellites" + (source.bestCN0.map { ", best \($0) dB-Hz" } ?? "")
+    }
+
+    static func antenna(_ evidence: Evidence) -> Finding {
+        guard let source = evidence.status?.source else { return evidence.noStatus }
+        switch source.antenna.flatMap(AntennaState.init) {
+        case .ok: return .ok("the receiver reports it as good")
+        case .open: return .broken("the receiver reports an open antenna: plug it in", "waypost status --json")
+        case .short:
+            return .broken("the receiver reports a short in the antenna or its cable", "waypost status --json")
+        case nil: return .unknown("this receiver does not report it")
+        }
+    }
+
+    static func date(_ evidence: Evidence) -> Finding {
+        guard let status = evidence.status else { return evidence.noStatus }
+        if evidence.isFile { return .ok("does not apply: the source is a file") }
+        guard let text = status.motion.lastFix, let fix = UTCTime.milliseconds(iso8601: text) else {
+            let isDateless = status.source.dateless > 0
+            return isDateless
+                ? .degraded("\(status.source.dateless) fixes without a date", "waypost status")
+                : .unknown("there is no fix with a date yet")
+        }
+        let day = text.prefix(10)
+        let age = status.motion.lastFixAge ?? 0
+        let ahead = (Double(evidence.wallClock) - Double(fix)) / 1000 - age
+        let rollovers = (ahead / (rolloverWeeks * weekSeconds)).rounded()
+        let isOld = fix < releaseMilliseconds
+        if rollovers > 0, abs(ahead - rollovers * rolloverWeeks * weekSeconds) < daySeconds {
+            return .broken(
+                "it says \(day): 1024 weeks behind, by a rollover of the GPS week",
+                "rollover = \"repair\"  # in [source]")
+        }
+        if isOld {
+            return .broken("it says \(day), before this waypost was made", "rollover = \"repair\"  # in [source]")
+        }
+        if evidence.isClockSynchronised == true, abs(ahead) > daySeconds {
+            return .degraded("it says \(day), the synchronised host clock another day", "timedatectl")
+        }
+        return .ok("it says \(day)")
+    }
+
+    static var releaseMilliseconds: Int64 {
+        (AgentVersion.released?.daysSince1970).map { Int64($0) * 86_400_000 } ?? 0
+    }
+
+    static func rate(_ evidence: Evidence) -> Finding {
+        guard let source = evidence.status?.source else { return evidence.noStatus }
+        if source.state == "asleep" { return .ok("asleep \(source.reason ?? "")") }
+        guard let rate = source.rate, let wanted = rate.wanted else { return .ok("nothing is asked of the receiver") }
+        let words = "asked for a fix every \(wanted) ms" + (rate.measured.map { ", gives one every \($0) ms" } ?? "")
+        guard let honoured = rate.honoured else { return .unknown(words, "waypost status --json") }
+        return honoured ? .ok(words) : .degraded(words, "profile = \"none\"  # in [receiver], or that of the receiver")
+    }
+}

@@ -1,0 +1,162 @@
+import Configuration
+import ControlProtocol
+import Positioning
+
+/// Everything that the checks look at: the files of a host, and as values what no file shows.
+///
+/// nil always means that it is not known.
+public struct Evidence: Sendable {
+    public enum ConfigurationFound: Sendable {
+        case valid(LoadedConfiguration)
+        /// One line for each problem.
+        case invalid([String])
+        /// It may not be read by who asks.
+        case unreadable
+    }
+
+    public enum DaemonFound: Sendable {
+        /// A second status is asked for a moment later, so that what arrives meanwhile can be seen.
+        case answers(Status, later: Later?)
+        /// Nothing listens.
+        case absent
+        /// Something may listen, but who asks may not ask it.
+        case unreachable(String)
+        /// Something listens and gives no answer.
+        case silent(String)
+    }
+
+    public struct Later: Sendable {
+        public var status: Status
+        /// Seconds since the first.
+        public var after: Double
+
+        public init(_ status: Status, after: Double) {
+            self.status = status
+            self.after = after
+        }
+    }
+
+    public struct KernelLine: Sendable {
+        /// Seconds since the start of the kernel.
+        public var at: Double
+        public var text: String
+
+        public init(at: Double, _ text: String) {
+            self.at = at
+            self.text = text
+        }
+    }
+
+    /// How far a request to an endpoint came.
+    public struct Reach: Sendable {
+        public var endpoint: String
+        /// `fleet.example:443`
+        public var peer: String
+        /// The layer that failed first and its error in words; nil = a server answered.
+        public var failure: String?
+        /// The failure is one of the host clock.
+        public var isClock: Bool
+        public var milliseconds: Int
+
+        public init(endpoint: String, peer: String, failure: String?, isClock: Bool = false, milliseconds: Int) {
+            self.endpoint = endpoint
+            self.peer = peer
+            self.failure = failure
+            self.isClock = isClock
+            self.milliseconds = milliseconds
+        }
+    }
+
+    public struct DiskSpace: Sendable {
+        public var bytes: Int64
+        public var bytesFree: Int64
+        /// 0 where the file system has no fixed number of them.
+        public var files: Int64
+        public var filesFree: Int64
+
+        public init(bytes: Int64, bytesFree: Int64, files: Int64, filesFree: Int64) {
+            self.bytes = bytes
+            self.bytesFree = bytesFree
+            self.files = files
+            self.filesFree = filesFree
+        }
+    }
+
+    public enum QueueFound: Sendable {
+        /// One line about it.
+        case sound(String)
+        case damaged([String])
+        case absent
+        /// Why it could not be looked at.
+        case unreadable(String)
+    }
+
+    public var host: HostFolder
+    /// Where the configuration is, for advice.
+    public var configurationPath: String
+    public var configuration: ConfigurationFound
+    public var daemon: DaemonFound
+    /// What `systemctl show` says of the unit, several values of a property one a line; empty = there is no such unit.
+    public var unit: [String: String]?
+    /// Oldest first.
+    public var kernelLog: [KernelLine]?
+    /// Seconds since the start of the kernel.
+    public var uptime: Double
+    /// Unix milliseconds of the host clock, when the daemon gave its first status.
+    public var wallClock: Int64
+    public var isClockSynchronised: Bool?
+    /// By endpoint.
+    public var reaches: [Reach]?
+    /// Names of variables that set a proxy for other programs.
+    public var proxyVariables: [String]
+    /// Of the file system that holds the queue.
+    public var diskSpace: DiskSpace?
+    public var queue: QueueFound?
+
+    public init(host: HostFolder, configurationPath: String, configuration: ConfigurationFound, daemon: DaemonFound) {
+        self.host = host
+        self.configurationPath = configurationPath
+        self.configuration = configuration
+        self.daemon = daemon
+        uptime = 0
+        wallClock = 0
+        proxyVariables = []
+    }
+}
+
+// What several checks need.
+extension Evidence {
+    var config: AgentConfig? { if case .valid(let loaded) = configuration { loaded.config } else { nil } }
+
+    var status: Status? { if case .answers(let status, _) = daemon { status } else { nil } }
+
+    /// Its fixes are of the past, and say nothing about a clock.
+    var isFile: Bool { if case .file? = config?.source { true } else { false } }
+
+    var later: Later? { if case .answers(_, let later) = daemon { later } else { nil } }
+
+    /// What the daemon runs as.
+    var serviceUser: String {
+        guard let user = unit?["User"], !user.isEmpty else { return "waypost" }
+        return user
+    }
+
+    /// The running daemon: the main process of the unit, else the first `waypost run`.
+    var daemonProcess: Int? {
+        if let main = unit?["MainPID"].flatMap({ Int($0) }), main > 0 { return main }
+        return host.processes.first { process in
+            guard host.program(of: process) == "waypost", let arguments = host.text("/proc/\(process)/cmdline") else {
+                return false
+            }
+            return arguments.split(separator: "\0").dropFirst().first == "run"
+        }
+    }
+
+    /// What keeps a check that needs the daemon from its answer.
+    var noStatus: Finding {
+        if case .unreachable(let reason) = daemon { return .unknown(reason, "sudo waypost doctor") }
+        return .unknown("no daemon answers", "sudo waypost doctor")
+    }
+
+    var noConfiguration: Finding { .unknown("the configuration is not known", "sudo waypost doctor") }
+}

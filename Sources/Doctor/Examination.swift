@@ -1,0 +1,150 @@
+import JSON
+import Positioning
+
+/// What all checks came to.
+public struct Examination: Sendable {
+    public struct Result: Sendable {
+        public var check: Check
+        public var finding: Finding
+    }
+
+    private static let columns = 80
+    private static let textMax = 400
+    private static let indent = "    "
+
+    public let results: [Result]
+    private let version: String
+
+    /// - Parameter version: of waypost, for the first line.
+    public init(_ evidence: Evidence, version: String, checks: [Check] = Check.all) {
+        self.version = version
+        var results: [Result] = []
+        // The check that explains the failure of each broken or skipped one: itself where it is the first.
+        var roots: [Int: Int] = [:]
+        for check in checks {
+            var finding = check.examine(evidence)
+            // What works works, whatever else is broken.
+            if finding.state != .ok, let cause = check.causes.first(where: { roots[$0] != nil }),
+                let root = roots[cause]
+            {
+                finding = .skipped(because: root)
+                roots[check.number] = root
+            } else if finding.state == .broken {
+                roots[check.number] = check.number
+            }
+            results.append(Result(check: check, finding: finding))
+        }
+        self.results = results
+    }
+
+    /// As `waypost status`: 0 all is well, 1 something needs attention, 2 no daemon answers.
+    public var exitStatus: Int32 {
+        if results.contains(where: { $0.check.number == 2 && ![.ok, .degraded].contains($0.finding.state) }) {
+            return 2
+        }
+        return failures.isEmpty ? 0 : 1
+    }
+
+    private var failures: [Result] { results.filter { [.degraded, .broken].contains($0.finding.state) } }
+
+    /// One line: the first cause, or that there is none.
+    public var verdict: String {
+        let unknown = count(.unknown)
+        let rest = unknown == 0 ? "" : "; \(unknown) not known"
+        guard let first = failures.first(where: { $0.finding.state == .broken }) ?? failures.first else {
+            return "\(count(.ok)) of \(results.count) checks are good\(rest)"
+        }
+        let others = failures.count - 1
+        return "\(first.finding.state): \(first.check.number) \(first.check.name)"
+            + (others == 0 ? "" : ", and \(others) more") + rest
+    }
+
+    private func count(_ state: Finding.State) -> Int { results.count { $0.finding.state == state } }
+
+    private func results(_ state: Finding.State) -> [Result] { results.filter { $0.finding.state == state } }
+
+    /// For a terminal of 80 columns, and for a report of a fault: first what needs attention, at the end the verdict.
+    ///
+    /// - Parameter listsAll: a line for each check, also for those that are good or skipped.
+    public func lines(listsAll: Bool = false) -> [String] {
+        var lines = ["waypost doctor \(version)"]
+        for result in results {
+            switch result.finding.state {
+            case .degraded, .broken: lines += Self.lines(result)
+            case .unknown: lines += Self.lines(result, withAdvice: listsAll)
+            case .ok, .skipped: if listsAll { lines += Self.lines(result) }
+            }
+        }
+        if !listsAll {
+            let good = results(.ok).map { "\($0.check.number) \($0.check.name)" }
+            if !good.isEmpty { lines += Self.list("ok: ", good) }
+            let skipped = Dictionary(grouping: results(.skipped)) { $0.finding.cause ?? 0 }.sorted { $0.key < $1.key }
+            for (cause, results) in skipped {
+                let names = results.map { "\($0.check.number) \($0.check.name)" }
+                lines += Self.list("skipped because of \(cause): ", names)
+            }
+        }
+        return lines + Self.wrapped("verdict: \(verdict)")
+    }
+
+    private static func lines(_ result: Result, withAdvice: Bool = true) -> [String] {
+        let finding = result.finding
+        let head = "\(finding.state): \(result.check.number) \(result.check.name): \(shown(finding.found))"
+        var lines = wrapped(head)
+        // Not wrapped: it is there to be copied.
+        if withAdvice, let advice = finding.advice { lines.append("    > \(shown(advice))") }
+        return lines
+    }
+
+    /// Texts of devices and files neither steer the terminal nor begin a line.
+    private static func shown(_ text: String) -> String { text.visible(bytesMax: textMax) }
+
+    private static func wrapped(_ text: String) -> [String] {
+        wrapped(text.split(separator: " ").map { $0 + " " })
+    }
+
+    private static func list(_ head: String, _ items: [String]) -> [String] {
+        wrapped([head] + items.dropLast().map { "\($0), " } + items.suffix(1))
+    }
+
+    /// Breaks lines between pieces, which end in a blank.
+    private static func wrapped(_ pieces: [String]) -> [String] {
+        var lines: [String] = []
+        var line = ""
+        for piece in pieces {
+            if !line.isEmpty, line.count + piece.trimming(while: { $0 == " " }).count > columns {
+                lines.append(line)
+                line = indent
+            }
+            line += piece
+        }
+        return (lines + [line]).map { line in
+            // Blanks at the end alone: those at the beginning are the indent.
+            line.lastIndex { $0 != " " }.map { String(line[...$0]) } ?? line
+        }
+    }
+
+    /// One object: `version`, `verdict`, `exit_status` and `checks`.
+    public var json: String {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.field("version", version)
+        writer.field("verdict", verdict)
+        writer.field("exit_status", Int(exitStatus))
+        writer.key("checks" as StaticString)
+        writer.beginArray()
+        for result in results {
+            writer.beginObject()
+            writer.field("number", result.check.number)
+            writer.field("name", result.check.name)
+            writer.field("state", result.finding.state.rawValue)
+            writer.field("found", result.finding.found.cut(toBytes: Self.textMax))
+            writer.field("advice", result.finding.advice?.cut(toBytes: Self.textMax))
+            writer.field("because_of", result.finding.cause)
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.endObject()
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,143 @@
+import Glibc
+import Positioning
+
+/// The files of a host below a folder: `/` for the host itself. Everything is read only, and bounded.
+public struct HostFolder: Sendable {
+    /// Of a file in `/proc`, `/sys` or `/run`; what is longer is cut.
+    private static let bytesMax = 64 * 1024
+    private static let namesMax = 65_536
+
+    /// Who owns a node, and who may use it.
+    struct Permissions {
+        var mode: UInt32
+        var user: UInt32
+        var group: UInt32
+    }
+
+    /// Without a slash at the end: empty for the host itself.
+    private let root: String
+
+    /// - Parameter root: links below it are followed as long as they are relative, as those of sysfs and udev are.
+    public init(root: String) {
+        let real = realpath(root, nil).map { pointer in
+            defer { free(pointer) }
+            return String(cString: pointer)
+        }
+        self.root = (real ?? root) == "/" ? "" : real ?? root
+    }
+
+    /// nil where it is not there or may not be read.
+    func text(_ path: String) -> String? {
+        let descriptor = open(root + path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        while bytes.count < Self.bytesMax {
+            let count = read(descriptor, &chunk, chunk.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { return nil }
+            if count == 0 { break }
+            bytes += chunk[..<count]
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Without blanks and zero bytes at the ends; nil also when nothing is left.
+    func word(_ path: String) -> String? {
+        guard let text = text(path) else { return nil }
+        let word = text.trimming { $0.isWhitespace || $0 == "\0" }
+        return word.isEmpty ? nil : String(word)
+    }
+
+    func lines(_ path: String) -> [String]? {
+        text(path).map { $0.split(separator: "\n").map(String.init) }
+    }
+
+    /// Names in a folder, sorted; nil where it is not there or may not be read.
+    func names(_ path: String) -> [String]? {
+        guard let stream = opendir(root + path) else { return nil }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while names.count < Self.namesMax, let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    func exists(_ path: String) -> Bool { access(root + path, F_OK) == 0 }
+
+    /// What a link says; nil where it is none.
+    func link(_ path: String) -> String? {
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = bytes.withUnsafeMutableBytes { buffer in
+            buffer.withMemoryRebound(to: CChar.self) { text in
+                text.baseAddress.map { readlink(root + path, $0, text.count) } ?? -1
+            }
+        }
+        return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : nil
+    }
+
+    /// The path without links; nil where it does not exist.
+    func resolved(_ path: String) -> String? {
+        guard let pointer = realpath(root + path, nil) else { return nil }
+        defer { free(pointer) }
+        let real = String(cString: pointer)
+        guard real.utf8.starts(with: root.utf8) else { return nil }
+        return String(decoding: real.utf8.dropFirst(root.utf8.count), as: UTF8.self)
+    }
+
+    func permissions(_ path: String) -> Permissions? {
+        var info = stat()
+        guard stat(root + path, &info) == 0 else { return nil }
+        return Permissions(mode: info.st_mode & 0o7777, user: info.st_uid, group: info.st_gid)
+    }
+}
+
+// Processes.
+extension HostFolder {
+    /// Numbers of the processes that are seen.
+    var processes: [Int] { (names("/proc") ?? []).compactMap { Int($0) } }
+
+    /// The program, cut by the kernel to 15 bytes; nil when it ended.
+    func program(of process: Int) -> String? { word("/proc/\(process)/comm") }
+
+    func isRunning(_ program: String) -> Bool { processes.contains { self.program(of: $0) == program } }
+
+    /// `gpsd.service`; nil when it runs in none.
+    func unit(of process: Int) -> String? {
+        (lines("/proc/\(process)/cgroup") ?? []).lazy
+            .compactMap { $0.split(separator: "/").last { $0.hasSuffix(".service") || $0.hasSuffix(".scope") } }
+            .first.map(String.init)
+    }
+}
+
+// Groups and users.
+extension HostFolder {
+    /// nil where there is no such group.
+    func groupName(_ id: UInt32) -> String? {
+        entries("/etc/group").first { $0.count > 2 && UInt32($0[2]) == id }.map { $0[0] }
+    }
+
+    /// Whether `/etc/group` lists a user there, which counts for processes that start from now on.
+    func isListed(_ user: String, inGroup id: UInt32) -> Bool {
+        entries("/etc/group").contains { entry in
+            entry.count > 3 && UInt32(entry[2]) == id && entry[3].split(separator: ",").contains { $0 == user }
+        }
+    }
+
+    /// User id and main group of a user.
+    func user(_ name: String) -> (id: UInt32, group: UInt32)? {
+        guard let entry = entries("/etc/passwd").first(where: { $0.count > 3 && $0[0] == name }),
+            let id = UInt32(entry[2]), let group = UInt32(entry[3])
+        else { return nil }
+        return (id, group)
+    }
+
+    private func entries(_ path: String) -> [[String]] {
+        (lines(path) ?? []).map { $0.split(separator: ":", omittingEmptySubsequences: false).map(String.init) }
+    }
+}

@@ -1,0 +1,35 @@
+import ArgumentParser
+import Configuration
+import Doctor
+
+struct DoctorCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor", abstract: "Find out what keeps this host from tracking, and what to do about it.",
+        discussion: """
+            Makes 26 checks, from the configuration to the queue, and shows a command for each that fails. It changes \
+            nothing, opens no serial line and does not speak to gpsd; endpoints get an OPTIONS request without a \
+            credential. Run it as root: much is hidden from other users, and then 'unknown'. The output holds no \
+            positions and no secrets. \
+            Exit status: 0 all is well, 1 something needs attention, 2 no daemon answers.
+            """)
+
+    @Option(help: "The configuration.", completion: .file(extensions: ["toml"]))
+    var config = ConfigurationFile.standardPath
+
+    @Option(help: "The control socket itself, instead of the one in the configuration.", completion: .file())
+    var socket: String?
+
+    @Flag(help: "Print everything as one JSON object.")
+    var json = false
+
+    @Flag(help: "A line for each check, also for those that are good.")
+    var all = false
+
+    func run() throws {
+        let evidence = HostLook(configurationPath: config, socket: socket).evidence()
+        let examination = Examination(evidence, version: AgentVersion.current)
+        if json { printJSON(examination.json) } else { examination.lines(listsAll: all).forEach(printLine) }
+        try finishOutput()
+        if examination.exitStatus != 0 { throw ExitCode(examination.exitStatus) }
+    }
+}

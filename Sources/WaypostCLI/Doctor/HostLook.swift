@@ -1,0 +1,168 @@
+import Configuration
+import ControlProtocol
+import Doctor
+import EventLoop
+import Glibc
+import Positioning
+
+/// Gathers from this host what `Doctor` judges. Nothing is changed, and everything has a limit of time.
+struct HostLook {
+    /// What systemd says of the unit.
+    private static let properties = [
+        "LoadState", "ActiveState", "Result", "ExecMainStatus", "MainPID", "NRestarts", "NeedDaemonReload", "User",
+        "DevicePolicy", "DeviceAllow",
+    ]
+    private static let proxyVariables = ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"]
+    private static let kernelLinesMax = 50_000
+    private static let secondsBetweenLooks = 2.0
+
+    let configurationPath: String
+    /// nil = the one in the configuration.
+    let socket: String?
+
+    func evidence() -> Evidence {
+        let configuration = lookAtConfiguration()
+        var config: AgentConfig?
+        if case .valid(let loaded) = configuration { config = loaded.config }
+        let path = socket ?? config?.control.socket ?? "/run/waypost/control.sock"
+        let started = Self.bootTime
+        let first = Self.ask(path)
+        let wallClock = HostIdentity.wallClockMs()
+        var evidence = Evidence(
+            host: HostFolder(root: "/"), configurationPath: configurationPath, configuration: configuration,
+            daemon: .absent)
+        evidence.unit = Self.unit()
+        evidence.kernelLog = Self.kernelLog()
+        evidence.isClockSynchronised = HostClock.isSynchronised
+        evidence.proxyVariables = Self.proxyVariables.filter { ProcessEnvironment.variables[$0] != nil }
+        if let config {
+            evidence.diskSpace = Self.space(config.outbox.settings.path)
+            evidence.queue = Self.lookAtQueue(config.outbox.settings.path)
+            evidence.reaches = EndpointProbe.reaches(config.endpoints)
+        }
+        evidence.daemon = Self.askAgain(path, first: first, at: started)
+        evidence.wallClock = wallClock
+        evidence.uptime = Self.bootTime
+        return evidence
+    }
+
+    private func lookAtConfiguration() -> Evidence.ConfigurationFound {
+        if access(configurationPath, R_OK) != 0, errno == EACCES { return .unreadable }
+        let environment = ConfigurationFile.environment(requiresCredentials: false)
+        do throws(ConfigurationProblems) {
+            return .valid(try AgentConfig.load(path: configurationPath, environment: environment))
+        } catch {
+            let problems = error.problems.map(\.description)
+            // A file with a secret is for root and the daemon alone.
+            let isForbidden = problems.contains { $0.firstOccurrence(of: errorText(EACCES)) != nil }
+            return geteuid() != 0 && isForbidden ? .unreadable : .invalid(problems)
+        }
+    }
+
+    private static var bootTime: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}
+
+// The daemon.
+extension HostLook {
+    private static func ask(_ path: String) -> Evidence.DaemonFound {
+        do {
+            return .answers(try ControlClient(path: path).send(StatusRequest()), later: nil)
+        } catch let error as SystemError {
+            switch error.code {
+            case ENOENT, ECONNREFUSED: return .absent
+            case EACCES, EPERM: return .unreachable("\(error)")
+            default: return .silent("\(error)")
+            }
+        } catch {
+            return .silent("\(error)")
+        }
+    }
+
+    /// Waits only for the rest of a moment in which sentences must have come.
+    private static func askAgain(
+        _ path: String, first: Evidence.DaemonFound, at started: Double
+    ) -> Evidence.DaemonFound {
+        guard case .answers(let status, _) = first else { return first }
+        let rest = secondsBetweenLooks - (bootTime - started)
+        if rest > 0 { usleep(UInt32(rest * 1e6)) }
+        let after = bootTime - started
+        guard case .answers(let later, _) = ask(path) else { return first }
+        return .answers(status, later: .init(later, after: after))
+    }
+
+    /// nil where there is no systemd; empty without the unit.
+    private static func unit() -> [String: String]? {
+        guard access("/run/systemd/system", F_OK) == 0,
+            let text = ProgramOutput.read(
+                ["systemctl", "show", "waypost.service", "--property", properties.joined(separator: ",")], seconds: 5)
+        else { return nil }
+        var unit: [String: String] = [:]
+        for line in text.split(separator: "\n") {
+            let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2 else { continue }
+            let name = String(parts[0])
+            unit[name] = unit[name].map { "\($0)\n\(parts[1])" } ?? String(parts[1])
+        }
+        return unit["LoadState"] == "not-found" ? [:] : unit
+    }
+}
+
+// What no file shows.
+extension HostLook {
+    /// nil where it may not be read.
+    private static func kernelLog() -> [Evidence.KernelLine]? {
+        let descriptor = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var lines: [Evidence.KernelLine] = []
+        var record = [UInt8](repeating: 0, count: 8192)
+        // One record for each read; EPIPE = some were overwritten meanwhile.
+        for _ in 0..<kernelLinesMax {
+            let count = read(descriptor, &record, record.count)
+            if count < 0, errno == EPIPE || errno == EINTR { continue }
+            guard count > 0 else { break }
+            if let line = kernelLine(String(decoding: record[..<count], as: UTF8.self)) { lines.append(line) }
+        }
+        return lines
+    }
+
+    /// `6,339,5140900,-;usb 1-1: USB disconnect, device number 4`, and properties on further lines.
+    private static func kernelLine(_ record: String) -> Evidence.KernelLine? {
+        let parts = record.split(separator: ";", maxSplits: 1)
+        guard parts.count == 2 else { return nil }
+        let head = parts[0].split(separator: ",")
+        guard head.count > 2, let microseconds = Double(head[2]) else { return nil }
+        return .init(at: microseconds / 1e6, String(parts[1].prefix { $0 != "\n" }))
+    }
+
+    /// Of the folder that the queue is in, or will be made in.
+    private static func space(_ path: String) -> Evidence.DiskSpace? {
+        var info = statvfs()
+        var folder = path.parentDirectory
+        while statvfs(folder, &info) != 0 {
+            guard errno == ENOENT, folder != folder.parentDirectory else { return nil }
+            folder = folder.parentDirectory
+        }
+        let block = Int64(clamping: info.f_frsize)
+        return .init(
+            bytes: Int64(clamping: info.f_blocks) &* block, bytesFree: Int64(clamping: info.f_bavail) &* block,
+            files: Int64(clamping: info.f_files), filesFree: Int64(clamping: info.f_favail))
+    }
+
+    private static func lookAtQueue(_ path: String) -> Evidence.QueueFound {
+        guard access(path, F_OK) == 0 else { return errno == EACCES ? .unreadable("\(path) may not be read") : .absent }
+        do {
+            let lines = try QueueOwner.acting(on: path) { try QueueReport(path: path).summary() }
+            return .sound(lines.first ?? "")
+        } catch let error as QueueReport.Failure {
+            // EX_DATAERR
+            return error.exitCode == 65 ? .damaged([error.description]) : .unreadable(error.description)
+        } catch {
+            return .unreadable("\(path) may not be read")
+        }
+    }
+}
