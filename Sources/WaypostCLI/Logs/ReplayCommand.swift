@@ -74,7 +74,9 @@ struct ReplayCommand: ParsableCommand {
         switch format {
         case .html:
             let page = try report.page(of: logs, loaded)
-            do throws(SystemError) { try OutputBuffer(descriptor: file.descriptor).write(page) } catch { throw fail(error) }
+            do throws(SystemError) { try OutputBuffer(descriptor: file.descriptor).write(page) } catch {
+                throw fail(error)
+            }
         case .log(let form):
             do throws(LogFailure) {
                 notify(
@@ -109,4 +111,3 @@ func fail(_ failure: LogFailure) -> ExitCode {
     case .content(let problem): fail(problem, exitCode: 65)  // EX_DATAERR
     }
 }
-
