@@ -14,6 +14,7 @@ THIN_SPACE = "\u2009"
 
 
 def check(bench):
+    modules(bench)
     numbers_of_four_logs(bench)
     one_cursor(bench)
     keys(bench)
@@ -163,6 +164,14 @@ def numbers(data):
 
 def count(text):
     return int(re.match(r"[\d\u2009]+", text)[0].replace(THIN_SPACE, ""))
+
+
+def modules(bench):
+    """A module that is not embedded breaks the page, or is dead."""
+    page = written(bench, "demo-city-drive").read_text()
+    program = zlib.decompress(base64.b64decode(re.search(r'id="program">([^<]*)<', page)[1])).decode()
+    files = [each for each in (bench.root / "Sources/Pages/report").glob("*.js") if each.stem != "boot"]
+    bench.equal("every module of the page is in it", [each.name for each in files if each.read_text().splitlines()[0] not in program], [])
 
 
 def numbers_of_four_logs(bench):

@@ -20,8 +20,13 @@ export class Health {
     const { settings, made, tool } = this.#log;
     const sections = [["The log", this.#receiverRows()], ["Its fixes", this.#fixRows()], ["What was kept", this.#keptRows()]];
     const parts = sections.flatMap(([title, rows]) => [element("h2", {}, title), table(title, [], rows.map(row))]);
-    const lines = settings.map(({ key, value, origin }) => element("tr", {}, cell(key), cell(value), cell(origin)));
-    parts.push(element("h2", {}, "Settings in force"), table("Settings in force", ["key", "value", "from"], lines, "settings"));
+    const isDefault = ({ origin }) => origin === "default" || origin.startsWith("as [");
+    const [chosen, defaults] = [settings.filter(each => !isDefault(each)), settings.filter(isDefault)];
+    parts.push(element("h2", {}, "Settings in force"));
+    if (chosen.length) parts.push(settingsTable("Settings in force", chosen));
+    if (defaults.length) {
+      parts.push(element("details", {}, element("summary", {}, `${amount(defaults.length)} at their defaults`), settingsTable("Defaults in force", defaults)));
+    }
     parts.push(element("p", {}, `Times are those of the receiver. Made ${made} by ${tool}.`));
     byId("log").replaceChildren(...parts);
   }
@@ -100,6 +105,11 @@ export class Health {
 }
 
 const counts = rows => rows.filter(([, count]) => count > 0).map(([name, count]) => [name, amount(count), true]);
+
+function settingsTable(caption, settings) {
+  const rows = settings.map(({ key, value, origin }) => element("tr", {}, cell(key), cell(value), cell(origin)));
+  return table(caption, ["key", "value", "from"], rows, "settings");
+}
 
 function row([name, text, isBad = false]) {
   return element("tr", {}, cell(name), number(text, null, isBad ? "bad" : ""));
