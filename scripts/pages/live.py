@@ -86,7 +86,6 @@ def vehicle_through_outages(bench):
     bench.ok("empty, it says what to do", browser.js("!document.querySelector('#empty').hidden && document.querySelector('#endpoint').textContent")
              == f'[[endpoint]]\nbase_url = "http://127.0.0.1:{relay.port}"')
     bench.ok("and it can be seen", browser.is_on_top("#empty pre"))
-    bench.equal("axe has no findings while it is empty", browser.axe(), [])
     shots(browser, "live-empty")
 
     waypost = start_waypost(bench, vehicle, relay)
@@ -191,8 +190,10 @@ def shots(browser, name):
         browser.dark(is_dark)
         tone = "-dark" if is_dark else ""
         browser.screenshot(f"{name}{tone}")
+        browser.bench.equal(f"{name}{tone}: axe has no findings", browser.axe(), [])
         browser.size(390, 844, phone=True)
         browser.screenshot(f"{name}{tone}-phone", whole=True)
+        browser.bench.equal(f"{name}{tone}: axe has no findings on a phone", browser.axe(), [])
         browser.bench.ok(f"{name}{tone}: no wider than a phone", browser.sideways() <= 0, browser.sideways())
         browser.size(1440, 900)
     browser.dark(False)
@@ -299,7 +300,6 @@ def hostile_senders(bench):
     bench.ok("long names are cut", max(map(len, names)) < 800, max(map(len, names)))
     bench.ok("injected faults are named", any("injected: answer 503" in each for each in page.requests()))
     bench.ok("a refusal is shown with its reason", any("not JSON" in each for each in page.requests()))
-    bench.equal("axe has no findings with hostile senders", browser.axe(), [])
     shots(browser, "live-hostile")
     bench.equal("no request leaves the page with hostile senders", browser.foreign_requests(page.url), [])
     bench.equal("the console is silent with hostile senders", browser.console_errors(), [])
