@@ -21,7 +21,7 @@ public struct LastGoodConfiguration: Sendable {
     /// - Parameter configuration: path of the file; a relative one counts from the working directory.
     public init(of configuration: String, environment: ConfigurationEnvironment) {
         path = environment.directory("STATE_DIRECTORY", fallback: "/var/lib/waypost") + "/last-good.conf"
-        isGiven = environment.variables["STATE_DIRECTORY"] != nil
+        isGiven = !(environment.variables["STATE_DIRECTORY"] ?? "").isEmpty
         origin = configuration.hasPrefix("/") ? configuration : "\(Self.workingDirectory)/\(configuration)"
     }
 

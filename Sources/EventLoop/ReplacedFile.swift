@@ -9,7 +9,7 @@ package func replaceFile(
     _ path: String, with bytes: [UInt8], mode: mode_t, isDurable: Bool = true
 ) throws(SystemError) {
     let draft = path + ".new"
-    let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode)
+    let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode)
     guard descriptor >= 0 else { throw SystemError("open \(draft)") }
     var written = 0
     while written < bytes.count {

@@ -62,7 +62,7 @@ struct DecisionLog {
         case .wakeReceiver: return ("receiver", "woken", nil)
         case .count(.jump): return ("clock", "three far positions agreed: the asset is there now", nil)
         case .count(.clockStep): return ("clock", "the receiver's clock was set back; following it", nil)
-        case .announceLowBattery, .announceResolution, .count: return nil
+        case .announceHalt, .announceGap, .announceLowBattery, .announceResolution, .count: return nil
         }
     }
 

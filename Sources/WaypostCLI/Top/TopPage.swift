@@ -190,6 +190,7 @@ struct TopPage {
         let facts: [String?] = [
             model.fixRate.map { "\(TopFigures.fixed($0, 1)) fix/s" },
             fix?.accuracy.map { "±\(TopFigures.metres($0))" }, fix?.satellites.map { "\($0) satellites" },
+            source.satellitesInView.map { "of \($0) in view" }, source.medianCN0.map { "\($0) dB-Hz" },
             fix?.hdop.map { "hdop \(TopFigures.fixed($0, 1))" },
             fix?.quality, age.flatMap { $0 <= Self.fixAgeMax ? "\(TopFigures.fixed($0, 1)) s ago" : nil },
         ]
