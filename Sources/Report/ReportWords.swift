@@ -10,13 +10,14 @@ enum ReportWords {
         return "\(tenths / 10).\(tenths % 10) km"
     }
 
-    /// `1 h 02 min`, `2 min 10 s`, `8 s`
+    /// `1 h 02 min`, `2 min 10 s`, `5 min`, `8 s`
     static func span(_ milliseconds: Int64) -> String {
         let seconds = max(0, milliseconds) / 1000
         func padded(_ value: Int64) -> String { value < 10 ? "0\(value)" : "\(value)" }
-        if seconds >= 3600 { return "\(seconds / 3600) h \(padded(seconds / 60 % 60)) min" }
-        if seconds >= 60 { return "\(seconds / 60) min \(padded(seconds % 60)) s" }
-        return "\(seconds) s"
+        let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60)
+        if hours > 0 { return minutes > 0 ? "\(hours) h \(padded(minutes)) min" : "\(hours) h" }
+        if minutes > 0 { return rest > 0 ? "\(minutes) min \(padded(rest)) s" : "\(minutes) min" }
+        return "\(rest) s"
     }
 
     /// `52 km/h`
