@@ -18,6 +18,9 @@ struct CollectorHandler: HTTPHandler {
         case .GET:
             return page.answer(request)
                 ?? response(404, [:], "{\"error\":\"GET / is the page, GET /stats the counts\"}\n")
+        // Only a page in a browser sends an origin: no site may upload through the browser of whoever tests.
+        case .POST where request.headers[HTTPHeader("Origin")] != nil:
+            return response(403, [:], "{\"error\":\"web pages may not upload\"}\n")
         case .POST:
             return await post(request)
         default:

@@ -30,6 +30,15 @@ import Testing
         }
     }
 
+    @Test func noWebPageMayUpload() throws {
+        let collector = try CollectorProcess()
+        var request = collector.request(NativeBody(seqs: 1..<4))
+        request.headers.append(.init("Origin", "https://evil.example"))
+        #expect(try PollLoop().reply(request).status == 403)
+        request.headers.removeLast()
+        #expect(try PollLoop().reply(request).status == 200)
+    }
+
     @Test func continuesAfterTheLastEvent() throws {
         let collector = try CollectorProcess()
         let loop = try PollLoop()

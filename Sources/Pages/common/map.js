@@ -176,7 +176,7 @@ export class TrackMap {
     else this.#drawGrid(canvas, view);
     for (const layer of this.#layers) drawLayer(canvas, layer, view);
     this.#badges = view.badges;
-    this.#drawScale(canvas, view);
+    if (this.#layers.length) this.#drawScale(canvas, view);
   }
 
   #drawOverlay() {
