@@ -52,13 +52,16 @@ public struct ReportLog {
     /// - Parameters:
     ///   - logs: read one after the other as one stream; `-` is standard input.
     ///   - made: now, Unix milliseconds.
-    /// - Returns: an HTML document.
-    public func page(of logs: [String], made: Int64) throws(Failure) -> [UInt8] {
-        guard let html = ReportPage().html(try data(of: logs), made: made) else { throw .memory }
-        return html
+    /// - Returns: an HTML document, and what of the logs was skipped, for people.
+    public func page(of logs: [String], made: Int64) throws(Failure) -> (html: [UInt8], notices: [LogProblem]) {
+        let (data, notices) = try read(logs)
+        guard let html = ReportPage().html(data, made: made) else { throw .memory }
+        return (html, notices)
     }
 
-    func data(of logs: [String]) throws(Failure) -> ReportData {
+    func data(of logs: [String]) throws(Failure) -> ReportData { try read(logs).data }
+
+    private func read(_ logs: [String]) throws(Failure) -> (data: ReportData, notices: [LogProblem]) {
         let whatIfs = WhatIf.list(around: settings.tracking, compared: compared)
         let timeouts = WhatIf.stopTimeouts(around: settings.tracking)
         var runs = whatIfs.map { LogRun($0.tracking, settings.timetable, upload: UploadSize(Self.profiles)) }
@@ -107,7 +110,7 @@ public struct ReportLog {
             }.sorted { $0.value < $1.value }
         }
         if let radius = options.hideEnds { data.hideEnds(within: radius) }
-        return data
+        return (data, decoder.notices)
     }
 
     private static func timeout(

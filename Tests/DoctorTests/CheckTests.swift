@@ -46,6 +46,14 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(1, .broken, "w.toml:3:1: path (and 1 more)", "waypost check /etc/waypost/waypost.toml") {
             $0.configurationFound = .invalid(["w.toml:3:1: path", "other"])
         },
+        Case(1, .broken, "w.toml:3:1: path; the daemon runs on the last good one", "waypost check") {
+            $0.configurationFound = .invalid(["w.toml:3:1: path"])
+            $0.status.configuration = "last-good"
+        },
+        Case(1, .broken, "w.toml:3:1: path; the daemon runs on what it read before", "waypost check") {
+            $0.configurationFound = .invalid(["w.toml:3:1: path"])
+            $0.status.configuration = "refused"
+        },
         Case(1, .unknown, "may not be read", "sudo waypost doctor", noConfiguration),
         Case(2, .ok, "runs since 24 h") { _ in },
         Case(2, .degraded, "0.0.9 runs", "systemctl restart waypost") { $0.status.version = "0.0.9" },

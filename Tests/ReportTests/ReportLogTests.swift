@@ -116,6 +116,16 @@ import Tracking
         #expect(throws: ReportLog.Failure.self) { try ReportLog(nil).page(of: ["/nowhere/at/all.nmea"], made: 0) }
     }
 
+    @Test func saysWhatOfALogWasSkipped() throws {
+        let folder = try TemporaryDirectory()
+        let log = "\(folder.path)/gpsd.json"
+        let fix = #"{"class":"TPV","mode":3,"time":"2026-03-02T07:00:00.000Z","lat":52.5,"lon":13.4}"#
+        try Data("\(fix)\nno JSON\n".utf8).write(to: URL(fileURLWithPath: log))
+        let page = try ReportLog(nil).page(of: [log], made: 0)
+        #expect(page.notices.map(\.line) == [2])
+        #expect(String(decoding: page.html, as: UTF8.self).contains("<title>gpsd"))
+    }
+
     @Test func columnsReadBack() throws {
         let data = try Self.data.get()
         var writer = ReportDataWriter(data)

@@ -15,8 +15,20 @@ enum DaemonChecks {
             return .ok("\(loaded.files.joined(separator: ", ")): valid\(warnings)")
         case .invalid(let problems):
             let more = problems.count > 1 ? " (and \(problems.count - 1) more)" : ""
-            return .broken((problems.first ?? "\(path) cannot be used") + more, "sudo waypost check \(path)")
+            return .broken(
+                (problems.first ?? "\(path) cannot be used") + more + inForce(evidence.daemon),
+                "sudo waypost check \(path)")
         case .unreadable: return .unknown("\(path) may not be read by this user", "sudo waypost doctor")
+        }
+    }
+
+    /// What the daemon runs on instead.
+    private static func inForce(_ daemon: Evidence.DaemonFound) -> String {
+        guard case .answers(let status, _) = daemon else { return "" }
+        switch status.configuration {
+        case "last-good": return "; the daemon runs on the last good one"
+        case "refused", "current": return "; the daemon runs on what it read before"
+        default: return ""
         }
     }
 

@@ -47,8 +47,10 @@ struct ReportArguments: ParsableArguments {
         options.attribution = attribution
         let compared = try compare.map { (name: $0, loaded: try ConfigurationFile.load($0)) }
         do throws(ReportLog.Failure) {
-            return try ReportLog(loaded ?? Self.shipped(), comparedWith: compared, options: options)
+            let page = try ReportLog(loaded ?? Self.shipped(), comparedWith: compared, options: options)
                 .page(of: logs, made: HostIdentity.wallClockMs())
+            notify(page.notices)
+            return page.html
         } catch {
             switch error {
             case .unreadable(let error): throw fail(error)
