@@ -20,18 +20,22 @@ struct Decision {
         reason = change.reason
         decided = change.decided?.milliseconds
         evidence = change.evidence
-        let parking = ParkingPlace(settings)
+        evidenceMin = change.evidence.needed
         switch change.reason {
         case .start:
             words = "First seen here."
         case .speed:
-            let needed = parking.evidenceNeeded(change.evidence)
-            evidenceMin = needed
             distanceMax = settings.stationaryRadius
-            words = "Fixes agreed on \(metres(evidence.evidence)) of movement; \(metres(needed)) start a trip."
-            other = "It would still be parked with \(metres(evidence.evidence - needed)) less."
+            words = "Fixes agreed on \(metres(evidence.evidence)) of movement"
+            if let needed = evidence.needed {
+                // Within the circle only speed can have decided, with which less evidence is enough.
+                let isSurge = evidence.distance <= settings.stationaryRadius && needed < settings.startEvidence
+                words += (isSurge ? "; at this speed " : "; ") + "\(metres(needed)) start a trip."
+                other = "It would still be parked with \(metres(evidence.evidence - needed)) less."
+            } else {
+                words += "."
+            }
         case .fence:
-            evidenceMin = settings.outsideEvidence
             distanceMax = settings.stationaryRadius
             words = "It left the circle of \(metres(settings.stationaryRadius)) around the place where it was parked."
             other = "Within the circle \(metres(settings.startEvidence)) of agreed movement would have been needed."
@@ -42,11 +46,10 @@ struct Decision {
                 + "\(metres(settings.backupRadius)) no other evidence is needed."
             other = "\(metres(evidence.distance - settings.backupRadius)) nearer it would still be parked."
         case .stopTimeout:
-            evidenceMin = settings.resumeEvidence
             distanceMax = settings.stationaryRadius
             words = "It stood for \(duration(settings.stopTimeout)) (stop_timeout)."
             other =
-                "\(metres(settings.resumeEvidence)) of agreed movement within that time would have continued the trip; "
+                "\(metres(evidence.needed ?? settings.resumeEvidence)) of agreed movement within that time would have continued the trip; "
                 + "at the end there were \(metres(evidence.evidence))."
         case .noFix:
             words = "No fix was believed for \(duration(settings.noFixTimeout)) (no_fix_timeout)."
@@ -69,18 +72,6 @@ struct Decision {
 
     /// How much later it was decided than it is dated; nil where unknown.
     func delay(since time: Int64) -> Int64? { decided.map { max(0, $0 - time) } }
-}
-
-/// How far and how clearly an asset must move to leave the place where it is parked.
-private struct ParkingPlace {
-    private let settings: MotionDetector.Settings
-
-    init(_ settings: MotionDetector.Settings) { self.settings = settings }
-
-    func evidenceNeeded(_ evidence: MotionEvidence) -> Double {
-        let isOutside = evidence.distance > settings.stationaryRadius + (evidence.accuracy ?? .infinity)
-        return isOutside ? settings.outsideEvidence : settings.startEvidence
-    }
 }
 
 private func metres(_ value: Double) -> String { ReportWords.distance(max(0, value)) }

@@ -49,14 +49,7 @@ struct EpochTable {
     func verdict(_ row: Int) -> Verdict { verdicts[Int(judged[row])] }
 
     /// The first row at this time or later; `count` when there is none.
-    func row(from time: Int64) -> Int {
-        var (low, high) = (0, count)
-        while low < high {
-            let middle = (low + high) / 2
-            if times[middle] < time { low = middle + 1 } else { high = middle }
-        }
-        return low
-    }
+    func row(from time: Int64) -> Int { times.firstIndex(from: time, by: \.self) }
 
     /// The row of this very time; nil when no epoch has it.
     func row(at time: Int64) -> Int? {
@@ -140,5 +133,17 @@ struct EpochTable {
         verdicts.append(verdict)
         places[verdict] = place
         return place
+    }
+}
+
+extension Array {
+    /// The first element at this time or later, of elements that rise in time; `count` when there is none.
+    func firstIndex(from time: Int64, by key: KeyPath<Element, Int64>) -> Int {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle][keyPath: key] < time { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 }

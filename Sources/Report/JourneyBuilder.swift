@@ -52,7 +52,8 @@ struct JourneyBuilder {
         let times = kept.sorted()
         for index in journey.trips.indices {
             let trip = journey.trips[index]
-            journey.trips[index].kept = times.count(from: trip.start, through: trip.end)
+            let first = times.firstIndex(from: trip.start, by: \.self)
+            journey.trips[index].kept = times[first...].prefix { $0 <= trip.end }.count
         }
         return journey
     }
@@ -90,21 +91,5 @@ struct JourneyBuilder {
             trip = nil
             stop = Journey.Stop(start: time, end: time, isOpen: false, place: change.coordinate, why: decision)
         }
-    }
-}
-
-extension [Int64] {
-    /// How many of these, which rise, are in a span with both ends.
-    func count(from start: Int64, through end: Int64) -> Int {
-        func below(_ limit: Int64) -> Int {
-            var (low, high) = (0, count)
-            while low < high {
-                let middle = (low + high) / 2
-                if self[middle] < limit { low = middle + 1 } else { high = middle }
-            }
-            return low
-        }
-        guard end < .max else { return count - below(start) }
-        return Swift.max(0, below(end + 1) - below(start))
     }
 }

@@ -18,7 +18,7 @@ struct LineError {
         var errors: [Double] = []
         for trip in trips {
             let rows = table.rows(from: trip.start, through: trip.end)
-            var next = kept.partition(from: trip.start)
+            var next = kept.firstIndex(from: trip.start, by: \.time)
             for row in rows where Self.isJudged(table, row) {
                 let time = table.times[row]
                 while next < kept.count, kept[next].time <= time { next += 1 }
@@ -65,16 +65,4 @@ struct KeptPoint {
     var coordinate: Coordinate
     /// The word for why.
     var reason: String
-}
-
-extension [KeptPoint] {
-    /// The first at this time or later.
-    func partition(from time: Int64) -> Int {
-        var (low, high) = (0, count)
-        while low < high {
-            let middle = (low + high) / 2
-            if self[middle].time < time { low = middle + 1 } else { high = middle }
-        }
-        return low
-    }
 }

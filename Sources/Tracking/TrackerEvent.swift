@@ -134,4 +134,7 @@ public struct MotionEvidence: Hashable, Sendable, Codable {
     public var speed: Double?
     /// Metres; nil when unknown.
     public var accuracy: Double?
+    /// Metres of agreed movement with which the trip began, or with which it would have gone on, noise considered; nil where
+    /// evidence did not decide.
+    public var needed: Double?
 }

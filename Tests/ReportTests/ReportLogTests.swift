@@ -40,9 +40,9 @@ import Tracking
         let trip = try #require(try Self.data.get().journey.trips.first)
         #expect(trip.kept == 302)
         #expect(trip.departure.reason == .speed)
-        #expect(trip.departure.evidenceMin == 15)
+        #expect(trip.departure.evidenceMin == 8)
         #expect(try #require(trip.departure.delay(since: trip.start)) == 5000)
-        #expect(trip.departure.words == "Fixes agreed on 20 m of movement; 15 m start a trip.")
+        #expect(trip.departure.words == "Fixes agreed on 20 m of movement; at this speed 8 m start a trip.")
         #expect(trip.arrival?.reason == .stopTimeout)
         #expect(trip.arrival?.other?.contains("8 m of agreed movement") == true)
     }

@@ -364,7 +364,9 @@ public struct MotionDetector: Sendable {
         state = .settling(search)
         switch finding {
         case nil: return nil
-        case .departed: return depart(.speed)
+        case .departed:
+            signals.decision.needed = signals.settings.startEvidence
+            return depart(.speed)
         case .place(let place):
             state = .stationary(Parked(at: place))
             return .settled(.start, at: place)
@@ -389,6 +391,7 @@ public struct MotionDetector: Sendable {
             state = .moving(halt.resumed(at: signals.lastFix?.at ?? halt.since.at))
             return .resumed(since: halt.since, from: halt.place)
         case .stopped(let reason, let standstill):
+            signals.decision.needed = Halt.evidenceNeeded(signals)
             return park(reason, at: halt.place, standstill: standstill)
         }
     }

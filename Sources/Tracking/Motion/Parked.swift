@@ -42,20 +42,27 @@ struct Parked: Sendable {
         if !isRestless { signals.noteNoise(at: at) }
         let noise = signals.noise
         let outsideEvidence = Self.evidenceNeeded(outside: true, signals)
+        let insideEvidence = Self.evidenceNeeded(outside: false, signals)
         surging.observe(
             window.surge >= max(Tuning.surgeSpeed, Tuning.surgeNoise * noise.speed)
                 && window.evidence >= outsideEvidence, at: at)
         beyondFence.observe(
             distance > settings.stationaryRadius
-                && window.evidence >= Self.evidenceNeeded(outside: false, signals), at: at)
+                && window.evidence >= insideEvidence, at: at)
         outsideFence.observe(isOutside && window.evidence >= outsideEvidence, at: at)
         beyondBackup.observe(fromPlace > settings.backupRadius, at: at)
         let delay = settings.motionTriggerDelay
-        if surging.holds(settings.consecutiveFixes, for: delay) { return .speed }
-        if beyondFence.holds(settings.consecutiveFixes, for: delay) { return .speed }
-        if outsideFence.holds(settings.consecutiveFixes, for: delay) { return .fence }
-        if beyondBackup.holds(Tuning.backupFixes, for: delay) { return .backupFence }
-        if let hint, window.evidence >= settings.outsideEvidence { return hint }
+        func departed(_ reason: MotionReason, with evidence: Double?) -> MotionReason {
+            signals.decision.needed = evidence
+            return reason
+        }
+        if surging.holds(settings.consecutiveFixes, for: delay) { return departed(.speed, with: outsideEvidence) }
+        if beyondFence.holds(settings.consecutiveFixes, for: delay) { return departed(.speed, with: insideEvidence) }
+        if outsideFence.holds(settings.consecutiveFixes, for: delay) { return departed(.fence, with: outsideEvidence) }
+        if beyondBackup.holds(Tuning.backupFixes, for: delay) { return departed(.backupFence, with: nil) }
+        if let hint, window.evidence >= settings.outsideEvidence {
+            return departed(hint, with: settings.outsideEvidence)
+        }
 
         let isAstray =
             isOutside && window.evidence < settings.outsideEvidence && fromPlace <= settings.backupRadius

@@ -29,6 +29,29 @@ import Tracking
         #expect(look.evidence.distance > 50 && look.outlook.evidenceNeeded == 8)
     }
 
+    /// The threshold that decided, which may be another than the settings have: fast movement needs less, noise more.
+    @Test func aDecisionSaysWithHowMuchEvidence() throws {
+        var fast = Script()
+        fast.stand(60)
+        fast.pullAway()
+        fast.drive(60)
+        let departure = try #require(Course(fast).changes.last)
+        #expect(departure.moving && departure.evidence.needed == 8 && departure.evidence.evidence >= 8)
+
+        var atOnce = Script()
+        atOnce.pullAway()
+        atOnce.drive(60)
+        let first = try #require(Course(atOnce).changes.first { $0.moving })
+        #expect(first.evidence.needed == 15 && first.evidence.evidence >= 15, "\(first)")
+
+        var stop = StopTests.arrived()
+        stop.stand(320)
+        var course = Course(stop)
+        course.runDeadlines(through: stop.now)
+        let arrival = try #require(course.changes.last)
+        #expect(!arrival.moving && arrival.evidence.needed == 8 && arrival.evidence.evidence < 8)
+    }
+
     @Test func onATripAHaltNeedsALowSpeed() {
         var script = Script()
         script.stand(60)
