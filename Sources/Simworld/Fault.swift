@@ -14,6 +14,8 @@ struct Fault {
         case stop
         /// Another configuration, by a reload or at the next start.
         case reconfigure(atRestart: Bool)
+        /// The file gets a mistake, and is read again or not.
+        case mistake(reloads: Bool)
         /// With the end of the process, or while it works on.
         case damage(sectors: Int, ends: Bool)
         case receiver(Asset.Reception)
@@ -48,6 +50,7 @@ struct Fault {
         case .endInCommit: "end in commit"
         case .stop: "stop"
         case .reconfigure: "reconfigure"
+        case .mistake: "mistake"
         case .damage: "damage"
         case .receiver: "receiver"
         case .spoof: "spoof"
@@ -123,6 +126,27 @@ struct Schedule {
                         seed: own.next()))
             }
         }
+        faults.sort { $0.at < $1.at }
+    }
+
+    /// Mistakes in the configuration, with starts among them that have nothing but the last good one.
+    mutating func addMistakes(_ dice: Dice) {
+        for _ in 0..<dice.from(1...4) {
+            let at = dice.between(0, length)
+            let lasts = dice.between(1, dice.pick([20, 300]))
+            faults.append(
+                Fault(at: at, lasts: lasts, kind: .mistake(reloads: dice.chance(0.5)), seed: dice.next()))
+            // The one kept last may lie before the last reload.
+            if dice.chance(0.5) {
+                let before = max(0, at - dice.between(0, 5))
+                faults.append(Fault(at: before, lasts: 0, kind: .reconfigure(atRestart: false), seed: dice.next()))
+            }
+            if dice.chance(0.7) {
+                let end: Fault.Kind = dice.pick([.kill, .powerCut, .stop])
+                faults.append(Fault(at: at + dice.between(0, lasts), lasts: 0, kind: end, seed: dice.next()))
+            }
+        }
+        faults.removeAll { $0.at > length }
         faults.sort { $0.at < $1.at }
     }
 

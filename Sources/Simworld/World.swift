@@ -44,7 +44,12 @@ public final class World {
     private let schedule: Schedule
     private let writerDice, diskDice, worldDice: Dice
     private let current: CurrentConfiguration
+    /// As it is in force, or will be at the next start.
     private var configuration: WorldConfiguration
+    /// What the file says but for a mistake; nil = it has none.
+    private var mistyped: WorldConfiguration?
+    /// With which a daemon starts while the file has a mistake.
+    private var lastGood: WorldConfiguration
     private var agent: Agent?
     private weak var writer: SimulatedWriter?
     private var end: End?
@@ -87,12 +92,15 @@ public final class World {
         (writerDice, diskDice, worldDice) = (Dice(seed: dice.next()), Dice(seed: dice.next()), Dice(seed: dice.next()))
         let endpoints = 3
         var schedule = Schedule(dice: planDice, endpoints: endpoints)
+        // By a residue and with dice of their own: the other seeds stay what they were.
+        if seed % 16 == 13 { schedule.addMistakes(Dice(seed: ~seed)) }
         for index in schedule.faults.indices.reversed() where leftOut.contains(index) {
             schedule.faults.remove(at: index)
         }
         self.schedule = schedule
         configuration = WorldConfiguration(
             dice: configurationDice, isLong: schedule.isLong, isRich: isRich)
+        lastGood = configuration
         current = CurrentConfiguration(configuration.text)
         let epochMs: Int64 = 1_790_000_000_000
         let starts1970 = worldDice.chance(0.15)
@@ -219,7 +227,11 @@ public final class World {
     }
 
     private func launch() throws {
-        let loaded = try current.load()
+        if mistyped != nil {
+            configuration = lastGood
+            report.faults["start on the last good configuration", default: 0] += 1
+        }
+        let loaded = try current.load(configuration.text)
         var options = Agent.Options()
         let current = current
         options.reread = { () throws(ConfigurationProblems) in try current.load() }
@@ -259,9 +271,10 @@ public final class World {
         var logger = Logger(label: "waypost") { _ in WorldLog(sink: sink) }
         logger.logLevel = .info
         let agent = try Agent(
-            config: loaded.config, environment: CurrentConfiguration.variables, logger: logger, options: options,
-            edges: edges)
+            config: loaded.config, effective: loaded.effective, environment: CurrentConfiguration.variables,
+            logger: logger, options: options, edges: edges)
         self.agent = agent
+        keep(configuration)
         agent.onRecord { [unowned self] location, _ in
             trace(
                 "row \(books.recorded): \(location.event) \(location.time.milliseconds)\(location.published ? "" : " kept back")"
@@ -333,14 +346,14 @@ public final class World {
             simdisk_set(Int32(simdisk_changes_left), Int64(changes))
         case .stop: terminate()
         case .reconfigure(let atRestart):
-            let before = configuration.endpoints.map(\.name)
-            configuration.change(dice)
-            current.set(configuration.text)
-            oracle.reloaded(configuration.endpoints)
-            if atRestart { terminate() } else { ask(#"{"do":"reload"}"#) }
-            for name in before where !configuration.endpoints.contains(where: { $0.name == name }) {
-                forget(name, after: dice.between(1, 600))
-            }
+            var new = mistyped ?? configuration
+            new.change(dice)
+            reconfigure(new, atRestart: atRestart, dice)
+        case .mistake(let reloads):
+            if mistyped == nil { mistyped = configuration }
+            current.set(configuration.text + "[tracking\n")
+            if reloads { ask(#"{"do":"reload"}"#) }
+            over(fault, "mistake") { [unowned self] in mend(dice) }
         case .damage(let sectors, let ends):
             books.isDiskTrusted = false
             simdisk_damage(WorldConfiguration.path, Int32(sectors))
@@ -384,6 +397,31 @@ public final class World {
     }
 
     /// The rows of an endpoint that is not configured any more are given up some time.
+    private func mend(_ dice: Dice) {
+        if let mistyped { reconfigure(mistyped, atRestart: false, dice) }
+    }
+
+    /// The file says this now, without a mistake.
+    private func reconfigure(_ new: WorldConfiguration, atRestart: Bool, _ dice: Dice) {
+        let before = configuration.endpoints.map(\.name)
+        (configuration, mistyped) = (new, nil)
+        current.set(new.text)
+        oracle.reloaded(new.endpoints)
+        if atRestart {
+            terminate()
+        } else {
+            ask(#"{"do":"reload"}"#) { [unowned self] reply in if reply.contains(#""restart":[]"#) { keep(new) } }
+        }
+        for name in before where !new.endpoints.contains(where: { $0.name == name }) {
+            forget(name, after: dice.between(1, 600))
+        }
+    }
+
+    /// The daemon writes down what works, beside its other work.
+    private func keep(_ configuration: WorldConfiguration) {
+        host.after(.milliseconds(500), ofProcess: true) { [unowned self] in lastGood = configuration }
+    }
+
     private func forget(_ name: String, after seconds: Double) {
         host.after(.milliseconds(Int64(seconds * 1000)), ofProcess: false) { [unowned self] in
             guard !isEnding else { return }
@@ -470,6 +508,7 @@ public final class World {
         host.isSynchronised = true
         asset.spoofMs = 0
         asset.reception = .good
+        mend(worldDice)
         // A small queue has to be emptied while rows come, too.
         let rest = configuration.facts.maxRecords != nil && worldDice.chance(0.5) ? Self.rest : .zero
         host.after(rest, ofProcess: false) { [unowned self] in asset.reception = .silent }
@@ -536,8 +575,9 @@ private final class CurrentConfiguration: Sendable {
 
     func set(_ text: String) { self.text.withLock { $0 = text } }
 
-    func load() throws(ConfigurationProblems) -> LoadedConfiguration {
-        let text = text.withLock { $0 }
+    func load() throws(ConfigurationProblems) -> LoadedConfiguration { try load(text.withLock { $0 }) }
+
+    func load(_ text: String) throws(ConfigurationProblems) -> LoadedConfiguration {
         if let known = known.withLock({ $0 }), known.text == text { return known.configuration }
         let configuration = try AgentConfig.parse(
             [("waypost.toml", Array(text.utf8))],

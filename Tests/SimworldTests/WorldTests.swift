@@ -25,5 +25,16 @@ extension SimulatedDiskTests {
                 #expect(report.accepted >= report.recorded / 2)
             }
         }
+
+        @Test func startsWhileTheFileHasAMistake() {
+            var starts = 0
+            for seed in [13, 29, 45] as [UInt64] {
+                let report = World(seed: seed).run()
+                #expect(report.violations.isEmpty, "\(report.violations)")
+                #expect(report.faults["mistake", default: 0] > 0)
+                starts += report.faults["start on the last good configuration", default: 0]
+            }
+            #expect(starts > 0)
+        }
     }
 }
