@@ -49,20 +49,23 @@ extension AgentConfig {
     private struct Unreadable: Error {
         var problem: ConfigurationProblem
 
-        init(_ path: String, _ reason: String) { problem = ConfigurationProblem("\(path): \(reason)") }
+        init(_ path: String, _ reason: String, isForbidden: Bool = false) {
+            problem = ConfigurationProblem("\(path): \(reason)", at: nil, key: nil, dependsOnReader: isForbidden)
+        }
     }
 
     private static func contents(of path: String) -> Result<[UInt8], Unreadable> {
         // Without O_NONBLOCK a FIFO would wait for a writer for ever.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
+            let code = errno
             let hint =
-                switch errno {
+                switch code {
                 case ENOENT: "found no such file, expected the configuration (name another one with --config)"
                 case EACCES: "may not be read by this user (see its owner and mode)"
-                default: "cannot be opened: \(errorText(errno))"
+                default: "cannot be opened: \(errorText(code))"
                 }
-            return .failure(Unreadable(path, hint))
+            return .failure(Unreadable(path, hint, isForbidden: code == EACCES))
         }
         defer { close(descriptor) }
         var status = stat()
@@ -87,8 +90,10 @@ extension AgentConfig {
         let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
         let directory = parent + "waypost.d"
         guard let stream = opendir(directory) else {
-            if errno != ENOENT {
-                problems.append(Unreadable(directory, "cannot be listed: \(errorText(errno))").problem)
+            let code = errno
+            if code != ENOENT {
+                let reason = "cannot be listed: \(errorText(code))"
+                problems.append(Unreadable(directory, reason, isForbidden: code == EACCES).problem)
             }
             return []
         }

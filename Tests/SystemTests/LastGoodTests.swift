@@ -103,6 +103,22 @@ import Testing
     }
 
     /// A daemon that has not been told of the new file cannot know that it could not start with it.
+    @Test func statusIsNotOfTheVariablesOfItsCaller() throws {
+        let rig = try Rig()
+        try rig.startCollector()
+        let drive = rig.path("log")
+        try "".write(toFile: drive, atomically: true, encoding: .utf8)
+        try rig.configure(
+            source: "kind = \"file\"\npath = \"\(drive)\"\nfollow = true",
+            endpoint: "auth = { kind = \"bearer\", token = \"env:WAYPOST_TEST_TOKEN\" }")
+        let daemon = try rig.startDaemon(environment: ["WAYPOST_TEST_TOKEN": "t"])
+        try daemon.waitFor("waypost 0.")
+        let status = try rig.waypost(["status", "--config", rig.path("waypost.toml")])
+        let code = try status.exitStatus(within: 20)
+        #expect(!status.text.contains("configuration"), "\(code): \(status.text)")
+        try end(daemon)
+    }
+
     @Test func statusReportsAFileThatTheDaemonHasNotReadYet() throws {
         let rig = try Rig()
         let log = rig.path("log")

@@ -104,9 +104,12 @@ import Testing
         let end = try #require(notices.last { $0.hasPrefix("READY=1") })
         #expect(end.contains("STATUS=") && end.contains("configuration refused"))
 
-        // By the file the command finds the mistake itself.
-        let byFile = try rig.waypost(["reload", "--config", rig.path("waypost.toml")])
+        // By the file, which names no socket any more, it asks at the usual place.
+        let runtime = ["RUNTIME_DIRECTORY": rig.directory.path]
+        let byFile = try rig.waypost(["reload", "--config", rig.path("waypost.toml")], environment: runtime)
         #expect(try byFile.exitStatus(within: 60) == 1 && byFile.text.contains("log.levle"))
+        let withoutDaemon = try rig.waypost(["reload", "--socket", rig.path("none.sock")])
+        #expect(try withoutDaemon.exitStatus(within: 60) == 2 && withoutDaemon.text.contains("no daemon answers"))
 
         try rig.reconfigure("levle = \"debug\"\nlevel = 7", to: "level = \"debug\"")
         let done = try reload(rig)

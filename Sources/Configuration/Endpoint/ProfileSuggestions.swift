@@ -18,7 +18,7 @@ struct ProfileSuggestions {
             table.report(
                 ConfigurationProblem(
                     "found \(mistake.found ?? node.description), expected \(mistake.expected ?? form.expected)\(hint)",
-                    at: node.position, key: "profile.\(name).\(key)"))
+                    at: node.position, key: "profile.\(name).\(key)", dependsOnReader: mistake.dependsOnReader))
             return nil
         }
     }

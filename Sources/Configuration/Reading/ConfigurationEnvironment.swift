@@ -14,6 +14,9 @@ public struct ConfigurationEnvironment {
     /// Whether a `credential:` that cannot be looked up is an error. `check` sets false: outside of the unit there is no
     /// `CREDENTIALS_DIRECTORY`, and its absence proves nothing about the file.
     public var requiresCredentials: Bool
+    /// Whether another process runs with the configuration: secrets that it may have and this one has not, in variables and
+    /// in files of another user, are taken for good.
+    public var isForeign = false
     /// Contents of files that a configuration names, by path, in place of those on disk.
     var included: [String: [UInt8]] = [:]
     /// The tz database.

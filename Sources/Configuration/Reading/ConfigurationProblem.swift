@@ -10,16 +10,22 @@ public struct ConfigurationProblem: Hashable, Sendable, CustomStringConvertible 
     public var message: String
     /// The key or table is unknown: another that is missing may be this one with a typo.
     var isUnknownName: Bool
+    /// Another user, or a process with other variables, may find nothing wrong here.
+    public var dependsOnReader: Bool
 
     public init(_ message: String, at position: SourcePosition? = nil, key: String? = nil) {
         self.init(message, at: position, key: key, isUnknownName: false)
     }
 
-    init(_ message: String, at position: SourcePosition?, key: String?, isUnknownName: Bool) {
+    init(
+        _ message: String, at position: SourcePosition?, key: String?, isUnknownName: Bool = false,
+        dependsOnReader: Bool = false
+    ) {
         self.message = message
         self.position = position
         self.key = key
         self.isUnknownName = isUnknownName
+        self.dependsOnReader = dependsOnReader
     }
 
     /// `file:line:column: key: found …, expected … (did you mean …?)`

@@ -44,7 +44,8 @@ private func reference(_ name: String, _ environment: ConfigurationEnvironment) 
         return .failure(
             Mistake(
                 found: "${\(name)}", expected: "a variable that is set in the environment",
-                suggestion: nearest(variable, in: environment.variables.keys.sorted()).map { "${env:\($0)}" }))
+                suggestion: nearest(variable, in: environment.variables.keys.sorted()).map { "${env:\($0)}" },
+                dependsOnReader: true))
     }
     switch name {
     case "hostname":

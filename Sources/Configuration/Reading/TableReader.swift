@@ -197,7 +197,8 @@ final class TableReader {
             reader.report(
                 ConfigurationProblem(
                     "found \(found), expected \(mistake.expected ?? form.expected)\(hint)",
-                    at: mistake.position ?? entry.node.position, key: keyPath(key)))
+                    at: mistake.position ?? entry.node.position, key: keyPath(key),
+                    dependsOnReader: mistake.dependsOnReader))
             return nil
         }
     }

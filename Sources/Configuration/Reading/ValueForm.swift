@@ -26,6 +26,8 @@ package struct Mistake: Error {
     var position: SourcePosition?
     /// Key inside the value.
     var subkey: String?
+    /// As in `ConfigurationProblem`.
+    var dependsOnReader = false
 }
 
 extension ValueForm {

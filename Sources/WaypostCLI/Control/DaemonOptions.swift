@@ -17,7 +17,7 @@ struct DaemonOptions: ParsableArguments {
     /// on what it read before: the socket is that of the last good one as far as this user may read it, else the usual one.
     func place() -> (socket: String, problems: [ConfigurationProblem]) {
         if let socket { return (socket, []) }
-        let environment = ConfigurationFile.environment(requiresCredentials: false)
+        let environment = ConfigurationFile.environmentOfDaemon
         let lastGood = LastGoodConfiguration(of: config, environment: environment)
         do throws(ConfigurationProblems) {
             let loaded = try AgentConfig.load(path: config, environment: environment, orElse: lastGood)

@@ -133,7 +133,7 @@ extension OrderReply {
     /// `; next try in 114 s: the server has asked for that`, empty where nothing delays it.
     fileprivate var postponement: String {
         guard let because else { return "" }
-        let next = nextAttempt.map { "next try in \(Int(min($0, 1e6).rounded(.up))) s: " }
+        let next = nextAttempt.map { "next try in \(Int(min(max(0, $0), 1e6).rounded(.up))) s: " }
         return "; \(next ?? "")\(because)"
     }
 }

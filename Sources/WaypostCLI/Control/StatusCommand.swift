@@ -24,8 +24,9 @@ struct StatusCommand: ParsableCommand {
         var reply = try daemon.ask(StatusRequest(), at: place)
         var summary: Status = try DaemonOptions.read(reply)
         // A daemon that has not read the file since it was changed cannot know.
-        if let mistake = place.problems.first, summary.configuration == "current" {
-            let more = place.problems.count > 1 ? " and \(place.problems.count - 1) more" : ""
+        let mistakes = place.problems.filter { !$0.dependsOnReader }
+        if let mistake = mistakes.first, summary.configuration == "current" {
+            let more = mistakes.count > 1 ? " and \(mistakes.count - 1) more" : ""
             let problem = "configuration: the file cannot be used any more: \(mistake)\(more)"
             summary.health = "degraded"
             summary.problems.append(problem)
@@ -85,7 +86,7 @@ extension Status {
         lines.append("engine     \(motion.engine.text)")
         let shown = motion.resolutions.entries.sorted { $0.name < $1.name }.prefix(Self.trackablesShown)
         for entry in shown { lines.append("trackable  \(entry.name): \(entry.value.text)") }
-        let more = motion.trackables - shown.count
+        let more = max(0, motion.trackables) - shown.count
         if more > 0 {
             lines.append("           and \(more) more \(more == 1 ? "trackable" : "trackables"): see --json")
         }

@@ -14,6 +14,13 @@ enum ConfigurationFile {
             requiresCredentials: requiresCredentials)
     }
 
+    /// For a command that asks the daemon, which may have variables and rights that this process has not.
+    static var environmentOfDaemon: ConfigurationEnvironment {
+        var environment = environment(requiresCredentials: false)
+        environment.isForeign = true
+        return environment
+    }
+
     /// - Throws: `ExitCode` 78 after the problems were printed, one a line.
     static func load(_ path: String) throws -> LoadedConfiguration {
         try load { () throws(ConfigurationProblems) in

@@ -1,4 +1,5 @@
 import Delivery
+import Glibc
 import TestSupport
 import Testing
 
@@ -100,6 +101,26 @@ import Testing
                     + "expected to be started by a unit with LoadCredential=fleet:PATH"
             ])
         #expect(problems(text, testEnvironment(requiresCredentials: false)).isEmpty)
+    }
+
+    @Test func secretsOfAnotherProcessAreTakenForGood() throws {
+        try directory.write("key", "k-9")
+        try #require(chmod("\(directory.path)/key", 0) == 0)
+        let text = endpoint("secrets = { a = \"env:KEY\", b = \"file:\(directory.path)/key\" }")
+        var foreign = testEnvironment(requiresCredentials: false)
+        foreign.isForeign = true
+        #expect(problems(text, foreign).isEmpty)
+        // What is missing for everyone is still a mistake.
+        #expect(problems(endpoint("secrets = { b = \"file:\(directory.path)/none\" }"), foreign).count == 1)
+    }
+
+    @Test func whatIsMissingHereMayNotBeElsewhere() {
+        do throws(ConfigurationProblems) {
+            _ = try loaded(endpoint("device = \"${env:NAME}\"\ntimout = \"5s\""))
+            Issue.record("accepted")
+        } catch {
+            #expect(error.problems.map(\.dependsOnReader) == [true, false], "\(error)")
+        }
     }
 
     @Test func environmentVariableIsAcceptedWithAWarning() throws {
