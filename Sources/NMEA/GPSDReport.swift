@@ -102,7 +102,8 @@ extension GPSDReport {
             let used = object.integer("uSat").flatMap { $0 >= 0 ? $0 : nil }
             let inView = object.integer("nSat").flatMap { (0...Self.satellitesMax).contains($0) ? $0 : nil }
             self = .sky(
-                device: object.text("device"), hdop: object.positive("hdop"), satellitesUsed: used, inView: inView)
+                device: object.text("device"), hdop: object.number("hdop", ReceiverRange.dilution),
+                satellitesUsed: used, inView: inView)
         case "GST": self = Self.gst(&object)
         case "ERROR": self = object.text("message").map(GPSDReport.error) ?? .other
         default: self = .other
@@ -114,7 +115,7 @@ extension GPSDReport {
         guard let time = object.time("time"), let latitude = object.number("lat"), let longitude = object.number("lon")
         else { return .other }
         let accuracy = (latitude * latitude + longitude * longitude).squareRoot()
-        guard accuracy.isFinite, accuracy > 0 else { return .other }
+        guard ReceiverRange.accuracy.contains(accuracy) else { return .other }
         return .gst(device: object.text("device"), time: time, accuracy: accuracy)
     }
 }
@@ -138,11 +139,11 @@ extension GPSDPosition {
         if let latitude = object.number("lat"), let longitude = object.number("lon") {
             coordinate = Coordinate(latitude: latitude, longitude: longitude)
         }
-        altitudeMSL = object.number("altMSL")
-        altitudeHAE = object.number("altHAE")
-        speed = object.number("speed").flatMap { $0 >= 0 ? $0 : nil }
-        course = object.number("track").flatMap { (0...360).contains($0) ? $0 : nil }
-        horizontalError = object.positive("eph")
+        altitudeMSL = object.number("altMSL", ReceiverRange.altitude)
+        altitudeHAE = object.number("altHAE", ReceiverRange.altitude)
+        speed = object.number("speed", ReceiverRange.speed)
+        course = object.number("track", ReceiverRange.course)
+        horizontalError = object.number("eph", ReceiverRange.accuracy)
     }
 }
 
@@ -175,7 +176,9 @@ private struct GPSDObject {
 
     mutating func number(_ name: String) -> Double? { member(name, \.number) }
 
-    mutating func positive(_ name: String) -> Double? { number(name).flatMap { $0 > 0 ? $0 : nil } }
+    mutating func number(_ name: String, _ range: ClosedRange<Double>) -> Double? {
+        member(name) { $0.number.flatMap { range.contains($0) ? $0 : nil } }
+    }
 
     mutating func integer(_ name: String) -> Int? {
         member(name) { if case .int(let int) = $0 { Int(exactly: int) } else { nil } }

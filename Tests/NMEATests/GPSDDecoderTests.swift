@@ -234,6 +234,16 @@ import Testing
         #expect(watch.decoder.counters.badFields == 3)
     }
 
+    /// Such a number once ended the daemon, which rounded it for a log line.
+    @Test func aNumberThatNoReceiverHasIsVoidByItself() throws {
+        var watch = GPSDWatch()
+        watch.play([GPSDLine.tpv(1, #""speed":1e300,"altMSL":-1e308,"track":1e99,"eph":1e300,"altHAE":7"#)])
+        let fix = try #require(watch.fixes.first)
+        #expect((fix.speed, fix.altitudeMSL, fix.course, fix.altitudeHAE) == (nil, nil, nil, 7))
+        #expect(fix.horizontalAccuracy.map { $0 < 1000 } ?? true)
+        #expect(watch.decoder.counters.badFields == 4)
+    }
+
     @Test(arguments: [
         #""lat":91,"lon":0"#, #""lat":1e308,"lon":1"#, #""lat":48"#, #""lat":"48","lon":11"#, #""lat":null,"lon":null"#,
     ])

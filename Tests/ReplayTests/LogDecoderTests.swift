@@ -57,6 +57,21 @@ import Testing
         }
     }
 
+    @Test func numbersThatNoReceiverHasAreLeftOut() throws {
+        let (found, decoder) = try epochs(
+            gpx(
+                """
+                <trkpt lat="52" lon="13"><ele>1e300</ele><time>2026-03-02T07:00:00Z</time><hdop>1e308</hdop>
+                <speed>1e300</speed><accuracy>-1</accuracy></trkpt>
+                """))
+        guard case .fix(let fix) = try #require(found.first) else {
+            Issue.record("no fix")
+            return
+        }
+        #expect((fix.altitudeMSL, fix.hdop, fix.speed, fix.horizontalAccuracy) == (nil, nil, nil, nil))
+        #expect(decoder.counters.badFields == 4)
+    }
+
     @Test func aPointWithoutAFixATimeOrAPositionIsCounted() throws {
         let (found, decoder) = try epochs(
             gpx(

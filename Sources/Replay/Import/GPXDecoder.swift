@@ -104,25 +104,27 @@ private struct GPXTrack {
         guard var point else { return }
         let value = Self.number(text)
         switch name {
-        case "ele" where isOwn: point.altitude = checked(value, name, line)
+        case "ele" where isOwn: point.altitude = checked(value, ReceiverRange.altitude, name, line)
         case "time" where isOwn:
             point.time = Self.time(text)
             if point.time == nil { defect(line, "no time of the form 2026-03-02T07:00:00Z") }
         case "fix" where isOwn: point.fix = Self.trimmed(text)
-        case "hdop" where isOwn: point.hdop = checked(value.flatMap { $0 > 0 ? $0 : nil }, name, line)
-        case "sat" where isOwn:
-            point.satellites = checked(value.flatMap { (0...999).contains($0) ? $0 : nil }, name, line).map { Int($0) }
-        case "speed": point.speed = checked(value.flatMap { $0 >= 0 ? $0 : nil }, name, line)
-        case "course": point.course = checked(value.flatMap { (0...360).contains($0) ? $0 : nil }, name, line)
-        case "accuracy": point.accuracy = checked(value.flatMap { $0 > 0 ? $0 : nil }, name, line)
+        case "hdop" where isOwn: point.hdop = checked(value, ReceiverRange.dilution, name, line)
+        case "sat" where isOwn: point.satellites = checked(value, 0...999, name, line).map { Int($0) }
+        case "speed": point.speed = checked(value, ReceiverRange.speed, name, line)
+        case "course": point.course = checked(value, ReceiverRange.course, name, line)
+        case "accuracy": point.accuracy = checked(value, ReceiverRange.accuracy, name, line)
         default: break
         }
         self.point = point
     }
 
-    private mutating func checked(_ value: Double?, _ name: Substring, _ line: Int) -> Double? {
-        if value == nil { defect(line, "an unreadable <\(name)>") }
-        return value
+    private mutating func checked(
+        _ value: Double?, _ range: ClosedRange<Double>, _ name: Substring, _ line: Int
+    ) -> Double? {
+        if let value, range.contains(value) { return value }
+        defect(line, "an unreadable <\(name)>")
+        return nil
     }
 
     private mutating func defect(_ line: Int, _ words: String) {
