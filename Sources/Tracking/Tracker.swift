@@ -353,10 +353,15 @@ public struct Tracker: Sendable {
         }
     }
 
-    /// A halt that was dated by a clock that has stepped since is dated by the clock of now.
+    /// A halt that was dated by a clock that has stepped since is dated by the clock of now. None begins before its trip.
     private func redated(_ standstill: UTCTime) -> UTCTime {
-        guard let halt = trips.halt, halt.time == standstill, let time = utc(at: halt.at) else { return standstill }
-        return abs(time.milliseconds(since: standstill)) > Self.standstillTolerance ? time : standstill
+        var standstill = standstill
+        if let halt = trips.halt, halt.time == standstill, let time = utc(at: halt.at),
+            abs(time.milliseconds(since: standstill)) > Self.standstillTolerance
+        {
+            standstill = time
+        }
+        return trips.departure.map { max($0, standstill) } ?? standstill
     }
 
     /// - Parameter reported: the departure where it was reported and not found in the ring.
@@ -365,8 +370,13 @@ public struct Tracker: Sendable {
         _ effects: inout [Effect]
     ) {
         guard let fix = fixes.newest, let fixTime = fix.time else { return }
-        let index = fixes.ring.departure(
+        var index = fixes.ring.departure(
             notBefore: nil, plane: fixes.plane, interval: fixes.interval, noise: motion.noiseSpeed)
+        // It may stand there, moved in a silence: then it does so since the first fix there.
+        if reason == .backupFence, let anchor, let there = fixes.ring.firstBeyond(fenceMargin, from: anchor.coordinate)
+        {
+            index = min(index ?? there, there)
+        }
         let departure = index.map { fixes.ring[$0] }
         let from = departure?.fix ?? fix
         let at = departure?.at ?? now
@@ -396,11 +406,16 @@ public struct Tracker: Sendable {
 
     /// Whether the asset was seen to leave from this place.
     private func hasLeft(_ anchor: StoredState.Anchor, _ from: Coordinate, before index: Int?) -> Bool {
-        let radius = settings.motion.stationaryRadius
         // A fix far off among others that are here is a reflection.
-        let wasHere = index.map { fixes.ring.wasMostly(within: radius, of: anchor.coordinate, before: $0) } ?? false
-        return wasHere || anchor.coordinate.distance(to: from) <= radius + Tuning.gapMargin
+        let wasHere =
+            index.map {
+                fixes.ring.wasMostly(within: settings.motion.stationaryRadius, of: anchor.coordinate, before: $0)
+            } ?? false
+        return wasHere || anchor.coordinate.distance(to: from) <= fenceMargin
     }
+
+    /// Metres from a parking place within which a fix may be of it.
+    private var fenceMargin: Double { settings.motion.stationaryRadius + Tuning.gapMargin }
 
     private mutating func resumed(
         from anchor: StoredState.Anchor, since halt: MotionDetector.Moment, _ effects: inout [Effect]

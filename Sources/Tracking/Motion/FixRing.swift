@@ -112,6 +112,12 @@ struct FixRing: Sendable {
 // MARK: Departure
 
 extension FixRing {
+    /// The first of the newest fixes that are all farther than this from a place; nil = the newest is not.
+    func firstBeyond(_ metres: Double, from place: Coordinate) -> Int? {
+        let first = (0..<count).last { self[$0].coordinate.distance(to: place) <= metres }.map { $0 + 1 } ?? 0
+        return first < count ? first : nil
+    }
+
     /// Walks back from the newest fix while it moves.
     /// - Parameters:
     ///   - floor: never before this instant.

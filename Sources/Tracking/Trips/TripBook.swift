@@ -11,6 +11,8 @@ struct TripBook: Sendable {
     private var trip: StoredState.Trip?
     /// Departure while moving, standstill while parked.
     private(set) var since: UTCTime?
+    /// When the trip began; nil while parked.
+    var departure: UTCTime? { trip?.start }
     /// The beginning of the halt within the trip; nil while rolling or parked.
     private(set) var halt: MotionDetector.Moment?
     /// Event time of the departure, to notice towing; after a restart unknown until the first fix, and then at most `towedAfter`

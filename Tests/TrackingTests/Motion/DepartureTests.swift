@@ -252,6 +252,24 @@ import Tracking
         #expect(Course(script).story == ["-start", "+backup-fence"])
     }
 
+    /// By a ferry, or while the receiver was off: it stands at the new place from the first fix there.
+    @Test(arguments: [30.0, 3600]) func movedInASilenceATripEndsNoEarlierThanItBegan(seconds: Double) throws {
+        var script = Script()
+        script.stand(700)
+        script.wait(seconds)
+        let back = script.elapsed
+        script.north += 11_000
+        script.stand(600)
+        let course = Course(script)
+        #expect(course.story == ["-start", "+backup-fence", "-stop-timeout"])
+        let departed = try #require(course.changes[1].since)
+        let stopped = try #require(course.changes[2].since)
+        #expect(stopped >= departed && stopped.seconds - back <= 10, "\(departed) \(stopped)")
+        let trip = try #require(course.changes[2].trip)
+        #expect(trip.start == departed && trip.end == stopped && trip.distance < 20)
+        #expect(course.tracker.snapshot.gapMetres > 10_900)
+    }
+
     @Test(arguments: [UInt64(1), 2, 3, 4])
     func aParkedDayOfDriftNeverMoves(seed: UInt64) {
         // Street: σ 1 m over a minute, 2.5 m over half an hour, Doppler noise of 0.12 m/s.
