@@ -70,9 +70,9 @@ public struct DecodeLog {
             line += "  \(degrees(fix.coordinate.latitudeE7)) \(degrees(fix.coordinate.longitudeE7))"
             if let altitude = fix.altitudeMSL { line += "  \(tenths(altitude)) m" }
             if let speed = fix.speed { line += "  \(tenths(speed * 3.6)) km/h" }
-            if let course = fix.course { line += "  \(Int(course.rounded()))°" }
+            if let course = fix.course { line += "  \(InWords.whole(course) % 360)°" }
             if let accuracy = fix.horizontalAccuracy {
-                line += "  ±\(accuracy < 1 ? ReplayStory.metres(accuracy) : tenths(accuracy)) m"
+                line += "  ±\(accuracy < 1 ? InWords.accuracy(accuracy) : "\(tenths(accuracy)) m")"
             }
             return line + "\n"
         case .void(let void):
@@ -83,7 +83,7 @@ public struct DecodeLog {
 
     /// As wide without a date as with one.
     private static func stamp(_ time: UTCTime?, _ timeOfDay: Int) -> String {
-        time.map(ReplayStory.stamp) ?? "no date    \(UTCTime.clock(timeOfDay).prefix(8))"
+        time.map(InWords.stamp) ?? "no date    \(UTCTime.clock(timeOfDay).prefix(8))"
     }
 
     private static func degrees(_ e7: Int32) -> String {
@@ -94,7 +94,7 @@ public struct DecodeLog {
     }
 
     private static func tenths(_ value: Double) -> String {
-        let scaled = Int64((value * 10).rounded())
+        let scaled = InWords.whole(value * 10)
         return (scaled < 0 ? "-" : "") + "\(scaled.magnitude / 10).\(scaled.magnitude % 10)"
     }
 

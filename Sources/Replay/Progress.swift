@@ -39,7 +39,7 @@ public struct Progress: Sendable {
             let share = min(100, Int64(Double(done) / Double(total) * 100))
             parts = ["\(share) %, \(words(Double(done))) of \(words(Double(total))), \(words(rate))/s"]
             let left = Double(max(0, total - done)) / max(1, rate)
-            parts.append("\(ReplayStory.span(seconds: left.rounded(.up))) left")
+            parts.append("\(InWords.span(seconds: left.rounded(.up))) left")
         }
         return parts.joined(separator: ", ")
     }

@@ -97,21 +97,25 @@ public struct ReplayStory {
         if change.moving {
             trips += 1
             var words = "trip \(trips) begins"
-            if let parkedSince, let since = change.since {
-                words += " after \(Self.span(since.milliseconds(since: parkedSince))) parked"
+            if let parkedSince, let since = change.since, since > parkedSince {
+                words += " after \(InWords.span(milliseconds: since.milliseconds(since: parkedSince))) parked"
             }
             if let since = change.since, let decided = change.decided, decided.milliseconds(since: since) >= 1000 {
-                words += ", noticed \(Self.span(decided.milliseconds(since: since))) later"
+                words += ", noticed \(InWords.span(milliseconds: decided.milliseconds(since: since))) later"
             }
             line(change.since ?? change.decided, "departs", "\(words) \(why)")
             trip = Trip(number: trips, start: change.since ?? change.decided, startOdometer: odometer)
         } else if let trip {
             var words = "trip \(trip.number) ends"
             if let summary = change.trip {
-                words += ": \(Self.distance(summary.distance))"
-                if let start = trip.start { words += " in \(Self.span(summary.end.milliseconds(since: start)))" }
-                if summary.idle >= 1 { words += ", \(Self.span(Int64(summary.idle * 1000))) of it standing" }
-                if let speed = summary.maxSpeed { words += ", at most \(Int((speed * 3.6).rounded())) km/h" }
+                words += ": \(InWords.distance(summary.distance))"
+                if let start = trip.start {
+                    words += " in \(InWords.span(milliseconds: summary.end.milliseconds(since: start)))"
+                }
+                if summary.idle >= 1 {
+                    words += ", \(InWords.span(seconds: summary.idle)) of it standing"
+                }
+                if let speed = summary.maxSpeed { words += ", at most \(InWords.speed(speed))" }
             }
             words += ", \(trip.locations(through: change.since)) locations \(why)"
             line(change.since ?? change.decided, "stops", words)
@@ -164,7 +168,7 @@ public struct ReplayStory {
         guard row.count >= Self.refusedMin else { return }
         line(
             row.first, "rejects",
-            "\(row.count) fixes within \(Self.span(row.last.milliseconds(since: row.first))) "
+            "\(row.count) fixes within \(InWords.span(milliseconds: row.last.milliseconds(since: row.first))) "
                 + "(\(row.reason.rawValue): \(row.reason.words))")
     }
 
@@ -184,7 +188,7 @@ public struct ReplayStory {
         printWaiting()
         if let trip {
             text += "\ntrip \(trip.number) had not ended when the log did: "
-            text += "\(Self.distance(odometer - trip.startOdometer)) so far, "
+            text += "\(InWords.distance(odometer - trip.startOdometer)) so far, "
             text += "\(trip.locations(through: nil)) locations.\n"
         }
         if tracked.admitted > 0, tracked.records == 0 {
@@ -215,7 +219,7 @@ public struct ReplayStory {
             let most = keptBy.sorted { $0.value == $1.value ? $0.key < $1.key : $0.value > $1.value }
             row("kept by", most.map { "\($0.key) \($0.value)" }.joined(separator: ", "))
         }
-        row("odometer", Self.distance(odometer))
+        row("odometer", InWords.distance(odometer))
     }
 
     private mutating func line(_ time: UTCTime?, _ word: String, _ words: String) {
@@ -231,7 +235,7 @@ public struct ReplayStory {
             return (line: line, time: reached, index: index)
         }
         for (line, _, _) in stamped.sorted(by: { ($0.time, $0.index) < ($1.time, $1.index) }) {
-            let stamp = line.time.map(Self.stamp) ?? "                   "
+            let stamp = line.time.map(InWords.stamp) ?? "                   "
             text += "\(stamp)  \(line.word.padded(to: 9))\(line.words)\n"
         }
         waiting.removeAll()
@@ -258,47 +262,16 @@ public struct ReplayStory {
     }
 
     private static func numbers(_ evidence: MotionEvidence) -> String {
-        var words = "evidence \(Int(evidence.evidence.rounded())) m, distance \(Int(evidence.distance.rounded())) m"
-        if let speed = evidence.speed { words += ", speed \(Int((speed * 3.6).rounded())) km/h" }
-        if let accuracy = evidence.accuracy { words += ", accuracy \(metres(accuracy)) m" }
+        var words = "evidence \(InWords.whole(evidence.evidence)) m, distance \(InWords.whole(evidence.distance)) m"
+        if let speed = evidence.speed { words += ", speed \(InWords.speed(speed))" }
+        if let accuracy = evidence.accuracy { words += ", accuracy \(InWords.accuracy(accuracy))" }
         return words
     }
 
     /// `high, every 1 s or 2 m`
     package static func words(_ resolution: Resolution) -> String {
-        let interval =
-            resolution.intervalMs % 1000 == 0 ? span(resolution.intervalMs) : "\(resolution.intervalMs) ms"
-        return "\(resolution.priority.word), every \(interval) or \(distance(resolution.displacement))"
-    }
-
-    /// `12`, and below a metre `0.03`: an accuracy is never 0.
-    static func metres(_ accuracy: Double) -> String {
-        guard accuracy < 1 else { return String(Int(accuracy.rounded())) }
-        let hundredths = max(1, Int((accuracy * 100).rounded()))
-        return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100)"
-    }
-
-    /// `2020-02-07 02:16:18`
-    static func stamp(_ time: UTCTime) -> String {
-        let iso = time.iso8601
-        return iso.prefix(10) + " " + iso.dropFirst(11).prefix(8)
-    }
-
-    /// `1 h 2 min`, `2 min 10 s`, `8 s`; a number from outside may be anything.
-    package static func span(seconds: Double) -> String { span(Int64(min(max(0, seconds), 1e11) * 1000)) }
-
-    private static func span(_ milliseconds: Int64) -> String {
-        let seconds = Int(milliseconds / 1000)
-        if seconds >= 3600 { return "\(seconds / 3600) h \(seconds / 60 % 60) min" }
-        if seconds >= 60 { return "\(seconds / 60) min \(seconds % 60) s" }
-        return "\(seconds) s"
-    }
-
-    /// `850 m`, `12.3 km`
-    package static func distance(_ metres: Double) -> String {
-        guard metres >= 1000 else { return "\(Int(metres.rounded())) m" }
-        let tenths = Int((metres / 100).rounded())
-        return "\(tenths / 10).\(tenths % 10) km"
+        "\(resolution.priority.word), every \(InWords.interval(milliseconds: resolution.intervalMs)) "
+            + "or \(InWords.distance(resolution.displacement))"
     }
 }
 

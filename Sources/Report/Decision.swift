@@ -74,6 +74,6 @@ struct Decision {
     func delay(since time: Int64) -> Int64? { decided.map { max(0, $0 - time) } }
 }
 
-private func metres(_ value: Double) -> String { ReportWords.distance(max(0, value)) }
+private func metres(_ value: Double) -> String { InWords.distance(max(0, value)) }
 
-private func duration(_ value: Duration) -> String { ReportWords.span(value.milliseconds) }
+private func duration(_ value: Duration) -> String { InWords.span(milliseconds: value.milliseconds) }

@@ -41,7 +41,7 @@ struct ReportData {
     /// What whoever passes the page on should know.
     var notice: String {
         guard let radius = options.hideEnds else { return "This page holds every position of the log." }
-        return "Positions within \(ReportWords.distance(radius)) of the ends of trips are left out of this page."
+        return "Positions within \(InWords.distance(radius)) of the ends of trips are left out of this page."
     }
 
     var kept: [KeptPoint] { outcomes.first?.kept ?? [] }
@@ -72,7 +72,7 @@ struct ReportDataWriter {
         json.field("version", 1)
         json.field("name", data.name)
         json.field("tool", "waypost \(AgentVersion.current)")
-        json.field("made", "\(ReportWords.stamp(made).prefix(16)) UTC")
+        json.field("made", "\(InWords.stamp(UTCTime(milliseconds: made)).prefix(16)) UTC")
         rows()
         verdicts()
         summary()
@@ -253,7 +253,7 @@ struct ReportDataWriter {
     private mutating func stopTimeouts() {
         json.key("stopTimeouts")
         list(data.stopTimeouts) { json, timeout in
-            json.field("value", ReportWords.span(timeout.value.milliseconds))
+            json.field("value", InWords.span(milliseconds: timeout.value.milliseconds))
             json.field("inForce", timeout.isInForce)
             json.field("trips", timeout.trips)
             json.field("stops", timeout.stops)

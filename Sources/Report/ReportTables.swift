@@ -18,11 +18,13 @@ struct ReportTables {
     private mutating func summary() {
         html += "<table class=\"plain\"><caption>Summary</caption><tbody>\n"
         if let first = data.table.times.first, let last = data.table.times.last {
-            row("time", "\(ReportWords.stamp(first)) to \(ReportWords.stamp(last)) UTC")
+            row(
+                "time",
+                "\(InWords.stamp(UTCTime(milliseconds: first))) to \(InWords.stamp(UTCTime(milliseconds: last))) UTC")
         }
-        row("distance", ReportWords.distance(data.journey.metres))
+        row("distance", InWords.distance(data.journey.metres))
         row("trips", "\(data.journey.trips.count)")
-        row("moving", ReportWords.span(data.journey.moving))
+        row("moving", InWords.span(milliseconds: data.journey.moving))
         row("fixes", "\(data.decoded.fixes), \(data.tracked.admitted) of them believed")
         row("kept", "\(data.kept.count)")
         row("gaps", "\(data.journey.gaps.count)")
@@ -39,7 +41,7 @@ struct ReportTables {
             + "<th scope=\"col\">to</th><th scope=\"col\">what</th></tr></thead><tbody>\n"
         for leg in legs.sorted(by: { $0.start < $1.start }) {
             html +=
-                "<tr><td>\(ReportWords.stamp(leg.start))</td><td>\(leg.isOpen ? "…" : ReportWords.stamp(leg.end))</td>"
+                "<tr><td>\(InWords.stamp(UTCTime(milliseconds: leg.start)))</td><td>\(leg.isOpen ? "…" : InWords.stamp(UTCTime(milliseconds: leg.end)))</td>"
                 + "<td>\(HTML.text(leg.words))</td></tr>\n"
         }
         html += "</tbody></table>\n"
@@ -59,21 +61,21 @@ struct ReportTables {
         let stops = data.journey.stops.map { stop in
             Leg(
                 start: stop.start, end: stop.end, isOpen: stop.isOpen,
-                words: "Parked for \(ReportWords.span(stop.end - stop.start)). \(stop.why.words)")
+                words: "Parked for \(InWords.span(milliseconds: stop.end - stop.start)). \(stop.why.words)")
         }
         let gaps = data.journey.gaps.map { gap in
             Leg(
                 start: gap.start, end: gap.end, isOpen: gap.isOpen,
-                words: "Gap of \(ReportWords.span(gap.end - gap.start)). \(ReportWords.gap(gap.reason))")
+                words: "Gap of \(InWords.span(milliseconds: gap.end - gap.start)). \(ReportWords.gap(gap.reason))")
         }
         return trips + stops + gaps
     }
 
     private static func words(of trip: Journey.Trip) -> String {
-        var words = "Trip \(trip.number): \(ReportWords.distance(trip.metres)) in "
-        words += ReportWords.span(trip.end - trip.start)
-        if trip.idle >= 1 { words += ", \(ReportWords.span(Int64(trip.idle * 1000))) of it standing" }
-        if let speed = trip.maxSpeed { words += ", at most \(ReportWords.speed(speed))" }
+        var words = "Trip \(trip.number): \(InWords.distance(trip.metres)) in "
+        words += InWords.span(milliseconds: trip.end - trip.start)
+        if trip.idle >= 1 { words += ", \(InWords.span(seconds: trip.idle)) of it standing" }
+        if let speed = trip.maxSpeed { words += ", at most \(InWords.speed(speed))" }
         return words + ", \(trip.kept) kept. \(trip.departure.words)"
     }
 }

@@ -4,6 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import Positioning
 @testable import Replay
 
 /// The JSON Lines of `decode` and `replay` as programs read them: every line of every log is an object with known keys
@@ -98,7 +99,7 @@ import Testing
                 #expect(from <= to && to <= end)
                 return sum + to - from
             }
-            claims.append("\(ReplayStory.span(seconds: Double(standing) / 1000)) of it standing")
+            claims.append("\(InWords.span(seconds: Double(standing) / 1000)) of it standing")
             claims.append(", \(kept.count) locations (")
         }
         #expect(claims.count == 4)

@@ -64,7 +64,7 @@ import Testing
                 <gpx version="1.1" creator="waypost" xmlns="http://www.topografix.com/GPX/1/1" \
                 xmlns:gpxtpx="http://www.garmin.com/xmlschemas/TrackPointExtension/v2" xmlns:waypost="urn:waypost:gpx">
                 <wpt lat="52.5200000" lon="-0.1234567"><ele>39.50</ele><time>2026-03-02T07:02:00.500Z</time>\
-                <name>stop 1</name><desc>parked 1 min 0 s</desc><type>stop</type></wpt>
+                <name>stop 1</name><desc>parked 1 min</desc><type>stop</type></wpt>
                 <wpt lat="52.5200050" lon="-0.1234567"><ele>39.50</ele><time>2026-03-02T07:03:20.500Z</time>\
                 <name>stop 2</name><type>stop</type></wpt>
                 <trk><name>trip 1</name><type>trip</type>
@@ -88,7 +88,7 @@ import Testing
                 <?xml version="1.0" encoding="UTF-8"?>
                 <kml xmlns="http://www.opengis.net/kml/2.2" xmlns:gx="http://www.google.com/kml/ext/2.2">
                 <Document><name>waypost</name>
-                <Placemark><name>stop 1</name><description>parked 1 min 0 s</description><TimeSpan>\
+                <Placemark><name>stop 1</name><description>parked 1 min</description><TimeSpan>\
                 <begin>2026-03-02T07:02:00.500Z</begin><end>2026-03-02T07:03:00.500Z</end></TimeSpan>\
                 <Point><coordinates>-0.1234567,52.5200000,39.50</coordinates></Point></Placemark>
                 <Placemark><name>stop 2</name><TimeSpan><begin>2026-03-02T07:03:20.500Z</begin></TimeSpan>\

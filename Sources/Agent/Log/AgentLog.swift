@@ -333,7 +333,7 @@ public struct AgentLog {
         log(.info, .summary, text, fields)
     }
 
-    private func metres(_ value: Double) -> String { "\(Int(value.rounded()))" }
+    private func metres(_ value: Double) -> String { String(InWords.whole(value)) }
 
     /// `1 location`, `2 locations`
     private func locations(_ count: Int) -> String { "\(count) \(count == 1 ? "location" : "locations")" }

@@ -74,7 +74,7 @@ struct StatusReport {
             if let time = pipeline.tracker.utc(at: until) {
                 "until \(time.iso8601)"
             } else {
-                "for another \(ReplayStory.span(seconds: until.seconds(since: now)))"
+                "for another \(InWords.span(seconds: until.seconds(since: now)))"
             }
         }
     }
@@ -110,7 +110,7 @@ struct StatusReport {
         ]
     }
 
-    private func age(_ then: EventTime) -> String { ReplayStory.span(seconds: now.seconds(since: then)) }
+    private func age(_ then: EventTime) -> String { InWords.span(seconds: now.seconds(since: then)) }
 
     private func seconds(_ then: EventTime?) -> Double? { then.map { now.seconds(since: $0) } }
 }

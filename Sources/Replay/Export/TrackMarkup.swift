@@ -19,7 +19,7 @@ struct ExportedStop {
     var until: UTCTime?
 
     var words: String? {
-        until.map { "parked \(ReplayStory.span(seconds: Double($0.milliseconds(since: since)) / 1000))" }
+        until.map { "parked \(InWords.span(seconds: Double($0.milliseconds(since: since)) / 1000))" }
     }
 }
 

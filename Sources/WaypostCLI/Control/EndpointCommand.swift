@@ -1,7 +1,7 @@
 import Agent
 import ArgumentParser
 import ControlProtocol
-import Replay
+import Positioning
 
 struct EndpointCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -103,14 +103,14 @@ extension EndpointStatus {
     var lines: [String] {
         if let standsInFor { return ["\(name): stands in for \(standsInFor)"] }
         var first = "\(name): \(state)\(reason.map { " (\($0))" } ?? ""), \(waiting) waiting"
-        if waiting > 0, let oldestAge { first += " (oldest \(ReplayStory.span(seconds: oldestAge)))" }
+        if waiting > 0, let oldestAge { first += " (oldest \(InWords.span(seconds: oldestAge)))" }
         if let accepted { first += ", \(accepted) accepted" }
-        if let lastSuccessAge { first += ", last \(ReplayStory.span(seconds: lastSuccessAge)) ago" }
+        if let lastSuccessAge { first += ", last \(InWords.span(seconds: lastSuccessAge)) ago" }
         if let quarantineDepth, quarantineDepth > 0 { first += ", \(quarantineDepth) in quarantine" }
         if let quarantineOverflow, quarantineOverflow > 0 {
             first += ", \(quarantineOverflow) dropped from the full quarantine"
         }
-        if let nextAttempt, nextAttempt > 0 { first += ", next try in \(ReplayStory.span(seconds: nextAttempt))" }
+        if let nextAttempt, nextAttempt > 0 { first += ", next try in \(InWords.span(seconds: nextAttempt))" }
         var lines = [first]
         if let held { lines.append("  " + held) }
         if let sentBy { lines.append("  cannot be reached: \(sentBy) stands in") }

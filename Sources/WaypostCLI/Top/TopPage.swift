@@ -270,11 +270,11 @@ struct TopPage {
 
     private func countdown(_ parks: Double, _ because: String, stood: Double?) -> StyledLine {
         var line = line(of: "")
-        line.add("parks in \(ReplayStory.span(seconds: parks.rounded(.up)))", .warning)
+        line.add("parks in \(InWords.span(seconds: parks.rounded(.up)))", .warning)
         if let stood {
             line.add("  ")
             line.add(TopFigures.bar(stood / max(1, stood + parks), width: 20), .warning)
-            line.addIfItFits("stands for \(ReplayStory.span(seconds: stood))", columns: columns)
+            line.addIfItFits("stands for \(InWords.span(seconds: stood))", columns: columns)
         }
         line.addIfItFits("(\(because))", .faint, columns: columns)
         return line
