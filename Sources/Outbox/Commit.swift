@@ -173,6 +173,12 @@ public struct Commit: Sendable {
     }
 }
 
+/// An endpoint that is no longer configured, and the rows that wait for it.
+public struct RemovedEndpoint: Hashable, Sendable {
+    public var name: String
+    public var rows: Int
+}
+
 /// The result of a commit.
 public struct CommitReply: Hashable, Sendable {
     /// The newest sequence number given so far; 0 in a new queue.
@@ -185,6 +191,8 @@ public struct CommitReply: Hashable, Sendable {
     public var dissolved: [String] = []
     /// Of every configured endpoint, in the order of the configuration.
     public var depths: [EndpointDepth]
+    /// Endpoints that are no longer configured and have rows waiting.
+    public var removed: [RemovedEndpoint] = []
     /// What retention removed in this commit.
     public var dropped: DropCounts
     /// Rows in the queue, for any endpoint.

@@ -110,6 +110,7 @@ public final class Outbox {
         var reply = reply
         reply.lastSeq = ledger.lastSeq
         reply.depths = ledger.depths
+        reply.removed = removedEndpoints.filter { $0.rows > 0 }
         reply.rows = ledger.rows + (memory?.rowsOnDisk ?? 0)
         reply.recovery = salvaging.report(onDisk: memory == nil)
         reply.refusal = memory?.refusal
@@ -122,9 +123,9 @@ public final class Outbox {
         return reply
     }
 
-    /// Endpoints that are no longer configured and have a cursor here, with the rows that wait for them.
-    public var removedEndpoints: [(name: String, rows: Int)] {
-        ledger.endpoints.filter { $0.removedAt != nil }.map { ($0.settings.name, $0.unsent) }
+    /// Endpoints that are no longer configured and have a cursor here, with or without rows.
+    public var removedEndpoints: [RemovedEndpoint] {
+        ledger.endpoints.filter { $0.removedAt != nil }.map { .init(name: $0.settings.name, rows: $0.unsent) }
     }
 
     /// Batches that were formed and not finished, to be sent first: the same rows under the same id, oldest first for each

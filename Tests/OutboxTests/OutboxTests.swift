@@ -220,7 +220,9 @@ import Testing
         #expect(batch.rows.map(\.seq) == [4 + testLeap, 5 + testLeap])
         #expect(try second.acknowledge(batch).rows == 5)
         #expect(second.removedEndpoints.map(\.rows) == [3])
+        #expect(second.current.removed == second.removedEndpoints)
         try second.forget(endpoint: "old")
+        #expect(second.current.removed.isEmpty)
         #expect(second.current.rows == 0)
         #expect(second.removedEndpoints.isEmpty)
     }

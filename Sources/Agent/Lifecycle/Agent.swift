@@ -173,7 +173,7 @@ public final class Agent {
         } catch { throw StartupError(error) }
         let recovery = outbox.current.recovery
         if recovery.corruptRecovered > 0 { log.queueSetAside(recovery) }
-        for (name, rows) in outbox.removedEndpoints where rows > 0 { log.keptForRemoved(endpoint: name, rows) }
+        for removed in outbox.current.removed { log.keptForRemoved(endpoint: removed.name, removed.rows) }
         return outbox
     }
 

@@ -56,6 +56,11 @@ struct StatusReport {
         problems += metricsProblems
         if let remark = pipeline.source.remark { problems.append("receiver: \(remark)") }
         if let error = recorder.lastError { problems.append(error.description) }
+        for removed in recorder.latest.removed {
+            problems.append(
+                "queue: \(InWords.count(removed.rows, "row")) for endpoint \(removed.name), which is no longer configured: "
+                    + "configure it again, or give them up with `waypost queue forget \(removed.name)`")
+        }
         for delivery in deliveries {
             if let problem = delivery.lastProblem { problems.append("\(delivery.settings.name): \(problem)") }
             if delivery.schedule.state != .active || delivery.lastProblem != nil, let advice = advice(delivery) {
