@@ -19,6 +19,19 @@ extension AgentConfig {
         return try parse(texts, environment: environment)
     }
 
+    /// What can be read of a file and its drop-ins.
+    static func readableTables(_ path: String) -> TOMLTable {
+        var merged = TOMLTable()
+        var problems: [ConfigurationProblem] = []
+        for name in [path] + dropIns(beside: path, &problems) {
+            guard let bytes = try? contents(of: name).get(),
+                let table = try? TOMLTable.parse(bytes, file: name)
+            else { continue }
+            merged.merge(table)
+        }
+        return merged
+    }
+
     /// Parses texts that are already in memory; later ones override earlier ones.
     public static func parse(
         _ files: [(name: String, bytes: [UInt8])], environment: ConfigurationEnvironment

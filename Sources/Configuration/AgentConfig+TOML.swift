@@ -88,6 +88,15 @@ extension AgentConfig.ControlConfig {
         "\(environment.directory("RUNTIME_DIRECTORY", fallback: "/run/waypost"))/control.sock"
     }
 
+    /// The socket that a configuration names, whatever else is wrong with it; the usual one where it names none.
+    ///
+    /// - Parameter path: of the file, whose drop-ins count too.
+    public static func socket(in path: String, environment: ConfigurationEnvironment) -> String {
+        let merged = AgentConfig.readableTables(path)
+        let reader = ConfigurationReader(files: [path], environment: environment)
+        return Self(reading: reader.root(merged).table("control")).socket
+    }
+
     fileprivate init(reading table: TableReader) {
         socket = Self.standardSocket(table.environment)
         // The kernel's limit on the name of a Unix socket is 107 bytes.

@@ -103,6 +103,44 @@ import Testing
     }
 
     /// A daemon that has not been told of the new file cannot know that it could not start with it.
+    @Test func rowsOfARemovedEndpointAreAProblem() throws {
+        let rig = try Rig()
+        let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
+        let source = "kind = \"file\"\npath = \"\(drive)\"\nfollow = true\nplayback = \"max\""
+        try rig.startCollector()
+        try rig.configure(source: source, endpoint: "batch_window = \"24h\"\nbatch_size = 10000")
+        let first = try rig.startDaemon()
+        try first.waitFor("stationary since 2026-03-02T07:24:47")
+        try end(first)
+        let configuration = rig.path("waypost.toml")
+        let text = try String(contentsOfFile: configuration, encoding: .utf8)
+        let start = try #require(text.range(of: "[[endpoint]]")).lowerBound
+        try text[..<start].write(toFile: configuration, atomically: true, encoding: .utf8)
+        let second = try rig.startDaemon()
+        try second.waitFor("is no longer configured")
+        let status = try rig.status()
+        let problems = status.report["problems"] as? [String] ?? []
+        #expect(status.exit == 1 && problems.contains { $0.contains("no longer configured") }, "\(problems)")
+        let forget = try rig.waypost(["queue", "forget", "main", "--config", configuration])
+        #expect(try forget.exitStatus(within: 20) == 0, "\(forget.text)")
+        #expect(try rig.status().exit == 0)
+        try end(second)
+    }
+
+    @Test func theSocketOfABrokenFileIsFoundAllTheSame() throws {
+        let rig = try Rig()
+        try rig.configure(source: "kind = \"file\"\npath = \"\(rig.path("log"))\"\nfollow = true")
+        try "".write(toFile: rig.path("log"), atomically: true, encoding: .utf8)
+        let daemon = try rig.startDaemon()
+        try daemon.waitFor("waypost 0.")
+        // No last good configuration is known to this process.
+        try rig.reconfigure("kind = \"file\"", to: "kind = \"flie\"")
+        let status = try rig.waypost(["status", "--config", rig.path("waypost.toml")])
+        #expect(try status.exitStatus(within: 20) == 1)
+        #expect(status.text.contains("degraded") && status.text.contains("source.kind"), "\(status.text)")
+        try end(daemon)
+    }
+
     @Test func statusIsNotOfTheVariablesOfItsCaller() throws {
         let rig = try Rig()
         try rig.startCollector()

@@ -14,7 +14,8 @@ struct DaemonOptions: ParsableArguments {
     var socket: String?
 
     /// The socket to ask at, and what is wrong with the configuration that names it. With a mistake in that, the daemon runs
-    /// on what it read before: the socket is that of the last good one as far as this user may read it, else the usual one.
+    /// on what it read before: the socket is that of the last good one as far as this user may read it, else the one in the
+    /// file all the same.
     func place() -> (socket: String, problems: [ConfigurationProblem]) {
         if let socket { return (socket, []) }
         let environment = ConfigurationFile.environmentOfDaemon
@@ -22,7 +23,7 @@ struct DaemonOptions: ParsableArguments {
         do throws(ConfigurationProblems) {
             let loaded = try AgentConfig.load(path: config, environment: environment, orElse: lastGood)
             return (loaded.config.control.socket, loaded.refused?.byWeight ?? [])
-        } catch { return (AgentConfig.ControlConfig.standardSocket(environment), error.byWeight) }
+        } catch { return (AgentConfig.ControlConfig.socket(in: config, environment: environment), error.byWeight) }
     }
 
     /// - Throws: `ExitCode` 2 when no daemon answers, 1 when it refuses, after the reason was printed.
