@@ -27,7 +27,8 @@ enum LogKind: Hashable {
     case gpsd
     case gpx
 
-    private static let bytesMax = 1024
+    /// The kind shows in the first of these.
+    static let bytesMax = 1024
 
     /// - Parameter isAll: nothing follows `head`.
     /// - Returns: nil = more has to be seen.
@@ -133,15 +134,25 @@ package struct LogDecoder {
             let problem = Self.problem { () throws(XMLReader.Problem) in try decoder.read(bytes, emit) }
             reader = .gpx(decoder)
             if let problem { throw located(problem) }
-        case .undecided(var head):
-            for index in bytes.indices { head.append(bytes[index]) }
-            try decide(head, isAll: false, emit)
+        case .undecided(let before):
+            var head = before
+            for index in bytes.indices.prefix(LogKind.bytesMax - before.count) { head.append(bytes[index]) }
+            guard let kind = LogKind.recognised(head, isAll: false) else {
+                reader = .undecided(head)
+                return
+            }
+            begin(kind, emit)
+            try read(before.span, emit)
+            try read(bytes, emit)
         }
     }
 
     /// The log is over.
     mutating func finish(_ emit: (Epoch) -> Void) throws(LogProblem) {
-        if case .undecided(let head) = reader { try decide(head, isAll: true, emit) }
+        if case .undecided(let head) = reader, let kind = LogKind.recognised(head, isAll: true) {
+            begin(kind, emit)
+            try read(head.span, emit)
+        }
         switch reader {
         case .gpsd(var log):
             reader = .nmea
@@ -164,11 +175,7 @@ package struct LogDecoder {
     /// No log follows.
     package mutating func end(_ emit: (Epoch) -> Void) { nmea.endOfInput { epoch, _ in emit(epoch) } }
 
-    private mutating func decide(_ head: [UInt8], isAll: Bool, _ emit: (Epoch) -> Void) throws(LogProblem) {
-        guard let kind = LogKind.recognised(head, isAll: isAll) else {
-            reader = .undecided(head)
-            return
-        }
+    private mutating func begin(_ kind: LogKind, _ emit: (Epoch) -> Void) {
         if kind != .nmea {
             isNMEA = false
             end(emit)
@@ -178,7 +185,6 @@ package struct LogDecoder {
         case .gpsd: reader = .gpsd(GPSDLog(settings: settings))
         case .gpx: reader = .gpx(GPXDecoder(settings: settings))
         }
-        try read(head.span, emit)
     }
 
     private mutating func decodeNMEA(_ bytes: Span<UInt8>, _ emit: (Epoch) -> Void) {

@@ -2,6 +2,7 @@ import Agent
 import ArgumentParser
 import Configuration
 import EventLoop
+import Glibc
 import Replay
 import Report
 
@@ -103,7 +104,10 @@ func notify(_ notices: [LogProblem]) {
 }
 
 /// Where temporary files are made.
-func temporaryFolder() -> String { ProcessEnvironment.variables["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp" }
+func temporaryFolder() -> String {
+    guard let folder = getenv("TMPDIR"), folder.pointee != 0 else { return "/tmp" }
+    return String(cString: folder)
+}
 
 func fail(_ failure: LogFailure) -> ExitCode {
     switch failure {
