@@ -144,6 +144,7 @@ let package = Package(
         tests("OutboxTests", ["Outbox", "Delivery", "Positioning"]),
         tests("SensorsTests", ["Sensors", "NMEA", "Positioning", "CLinux", "CUdev"]),
         tests("UplinkTests", ["Uplink", "Delivery", "CLinux"]),
+        tests("CollectorTests", ["waypost-collector"]),
         tests("SystemdTests", ["Systemd", logging]),
         tests("EventLoopTests", ["EventLoop", "Positioning", "CLinux"]),
         tests(

@@ -75,6 +75,7 @@ import Testing
 
         var generator = SeededGenerator(seed: testSeed(13))
         let places = Self.places(in: good)
+        var last = ConfigurationProblems([])
         var rejected = 0
         while rejected < wanted {
             let typo = Typo(in: good, places: places, &generator)
@@ -84,14 +85,16 @@ import Testing
                 continue
             } catch { refused = error }
             rejected += 1
-            let started = try lastGood.load(for: refused, environment: environment)
-            #expect(started.effective.entries == loaded.effective.entries, "\(typo)")
-            #expect(started.refused == refused)
+            last = refused
             let named = refused.byWeight.first?.position?.line ?? 0
             // What is opened and not closed shows where the reader stumbles. A reference that has lost its other end is
             // named where it is, with the word that the other end has now.
             let isElsewhere = typo.opens && named > typo.line || refused.problems[0].message.contains(typo.value)
             #expect(named == typo.line || isElsewhere, "\(typo) → \(refused)")
         }
+        // What stands in does not depend on what is wrong, which it only passes on.
+        let started = try lastGood.load(for: last, environment: environment)
+        #expect(started.effective.entries == loaded.effective.entries)
+        #expect(started.refused == last)
     }
 }

@@ -67,8 +67,10 @@ import Testing
         deinit { close(descriptor) }
     }
 
-    private func serve(_ body: (EventLoop, MetricsServer) throws -> Void) throws {
-        let loop = try EventLoop()
+    private func serve(
+        on loop: EventLoop? = nil, _ body: (EventLoop, MetricsServer) throws -> Void
+    ) throws {
+        let loop = try loop ?? EventLoop()
         let address = try #require(SocketAddress(numericHost: "127.0.0.1", port: 0))
         let server = try MetricsServer(address, hostName: nil, loop: loop) {
             var status = Status()
@@ -120,6 +122,35 @@ import Testing
             #expect(client.text.hasPrefix("HTTP/1.1 200 OK"))
             for client in idle { client.receive() }
             #expect(idle.count { $0.isClosed } >= 3)
+        }
+    }
+
+    @Test(arguments: ["", "GET /metrics HT"])
+    func whoNeverAsksIsClosed(sent: String) throws {
+        try serve(on: EventLoop(on: LeapingHost())) { loop, server in
+            let client = try Client(port: server.port)
+            if !sent.isEmpty { client.send(sent) }
+            let start = loop.now
+            try loop.run {
+                client.receive()
+                return client.isClosed
+            }
+            #expect(client.isClosed)
+            #expect(client.text.isEmpty)
+            #expect((5.0...5.01).contains(loop.now.seconds(since: start)))
+        }
+    }
+
+    @Test func whoDoesNotTakeItsAnswerIsClosed() throws {
+        try serve(on: EventLoop(on: LeapingHost())) { loop, server in
+            let client = try Client(port: server.port)
+            client.send(Self.question)
+            let start = loop.now
+            try loop.run { loop.now.seconds(since: start) > 5 }
+            client.receive()
+            client.receive()
+            #expect(client.text.hasPrefix("HTTP/1.1 200 OK"))
+            #expect(client.isClosed)
         }
     }
 }
