@@ -6,7 +6,7 @@ public enum LogFile {
     private static let chunkBytes = 1 << 18
 
     /// Bytes of all files together; nil where one is no regular file.
-    static func bytes(_ paths: [String]) -> Int64? {
+    package static func bytes(_ paths: [String]) -> Int64? {
         var sum: Int64 = 0
         for path in paths {
             var info = stat()

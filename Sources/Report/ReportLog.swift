@@ -52,16 +52,21 @@ public struct ReportLog {
     /// - Parameters:
     ///   - logs: read one after the other as one stream; `-` is standard input.
     ///   - made: now, Unix milliseconds.
+    ///   - advanced: gets how many bytes more were read.
     /// - Returns: an HTML document, and what of the logs was skipped, for people.
-    public func page(of logs: [String], made: Int64) throws(Failure) -> (html: [UInt8], notices: [LogProblem]) {
-        let (data, notices) = try read(logs)
+    public func page(
+        of logs: [String], made: Int64, advanced: (Int) -> Void = { _ in }
+    ) throws(Failure) -> (html: [UInt8], notices: [LogProblem]) {
+        let (data, notices) = try read(logs, advanced)
         guard let html = ReportPage().html(data, made: made) else { throw .memory }
         return (html, notices)
     }
 
-    func data(of logs: [String]) throws(Failure) -> ReportData { try read(logs).data }
+    func data(of logs: [String]) throws(Failure) -> ReportData { try read(logs) { _ in }.data }
 
-    private func read(_ logs: [String]) throws(Failure) -> (data: ReportData, notices: [LogProblem]) {
+    private func read(
+        _ logs: [String], _ advanced: (Int) -> Void
+    ) throws(Failure) -> (data: ReportData, notices: [LogProblem]) {
         let whatIfs = WhatIf.list(around: settings.tracking, compared: compared)
         let timeouts = WhatIf.stopTimeouts(around: settings.tracking)
         var runs = whatIfs.map { LogRun($0.tracking, settings.timetable, upload: UploadSize(Self.profiles)) }
@@ -82,7 +87,12 @@ public struct ReportLog {
         }
 
         for log in logs {
-            do throws(LogFailure) { try decoder.read(log, receive) { _ in true } } catch { throw .unreadable(error) }
+            do throws(LogFailure) {
+                try decoder.read(log, receive) { count in
+                    advanced(count)
+                    return true
+                }
+            } catch { throw .unreadable(error) }
         }
         decoder.end(receive)
         for index in runs.indices { runs[index].ended() }

@@ -126,6 +126,13 @@ import Tracking
         #expect(String(decoding: page.html, as: UTF8.self).contains("<title>gpsd"))
     }
 
+    @Test func saysHowFarTheReadingIs() throws {
+        var read = 0
+        _ = try ReportLog(nil).page(of: [Self.demo, Self.demo], made: 0) { read += $0 }
+        let size = try FileManager.default.attributesOfItem(atPath: Self.demo)[.size] as? Int
+        #expect(read == 2 * (size ?? 0))
+    }
+
     @Test func columnsReadBack() throws {
         let data = try Self.data.get()
         var writer = ReportDataWriter(data)

@@ -74,7 +74,7 @@ struct ReplayCommand: ParsableCommand {
         let file = try outputFile(output)
         switch format {
         case .html:
-            let page = try report.page(of: logs, loaded)
+            let page = try report.page(of: logs, loaded, output: file.descriptor)
             do throws(SystemError) { try OutputBuffer(descriptor: file.descriptor).write(page) } catch {
                 throw fail(error)
             }

@@ -2,6 +2,7 @@ import Agent
 import ArgumentParser
 import Configuration
 import EventLoop
+import Replay
 import Report
 
 /// What `replay --format html` can be told.
@@ -39,19 +40,23 @@ struct ReportArguments: ParsableArguments {
         }
     }
 
-    func page(of logs: [String], _ loaded: LoadedConfiguration?) throws -> [UInt8] {
+    /// - Parameter output: where the page goes.
+    func page(of logs: [String], _ loaded: LoadedConfiguration?, output: Int32) throws -> [UInt8] {
         var options = ReportOptions()
         options.title = title
         options.hideEnds = hideEnds
         options.tiles = tiles
         options.attribution = attribution
         let compared = try compare.map { (name: $0, loaded: try ConfigurationFile.load($0)) }
+        let progress = ProgressLine(.bytes, total: LogFile.bytes(logs), output: output)
         do throws(ReportLog.Failure) {
             let page = try ReportLog(loaded ?? Self.shipped(), comparedWith: compared, options: options)
-                .page(of: logs, made: HostIdentity.wallClockMs())
+                .page(of: logs, made: HostIdentity.wallClockMs()) { progress?.advanced(by: $0) }
+            progress?.end()
             notify(page.notices)
             return page.html
         } catch {
+            progress?.end()
             switch error {
             case .unreadable(let error): throw fail(error)
             case .empty: throw fail(error, exitCode: 65)  // EX_DATAERR
