@@ -51,6 +51,11 @@ import Testing
         let byFile = try rig.waypost(["status", "--config", rig.path("waypost.toml")], environment: environment(rig))
         #expect(try byFile.exitStatus(within: 20) == 1)
         #expect(byFile.text.contains("degraded") && byFile.text.contains(mistake), "\(byFile.text)")
+        for command in [["queue"], ["quarantine", "list"]] {
+            let list = try rig.waypost(command + ["--config", rig.path("waypost.toml")], environment: environment(rig))
+            #expect(try list.exitStatus(within: 20) == 0)
+            #expect(list.text.contains("warning: \(mistake)"), "\(list.text)")
+        }
         // A second mistake leaves it where it was.
         #expect(try rig.waypost(["reload", "--socket", rig.path("control.sock")]).exitStatus(within: 20) == 1)
         #expect(try rig.status().report["configuration"] as? String == "last-good")

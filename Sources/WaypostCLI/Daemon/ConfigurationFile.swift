@@ -28,6 +28,23 @@ enum ConfigurationFile {
         }
     }
 
+    /// The queue of the daemon. With a mistake in the file that is the queue of the last good configuration, on which the
+    /// daemon runs, as far as this user may read it; the mistake is printed all the same.
+    /// - Throws: `ExitCode` 78 after the problems were printed, one a line.
+    static func queue(_ path: String) throws -> String {
+        let environment = environment(requiresCredentials: false)
+        let lastGood = LastGoodConfiguration(of: path, environment: environment)
+        let loaded = try load { () throws(ConfigurationProblems) in
+            try AgentConfig.load(path: path, environment: environment, orElse: lastGood)
+        }
+        let queue = loaded.config.outbox.settings.path
+        if let refused = loaded.refused {
+            for problem in refused.problems { printError("warning: \(problem)") }
+            printError("warning: the queue is \(queue), as in the last good configuration")
+        }
+        return queue
+    }
+
     /// - Parameter log: reports the problems to the journal instead; returns whether it did.
     /// - Throws: `ExitCode` 78 after the problems were printed, one a line.
     static func load(

@@ -30,7 +30,7 @@ struct QuarantineCommand: ParsableCommand {
         var path: String?
 
         func report(_ read: (QuarantineReport) throws -> Void) throws {
-            let path = try path ?? ConfigurationFile.load(config).config.outbox.settings.path
+            let path = try path ?? ConfigurationFile.queue(config)
             do {
                 try QueueOwner.acting(on: path) { try read(QuarantineReport(path: path, endpoint: endpoint)) }
             } catch let error as QueueReport.Failure {

@@ -27,7 +27,7 @@ struct QueueCommand: ParsableCommand {
         var path: String?
 
         func queue() throws -> String {
-            try path ?? ConfigurationFile.load(config).config.outbox.settings.path
+            try path ?? ConfigurationFile.queue(config)
         }
 
         /// Prints what `lines` takes from the queue.
