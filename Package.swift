@@ -46,6 +46,7 @@ let package = Package(
         module("NMEA", ["JSON", "Positioning"]),
         module("Tracking", ["Positioning"]),
         module("Delivery", ["JSON", "Positioning"]),
+        module("Live", ["Positioning"]),
 
         // The edges.
         module("Sensors", ["Positioning", "NMEA", "CLinux", "CGPS", "CUdev"]),
@@ -141,6 +142,7 @@ let package = Package(
         tests("NMEATests", ["NMEA", "Positioning"]),
         tests("TrackingTests", ["Tracking", "Positioning", "NMEA", "DriveSimulation"]),
         tests("DeliveryTests", ["Delivery", "Positioning"]),
+        tests("LiveTests", ["Live", "JSON", "Positioning"]),
         tests("OutboxTests", ["Outbox", "Delivery", "Positioning"]),
         tests("SensorsTests", ["Sensors", "NMEA", "Positioning", "CLinux", "CUdev"]),
         tests("UplinkTests", ["Uplink", "Delivery", "CLinux"]),

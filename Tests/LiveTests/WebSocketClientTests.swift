@@ -1,0 +1,270 @@
+import Positioning
+import TestSupport
+import Testing
+
+@testable import Live
+
+@Suite("WebSocket client") struct WebSocketClientTests {
+    private static func open(
+        _ change: (inout WebSocketClient.Settings) -> Void = { _ in }
+    ) throws -> WebSocketClient {
+        var settings = WebSocketClient.Settings(host: "h", target: "/")
+        change(&settings)
+        var client = try WebSocketClient(settings, nonce: InlineArray(repeating: 0), at: .zero)
+        _ = client.nextOutput(mask: 0)
+        let accept = WebSocketKey(InlineArray(repeating: 0)).expectedAnswer
+        let events = client.received(
+            Array(
+                "HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Accept: \(accept)\r\n\r\n"
+                    .utf8)[...],
+            at: .zero)
+        #expect(events == [.opened(subprotocol: nil)])
+        return client
+    }
+
+    /// A frame as a server writes it, with the shortest length, unless another form is asked for.
+    static func frame(_ first: UInt8, _ payload: [UInt8]) -> [UInt8] {
+        switch payload.count {
+        case ...125: [first, UInt8(payload.count)] + payload
+        case ...0xFFFF: [first, 126, UInt8(payload.count >> 8), UInt8(payload.count & 0xFF)] + payload
+        default: [first, 127] + (0..<8).map { UInt8(payload.count >> (56 - 8 * $0) & 0xFF) } + payload
+        }
+    }
+
+    private static func closeFrame(_ code: UInt16, _ reason: String = "") -> [UInt8] {
+        frame(0x88, [UInt8(code >> 8), UInt8(code & 0xFF)] + reason.utf8)
+    }
+
+    // RFC 6455, 5.7: the examples.
+    @Test func theExamplesOfTheStandard() throws {
+        var client = try Self.open()
+        #expect(client.received(hex("81 05 48 65 6c 6c 6f")[...], at: .zero) == [.text("Hello")])
+        #expect(client.received(hex("01 03 48 65 6c 80 02 6c 6f")[...], at: .zero) == [.text("Hello")])
+        #expect(client.received(hex("89 05 48 65 6c 6c 6f")[...], at: .zero) == [])
+        #expect(client.nextOutput(mask: 0x37fa_213d) == hex("8a 85 37 fa 21 3d 7f 9f 4d 51 58"))
+        let bytes = [UInt8](repeating: 7, count: 256)
+        #expect(client.received((hex("82 7E 01 00") + bytes)[...], at: .zero) == [.binary(bytes)])
+        let more = [UInt8](repeating: 8, count: 65_536)
+        #expect(
+            client.received((hex("82 7F 00 00 00 00 00 01 00 00") + more)[...], at: .zero) == [.binary(more)])
+        let sent = client.send(text: "Hello")
+        #expect(sent)
+        #expect(client.nextOutput(mask: 0x37fa_213d) == hex("81 85 37 fa 21 3d 7f 9f 4d 51 58"))
+    }
+
+    // 5.2 and 5.5: lengths of our frames.
+    @Test(arguments: [(0, 2), (125, 2), (126, 4), (65_535, 4), (65_536, 10)]) func framesHaveTheShortestLength(
+        count: Int, header: Int
+    ) throws {
+        var client = try Self.open()
+        let payload = (0..<count).map { UInt8($0 % 251) }
+        let sent = client.send(binary: payload)
+        #expect(sent && client.unsentBytes == count)
+        let output = client.nextOutput(mask: 0x0102_0304)
+        let bytes = try #require(output)
+        #expect(client.unsentBytes == 0)
+        #expect(bytes.count == header + 4 + count && bytes[0] == 0x82 && bytes[1] & 0x80 != 0)
+        #expect(Array(bytes[header..<(header + 4)]) == [1, 2, 3, 4])
+        #expect(bytes[(header + 4)...].enumerated().map { $1 ^ UInt8($0 % 4 + 1) } == payload)
+    }
+
+    @Test func whatWaitsIsBounded() throws {
+        var client = try Self.open { $0.unsentBytesMax = 10 }
+        let sent = [client.send(text: "12345678"), client.send(text: "123"), client.send(text: "12")]
+        #expect(sent == [true, false, true])
+        _ = client.nextOutput(mask: 0)
+        let after = client.send(text: "123")
+        #expect(after)
+    }
+
+    // 5.4: control frames stand between the fragments of a message.
+    @Test func controlFramesWithinAMessage() throws {
+        var client = try Self.open()
+        let bytes = hex("01 02 c3 a4 89 01 70 00 00 8a 00 80 02 c3 b6")
+        #expect(client.received(bytes[...], at: .zero) == [.text("äö")])
+        #expect(client.nextOutput(mask: 0) == hex("8a 81 00 00 00 00 70"))
+    }
+
+    // 5.5.3: the newest ping is answered, before what else waits.
+    @Test func onlyTheNewestPingIsAnswered() throws {
+        var client = try Self.open()
+        _ = client.send(text: "a")
+        for byte in UInt8(0)..<100 { _ = client.received(Self.frame(0x89, [byte])[...], at: .zero) }
+        #expect(client.nextOutput(mask: 0) == hex("8a 81 00 00 00 00 63"))
+        #expect(client.nextOutput(mask: 0) == hex("81 81 00 00 00 00 61"))
+        #expect(client.nextOutput(mask: 0) == nil)
+    }
+
+    /// What the standard forbids, and the code that says so.
+    static let violations: [(String, WebSocketCloseCode)] = [
+        ("c1 01 61", .protocolError),  // 5.2: a reserved bit
+        ("a1 01 61", .protocolError), ("91 01 61", .protocolError),
+        ("83 01 61", .protocolError), ("87 00", .protocolError),  // 5.2: reserved opcodes
+        ("8b 00", .protocolError), ("8f 00", .protocolError),
+        ("81 81 00 00 00 00 61", .protocolError),  // 5.1: masked
+        ("82 7e 00 7d", .protocolError),  // 5.2: not the shortest length
+        ("82 7f 00 00 00 00 00 00 ff ff", .protocolError),
+        ("82 7f 80 00 00 00 00 00 00 00", .protocolError),  // 5.2: the highest bit
+        ("09 00", .protocolError), ("89 7e 00 7e", .protocolError),  // 5.5: control frames
+        ("80 01 61", .protocolError), ("00 00", .protocolError),  // 5.4: fragments
+        ("01 01 61 81 01 62", .protocolError), ("01 00 82 00", .protocolError),
+        ("81 02 c3 28", .notText), ("01 01 c3 80 01 28", .notText), ("81 03 ed a0 80", .notText),  // 8.1
+        ("88 01 03", .protocolError), ("88 02 03 ec", .protocolError), ("88 02 03 ed", .protocolError),  // 7.4
+        ("88 02 03 f7", .protocolError), ("88 02 03 e7", .protocolError), ("88 02 0b b7", .protocolError),
+        ("88 02 13 88", .protocolError), ("88 03 03 e8 ff", .notText),
+        ("82 7e 03 e9", .tooBig), ("82 7f 00 00 00 01 00 00 00 00", .tooBig),
+        ("82 7f 7f ff ff ff ff ff ff ff", .tooBig), ("01 02 61 61 80 7e 03 e7", .tooBig),
+    ]
+
+    @Test(arguments: violations) func whatTheStandardForbids(bytes: String, code: WebSocketCloseCode) throws {
+        var client = try Self.open { $0.messageBytesMax = 1000 }
+        _ = client.send(text: "never sent")
+        let events = client.received(hex(bytes)[...], at: .zero)
+        guard case .ended(.violation(let violation)) = events.last else {
+            Issue.record("\(events)")
+            return
+        }
+        #expect(violation.code == code)
+        let output = client.nextOutput(mask: 0)
+        let close = try #require(output)
+        #expect(close == hex("88 82 00 00 00 00") + [UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)])
+        #expect(client.nextOutput(mask: 0) == nil && client.nextDeadline == nil)
+        #expect(client.received(hex("81 01 61")[...], at: .zero) == [])
+    }
+
+    @Test func theLongestMessageIsTaken() throws {
+        var client = try Self.open { $0.messageBytesMax = 1000 }
+        let whole = [UInt8](repeating: 1, count: 1000)
+        #expect(client.received(Self.frame(0x82, whole)[...], at: .zero) == [.binary(whole)])
+        let parts = Self.frame(0x02, Array(whole.prefix(999))) + Self.frame(0x80, [1])
+        #expect(client.received(parts[...], at: .zero) == [.binary(whole)])
+    }
+
+    // 7.1: the closing handshake, from each side.
+    @Test func theServerCloses() throws {
+        var client = try Self.open()
+        _ = client.send(text: "never sent")
+        #expect(
+            client.received(Self.closeFrame(1001, "tschüs")[...], at: .zero)
+                == [.ended(.closed(byServer: true, code: .goingAway, reason: "tschüs"))])
+        #expect(client.nextOutput(mask: 0) == hex("88 82 00 00 00 00 03 e9"))
+        #expect(client.nextOutput(mask: 0) == nil)
+        #expect(client.connectionLost(at: .zero) == [])
+    }
+
+    @Test func aCloseFrameNeedsNoCode() throws {
+        var client = try Self.open()
+        #expect(
+            client.received(hex("88 00")[...], at: .zero) == [.ended(.closed(byServer: true, code: nil, reason: ""))])
+        #expect(client.nextOutput(mask: 0) == hex("88 80 00 00 00 00"))
+    }
+
+    @Test func weCloseAfterWhatWaits() throws {
+        var client = try Self.open()
+        _ = client.send(text: "a")
+        #expect(client.close(.goingAway, reason: "bye", at: seconds(1)) == [])
+        let late = client.send(text: "b")
+        #expect(!late)
+        #expect(client.nextOutput(mask: 0) == hex("81 81 00 00 00 00 61"))
+        #expect(client.nextOutput(mask: 0) == hex("88 85 00 00 00 00 03 e9 62 79 65"))
+        #expect(client.received(Self.frame(0x81, [0x62])[...], at: seconds(2)) == [.text("b")])
+        #expect(
+            client.received(Self.closeFrame(1001)[...], at: seconds(2))
+                == [.ended(.closed(byServer: false, code: .goingAway, reason: ""))])
+        #expect(client.nextOutput(mask: 0) == nil)
+    }
+
+    @Test func closeFramesThatCross() throws {
+        var client = try Self.open()
+        _ = client.close(at: .zero)
+        #expect(
+            client.received(Self.closeFrame(1001)[...], at: .zero)
+                == [.ended(.closed(byServer: true, code: .goingAway, reason: ""))])
+        #expect(client.nextOutput(mask: 0) == hex("88 82 00 00 00 00 03 e9"))
+    }
+
+    @Test func aServerThatDoesNotCloseIsNotWaitedFor() throws {
+        var client = try Self.open()
+        _ = client.close(at: seconds(1))
+        #expect(client.nextDeadline == seconds(6))
+        #expect(client.deadlineReached(at: seconds(6)) == [.ended(.noAnswer(to: .close))])
+    }
+
+    @Test func closingBeforeOpeningEndsAtOnce() throws {
+        var client = try WebSocketClient(
+            WebSocketClient.Settings(host: "h", target: "/"), nonce: InlineArray(repeating: 0), at: .zero)
+        #expect(client.close(at: .zero) == [.ended(.closed(byServer: false, code: nil, reason: ""))])
+        #expect(client.nextOutput(mask: 0) == nil)
+    }
+
+    @Test func aLongReasonIsCutBetweenCharacters() throws {
+        var client = try Self.open()
+        _ = client.close(reason: String(repeating: "ä", count: 100), at: .zero)
+        let output = client.nextOutput(mask: 0)
+        let frame = try #require(output)
+        #expect(frame.count <= 2 + 4 + 125 && String(validating: frame[8...], as: UTF8.self) != nil)
+    }
+
+    @Test func aLossIsReportedOnce() throws {
+        var client = try Self.open()
+        #expect(client.connectionLost(at: .zero) == [.ended(.lost)])
+        #expect(client.connectionLost(at: .zero) == [])
+        let sent = client.send(text: "a")
+        #expect(!sent)
+    }
+
+    @Test func aSilentServerIsAskedAndGivenUp() throws {
+        var client = try Self.open { $0.pingAfter = .seconds(60) }
+        #expect(client.nextDeadline == seconds(60))
+        _ = client.received(Self.frame(0x81, [0x61])[...], at: seconds(30))
+        #expect(client.nextDeadline == seconds(90))
+        #expect(client.deadlineReached(at: seconds(60)) == [] && client.nextOutput(mask: 0) == nil)
+        #expect(client.deadlineReached(at: seconds(90)) == [])
+        #expect(client.nextOutput(mask: 0) == hex("89 80 00 00 00 00"))
+        #expect(client.nextDeadline == seconds(120))
+        _ = client.received(hex("8a 00")[...], at: seconds(100))
+        #expect(client.nextDeadline == seconds(160))
+        _ = client.deadlineReached(at: seconds(160))
+        #expect(client.deadlineReached(at: seconds(190)) == [.ended(.noAnswer(to: .ping))])
+    }
+
+    @Test(arguments: testSeeds(1...40)) func anyPiecesGiveTheSame(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        var bytes: [UInt8] = []
+        for _ in 0..<60 { bytes += Self.randomFrames(using: &generator) }
+        if seed % 4 == 0 { bytes += hex(Self.violations.randomElement(using: &generator)!.0) + [1, 2, 3] }
+        var whole = try Self.open { $0.messageBytesMax = 1000 }
+        let expected = whole.received(bytes[...], at: .zero)
+        var cut = try Self.open { $0.messageBytesMax = 1000 }
+        var events: [WebSocketClient.Event] = []
+        for piece in pieces(bytes, using: &generator) { events += cut.received(piece, at: .zero) }
+        #expect(events == expected, "seed \(seed)")
+        #expect(cut.nextOutput(mask: 1) == whole.nextOutput(mask: 1), "seed \(seed)")
+        #expect(expected.count >= 10)
+    }
+
+    private static func randomFrames(using generator: inout SeededGenerator) -> [UInt8] {
+        let payload = (0..<Int.random(in: 0..<300, using: &generator)).map { _ in
+            UInt8.random(in: 0x20...0x7E, using: &generator)
+        }
+        let cut = Int.random(in: 0...payload.count, using: &generator)
+        switch Int.random(in: 0..<5, using: &generator) {
+        case 0: return frame(0x89, Array(payload.prefix(125)))
+        case 1: return frame(0x8A, Array(payload.prefix(125)))
+        case 2: return frame(0x01, Array(payload[..<cut])) + frame(0x89, []) + frame(0x80, Array(payload[cut...]))
+        case 3: return frame(0x81, payload)
+        default: return frame(0x82, payload)
+        }
+    }
+
+    @Test func smallPiecesOfALongMessageCostLinearTime() throws {
+        var client = try Self.open { $0.messageBytesMax = 500_000 }
+        let bytes = Self.frame(0x82, [UInt8](repeating: 3, count: 500_000))
+        var events: [WebSocketClient.Event] = []
+        // Quadratic work would be 10¹⁰ bytes moved, which nobody waits for.
+        for start in stride(from: 0, to: bytes.count, by: 10) {
+            events += client.received(bytes[start..<min(start + 10, bytes.count)], at: .zero)
+        }
+        #expect(events.count == 1)
+    }
+}
