@@ -174,6 +174,16 @@ import Testing
         #expect(client.nextOutput(mask: 0) == nil)
     }
 
+    @Test func noPongFollowsTheCloseFrame() throws {
+        var client = try Self.open()
+        _ = client.received(hex("89 00")[...], at: .zero)
+        _ = client.close(at: .zero)
+        #expect(client.nextOutput(mask: 0) == hex("8a 80 00 00 00 00"))
+        #expect(client.nextOutput(mask: 0) == hex("88 82 00 00 00 00 03 e8"))
+        _ = client.received(hex("89 00")[...], at: .zero)
+        #expect(client.nextOutput(mask: 0) == nil)
+    }
+
     @Test func closeFramesThatCross() throws {
         var client = try Self.open()
         _ = client.close(at: .zero)

@@ -274,7 +274,8 @@ extension WebSocketClient {
                 switch item {
                 case .text(let text): events.append(.text(text))
                 case .binary(let bytes): events.append(.binary(bytes))
-                case .ping(let payload): pong = payload
+                // A close frame is the last one.
+                case .ping(let payload): if !isCloseSent { pong = payload }
                 case .pong: break
                 case .close(let code, let reason): return events + closeReceived(code, reason)
                 }
