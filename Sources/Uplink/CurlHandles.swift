@@ -40,6 +40,28 @@ final class CurlHandles {
         return easy
     }
 
+    /// A handle that connects, with TLS where the URL is one of https, and leaves the connection to us; nil when memory is
+    /// short. It is the caller's, who cleans it up.
+    func prepareConnection(
+        url: String, _ tls: TLSSettings?, errorText: UnsafeMutablePointer<CChar>
+    ) -> UnsafeMutableRawPointer? {
+        guard let easy = curl_easy_init() else { return nil }
+        var setup = EasySetup(easy)
+        setRules(&setup)
+        setTLS(&setup, tls)
+        setup.set(CURLOPT_URL, url)
+        setup.set(CURLOPT_CONNECT_ONLY, 1)
+        // Else the server might choose HTTP/2, which libcurl would then begin to speak.
+        setup.set(CURLOPT_SSL_ENABLE_ALPN, 0)
+        setup.set(CURLOPT_ERRORBUFFER, pointer: errorText)
+        setup.setOpenSocket(onOpenSocket)
+        guard setup.failed == nil else {
+            curl_easy_cleanup(easy)
+            return nil
+        }
+        return easy
+    }
+
     /// Accepts a handle that is no longer in a multi handle.
     func recycle(_ easy: UnsafeMutableRawPointer, of transfer: Transfer) {
         transfer.easy = nil

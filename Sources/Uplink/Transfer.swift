@@ -136,59 +136,23 @@ extension Transfer {
         }
         // Half a status line is nothing, though a newer libcurl counts its bytes.
         if progress.bytesReceived > 0, code != CURLE_GOT_NOTHING { return .broken("\(peer): the answer is not HTTP") }
+        let ending = CurlEnding(
+            code, easy: easy, peer: peer, errorText: errorText, isClockTrusted: isClockTrusted)
         switch code {
-        case CURLE_COULDNT_RESOLVE_HOST:
-            return .resolve("\(peer): the name \(peer.host) cannot be resolved")
-        case CURLE_COULDNT_CONNECT:
-            return .connect("\(peer): \(systemError ?? "no connection")")
-        case CURLE_OPERATION_TIMEDOUT:
-            return .timeout("\(peer): timed out")
-        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER,
-            CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CRL_BADFILE,
-            CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED:
-            return tlsFailure(detail(code))
-        case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
-            return .tls("\(peer): the key of its certificate matches none of the pins")
         case CURLE_GOT_NOTHING where progress.isFullyWritten:
             return .closedWithoutReply("\(peer) took the request and closed the connection without an answer")
         case CURLE_GOT_NOTHING:
             return .broken("\(peer) closed the connection while the request was being sent")
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR:
             let moment = progress.isFullyWritten ? "before an answer" : "while the request was being sent"
-            return .broken("\(peer): the connection broke \(moment)\(systemError.map { ": \($0)" } ?? "")")
-        default:
-            return .broken("\(peer): \(String(cString: curl_easy_strerror(code)))")
+            return .broken("\(peer): the connection broke \(moment)\(ending.systemError.map { ": \($0)" } ?? "")")
+        default: return ending.failure
         }
-    }
-
-    /// OpenSSL's own words ("certificate has expired"), which hold names but no URL.
-    private func detail(_ code: CURLcode) -> String {
-        errorText.pointee == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: errorText)
-    }
-
-    private var systemError: String? {
-        var number = 0
-        guard let easy, waypost_curl_get_long(easy, CURLINFO_OS_ERRNO, &number) == CURLE_OK, number > 0 else {
-            return nil
-        }
-        return String(cString: strerror(Int32(truncatingIfNeeded: number)))
-    }
-
-    /// A device without a battery-backed clock checks every certificate in the wrong year.
-    private func tlsFailure(_ detail: String) -> TransportFailure {
-        var verdict = 0
-        let notYetValid = 9
-        let expired = 10
-        guard let easy, waypost_curl_get_long(easy, CURLINFO_SSL_VERIFYRESULT, &verdict) == CURLE_OK,
-            verdict == notYetValid || verdict == expired
-        else { return .tls("\(peer): \(detail)") }
-        let text = "\(peer): \(detail); is the clock of this device right?"
-        return isClockTrusted() ? .tls(text) : .clock(text)
     }
 }
 
 extension Duration {
-    fileprivate var inWords: String {
+    var inWords: String {
         milliseconds % 1000 == 0 ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"
     }
 }

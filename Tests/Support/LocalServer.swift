@@ -63,6 +63,19 @@ public final class LocalServer {
         return received
     }
 
+    /// That many bytes, or fewer when the client hangs up or sends nothing for a while.
+    public func read(_ count: Int) -> [UInt8] {
+        var received: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        var wait = pollfd(fd: connection, events: Int16(POLLIN), revents: 0)
+        while received.count < count, poll(&wait, 1, Int32(10_000 * RunningProgram.slack)) == 1 {
+            let more = recv(connection, &chunk, min(chunk.count, count - received.count), 0)
+            guard more > 0 else { break }
+            received += chunk[..<more]
+        }
+        return received
+    }
+
     private static func isWhole(_ request: [UInt8]) -> Bool {
         guard let end = request.firstRange(of: Array("\r\n\r\n".utf8)) else { return false }
         let head = String(decoding: request[..<end.lowerBound], as: UTF8.self).lowercased()

@@ -19,6 +19,7 @@ CURLcode waypost_curl_get_long(CURL *easy, CURLINFO info, long *value);
 /// The text belongs to the handle.
 CURLcode waypost_curl_get_text(CURL *easy, CURLINFO info, char **value);
 CURLcode waypost_curl_get_offset(CURL *easy, CURLINFO info, curl_off_t *value);
+CURLcode waypost_curl_get_socket(CURL *easy, CURLINFO info, curl_socket_t *value);
 
 CURLMcode waypost_curl_multi_set_long(CURLM *multi, CURLMoption option, long value);
 CURLMcode waypost_curl_multi_set_pointer(CURLM *multi, CURLMoption option, void *value);

@@ -1,0 +1,303 @@
+import CCurl
+import Delivery
+import Glibc
+import Positioning
+
+/// A TCP connection that stays open, with TLS or without, over which its owner speaks a protocol of its own: libcurl
+/// looks the name up, connects, and carries bytes.
+///
+/// The loop drives it as it drives `HTTPUplink`, and reports are made only from inside `descriptorReady` and
+/// `deadlineReached`; they may call `send`, `open` and `close`. It may be opened again after its end, and then resumes
+/// the TLS session.
+///
+/// It has a multi handle of its own: that of `HTTPUplink` is given up whenever its idle connections are closed.
+public final class LiveConnection {
+    public enum Event: Hashable, Sendable {
+        /// - Parameter peerAddress: numeric; nil when libcurl does not say.
+        case opened(peerAddress: String?)
+        case received([UInt8])
+        /// What the connection did not take at once is written: time for more.
+        case written
+        case ended(TransportFailure)
+    }
+
+    private enum State {
+        case closed
+        /// `open` was called: leaves to `connecting` or `closed` when a call passes the time.
+        case starting
+        /// Leaves to `open` when libcurl is done, to `closed` with a failure or at the limit.
+        case connecting(until: EventTime)
+        /// Leaves to `closed` when either side ends it.
+        case open(descriptor: Int32)
+    }
+
+    private let url: String
+    private let peer: Peer
+    private let tls: TLSSettings?
+    private let settings: HTTPUplink.Settings
+    private let handles: CurlHandles
+    private let isClockTrusted: () -> Bool
+    private let watch: (Int32, HTTPUplink.Interest?) -> Void
+    private let report: (Event) -> Void
+    private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    private var state = State.closed
+    private var easy: UnsafeMutableRawPointer?
+    private var multi: UnsafeMutableRawPointer?
+    /// While it connects: when libcurl wants to be called.
+    private var curlDeadline: EventTime?
+    private var unsent: ArraySlice<UInt8> = []
+    /// Writing has ended; reported after what can still be read.
+    private var writeFailure: TransportFailure?
+    /// There is more to do at once, of which the descriptor may say nothing: what TLS has decrypted, or a failure.
+    private var isTurnWanted = false
+    private var chunk = [UInt8](repeating: 0, count: 16_384)
+    /// Chunks that are read in one turn, so that a server in full flow leaves time for others.
+    private static let chunksMax = 4
+
+    /// - Parameters:
+    ///   - url: `http://host:port` or `https://host:port`; a path means nothing.
+    ///   - isClockTrusted, watch: as of `HTTPUplink`.
+    /// - Throws: `SetupError` when libcurl does not start or the URL is another.
+    public init(
+        url: String, tls: TLSSettings? = nil, settings: HTTPUplink.Settings,
+        isClockTrusted: @escaping () -> Bool = { true },
+        watch: @escaping (Int32, HTTPUplink.Interest?) -> Void, report: @escaping (Event) -> Void
+    ) throws(HTTPUplink.SetupError) {
+        guard let peer = Peer(url: url) else {
+            throw HTTPUplink.SetupError(description: "the URL of the server is not one of http or https with a host")
+        }
+        self.url = url
+        self.peer = peer
+        self.tls = tls
+        self.settings = settings
+        self.isClockTrusted = isClockTrusted
+        self.watch = watch
+        self.report = report
+        handles = try CurlHandles(settings)
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    }
+
+    deinit {
+        close()
+        handles.close()
+        errorText.deallocate()
+    }
+
+    public var isOpen: Bool { if case .open = state { true } else { false } }
+
+    /// Bytes that the connection has not taken yet.
+    public var unsentBytes: Int { unsent.count }
+
+    /// Boot-clock instant at which `deadlineReached` is wanted; nil = none, `.zero` = at once.
+    public var nextDeadline: EventTime? {
+        switch state {
+        case .closed: nil
+        case .starting: .zero
+        case .connecting(let limit): min(limit, curlDeadline ?? limit)
+        case .open: isTurnWanted ? .zero : nil
+        }
+    }
+
+    /// Begins to connect, unless it has begun already.
+    public func open() {
+        if case .closed = state { state = .starting }
+    }
+
+    /// Writes as much as the connection takes and keeps the rest. Before `opened` the bytes are dropped.
+    public func send(_ bytes: [UInt8]) {
+        guard case .open(let descriptor) = state, writeFailure == nil, !bytes.isEmpty else { return }
+        let wasWaiting = !unsent.isEmpty
+        unsent += bytes
+        guard !wasWaiting else { return }
+        write()
+        if !unsent.isEmpty { watch(descriptor, HTTPUplink.Interest(readable: true, writable: true)) }
+    }
+
+    /// Ends the connection without a report.
+    public func close() {
+        if case .open(let descriptor) = state { watch(descriptor, nil) }
+        state = .closed
+        if let easy, let multi { curl_multi_remove_handle(multi, easy) }
+        if let easy { curl_easy_cleanup(easy) }
+        if let multi { curl_multi_cleanup(multi) }
+        (easy, multi) = (nil, nil)
+        unsent = []
+        writeFailure = nil
+        isTurnWanted = false
+        curlDeadline = nil
+    }
+}
+
+// What the loop calls.
+extension LiveConnection {
+    public func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool, at now: EventTime) {
+        switch state {
+        case .connecting:
+            drive(descriptor, (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0), at: now)
+        case .open(descriptor):
+            if writable { continueWriting(descriptor) }
+            if readable || writeFailure != nil { read() }
+            settle()
+        case .closed, .starting, .open: break
+        }
+    }
+
+    public func deadlineReached(at now: EventTime) {
+        switch state {
+        case .closed: break
+        case .starting: start(at: now)
+        case .connecting(let limit) where limit <= now: end(limitFailure)
+        case .connecting:
+            if let curlDeadline, curlDeadline <= now { drive(CURL_SOCKET_TIMEOUT, 0, at: now) }
+        case .open:
+            guard isTurnWanted else { return }
+            isTurnWanted = false
+            read()
+            settle()
+        }
+    }
+
+    private func start(at now: EventTime) {
+        errorText.pointee = 0
+        guard let multi = openMulti(), let easy = handles.prepareConnection(url: url, tls, errorText: errorText) else {
+            return end(.broken("\(peer): no memory for a connection"))
+        }
+        self.easy = easy
+        state = .connecting(until: now + settings.connectLimit + (peer.isSecure ? settings.handshakeLimit : .zero))
+        let code = curl_multi_add_handle(multi, easy)
+        guard code == CURLM_OK else { return end(.broken("\(peer): \(String(cString: curl_multi_strerror(code)))")) }
+        drive(CURL_SOCKET_TIMEOUT, 0, at: now)
+    }
+
+    private func openMulti() -> UnsafeMutableRawPointer? {
+        guard let fresh = curl_multi_init() else { return nil }
+        let onSocket: curl_socket_callback = { _, descriptor, what, context, _ in
+            guard let context else { return 0 }
+            let connection = Unmanaged<LiveConnection>.fromOpaque(context).takeUnretainedValue()
+            let interest = HTTPUplink.Interest(
+                readable: what == CURL_POLL_IN || what == CURL_POLL_INOUT,
+                writable: what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
+            connection.watch(descriptor, what == CURL_POLL_REMOVE ? nil : interest)
+            return 0
+        }
+        _ = waypost_curl_multi_set_socket_function(fresh, onSocket)
+        _ = waypost_curl_multi_set_pointer(fresh, CURLMOPT_SOCKETDATA, Unmanaged.passUnretained(self).toOpaque())
+        multi = fresh
+        return fresh
+    }
+
+    private func drive(_ descriptor: Int32, _ events: Int32, at now: EventTime) {
+        guard let multi else { return }
+        var running: Int32 = 0
+        curl_multi_socket_action(multi, descriptor, events, &running)
+        var left: Int32 = 0
+        var result: CURLcode?
+        // The message is stored in the handle, so it is read before that is removed.
+        while let message = curl_multi_info_read(multi, &left) {
+            if message.pointee.msg == CURLMSG_DONE { result = message.pointee.data.result }
+        }
+        switch result {
+        case nil: readTimer(at: now)
+        case CURLE_OK: connected()
+        case let code?: end(ending(code))
+        }
+    }
+
+    private func readTimer(at now: EventTime) {
+        var milliseconds = 0
+        guard let multi, curl_multi_timeout(multi, &milliseconds) == CURLM_OK, milliseconds >= 0 else {
+            return curlDeadline = nil
+        }
+        // Rounded down by libcurl; the extra millisecond saves a wake-up that comes too early.
+        curlDeadline = now + .milliseconds(milliseconds == 0 ? 0 : milliseconds + 1)
+    }
+
+    /// The handle stays in its multi handle: libcurl finds the connection by it.
+    private func connected() {
+        curlDeadline = nil
+        var descriptor: curl_socket_t = -1
+        guard let easy, waypost_curl_get_socket(easy, CURLINFO_ACTIVESOCKET, &descriptor) == CURLE_OK, descriptor >= 0
+        else { return end(.broken("\(peer): the connection was closed as soon as it was made")) }
+        state = .open(descriptor: descriptor)
+        watch(descriptor, HTTPUplink.Interest(readable: true, writable: false))
+        report(.opened(peerAddress: peerAddress))
+        guard case .open(descriptor) = state else { return }
+        // The first bytes may have come with the end of the handshake.
+        read()
+        settle()
+    }
+
+    private var peerAddress: String? {
+        var text: UnsafeMutablePointer<CChar>?
+        guard let easy, waypost_curl_get_text(easy, CURLINFO_PRIMARY_IP, &text) == CURLE_OK, let text else {
+            return nil
+        }
+        return text.pointee == 0 ? nil : String(cString: text)
+    }
+}
+
+// Bytes.
+extension LiveConnection {
+    private func write() {
+        while !unsent.isEmpty, let easy {
+            var count = 0
+            let code = unsent.withUnsafeBytes { curl_easy_send(easy, $0.baseAddress, $0.count, &count) }
+            if code == CURLE_AGAIN { return }
+            guard code == CURLE_OK else {
+                writeFailure = ending(code)
+                isTurnWanted = true
+                unsent = []
+                return
+            }
+            unsent = unsent.dropFirst(count)
+        }
+        unsent = []
+    }
+
+    private func continueWriting(_ descriptor: Int32) {
+        guard !unsent.isEmpty else { return }
+        write()
+        guard unsent.isEmpty else { return }
+        watch(descriptor, HTTPUplink.Interest(readable: true, writable: false))
+        if writeFailure == nil { report(.written) }
+    }
+
+    /// TLS keeps what it has decrypted, so that it reads until libcurl has nothing more.
+    private func read() {
+        for _ in 0..<Self.chunksMax {
+            guard isOpen, let easy else { return }
+            var count = 0
+            let code = curl_easy_recv(easy, &chunk, chunk.count, &count)
+            if code == CURLE_AGAIN { return }
+            guard code == CURLE_OK, count > 0 else {
+                return end(code == CURLE_OK ? .broken("\(peer) closed the connection") : ending(code))
+            }
+            report(.received(Array(chunk[..<count])))
+        }
+        isTurnWanted = true
+    }
+
+    /// A failure to write comes after all that the server has said before it.
+    private func settle() {
+        if isOpen, !isTurnWanted, let writeFailure { end(writeFailure) }
+    }
+
+    private func end(_ failure: TransportFailure) {
+        close()
+        report(.ended(failure))
+    }
+
+    private func ending(_ code: CURLcode) -> TransportFailure {
+        CurlEnding(code, easy: easy, peer: peer, errorText: errorText, isClockTrusted: isClockTrusted).failure
+    }
+
+    private var limitFailure: TransportFailure {
+        var microseconds: curl_off_t = 0
+        if let easy, waypost_curl_get_offset(easy, CURLINFO_NAMELOOKUP_TIME_T, &microseconds) == CURLE_OK,
+            microseconds == 0
+        {
+            return .resolve("\(peer): no answer from the name server")
+        }
+        return .connect("\(peer): no \(peer.isSecure ? "TLS " : "")connection in time")
+    }
+}
