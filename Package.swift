@@ -145,7 +145,7 @@ let package = Package(
         tests("LiveTests", ["Live", "JSON", "Positioning"]),
         tests("OutboxTests", ["Outbox", "Delivery", "Positioning"]),
         tests("SensorsTests", ["Sensors", "NMEA", "Positioning", "CLinux", "CUdev"]),
-        tests("UplinkTests", ["Uplink", "Delivery", "CLinux"]),
+        tests("UplinkTests", ["Uplink", "Live", "Delivery", "Positioning", "CLinux"]),
         tests("CollectorTests", ["waypost-collector"]),
         tests("SystemdTests", ["Systemd", logging]),
         tests("EventLoopTests", ["EventLoop", "Positioning", "CLinux"]),
