@@ -21,14 +21,22 @@ struct SatelliteSurvey: Sendable {
         var talker: UInt16
         /// nil before NMEA 4.10.
         var signal: UInt8?
-        /// A satellite sends several signals; it counts with the first of its constellation.
-        var counts: Bool
+        /// As the receiver says.
+        var inView: Int
+        /// How many satellites are received with each strength.
+        var strengths = InlineArray<100, UInt8>(repeating: 0)
+        /// Of all strengths.
+        var sum = 0
+
+        mutating func add(_ strength: Int) {
+            guard strengths[strength] < .max else { return }
+            strengths[strength] += 1
+            sum += strength
+        }
     }
 
     private(set) var view: SatelliteView?
     private var groups: [Group] = []
-    private var inView = 0
-    private var strengths = InlineArray<100, UInt8>(repeating: 0)
     /// Sentences of any kind before the cycle that is read.
     private var beganAt = 0
     /// The same of the next one to read.
@@ -58,14 +66,10 @@ struct SatelliteSurvey: Sendable {
             guard groups.count < Self.groupsMax else { return }
             if groups.isEmpty { beganAt = sentences }
             group = groups.count
-            let counts =
-                signal == Self.noSignal || !groups.contains { $0.talker == talker && $0.signal != Self.noSignal }
-            groups.append(Group(talker: talker, signal: signal, counts: counts))
-            if counts { inView += total }
+            groups.append(Group(talker: talker, signal: signal, inView: total))
         }
         // Without its first sentence the total of the group is not in the view.
-        guard let group, groups[group].counts else { return }
-        addStrengths(bytes, from: start)
+        if let group { addStrengths(bytes, from: start, to: group) }
     }
 
     /// A stream that starts again may be of another receiver.
@@ -83,32 +87,46 @@ struct SatelliteSurvey: Sendable {
         return last == UInt8(ascii: ",") ? nil : last
     }
 
-    private mutating func addStrengths(_ bytes: Span<UInt8>, from start: Int) {
+    private mutating func addStrengths(_ bytes: Span<UInt8>, from start: Int, to group: Int) {
         var cursor = FieldCursor(position: start)
         for _ in 0..<Self.satellitesInSentence {
             cursor.skip(3, in: bytes)
             guard cursor.position < bytes.count else { return }
             guard let strength = cursor.integer(in: bytes), (1...Self.strengthMax).contains(strength) else { continue }
-            if strengths[strength] < .max { strengths[strength] += 1 }
+            groups[group].add(strength)
         }
     }
 
     private mutating func complete(sentences: Int) {
-        let heard = (1...Self.strengthMax).reduce(0) { $0 + Int(strengths[$1]) }
-        var view = SatelliteView(inView: inView)
+        var inView = 0
+        var strengths = [Int](repeating: 0, count: Self.strengthMax + 1)
+        for index in groups.indices where counts(index) {
+            inView += groups[index].inView
+            for strength in 1...Self.strengthMax { strengths[strength] += Int(groups[index].strengths[strength]) }
+        }
+        let heard = strengths.reduce(0, +)
+        // Cut groups may list more than their totals say.
+        var view = SatelliteView(inView: max(inView, heard), strong: strengths[SatelliteView.strongMin...].reduce(0, +))
         var below = 0
         for strength in 1...Self.strengthMax where strengths[strength] > 0 {
             view.best = strength
-            if strength >= SatelliteView.strongMin { view.strong += Int(strengths[strength]) }
             if below * 2 < heard { view.median = strength }
-            below += Int(strengths[strength])
+            below += strengths[strength]
         }
-        // Cut groups may list more than their totals say.
-        view.inView = max(inView, heard)
         self.view = view
         groups.removeAll(keepingCapacity: true)
-        inView = 0
-        strengths = InlineArray(repeating: 0)
         nextAt = sentences + min((sentences - beganAt) * Self.cyclesForOne, Self.pauseMax)
+    }
+
+    /// A satellite sends several signals and stands in the group of each: it counts with the one that is received best, in
+    /// whatever order the groups come, since a survey may begin with any of them.
+    private func counts(_ index: Int) -> Bool {
+        let group = groups[index]
+        guard group.signal != Self.noSignal else { return true }
+        return !groups.indices.contains { other in
+            let rival = groups[other]
+            guard other != index, rival.talker == group.talker, rival.signal != Self.noSignal else { return false }
+            return (rival.sum, rival.inView, index) > (group.sum, group.inView, other)
+        }
     }
 }

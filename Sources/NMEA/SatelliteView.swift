@@ -5,14 +5,14 @@ public struct SatelliteView: Hashable, Sendable {
 
     /// Above the horizon by the receiver's almanac, over all constellations. 0 = it sees none.
     public var inView: Int
-    /// How many of them are received with at least ``strongMin``.
-    public var strong: Int
+    /// How many of them are received with at least ``strongMin``; nil = the source does not say.
+    public var strong: Int?
     /// Carrier to noise density of the satellite that is received best, dB-Hz; nil when none is received.
     public var best: Int?
     /// Median over those that are received, dB-Hz, the lower of two in the middle; nil when none is.
     public var median: Int?
 
-    public init(inView: Int, strong: Int = 0, best: Int? = nil, median: Int? = nil) {
+    public init(inView: Int, strong: Int? = nil, best: Int? = nil, median: Int? = nil) {
         self.inView = inView
         self.strong = strong
         self.best = best

@@ -33,7 +33,7 @@ import Testing
     /// An antenna that is cut off: the receiver lists nothing.
     @Test func knowsAnEmptySky() {
         let line = sentence("GPGSV,1,1,00") + sentence("GLGSV,1,1,00")
-        #expect(Self.satellites(line + line) == SatelliteView(inView: 0))
+        #expect(Self.satellites(line + line) == SatelliteView(inView: 0, strong: 0))
     }
 
     /// The same four satellites on L1 and L5, and two that are above the horizon and not received.
@@ -43,6 +43,30 @@ import Testing
             + sentence("GPGSV,1,1,04,04,60,120,35,05,10,200,31,07,33,050,28,09,70,300,37,8")
             + sentence("GPGSV,1,1,02,11,20,090,,16,05,010,,0")
         #expect(Self.satellites(cycle + cycle) == SatelliteView(inView: 6, strong: 4, best: 47, median: 41))
+    }
+
+    /// A survey may begin with the list of any signal; a receiver that pauses moves its start on, too.
+    @Test(.bug(id: 13)) func countsTheSignalThatIsReceivedBestWhereverTheCycleBegins() {
+        var groups = [
+            sentence("GPGSV,2,1,05,04,60,120,45,05,10,200,41,07,33,050,38,09,70,300,44,1")
+                + sentence("GPGSV,2,2,05,11,20,090,31,1"),
+            sentence("GLGSV,1,1,03,66,40,100,35,67,12,220,32,68,12,220,30,1"),
+            sentence("GPGSV,1,1,03,04,60,120,28,05,10,200,21,07,33,050,,8"),
+            sentence("GPGSV,1,1,02,21,20,090,,26,05,010,,0"),
+        ]
+        let view = SatelliteView(inView: 10, strong: 8, best: 45, median: 35)
+        for _ in groups {
+            #expect(Self.satellites(groups.joined() + groups[0]) == view, "beginning with \(groups[0])")
+            groups.append(groups.removeFirst())
+        }
+    }
+
+    /// In a garage no signal is received: the longest list counts.
+    @Test func countsTheLongestListOfSatellitesThatAreNotReceived() {
+        let long = sentence("GPGSV,1,1,03,04,60,120,,05,10,200,,07,33,050,,1")
+        let short = sentence("GPGSV,1,1,01,04,60,120,,8")
+        #expect(Self.satellites(long + short + long)?.inView == 3)
+        #expect(Self.satellites(short + long + short)?.inView == 3)
     }
 
     /// A stream is joined in the middle of a group, and a line loses sentences.
@@ -68,7 +92,7 @@ import Testing
     @Test(arguments: ["21,00,000,", "21,00,000,00", "21,00,000,999", "21,00,000,-5", "21,00,000,x", "21", ",,,"])
     func dropsAStrengthThatCannotBe(_ satellite: String) {
         let line = sentence("GPGSV,1,1,01,\(satellite)")
-        #expect(Self.satellites(line + line) == SatelliteView(inView: 1))
+        #expect(Self.satellites(line + line) == SatelliteView(inView: 1, strong: 0))
     }
 
     @Test func boundsWhatAnyTalkersSay() {
