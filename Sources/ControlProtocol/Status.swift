@@ -40,8 +40,8 @@ public struct MotionStatus: ControlMessage {
     @Field("state", "waiting (no fix yet), settling (finding the first place), stationary, moving or stopping (a halt)")
     public var state = ""
     @Field("since", "UTC of the last motion change") public var since: String?
-    @Field("last_fix", "UTC of the last fix") public var lastFix: String?
-    @Field("last_fix_age_s", unit: "s", places: 1, "Since it arrived") public var lastFixAge: Double?
+    @Field("last_fix", "UTC of the last fix that was believed") public var lastFix: String?
+    @Field("last_fix_age_s", unit: "s", places: 1, "Since it arrived in this run") public var lastFixAge: Double?
     @Field("odometer", unit: "m", places: 1, "Distance driven") public var odometer = 0.0
     @Field("gap_metres", unit: "m", places: 1, "Straight-line distance across gaps, not on the odometer")
     public var gapMetres: Double?
@@ -123,6 +123,7 @@ public struct SourceStatus: ControlMessage {
     @Field("late", "Sentences of an epoch that was closed") public var late = 0
     @Field("dateless", "Fixes before the first date") public var dateless = 0
     @Field("baud", unit: "baud", "Speed of a serial line on which sentences arrive") public var baud: Int?
+    @Field("unbelieved", "Why no fix was believed for a minute") public var unbelieved: String?
     @Field("satellites_used", "Satellites in the last epoch, with or without a fix") public var satellitesUsed: Int?
     @Field("satellites_in_view", "Satellites that the receiver lists") public var satellitesInView: Int?
     @Field("satellites_strong", "Of these, received with 30 dB-Hz or more") public var satellitesStrong: Int?

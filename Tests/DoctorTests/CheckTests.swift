@@ -284,6 +284,9 @@ struct Case: Sendable, CustomTestStringConvertible {
             $0.status.motion.lastFix = "2007-04-06T09:59:58.500Z"
         },
         Case(17, .unknown, "no fix with a date") { $0.status.motion.lastFix = nil },
+        Case(17, .unknown, "no fix with a date") {
+            ($0.status.motion.lastFix, $0.status.motion.lastFixAge) = ("2026-11-17T09:59:58.500Z", nil)
+        },
         Case(26, .ok, "nothing is asked") { _ in },
         Case(26, .ok, "gives one every 1000 ms") { $0.status.source.rate = rate(1000, 1000, true) },
         Case(26, .ok, "asleep") { $0.status.source.state = "asleep" },

@@ -91,11 +91,11 @@ import Testing
         try server.accept()
         try rig.waitFor("source", "state") { $0 as? String == "silent" || $0 as? String == "receiving" }
         let places = drive.split(separator: 0x0A).filter { $0.starts(with: Array("$GNGGA".utf8)) }
-        server.send(places.prefix(420).flatMap { $0 + [0x0A] })
-        let dateless = try rig.waitFor("source", "dateless", isAtLeast(400)).report
+        server.send(places.prefix(720).flatMap { $0 + [0x0A] })
+        let dateless = try rig.waitFor("source", "dateless", isAtLeast(700)).report
         #expect(dateless["health"] as? String == "degraded")
         let motion = dateless["motion"] as? [String: Any]
-        #expect((motion?["rejected"] as? [String: Int])?["dateless"] ?? 0 >= 400, "\(motion ?? [:])")
+        #expect((motion?["rejected"] as? [String: Int])?["dateless"] ?? 0 >= 700, "\(motion ?? [:])")
         let problems = "\(dateless["problems"] ?? "")"
         #expect(problems.contains("was believed: the receiver gives no date: let it send RMC or ZDA"), "\(problems)")
         server.send(part(0.6, 1))

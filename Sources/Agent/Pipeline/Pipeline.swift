@@ -11,16 +11,38 @@ final class Pipeline {
     /// What came from the receiver last.
     struct Reception {
         fileprivate(set) var lastEpochAt: EventTime?
+        /// Of the last fix that was believed.
         fileprivate(set) var lastFixAt: EventTime?
         /// In the newest epoch, with or without a fix; nil = it does not say.
         fileprivate(set) var satellitesUsed: Int?
-        /// Fixes in a row that were not believed, and why the last of them was not; nil = the last fix was.
-        fileprivate(set) var unbelieved: (fixes: Int, reason: FixFilter.Rejection)?
+        /// nil = the last fix was believed.
+        fileprivate(set) var unbelieved: Unbelieved?
         /// Where to go on reading a file.
         fileprivate(set) var position: FilePosition?
 
-        fileprivate mutating func rejected(_ reason: FixFilter.Rejection) {
-            unbelieved = ((unbelieved?.fixes ?? 0) + 1, reason)
+        fileprivate mutating func rejected(_ reason: FixFilter.Rejection, at now: EventTime) {
+            unbelieved = Unbelieved(
+                fixes: (unbelieved?.fixes ?? 0) + 1, reason: reason, since: unbelieved?.since ?? now, until: now)
+        }
+    }
+
+    /// Fixes in a row that were not believed.
+    struct Unbelieved {
+        /// Tunnels and cold starts pass sooner, at any rate of fixes.
+        private static let lasting = Duration.seconds(60)
+        private static let fixesMin = 5
+        /// A minute at 10 Hz; a file gives them in an instant.
+        private static let fixesOfAMinute = 600
+
+        let fixes: Int
+        /// Why the last of them was not.
+        let reason: FixFilter.Rejection
+        let since: EventTime
+        let until: EventTime
+
+        /// It will not pass by itself.
+        var isLasting: Bool {
+            fixes >= Self.fixesOfAMinute || (fixes >= Self.fixesMin && until.duration(since: since) >= Self.lasting)
         }
     }
 
@@ -183,18 +205,18 @@ final class Pipeline {
             clock = .log
             // Before its first date a log has no time that anything could run on: the tracker does not get these.
             guard time > .zero else {
-                if case .fix = epoch { reception.rejected(.dateless) }
+                if case .fix = epoch { reception.rejected(.dateless, at: now) }
                 return
             }
         }
         let at = clock.time(of: stamp)
-        if case .fix(let fix) = epoch {
-            reception.lastFixAt = now
-            if let time = fix.time { receiverClock.received(time, at: now) }
-        }
+        if case .fix(let fix) = epoch, let time = fix.time { receiverClock.received(time, at: now) }
         let admitted = run.tracker.counters.admitted
         fire(now: now) { $0.epochReceived(epoch, at: at, $1) }
-        if run.tracker.counters.admitted > admitted { reception.unbelieved = nil }
+        if run.tracker.counters.admitted > admitted {
+            reception.lastFixAt = now
+            reception.unbelieved = nil
+        }
         if let position { reception.position = position }
     }
 
@@ -227,7 +249,7 @@ final class Pipeline {
         case .sleepReceiver(let until): looped.sleepRequested(until: until)
         case .wakeReceiver: looped.wakeRequested()
         case .setReceiver(let resolution): looped.intervalRequested(.milliseconds(resolution.intervalMs))
-        case .count(.rejected(let reason)): reception.rejected(reason)
+        case .count(.rejected(let reason)): reception.rejected(reason, at: now)
         case .announceHalt, .announceGap, .announceResolution, .count: break
         }
     }

@@ -24,7 +24,7 @@ extension StatusReport {
         status.waiting = delivery.waiting
         status.oldestAge = oldestAge(depth)
         status.problem = delivery.lastProblem.map(Self.shortened)
-        status.advice = advice(delivery)
+        status.advice = Self.advice(delivery)
         status.consecutiveFailures = schedule.failures
         status.lastSuccessAge = delivery.lastSuccess.map { now.seconds(since: $0) }
         status.nextAttempt = schedule.nextAttemptAt.map { max(0, $0.seconds(since: now)) }
@@ -73,7 +73,7 @@ extension StatusReport {
     }
 
     /// What to do about its state, in words for people; nil when there is nothing to do.
-    func advice(_ delivery: EndpointDelivery) -> String? {
+    static func advice(_ delivery: EndpointDelivery) -> String? {
         let name = delivery.settings.name
         switch delivery.schedule.state {
         case .active: return delivery.schedule.failures > 10 ? "waypost profile render shows the request" : nil

@@ -19,9 +19,6 @@ struct StatusReport {
         case degraded
     }
 
-    /// Tunnels and cold starts produce fewer disbelieved fixes in a row.
-    private static let unbelievedMin = 60
-
     let now: EventTime
     let startedAt: EventTime
     let wakeups: Int
@@ -32,12 +29,37 @@ struct StatusReport {
     let sent: HTTPUplink.Counters
     /// What power supplies said last, by name; nil = they are not read.
     let supplies: [(name: String, words: String)]?
-    /// Why the configuration in the file is not the one in force; nil = it is, or it was not read since the start.
-    let configurationProblem: String?
     let configurationOrigin: ConfigurationInForce.Origin
-    let metricsProblems: [String]
+    /// In words, the gravest first.
+    let problems: [String]
 
-    var problems: [String] {
+    /// - Parameters:
+    ///   - configurationProblem: why the configuration in the file is not the one in force; nil = it is, or it was not read
+    ///     since the start.
+    ///   - metricsProblems: what keeps the metrics from being served or written.
+    init(
+        now: EventTime, startedAt: EventTime, wakeups: Int, isClockSynchronised: Bool, pipeline: Pipeline,
+        recorder: Recorder, deliveries: [EndpointDelivery], sent: HTTPUplink.Counters,
+        supplies: [(name: String, words: String)]?, configurationProblem: String?,
+        configurationOrigin: ConfigurationInForce.Origin, metricsProblems: [String]
+    ) {
+        self.now = now
+        self.startedAt = startedAt
+        self.wakeups = wakeups
+        self.isClockSynchronised = isClockSynchronised
+        self.pipeline = pipeline
+        self.recorder = recorder
+        self.deliveries = deliveries
+        self.sent = sent
+        self.supplies = supplies
+        self.configurationOrigin = configurationOrigin
+        problems =
+            Self.problems(of: pipeline) + [configurationProblem].compactMap { $0 } + metricsProblems
+            + [pipeline.source.remark.map { "receiver: \($0)" }, recorder.lastError?.description].compactMap { $0 }
+            + recorder.latest.removed.map(Self.problem) + deliveries.flatMap(Self.problems)
+    }
+
+    private static func problems(of pipeline: Pipeline) -> [String] {
         var problems: [String] = []
         switch pipeline.sourceState {
         case .receiving, .ended: break
@@ -48,24 +70,23 @@ struct StatusReport {
         case .unreadable: problems.append("receiver: bytes but no sentence")
         case .lost(let reason): problems.append("receiver: \(reason)")
         }
-        if let unbelieved = pipeline.reception.unbelieved, unbelieved.fixes >= Self.unbelievedMin {
-            problems.append(
-                "receiver: none of the last \(unbelieved.fixes) fixes was believed: \(unbelieved.reason.advice)")
+        if let unbelieved = pipeline.reception.unbelieved, unbelieved.isLasting {
+            problems.append("receiver: \(unbelieved.words)")
         }
-        if let configurationProblem { problems.append(configurationProblem) }
-        problems += metricsProblems
-        if let remark = pipeline.source.remark { problems.append("receiver: \(remark)") }
-        if let error = recorder.lastError { problems.append(error.description) }
-        for removed in recorder.latest.removed {
-            problems.append(
-                "queue: \(InWords.count(removed.rows, "row")) for endpoint \(removed.name), which is no longer configured: "
-                    + "configure it again, or give them up with `waypost queue forget \(removed.name)`")
-        }
-        for delivery in deliveries {
-            if let problem = delivery.lastProblem { problems.append("\(delivery.settings.name): \(problem)") }
-            if delivery.schedule.state != .active || delivery.lastProblem != nil, let advice = advice(delivery) {
-                problems.append("\(delivery.settings.name): \(delivery.schedule.state.word): \(advice)")
-            }
+        return problems
+    }
+
+    private static func problem(of removed: RemovedEndpoint) -> String {
+        "queue: \(InWords.count(removed.rows, "row")) for endpoint \(removed.name), which is no longer configured: "
+            + "configure it again, or give them up with `waypost queue forget \(removed.name)`"
+    }
+
+    private static func problems(of delivery: EndpointDelivery) -> [String] {
+        var problems: [String] = []
+        let name = delivery.settings.name
+        if let problem = delivery.lastProblem { problems.append("\(name): \(problem)") }
+        if delivery.schedule.state != .active || delivery.lastProblem != nil, let advice = advice(delivery) {
+            problems.append("\(name): \(delivery.schedule.state.word): \(advice)")
         }
         return problems
     }
@@ -227,10 +248,12 @@ extension StatusReport {
         source.late = counters.late
         source.dateless = counters.dateless
         source.baud = (pipeline.source as? SerialSource)?.foundSpeed?.baud
-        source.satellitesUsed = pipeline.reception.satellitesUsed
-        if let satellites = pipeline.source.satellites {
+        source.unbelieved = pipeline.reception.unbelieved.flatMap { $0.isLasting ? $0.words : nil }
+        // Those of a line that has fallen silent are no longer in the sky.
+        if source.state == "receiving" { source.satellitesUsed = pipeline.reception.satellitesUsed }
+        if source.state == "receiving", let satellites = pipeline.source.satellites {
             source.satellitesInView = satellites.inView
-            source.satellitesStrong = pipeline.source is GPSDSource ? nil : satellites.strong
+            source.satellitesStrong = satellites.strong
             source.bestCN0 = satellites.best
             source.medianCN0 = satellites.median
         }
@@ -290,6 +313,10 @@ extension StatusReport {
         queue.diskError = recorder.lastError?.description
         return queue
     }
+}
+
+extension Pipeline.Unbelieved {
+    fileprivate var words: String { "none of the last \(fixes) fixes was believed: \(reason.advice)" }
 }
 
 extension FixFilter.Rejection {

@@ -25,10 +25,11 @@ extension Metric {
         ) { $0.motion.state },
         .one(
             .gauge, .motion, "last_fix", as: "last_fix_timestamp", unit: "seconds",
-            "UTC of the last fix, in seconds since 1970"
+            "UTC of the last fix that was believed, in seconds since 1970"
         ) { $0.motion.lastFixSeconds },
         .one(
-            .gauge, .motion, "last_fix_age_s", unit: "seconds", fleeting: true, "seconds since the last fix arrived"
+            .gauge, .motion, "last_fix_age_s", unit: "seconds", fleeting: true,
+            "seconds since it arrived, if it is of this run"
         ) { $0.motion.lastFixAge },
         .one(.gauge, .motion, "odometer", unit: "meters", "metres driven") { $0.motion.odometer },
         .one(.counter, .motion, "trips", "trips begun") { $0.motion.trips },

@@ -123,14 +123,16 @@ enum SignalChecks {
     static func date(_ evidence: Evidence) -> Finding {
         guard let status = evidence.status else { return evidence.noStatus }
         if evidence.isFile { return .ok("does not apply: the source is a file") }
-        guard let text = status.motion.lastFix, let fix = UTCTime.milliseconds(iso8601: text) else {
+        // One of the run before has no age.
+        guard let text = status.motion.lastFix, let fix = UTCTime.milliseconds(iso8601: text),
+            let age = status.motion.lastFixAge
+        else {
             let isDateless = status.source.dateless > 0
             return isDateless
                 ? .degraded("\(status.source.dateless) fixes without a date", "waypost status")
                 : .unknown("there is no fix with a date yet")
         }
         let day = text.prefix(10)
-        let age = status.motion.lastFixAge ?? 0
         let ahead = (Double(evidence.wallClock) - Double(fix)) / 1000 - age
         let rollovers = (ahead / (rolloverWeeks * weekSeconds)).rounded()
         let isOld = fix < releaseMilliseconds

@@ -1,0 +1,80 @@
+import Positioning
+import Sensors
+import Testing
+import Tracking
+import Uplink
+
+@testable import Agent
+@testable import ControlProtocol
+
+/// What the reply to `status` says of the receiver.
+@Suite struct StatusReportTests {
+    private let bench: DeliveryBench
+    private let source = FixesOnDemand()
+    private let pipeline: Pipeline
+
+    init() throws {
+        bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5)
+        pipeline = Pipeline(
+            source: source, memory: nil,
+            run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
+            recorder: bench.recorder, deliveries: [], log: .silent, loop: bench.loop)
+        source.state = .receiving
+    }
+
+    private func report(at now: EventTime) -> StatusReport {
+        StatusReport(
+            now: now, startedAt: .zero, wakeups: 0, isClockSynchronised: true, pipeline: pipeline,
+            recorder: bench.recorder, deliveries: [], sent: HTTPUplink.Counters(), supplies: nil,
+            configurationProblem: nil, configurationOrigin: .current, metricsProblems: [])
+    }
+
+    private func fix(_ date: Int64?, at now: EventTime) {
+        source.date = date.map(UTCTime.init(milliseconds:))
+        pipeline.deviceChanged(nil, at: now)
+    }
+
+    /// Doctor compares both with the clock of the host: it said that a right clock was ten minutes ahead once.
+    @Test(.bug(id: 13)) func theAgeOfTheLastFixIsThatOfTheSameFix() {
+        let start = bench.loop.now
+        #expect(report(at: start).status.motion.lastFixAge == nil)
+        fix(1_700_000_000_000, at: start)
+        for second in 1...600 { fix(nil, at: start + .seconds(second)) }
+        let report = report(at: start + .seconds(600))
+        #expect(report.status.motion.lastFix == "2023-11-14T22:13:20.000Z" && report.status.motion.lastFixAge == 600)
+        #expect(report.line.contains("last fix 10 min"))
+        pipeline.close()
+    }
+
+    /// At ten fixes a second, a cold start passes; at one a minute, an hour is too long to wait.
+    @Test(arguments: [
+        (0.1, 599, false), (0.1, 601, true), (60.0, 4, false), (60.0, 5, true), (10.0, 6, false), (10.0, 7, true),
+    ])
+    func fixesThatAreNotBelievedCountAfterAMinute(interval: Double, fixes: Int, isProblem: Bool) {
+        let start = bench.loop.now
+        for number in 0..<fixes { fix(nil, at: start + .milliseconds(Int64(Double(number) * interval * 1000))) }
+        let report = report(at: start + .seconds(3600))
+        let words =
+            "none of the last \(fixes) fixes was believed: the receiver gives no date: let it send RMC or ZDA sentences"
+        #expect(report.status.source.unbelieved == (isProblem ? words : nil))
+        #expect(report.problems.contains("receiver: \(words)") == isProblem)
+        #expect(report.line.contains("no fix yet"))
+        fix(1_700_000_000_000, at: start + .seconds(3600))
+        #expect(self.report(at: start + .seconds(3600)).status.source.unbelieved == nil)
+        pipeline.close()
+    }
+
+    @Test func theSatellitesOfALineThatIsSilentAreNotShown() {
+        let start = bench.loop.now
+        fix(1_700_000_000_000, at: start)
+        let before = report(at: start).status.source
+        #expect(before.satellitesUsed == 12 && before.satellitesInView == 9 && before.satellitesStrong == 7)
+        #expect(before.bestCN0 == 45 && before.medianCN0 == 35)
+        source.state = .silent
+        fix(1_700_000_000_000, at: start + .seconds(20))
+        let after = report(at: start + .seconds(20)).status.source
+        #expect(after.state == "silent" && after.satellitesUsed == nil && after.satellitesInView == nil)
+        #expect(after.satellitesStrong == nil && after.bestCN0 == nil && after.medianCN0 == nil)
+        pipeline.close()
+    }
+}
