@@ -65,7 +65,7 @@ public final class LinuxHost: Host {
         close(epoll)
     }
 
-    public var bootTime: EventTime { EventTime(nanoseconds: waypost_boottime_ns()) }
+    public var bootTime: EventTime { HostClock.bootTime }
     public var wallClockMs: Int64 { HostIdentity.wallClockMs() }
     public var isClockSynchronised: Bool { HostClock.isSynchronised }
     public var jitter: Double { Double.random(in: 0..<1) }

@@ -67,11 +67,11 @@ public final class ProgressLine {
     /// - Parameter output: where the results go.
     public init?(_ unit: Progress.Unit, total: Int64?, output: Int32) {
         guard isatty(STDERR_FILENO) == 1, isatty(output) == 0 else { return nil }
-        progress = Progress(unit, total: total, at: Self.now)
+        progress = Progress(unit, total: total, at: HostClock.bootTime)
     }
 
     public func advanced(by more: Int) {
-        guard let text = progress.advanced(by: more, at: Self.now) else { return }
+        guard let text = progress.advanced(by: more, at: HostClock.bootTime) else { return }
         isShown = true
         Self.write("\r\(text)\u{1B}[K")
     }
@@ -83,12 +83,6 @@ public final class ProgressLine {
     }
 
     deinit { end() }
-
-    private static var now: EventTime {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return EventTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-    }
 
     private static func write(_ text: String) {
         let bytes = Array(text.utf8)

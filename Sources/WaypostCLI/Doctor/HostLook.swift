@@ -59,11 +59,7 @@ struct HostLook {
         }
     }
 
-    private static var bootTime: Double {
-        var time = timespec()
-        clock_gettime(CLOCK_BOOTTIME, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    }
+    private static var bootTime: Double { HostClock.bootTime.seconds(since: .zero) }
 }
 
 // The daemon.
