@@ -170,12 +170,15 @@ import Testing
         let daemon = try rig.startDaemon(environment: environment(rig))
         try waitForKept(rig, "follow")
         try rig.reconfigure("kind = \"file\"", to: "kind = \"flie\"")
-        for json in [true, false] {
-            let arguments = ["status", "--config", rig.path("waypost.toml")] + (json ? ["--json"] : [])
+        for command in [["status"], ["status", "--json"], ["top"]] {
+            let arguments = command + ["--config", rig.path("waypost.toml")]
             let status = try rig.waypost(arguments, environment: environment(rig))
             #expect(try status.exitStatus(within: 20) == 1)
             #expect(status.text.contains("degraded"), "\(status.text)")
-            #expect(status.text.contains("waypost.toml:4:8: source.kind"), "\(status.text)")
+            // Of a long path the picture shows two lines.
+            let words =
+                command == ["top"] ? "! configuration: the file cannot be used" : "waypost.toml:4:8: source.kind"
+            #expect(status.text.contains(words), "\(status.text)")
         }
         try end(daemon)
         let gone = try rig.waypost(["status", "--config", rig.path("waypost.toml")], environment: environment(rig))

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Configuration
 import ControlProtocol
 import JSON
 
@@ -20,18 +21,7 @@ struct StatusCommand: ParsableCommand {
     }
 
     func run() throws {
-        let place = daemon.place()
-        var reply = try daemon.ask(StatusRequest(), at: place)
-        var summary: Status = try DaemonOptions.read(reply)
-        // A daemon that has not read the file since it was changed cannot know.
-        let mistakes = place.problems.filter { !$0.dependsOnReader }
-        if let mistake = mistakes.first, summary.configuration == "current" {
-            let more = mistakes.count > 1 ? " and \(mistakes.count - 1) more" : ""
-            let problem = "configuration: the file cannot be used any more: \(mistake)\(more)"
-            summary.health = "degraded"
-            summary.problems.append(problem)
-            reply = Self.degraded(reply, problem)
-        }
+        let (summary, reply) = try daemon.status(at: daemon.place())
         if prometheus {
             if let more = summary.endpointsMore {
                 printError("waypost: \(more) more endpoints do not fit: see [metrics]")
@@ -44,6 +34,22 @@ struct StatusCommand: ParsableCommand {
         }
         try finishOutput()
         if summary.health != "ok" { throw ExitCode(1) }
+    }
+}
+
+extension DaemonOptions {
+    /// What the daemon says of itself, and what is wrong with its file, which it cannot know before it has read it again.
+    /// - Returns: the status, and the reply with the same in it.
+    func status(at place: (socket: String, problems: [ConfigurationProblem])) throws -> (Status, reply: [UInt8]) {
+        let reply = try ask(StatusRequest(), at: place)
+        var status: Status = try Self.read(reply)
+        let mistakes = place.problems.filter { !$0.dependsOnReader }
+        guard let mistake = mistakes.first, status.configuration == "current" else { return (status, reply) }
+        let more = mistakes.count > 1 ? " and \(mistakes.count - 1) more" : ""
+        let problem = "configuration: the file cannot be used any more: \(mistake)\(more)"
+        status.health = "degraded"
+        status.problems.append(problem)
+        return (status, Self.degraded(reply, problem))
     }
 
     /// The reply with one problem more.
@@ -81,7 +87,8 @@ extension Status {
         }
         if let boost = motion.boost { lines.append("boost      \(boost.until.map { "until \($0)" } ?? "on")") }
         lines.append(
-            "track      \(motion.kept) kept, \(motion.trips) trips, \(motion.stops) stops, "
+            "track      \(motion.kept) kept, \(TopFigures.count(motion.trips, "trip")), "
+                + "\(TopFigures.count(motion.stops, "stop")), "
                 + "odometer \(Int(min(max(0, motion.odometer), 1e12))) m")
         lines.append("engine     \(motion.engine.text)")
         let shown = motion.resolutions.entries.sorted { $0.name < $1.name }.prefix(Self.trackablesShown)
@@ -91,7 +98,7 @@ extension Status {
             lines.append("           and \(more) more \(more == 1 ? "trackable" : "trackables"): see --json")
         }
         if let geofences = motion.geofences, geofences.fences > 0 { lines.append("geofences  \(geofences.text)") }
-        lines.append("queue      \(queue.depth) rows")
+        lines.append("queue      \(TopFigures.count(queue.depth, "row"))")
         for endpoint in endpoints {
             lines += endpoint.lines.enumerated().map { ($0.offset == 0 ? "endpoint   " : "         ") + $0.element }
         }

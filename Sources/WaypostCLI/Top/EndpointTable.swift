@@ -12,18 +12,25 @@ struct EndpointTable {
     private static let nameMin = 8
     private static let nameMax = 32
 
-    let endpoints: [EndpointStatus]
-    let columns: Int
-    let isASCII: Bool
-
-    var isEmpty: Bool { endpoints.isEmpty }
-
     /// Those that need a person, then those that fail, then those with the most to send.
-    var sorted: [EndpointStatus] {
-        endpoints.sorted { ($1.badness, $1.waiting, $0.name) < ($0.badness, $0.waiting, $1.name) }
+    let endpoints: [EndpointStatus]
+    private let columns: Int
+    private let isASCII: Bool
+    private let shown: [Column]
+    private let nameWidth: Int
+
+    init(endpoints: [EndpointStatus], columns: Int, isASCII: Bool) {
+        self.endpoints = endpoints.sorted {
+            ($1.badness, $1.waiting, $0.name) < ($0.badness, $0.waiting, $1.name)
+        }
+        self.columns = columns
+        self.isASCII = isASCII
+        shown = Self.shown(in: columns)
+        nameWidth = max(
+            Self.nameMin, min(Self.nameMax, columns - Self.width(of: shown) - Self.stateWidth - 1))
     }
 
-    private var shown: [Column] {
+    private static func shown(in columns: Int) -> [Column] {
         var shown = [
             Column(title: "WAITING", width: 9) { String($0.waiting) },
             Column(title: "OLDEST", width: 9) { $0.waiting > 0 ? $0.oldestAge.map(TopFigures.span) : nil },
@@ -33,18 +40,14 @@ struct EndpointTable {
             Column(title: "NEXT", width: 8) { $0.nextAttempt.map(TopFigures.wait) },
         ]
         // What gives way where there is no room for all.
-        let room = columns - Self.nameMin - 1 - Self.stateWidth
+        let room = columns - nameMin - 1 - stateWidth
         for title in ["SENT", "B/FIX", "OLDEST", "LAST OK"] where width(of: shown) > room {
             shown.removeAll { $0.title == title }
         }
         return shown
     }
 
-    private func width(of columns: [Column]) -> Int { columns.reduce(0) { $0 + $1.width } }
-
-    private var nameWidth: Int {
-        max(Self.nameMin, min(Self.nameMax, columns - width(of: shown) - Self.stateWidth - 1))
-    }
+    private static func width(of columns: [Column]) -> Int { columns.reduce(0) { $0 + $1.width } }
 
     var heading: StyledLine {
         var line = StyledLine(isASCII: isASCII)

@@ -31,6 +31,12 @@ struct StyledLine {
     /// Without any style.
     var text: String { pieces.map(\.text).joined() }
 
+    /// The same, without spaces at its end.
+    var trimmedText: String {
+        let text = self.text
+        return String(text[..<(text.lastIndex { $0 != " " }.map(text.index(after:)) ?? text.startIndex)])
+    }
+
     mutating func add(_ text: String, _ style: Style = .plain) {
         let shown = shown(text)
         pieces.append((shown, style))

@@ -7,8 +7,13 @@ import Positioning
 ///
 /// However the process ends, save by SIGKILL, the terminal is as it was: signals come as events, and a crash restores it too.
 final class Terminal {
+    enum Key: Equatable {
+        case character(Unicode.Scalar)
+        case up, down, pageUp, pageDown
+    }
+
     enum Event {
-        case key(UInt8)
+        case key(Key)
         case resized
         /// The user wants the shell back for a while; `suspend()` returns when the view goes on.
         case suspended
@@ -138,7 +143,21 @@ final class Terminal {
         var bytes = [UInt8](repeating: 0, count: 64)
         let count = read(STDIN_FILENO, &bytes, bytes.count)
         guard count > 0 else { return errno == EINTR && count < 0 ? [] : [.ended] }
-        // Keys such as the arrows come as sequences, which mean nothing here.
-        return bytes[0] == 0x1B && count > 1 ? [] : bytes[..<count].map { .key($0) }
+        return Self.keys(of: bytes[..<count]).map { .key($0) }
+    }
+
+    /// Keys such as the arrows come as sequences, all bytes of one at once; those that mean nothing here are dropped.
+    static func keys(of bytes: ArraySlice<UInt8>) -> [Key] {
+        guard bytes.first == 0x1B, bytes.count > 1 else { return bytes.map { .character(Unicode.Scalar($0)) } }
+        // With a key held down several come together.
+        return bytes.split(separator: 0x1B).compactMap { sequence in
+            switch String(decoding: sequence, as: UTF8.self) {
+            case "[A", "OA": .up
+            case "[B", "OB": .down
+            case "[5~": .pageUp
+            case "[6~": .pageDown
+            default: nil
+            }
+        }
     }
 }

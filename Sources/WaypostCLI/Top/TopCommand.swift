@@ -9,7 +9,7 @@ struct TopCommand: ParsableCommand {
         commandName: "top", abstract: "Watch the running daemon, with the evidence of its decisions.",
         discussion: """
             Asks the daemon once a second, and waits for one that is away. Keys: q quits, p pauses, e shows every \
-            endpoint with what to do, f flushes after a question. Where standard output is no terminal it prints one \
+            endpoint with what to do (the arrow and page keys scroll), f flushes after a question. Where standard output is no terminal it prints one \
             picture and ends, with the exit status of 'waypost status'. NO_COLOR turns colours off, and only ASCII is \
             used unless LC_ALL, LC_CTYPE or LANG name UTF-8.
             """)
@@ -40,23 +40,16 @@ struct TopCommand: ParsableCommand {
     }
 
     private func printOnce(isASCII: Bool) throws {
-        let status: Status = try daemon.send(StatusRequest())
+        let place = daemon.place()
+        let status = try daemon.status(at: place).0
         var model = TopModel()
         // A daemon of an older version does not know the verb.
-        model.answered(status, try? daemon.send(LookRequest()), at: 0)
+        let look: Look? = try? DaemonOptions.read(daemon.ask(LookRequest(), at: place))
+        model.answered(status, look, at: 0)
         let page = TopPage(
             model: model, columns: Self.plainColumns, rows: nil, isASCII: isASCII, now: TopView.now, seconds: 0)
-        for line in page.lines { print(line.text.trimmed) }
+        for line in page.lines { print(line.trimmedText) }
         try finishOutput()
         if status.health != "ok" { throw ExitCode(1) }
-    }
-}
-
-extension String {
-    /// Without spaces at its end.
-    fileprivate var trimmed: String {
-        var text = self[...]
-        while text.last == " " { text.removeLast() }
-        return String(text)
     }
 }

@@ -11,8 +11,10 @@ enum TopFigures {
         return (scaled < 0 ? "-" : "") + "\(abs(scaled / unit)).\(padded(Int(abs(scaled % unit)), places))"
     }
 
-    /// `1 row`, `2 rows`
-    static func count(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+    /// `1 row`, `2 rows`, `2 fixes`
+    static func count(_ count: Int, _ noun: String, _ plural: String? = nil) -> String {
+        "\(count) \(count == 1 ? noun : plural ?? noun + "s")"
+    }
 
     /// `8 s`, `12 min`, `3 h 05`, `9 d`
     static func span(_ seconds: Double) -> String {

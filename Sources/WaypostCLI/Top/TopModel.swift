@@ -28,6 +28,9 @@ struct TopModel {
     private static let speedsMax = 240
     /// Rates are over ten seconds.
     private static let countsMax = 11
+    /// Seconds without a fix after which that is worth a word.
+    private static let fixAgeMax = 5.0
+    private static let endpointsOfAPage = 10
     private static let decisionsMax = 20
     /// Seconds for which an answer to the user stands on the last line.
     private static let messageSeconds = 15.0
@@ -41,6 +44,8 @@ struct TopModel {
     private(set) var decisions: [DecisionLook] = []
     private(set) var isPaused = false
     private(set) var showsAllEndpoints = false
+    /// How many endpoints the user has scrolled past.
+    private(set) var endpointsAbove = 0
     /// A flush is to be confirmed.
     private(set) var asksForFlush = false
     private var counts: [Count] = []
@@ -63,13 +68,27 @@ struct TopModel {
         if let last = counts.last, count.fixes < last.fixes || count.kept < last.kept { counts = [] }
         counts.append(count)
         if counts.count > Self.countsMax { counts.removeFirst() }
-        speeds.append(look?.fix?.speed)
-        if speeds.count > Self.speedsMax { speeds.removeFirst() }
         self.status = status
         self.look = look
+        speeds.append(presentFix?.speed)
+        if speeds.count > Self.speedsMax { speeds.removeFirst() }
+        scroll(by: 0)
         decisions = Array(((look?.decisions ?? []) + decisions).prefix(Self.decisionsMax))
         if absence != nil { show("the daemon answers again", at: seconds) }
         absence = nil
+    }
+
+    /// The last fix, unless it is too old to say how things are now.
+    var presentFix: FixLook? { look?.fix.flatMap { isPresent($0.age) ? $0 : nil } }
+
+    /// - Parameter age: of a fix, in seconds.
+    func isPresent(_ age: Double) -> Bool {
+        // A receiver that is asked for few gives few.
+        age <= max(Self.fixAgeMax, 2 * Double(status?.source.rate?.measured ?? 0) / 1000)
+    }
+
+    private mutating func scroll(by endpoints: Int) {
+        endpointsAbove = max(0, min(endpointsAbove + endpoints, (status?.endpoints.count ?? 0) - 1))
     }
 
     /// Fixes that reached tracking. The receiver's own count runs ahead where a file is the source.
@@ -88,18 +107,24 @@ struct TopModel {
         counts = []
     }
 
-    mutating func pressed(_ key: UInt8) -> Order? {
+    mutating func pressed(_ key: Terminal.Key) -> Order? {
         if asksForFlush {
             asksForFlush = false
-            return key == UInt8(ascii: "y") ? .flush : nil
+            return key == .character("y") ? .flush : nil
         }
         messageShown = nil
         switch key {
-        case UInt8(ascii: "q"): return .quit
-        case UInt8(ascii: "p"), UInt8(ascii: " "): isPaused.toggle()
-        case UInt8(ascii: "e"): showsAllEndpoints.toggle()
-        case UInt8(ascii: "f"): asksForFlush = true
-        default: break
+        case .character("q"): return .quit
+        case .character("p"), .character(" "): isPaused.toggle()
+        case .character("e"):
+            showsAllEndpoints.toggle()
+            endpointsAbove = 0
+        case .character("f"): asksForFlush = true
+        case .up: scroll(by: -1)
+        case .down: scroll(by: 1)
+        case .pageUp: scroll(by: -Self.endpointsOfAPage)
+        case .pageDown: scroll(by: Self.endpointsOfAPage)
+        case .character: break
         }
         return nil
     }

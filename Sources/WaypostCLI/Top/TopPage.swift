@@ -24,8 +24,6 @@ struct TopPage {
 
     /// Columns of the words on the left.
     private static let indent = 10
-    /// Seconds without a fix after which that is worth a word.
-    private static let fixAgeMax = 5.0
 
     let model: TopModel
     let columns: Int
@@ -39,7 +37,8 @@ struct TopPage {
 
     /// As many lines as the screen has, none wider than it.
     var lines: [StyledLine] {
-        var page = model.showsAllEndpoints ? allEndpoints : overview
+        let head = head
+        var page = model.showsAllEndpoints ? allEndpoints(rows: rows.map { $0 - 1 - head.count }) : overview
         // What was read before the daemon went away is still shown, but not as if it were so now.
         if model.absence != nil { page = page.map { Row(line: $0.line.styled(.faint), yields: $0.yields) } }
         page = head + page
@@ -56,13 +55,10 @@ struct TopPage {
         }
     }
 
+    /// Of lines that yield alike the last goes first.
     private static func fitted(_ page: [Row], rows: Int) -> [Row] {
-        var page = page
-        while page.count > rows, let most = page.map(\.yields).max(),
-            let last = page.lastIndex(where: { $0.yields == most })
-        {
-            page.remove(at: last)
-        }
+        let kept = page.indices.sorted { (page[$0].yields, $0) < (page[$1].yields, $1) }.prefix(rows)
+        var page = kept.sorted().map { page[$0] }
         // Nothing to separate at the end.
         while page.last?.yields == Yields.blank { page.removeLast() }
         return page
@@ -95,15 +91,18 @@ struct TopPage {
     private var blank: Row { Row(line: line(), yields: Yields.blank) }
 
     private var keys: StyledLine {
-        if let message = model.message(at: seconds) { return line(message, .warning) }
+        if model.asksForFlush, let question = model.message(at: seconds) { return line(question, .warning) }
         var keys = line()
         let pause = model.isPaused ? "p go on" : "p pause"
         let other = model.showsAllEndpoints ? "e overview" : "e endpoints"
-        for key in ["q quit", pause, "f flush", other] {
+        for key in ["q quit", pause, "f flush", other] + (model.showsAllEndpoints ? ["arrows scroll"] : []) {
             keys.addIfItFits(key, .faint, columns: columns)
         }
         if model.isPaused { keys.addIfItFits("paused", .warning, columns: columns) }
-        return keys
+        guard let message = model.message(at: seconds) else { return keys }
+        let before = keys.columns
+        keys.addIfItFits(message, .warning, columns: columns)
+        return keys.columns > before ? keys : line(message, .warning)
     }
 
     // MARK: Head
@@ -177,27 +176,48 @@ struct TopPage {
 
     private func receiver(_ source: SourceStatus) -> [Row] {
         var first = line(of: "RECEIVER")
-        first.add(source.state, source.state == "receiving" || source.state == "ended" ? .good : .bad)
-        let fix = model.look?.fix
-        let age = model.status?.motion.lastFixAge
+        let (fix, age) = (model.presentFix, model.status?.motion.lastFixAge)
+        let isPresent = age.map(model.isPresent) ?? false
+        let isAsleep = source.state == "asleep"
+        first.add(source.state, Self.style(source.state, hasFix: isPresent))
         if age == nil { first.addIfItFits("no fix yet", .warning, columns: columns) }
-        if let age, age > Self.fixAgeMax {
-            first.addIfItFits("last fix \(TopFigures.span(age)) ago", .bad, columns: columns)
+        if let age, !isPresent {
+            let words = "last fix \(TopFigures.span(age)) ago"
+            first.addIfItFits(words, isAsleep ? .faint : .bad, columns: columns)
         }
         if let look = model.look, look.refused > 0 {
             first.addIfItFits("\(look.refused) refused: \(look.refusedReason ?? "?")", .bad, columns: columns)
         }
         let facts: [String?] = [
             model.fixRate.map { "\(TopFigures.fixed($0, 1)) fix/s" },
-            fix?.accuracy.map { "±\(TopFigures.metres($0))" }, fix?.satellites.map { "\($0) satellites" },
-            source.satellitesInView.map { "of \($0) in view" }, source.medianCN0.map { "\($0) dB-Hz" },
+            fix?.accuracy.map { "±\(TopFigures.metres($0))" },
+            Self.satellites(used: fix?.satellites, inView: source.satellitesInView),
+            source.medianCN0.map { "\($0) dB-Hz" },
             fix?.hdop.map { "hdop \(TopFigures.fixed($0, 1))" },
-            fix?.quality, age.flatMap { $0 <= Self.fixAgeMax ? "\(TopFigures.fixed($0, 1)) s ago" : nil },
+            fix?.quality, age.flatMap { isPresent ? "\(TopFigures.fixed($0, 1)) s ago" : nil },
         ]
         for fact in facts { if let fact { first.addIfItFits(fact, columns: columns) } }
-        let place = fix.map { "at \(TopFigures.fixed($0.latitude, 5)), \(TopFigures.fixed($0.longitude, 5))" }
+        let at = fix == nil ? "last at" : "at"
+        let place = model.look?.fix.map {
+            "\(at) \(TopFigures.fixed($0.latitude, 5)), \(TopFigures.fixed($0.longitude, 5))"
+        }
         let second = faint([place, source.reason, source.gpsd.map(Self.gpsd), source.name])
         return [Row(line: first, yields: Yields.never), Row(line: second, yields: Yields.detail)]
+    }
+
+    private static func style(_ state: String, hasFix: Bool) -> StyledLine.Style {
+        switch state {
+        case "receiving": hasFix ? .good : .warning
+        case "ended": .good
+        // It is meant to be.
+        case "asleep": .plain
+        default: .bad
+        }
+    }
+
+    private static func satellites(used: Int?, inView: Int?) -> String? {
+        guard let used else { return inView.map { "\(TopFigures.count($0, "satellite")) in view" } }
+        return inView.map { "\(used) of \(TopFigures.count($0, "satellite"))" } ?? TopFigures.count(used, "satellite")
     }
 
     private static func gpsd(_ gpsd: GPSDStatus) -> String {
@@ -210,7 +230,7 @@ struct TopPage {
         var first = line(of: "MOTION")
         first.add(status.motion.state, .strong)
         if let since = status.motion.since { first.addIfItFits("since \(TopFigures.clock(since))", columns: columns) }
-        let fix = model.look?.fix
+        let fix = model.presentFix
         if let speed = fix?.speed { first.addIfItFits(TopFigures.kilometresPerHour(speed), columns: columns) }
         if let course = fix?.course, status.motion.state == "moving" {
             first.addIfItFits("course \(TopFigures.fixed(course, 0))°", columns: columns)
@@ -247,9 +267,10 @@ struct TopPage {
         }
         var line = line(of: "")
         if let needed = motion.evidenceNeeded {
-            let then = motion.stands == nil ? "begins a trip" : "goes on"
+            let then = motion.stands == nil ? "begin a trip" : "end the halt"
             let part = needed > 0 ? motion.evidence / needed : 0
-            line.add("evidence \(TopFigures.fixed(motion.evidence, 0)) of \(TopFigures.fixed(needed, 0)) m \(then)")
+            line.add(
+                "\(TopFigures.fixed(motion.evidence, 0)) m of the \(TopFigures.fixed(needed, 0)) m that \(then)")
             if line.columns + 12 <= columns {
                 line.add("  ")
                 line.add(TopFigures.bar(part, width: 10), part >= 0.5 ? .warning : .faint)
@@ -261,7 +282,8 @@ struct TopPage {
                 distance > radius ? .warning : .faint, columns: columns)
         }
         if let still = motion.stillSpeed {
-            let speed = motion.speed.map { ", now \(TopFigures.kilometresPerHour($0))" } ?? ""
+            let now = model.presentFix == nil ? nil : motion.speed
+            let speed = now.map { ", now \(TopFigures.kilometresPerHour($0))" } ?? ""
             line.add("halts below \(TopFigures.kilometresPerHour(still)) over 5 s\(speed)", .faint)
         }
         if line.columns > Self.indent { lines.append(line) }
@@ -283,9 +305,8 @@ struct TopPage {
     private func track(_ status: Status) -> [Row] {
         let motion = status.motion
         var first = line(of: "TRACK")
-        let share = 100 * Double(motion.kept) / Double(max(1, motion.admitted))
-        first.add("kept \(motion.kept) of \(motion.admitted)")
-        if motion.admitted > 0 { first.add(" (\(TopFigures.fixed(share, 0)) %)") }
+        // Apart: events are kept as well, and each trackable keeps its own.
+        first.add("kept \(motion.kept), \(TopFigures.count(motion.admitted, "fix", "fixes"))")
         if let rate = model.keptRate { first.addIfItFits("\(TopFigures.fixed(rate, 1))/s", columns: columns) }
         let because = model.look.map { ": \($0.engineBecause)" } ?? ""
         first.addIfItFits("\(motion.engine.resolution.brief)\(because)", .faint, columns: columns)
@@ -314,10 +335,10 @@ struct TopPage {
 
     private func endpoints(_ status: Status) -> [Row] {
         let table = EndpointTable(endpoints: status.endpoints, columns: columns, isASCII: isASCII)
-        guard !table.isEmpty else { return [] }
+        guard !table.endpoints.isEmpty else { return [] }
         let shown = rows.map { max(1, ($0 - 14) / 4) } ?? Int.max
         var page = [Row(line: table.heading, yields: Yields.never)]
-        for (index, entry) in table.sorted.prefix(shown).enumerated() {
+        for (index, entry) in table.endpoints.prefix(shown).enumerated() {
             page.append(
                 Row(line: table.row(of: entry), yields: index == 0 ? Yields.never : Yields.endpoint + min(index, 19)))
             if let reason = table.reason(of: entry) {
@@ -325,30 +346,42 @@ struct TopPage {
                 page.append(Row(line: line, yields: Yields.reason + min(index, 19)))
             }
         }
-        let hidden = max(0, table.sorted.count - shown)
-        let more = hidden + min(max(0, status.endpointsMore ?? 0), 100_000)
-        if more > 0 {
-            let words = "  and \(more) more, no worse: e shows all"
+        let hidden = table.endpoints.count - shown
+        if hidden > 0 {
+            let words = "  and \(hidden) more, no worse: e shows them"
             page.append(Row(line: line(words, .faint), yields: Yields.endpoint))
         }
-        return page + [blank]
+        return page + unknownEndpoints(status) + [blank]
     }
 
-    /// Every endpoint, with what is wrong and what helps.
-    private var allEndpoints: [Row] {
+    /// Those that did not fit into the reply: nothing is known of them.
+    private func unknownEndpoints(_ status: Status) -> [Row] {
+        guard let more = status.endpointsMore, more > 0 else { return [] }
+        return [Row(line: line("  and \(more) more: waypost endpoint list", .faint), yields: Yields.endpoint)]
+    }
+
+    /// Every endpoint, with what is wrong and what helps, from where the user has scrolled to.
+    /// - Parameter rows: how many there is room for; nil = any number.
+    private func allEndpoints(rows: Int?) -> [Row] {
         guard let status = model.status else { return [] }
         let table = EndpointTable(endpoints: status.endpoints, columns: columns, isASCII: isASCII)
-        var page = [Row(line: table.heading, yields: Yields.never)]
-        for (index, entry) in table.sorted.enumerated() {
-            page.append(Row(line: table.row(of: entry), yields: Yields.endpoint + index))
-            for words in [table.reason(of: entry), entry.advice.map { "do: \($0)" }].compactMap({ $0 }) {
-                page.append(Row(line: line("  " + words, .faint), yields: Yields.endpoint + index))
-            }
+        let unknown = unknownEndpoints(status)
+        // Beside them stand the heading and what is not shown.
+        let room = (rows ?? .max) - 2 - unknown.count
+        var entries: [Row] = []
+        var below = table.endpoints.count - model.endpointsAbove
+        for endpoint in table.endpoints.dropFirst(model.endpointsAbove) {
+            let words = [table.reason(of: endpoint), endpoint.advice.map { "do: \($0)" }].compactMap { $0 }
+            let lines = [table.row(of: endpoint)] + words.map { line("  " + $0, .faint) }
+            guard entries.isEmpty || entries.count + lines.count <= room else { break }
+            entries += lines.map { Row(line: $0, yields: Yields.endpoint) }
+            below -= 1
         }
-        if let more = status.endpointsMore, more > 0 {
-            page.append(Row(line: line("  and \(more) more: waypost endpoint list", .faint), yields: Yields.never))
-        }
-        return page
+        let hidden = [(model.endpointsAbove, "above"), (below, "below")].filter { $0.0 > 0 }
+            .map { "\($0.0) more \($0.1)" }
+        let rest =
+            hidden.isEmpty ? [] : [Row(line: line("  " + hidden.joined(separator: ", "), .faint), yields: Yields.never)]
+        return [Row(line: table.heading, yields: Yields.never)] + entries + rest + unknown
     }
 
     // MARK: Decisions

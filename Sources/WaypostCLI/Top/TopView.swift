@@ -34,18 +34,10 @@ final class TopView {
     }
 
     /// Wall clock of this host.
-    static var now: UTCTime {
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        return UTCTime(milliseconds: Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000)
-    }
+    static var now: UTCTime { UTCTime(milliseconds: HostIdentity.wallClockMs()) }
 
     /// Monotonic seconds.
-    private var seconds: Double {
-        var now = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &now)
-        return Double(now.tv_sec) + Double(now.tv_nsec) / 1e9
-    }
+    private var seconds: Double { HostClock.bootTime.seconds(since: .zero) }
 
     func run() {
         while true {
@@ -93,7 +85,7 @@ final class TopView {
         nextAt = seconds + Self.period
         guard !model.isPaused else { return }
         if let askedAt {
-            if seconds - askedAt > Self.answerMax { failed(SystemError("reply from the daemon", code: ETIMEDOUT)) }
+            if seconds - askedAt > Self.answerMax { absent(SystemError("reply from the daemon", code: ETIMEDOUT)) }
             return
         }
         do throws(SystemError) {
@@ -102,16 +94,20 @@ final class TopView {
             try session.send([ControlFrame.line(StatusRequest(), id: 1), ControlFrame.line(look, id: 2)])
             askedAt = seconds
         } catch {
-            failed(error)
+            absent(error)
         }
     }
 
-    private func failed(_ error: SystemError) {
+    private func absent(_ error: SystemError) {
+        let hint = error.code == EACCES ? ": only its user, its group and root may ask it" : ""
+        failed("no daemon answers: \(error)\(hint)")
+    }
+
+    private func failed(_ problem: String) {
         session.close()
         askedAt = nil
         status = nil
-        let hint = error.code == EACCES ? ": only its user, its group and root may ask it" : ""
-        model.failed("no daemon answers: \(error)\(hint)", at: Self.now)
+        model.failed(problem, at: Self.now)
     }
 
     private func receiveAnswers() {
@@ -119,14 +115,14 @@ final class TopView {
             for line in try session.receive() { answered(line) }
         } catch {
             // One that was idle too long is closed, which is no sign of anything.
-            if askedAt != nil { failed(error) }
+            if askedAt != nil { absent(error) }
         }
     }
 
     private func answered(_ line: [UInt8]) {
         guard let known = status else {
             do throws(ControlError) { status = try ControlFrame.read(line) } catch {
-                failed(SystemError("\(error.message): reply from the daemon", code: EPROTO))
+                failed("the daemon does not answer with its status: \(error.message)")
             }
             return
         }

@@ -136,10 +136,7 @@ enum TopFixture {
     static func page(
         _ model: TopModel, _ columns: Int, _ rows: Int?, isASCII: Bool = false
     ) -> [String] {
-        TopPage(model: model, columns: columns, rows: rows, isASCII: isASCII, now: now, seconds: 10).lines.map {
-            var text = $0.text
-            while text.last == " " { text.removeLast() }
-            return text
-        }
+        TopPage(model: model, columns: columns, rows: rows, isASCII: isASCII, now: now, seconds: 10).lines.map(
+            \.trimmedText)
     }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import WaypostCLI
 
 @Suite struct TopModelTests {
-    private func key(_ character: Character) -> UInt8 { character.asciiValue ?? 0 }
+    private func key(_ character: Unicode.Scalar) -> Terminal.Key { .character(character) }
 
     @Test func ratesAreOverTheLastTenSeconds() throws {
         var model = TopModel()
@@ -46,6 +46,9 @@ import Testing
         status.queue.bytes = .min
         var look = TopFixture.look()
         look.fix?.speed = .nan
+        look.fix?.age = .nan
+        status.source.rate = RateStatus()
+        status.source.rate?.measured = .max
         look.motion.evidence = 1e300
         look.motion.evidenceNeeded = 0
         look.motion.parksIn = 1e300
@@ -94,7 +97,9 @@ import Testing
         #expect(!model.isPaused)
         _ = model.pressed(key("e"))
         #expect(model.showsAllEndpoints)
-        for other in [0, 9, 200, key("x"), key("Q")] { #expect(model.pressed(other) == nil) }
+        for other in [key("\0"), key("\t"), key("\u{c8}"), key("x"), key("Q"), .up, .pageDown] {
+            #expect(model.pressed(other) == nil)
+        }
         #expect(model.pressed(key("q")) == .quit)
     }
 

@@ -38,7 +38,7 @@ import Testing
                     MOTION    moving  since 07:12:05  48 km/h  course 47°  ▃▃▄▄▅▅▆▆▇▇█
                               halts below 1.8 km/h over 5 s, now 48 km/h
                               3 trips, 2 stops, 0 gaps, odometer 48.2 km
-                    TRACK     kept 724 of 11498 (6 %)  0.0/s  high, 1 s or 5 m: as published
+                    TRACK     kept 724, 11498 fixes  0.0/s  high, 1 s or 5 m: as published
                               van: high, 1 s or 5 m: rule 2, a subscriber
                     QUEUE     12 rows  98 kB  2 in memory  slowest commit 12 ms
 
@@ -71,9 +71,9 @@ import Testing
                               at 52.52001, 13.40495  serial /dev/ttyACM0
                     MOTION    stopping  since 07:12:05  48 km/h  ▃▃▄▄▅▅▆▆▇▇█
                               parks in 3 min 10 s  ━━━━━━━─────────────  stands for 1 min 50 s  (stop-timeout)
-                              evidence 1 of 8 m goes on  ━━────────  3 m from its place (radius 25 m)
+                              1 m of the 8 m that end the halt  ━━────────  3 m from its place (radius 25 m)
                               3 trips, 2 stops, 0 gaps, odometer 48.2 km
-                    TRACK     kept 724 of 11498 (6 %)  0.0/s  high, 1 s or 5 m: as published
+                    TRACK     kept 724, 11498 fixes  0.0/s  high, 1 s or 5 m: as published
                               van: high, 1 s or 5 m: rule 2, a subscriber
                     QUEUE     12 rows  98 kB  2 in memory  slowest commit 12 ms
 
@@ -111,14 +111,14 @@ import Testing
                               at 52.52001, 13.40495  serial /dev/ttyACM0
                     MOTION    stopping  since 07:12:05  48 km/h
                               parks in 3 min 10 s  ━━━━━━━─────────────
-                              evidence 1 of 8 m goes on  ━━────────
-                    TRACK     kept 724 of 11498 (6 %)  0.0/s
+                              1 m of the 8 m that end the halt
+                    TRACK     kept 724, 11498 fixes  0.0/s
                               van: high, 1 s or 5 m: rule 2, a subscrib…
                     QUEUE     12 rows  98 kB  2 in memory
                     ENDPOINT         STATE      WAITING  LAST OK    NEXT
                     van.example      retrying      4711      4 s    43 s
                       status 503 (7 in a row)
-                      and 1 more, no worse: e shows all
+                      and 1 more, no worse: e shows them
                     07:12:31  departed (speed)  since 07:12:05  15 km/h
                     q quit  p pause  f flush  e endpoints
                     """))
@@ -138,7 +138,7 @@ import Testing
         status.endpoints[4].advice = "check base_url"
         status.endpoints[7].held = "the route to it is metered"
         var model = TopFixture.model(status)
-        _ = model.pressed(UInt8(ascii: "e"))
+        _ = model.pressed(.character("e"))
         let page = TopFixture.page(model, 80, 24)
         #expect(page[2].hasPrefix("ENDPOINT"))
         #expect(
@@ -146,7 +146,7 @@ import Testing
                 && page[5] == "  do: check base_url")
         #expect(page[6].hasPrefix("well-7              held ") && page[7] == "  the route to it is metered")
         #expect(page.count { $0.hasPrefix("well-") } == 9)
-        #expect(page.last == "q quit  p pause  f flush  e overview")
+        #expect(page.last == "q quit  p pause  f flush  e overview  arrows scroll")
     }
 
     @Test func aDaemonThatIsAwayIsNotShownAsIfItWereThere() {
@@ -179,10 +179,118 @@ import Testing
         status.motion.lastFixAge = 725
         status.source.state = "silent"
         var look = TopFixture.look()
+        look.fix?.age = 725
         look.refused = 12
         look.refusedReason = "accuracy"
         let page = TopFixture.page(TopFixture.model(status, look), 80, 24)
         #expect(page.contains { $0.hasPrefix("RECEIVER  silent  last fix 12 min ago  12 refused: accuracy  ") })
+    }
+
+    /// Minutes after the last fix it said "48 km/h ±2.4 m 11 satellites", in green, with one more bar each second.
+    @Test(.bug(id: 13)) func anOldFixIsNotShownAsThePresent() {
+        var (status, look) = (TopFixture.status(), TopFixture.look())
+        var model = TopFixture.model(status, look)
+        status.motion.lastFixAge = 30
+        look.fix?.age = 30
+        for second in 11..<41 { model.answered(status, look, at: Double(second)) }
+        let page = TopPage(
+            model: model, columns: 80, rows: 24, isASCII: false, now: TopFixture.now, seconds: 40
+        ).lines.map(\.trimmedText)
+        #expect(page.contains("RECEIVER  receiving  last fix 30 s ago  0.0 fix/s"), "\(page)")
+        #expect(page.contains("          last at 52.52001, 13.40495  serial /dev/ttyACM0"))
+        #expect(page.contains("MOTION    moving  since 07:12:05  ▃▃▄▄▅▅▆▆▇▇█"))
+        #expect(page.contains("          halts below 1.8 km/h over 5 s"))
+        #expect(model.speeds.suffix(30).allSatisfy { $0 == nil })
+    }
+
+    /// Asked for a fix every minute, half a minute is no age.
+    @Test func aReceiverThatGivesFewFixesIsNotLate() {
+        var (status, look) = (TopFixture.status(), TopFixture.look())
+        status.source.rate = RateStatus()
+        status.source.rate?.measured = 60_000
+        status.motion.lastFixAge = 30
+        look.fix?.age = 30
+        let page = TopFixture.page(TopFixture.model(status, look), 80, 24)
+        #expect(page.contains("RECEIVER  receiving  1.0 fix/s  ±2.4 m  11 satellites  hdop 0.9  gps  30.0 s ago"))
+    }
+
+    @Test func theSatellitesAreOneFact() {
+        var status = TopFixture.status()
+        status.source.satellitesInView = 14
+        let page = TopFixture.page(TopFixture.model(status), 80, 24)
+        #expect(page.contains { $0.hasPrefix("RECEIVER  receiving  1.0 fix/s  ±2.4 m  11 of 14 satellites  ") })
+        status.motion.lastFixAge = nil
+        status.source.satellitesInView = 3
+        let without = TopFixture.page(TopFixture.model(status, nil), 80, 24)
+        #expect(without.contains("RECEIVER  receiving  no fix yet  1.0 fix/s  3 satellites in view"))
+    }
+
+    @Test func aReceiverThatIsAsleepIsNoAlarm() {
+        var (status, look) = (TopFixture.status(), TopFixture.look())
+        status.source.state = "asleep"
+        status.motion.lastFixAge = 725
+        look.fix?.age = 725
+        let model = TopFixture.model(status, look)
+        let page = TopPage(
+            model: model, columns: 80, rows: 24, isASCII: false, now: TopFixture.now, seconds: 10)
+        let line = page.lines.first { $0.text.hasPrefix("RECEIVER") }
+        #expect(
+            line?.escaped.contains("asleep  \u{1b}[2mlast fix 12 min ago\u{1b}[0m") == true, "\(line?.escaped ?? "")")
+    }
+
+    /// 40 endpoints, of which a status has room for 30.
+    private static var many: TopModel {
+        var status = TopFixture.status(endpoints: (0..<30).map { TopFixture.endpoint("well-\(10 + $0)") })
+        for index in 0..<12 {
+            status.endpoints[index].problem = "status 500"
+            status.endpoints[index].advice = "see its log"
+            status.endpoints[index].consecutiveFailures = 3
+        }
+        status.endpointsMore = 10
+        return TopFixture.model(status)
+    }
+
+    @Test(.bug(id: 13)) func whatDoesNotFitIsSaid() {
+        let page = TopFixture.page(Self.many, 80, 24)
+        #expect(
+            page.contains("  and 28 more, no worse: e shows them")
+                && page.contains("  and 10 more: waypost endpoint list"))
+    }
+
+    @Test(.bug(id: 13)) func theEndpointsCanBeScrolled() {
+        var model = Self.many
+        _ = model.pressed(.character("e"))
+        func page() -> [String] { TopFixture.page(model, 80, 24) }
+        // Three lines each, of which none is cut.
+        #expect(
+            page()[3].hasPrefix("well-10 ") && page()[18].hasPrefix("well-15 ") && page()[20] == "  do: see its log")
+        #expect(page()[21] == "  24 more below" && page()[22] == "  and 10 more: waypost endpoint list")
+        _ = model.pressed(.pageDown)
+        _ = model.pressed(.down)
+        #expect(page()[3].hasPrefix("well-21 ") && page()[21] == "  11 more above, 3 more below", "\(page())")
+        for _ in 0..<9 { _ = model.pressed(.pageDown) }
+        #expect(page()[3].hasPrefix("well-39 ") && page()[4] == "  29 more above")
+        _ = model.pressed(.up)
+        #expect(page()[3].hasPrefix("well-38 "))
+        for _ in 0..<9 { _ = model.pressed(.pageUp) }
+        #expect(page()[3].hasPrefix("well-10 "))
+        // Fewer endpoints after a reload.
+        for _ in 0..<2 { _ = model.pressed(.pageDown) }
+        model.answered(TopFixture.status(), nil, at: 11)
+        #expect(page().contains { $0.hasPrefix("main ") } && model.endpointsAbove == 0)
+    }
+
+    @Test(
+        arguments: [
+            ([0x71], [Terminal.Key.character("q")]), ([0x1B, 0x5B, 0x41], [.up]), ([0x1B, 0x4F, 0x42], [.down]),
+            ([0x1B, 0x5B, 0x35, 0x7E], [.pageUp]),
+            ([0x1B, 0x5B, 0x36, 0x7E, 0x1B, 0x5B, 0x36, 0x7E], [.pageDown, .pageDown]),
+            ([0x1B, 0x5B, 0x44], []), ([0x1B, 0x1B], []), ([0x1B], [.character("\u{1b}")]),
+            ([0xFF], [.character("\u{ff}")]),
+            ([], []),
+        ] as [([UInt8], [Terminal.Key])])
+    func keysAreReadFromTheirBytes(_ bytes: [UInt8], _ keys: [Terminal.Key]) {
+        #expect(Terminal.keys(of: bytes[...]) == keys)
     }
 
     @Test func noScreenIsTooSmall() {
