@@ -9,10 +9,17 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
 /// A Swift target of the daemon. Arrows point one way: see "Targets" in docs/architecture.md.
 ///
-/// - Parameter embedded: files that become part of the binary.
-func module(_ name: String, _ dependencies: [Target.Dependency] = [], embedded: [String] = []) -> Target {
-    .target(
-        name: name, dependencies: dependencies, resources: embedded.map { .embedInCode($0) }, swiftSettings: strict)
+/// - Parameters:
+///   - embedded: files that become part of the binary.
+///   - isRare: runs at a start or when a person asks, and not for each fix: a release is optimised for its size. No library
+///     product may depend on it, since packages that use one cannot have such flags.
+func module(
+    _ name: String, _ dependencies: [Target.Dependency] = [], embedded: [String] = [], isRare: Bool = false
+) -> Target {
+    let size = SwiftSetting.unsafeFlags(["-Osize"], .when(configuration: .release))
+    return .target(
+        name: name, dependencies: dependencies, resources: embedded.map { .embedInCode($0) },
+        swiftSettings: strict + (isRare ? [size] : []))
 }
 
 /// - Parameter tables: files beside the tests that they read where they lie.
@@ -58,7 +65,7 @@ let package = Package(
         module(
             "Configuration",
             ["JSON", "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "CTOML", logging],
-            embedded: ["Profiles"]),
+            embedded: ["Profiles"], isRare: true),
         module("ControlProtocol", ["JSON", "Positioning", "EventLoop"]),
         module("Replay", ["JSON", "Positioning", "NMEA", "Tracking", "Delivery", "EventLoop", "Configuration"]),
         module(
@@ -76,13 +83,14 @@ let package = Package(
                 "EventLoop", "Configuration", "ControlProtocol", "Replay", "CLinux", logging,
             ]),
         // What is wrong with a host, from its files and a few values.
-        module("Doctor", ["JSON", "Positioning", "NMEA", "Sensors", "Configuration", "ControlProtocol"]),
+        module(
+            "Doctor", ["JSON", "Positioning", "NMEA", "Sensors", "Configuration", "ControlProtocol"], isRare: true),
         module(
             "WaypostCLI",
             [
                 "Agent", "Doctor", "JSON", "Positioning", "Delivery", "Outbox", "Uplink", "EventLoop", "Configuration",
                 "ControlProtocol", "Replay", "Report", "NMEA", "CLinux", argumentParser,
-            ]),
+            ], isRare: true),
         .executableTarget(name: "waypost", dependencies: ["WaypostCLI"], swiftSettings: strict),
 
         // System libraries: shims and module maps, no logic.
