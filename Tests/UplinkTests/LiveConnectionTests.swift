@@ -40,6 +40,15 @@ import Testing
         #expect(loop.connection.unsentBytes == 0)
     }
 
+    @Test func weEndIt() throws {
+        let server = try LocalServer()
+        let loop = try Self.opened(server)
+        loop.connection.send([5])
+        loop.connection.close()
+        #expect(loop.watched.isEmpty && loop.connection.nextDeadline == nil && loop.events.isEmpty)
+        #expect(server.read(2) == [5], "what was written, then the end")
+    }
+
     @Test func itOpensAgain() throws {
         let server = try LocalServer()
         let loop = try Self.opened(server)

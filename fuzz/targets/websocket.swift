@@ -19,7 +19,7 @@ public func fuzzWebSocket(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     return 0
 }
 
-private let messageBytesMax = 500
+private let messageBytesMax = 40
 private let unsentBytesMax = 300
 
 private struct Rig {
