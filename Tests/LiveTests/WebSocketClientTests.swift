@@ -232,6 +232,7 @@ import Testing
         #expect(client.deadlineReached(at: seconds(90)) == [])
         #expect(client.nextOutput(mask: 0) == hex("89 80 00 00 00 00"))
         #expect(client.nextDeadline == seconds(120))
+        #expect(client.received([], at: seconds(95)) == [] && client.nextDeadline == seconds(120))
         _ = client.received(hex("8a 00")[...], at: seconds(100))
         #expect(client.nextDeadline == seconds(160))
         _ = client.deadlineReached(at: seconds(160))

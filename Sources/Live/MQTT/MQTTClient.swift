@@ -247,7 +247,7 @@ extension MQTTClient {
 // What happens to the connection.
 extension MQTTClient {
     package mutating func received(_ bytes: ArraySlice<UInt8>, at now: EventTime) -> [Event] {
-        guard !hasEnded else { return [] }
+        guard !hasEnded, !bytes.isEmpty else { return [] }
         lastHeard = max(lastHeard, now)
         reader.append(bytes)
         var events: [Event] = []

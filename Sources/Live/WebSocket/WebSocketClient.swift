@@ -204,6 +204,7 @@ extension WebSocketClient {
 extension WebSocketClient {
     package mutating func received(_ bytes: ArraySlice<UInt8>, at now: EventTime) -> [Event] {
         if case .ended = state { return [] }
+        guard !bytes.isEmpty else { return [] }
         lastHeard = max(lastHeard, now)
         pinged = nil
         isPingUnsent = false
