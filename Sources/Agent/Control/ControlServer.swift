@@ -38,15 +38,14 @@ final class ControlServer {
 
     private let path: String
     private let loop: EventLoop
-    private let listener: Int32
     private let answer: Answer
     private let postponedTimeout: Duration
     private var clients: [Int32: Client] = [:]
     /// Whose next line waits until the loop has done other work, first come, first served.
     private var turns: [Client] = []
     private var turnAlarm: EventLoop.Alarm?
+    private var listener: Listener?
     private var timeoutAlarm: EventLoop.Alarm?
-    private var listenAgainAlarm: EventLoop.Alarm?
 
     /// Listens. A socket file that a dead daemon left behind is replaced; one that answers is not.
     /// - Parameters:
@@ -62,35 +61,30 @@ final class ControlServer {
         self.loop = loop
         self.answer = answer
         self.postponedTimeout = postponedTimeout
-        let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-        guard listener >= 0 else { throw SystemError("socket") }
-        self.listener = listener
-        do throws(SystemError) {
-            try Self.removeStaleSocket(path)
-            try Self.bind(listener, path, group)
-            guard listen(listener, 8) == 0 else { throw SystemError("listen \(path)") }
-            try watchListener()
-        } catch {
-            Glibc.close(listener)
-            throw error
-        }
-        listenAgainAlarm = loop.alarm { [unowned self] now in
-            do throws(SystemError) { try watchListener() } catch { listenAgainAlarm?.deadline = now + .seconds(1) }
-        }
+        listener = try Listener(Self.listen(path, group), loop: loop) { [unowned self] in accepted($0, at: $1) }
         turnAlarm = loop.alarm { [unowned self] now in takeTurn(at: now) }
         timeoutAlarm = loop.alarm { [unowned self] now in endTimeouts(at: now) }
     }
 
-    private func watchListener() throws(SystemError) {
-        try loop.watch(listener) { [unowned self] _, now in accept(at: now) }
+    private static func listen(_ path: String, _ group: gid_t?) throws(SystemError) -> Int32 {
+        let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        guard listener >= 0 else { throw SystemError("socket") }
+        do throws(SystemError) {
+            try removeStaleSocket(path)
+            try bind(listener, path, group)
+            guard Glibc.listen(listener, 8) == 0 else { throw SystemError("listen \(path)") }
+        } catch {
+            Glibc.close(listener)
+            throw error
+        }
+        return listener
     }
 
     func close() {
         for client in Array(clients.values) { drop(client) }
-        loop.forget(listener)
         // First, since once we stop listening another daemon may take the name.
         unlink(path)
-        Glibc.close(listener)
+        listener?.close()
     }
 
     /// No one can connect before `listen`, so this sets the group in time. Anyone who can write to the directory may
@@ -129,16 +123,7 @@ final class ControlServer {
         if code == ECONNREFUSED { unlink(path) }
     }
 
-    private func accept(at now: EventTime) {
-        let descriptor = waypost_accept(listener)
-        guard descriptor >= 0 else {
-            // Without descriptors the listener would stay ready and keep the loop spinning.
-            if errno == EMFILE || errno == ENFILE {
-                loop.forget(listener)
-                listenAgainAlarm?.deadline = now + .seconds(1)
-            }
-            return
-        }
+    private func accepted(_ descriptor: Int32, at now: EventTime) {
         // Whoever has idled longest makes room, so that clients that hang keep no one out.
         if clients.count >= Self.clientsMax,
             let idlest = clients.values.min(by: { $0.deadline < $1.deadline })

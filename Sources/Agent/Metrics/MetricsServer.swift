@@ -1,4 +1,3 @@
-import CLinux
 import Configuration
 import ControlProtocol
 import EventLoop
@@ -22,13 +21,12 @@ final class MetricsServer {
         init(descriptor: Int32, deadline: EventTime) { (self.descriptor, self.deadline) = (descriptor, deadline) }
     }
 
-    private let listener: Int32
     private let hostName: String?
     private let loop: EventLoop
     private let status: () -> Status
     private var clients: [Int32: Client] = [:]
+    private var listener: Listener?
     private var timeoutAlarm: EventLoop.Alarm?
-    private var listenAgainAlarm: EventLoop.Alarm?
 
     /// - Parameter status: the numbers as of now.
     /// - Throws: `SystemError` where it cannot listen.
@@ -36,15 +34,8 @@ final class MetricsServer {
         _ address: SocketAddress, hostName: String?, loop: EventLoop, status: @escaping () -> Status
     ) throws(SystemError) {
         (self.hostName, self.loop, self.status) = (hostName, loop, status)
-        listener = try Self.listen(address)
-        do throws(SystemError) { try watchListener() } catch {
-            Glibc.close(listener)
-            throw error
-        }
+        listener = try Listener(Self.listen(address), loop: loop) { [unowned self] in accepted($0, at: $1) }
         timeoutAlarm = loop.alarm { [unowned self] now in endTimeouts(at: now) }
-        listenAgainAlarm = loop.alarm { [unowned self] now in
-            do throws(SystemError) { try watchListener() } catch { listenAgainAlarm?.deadline = now + .seconds(1) }
-        }
     }
 
     private static func listen(_ address: SocketAddress) throws(SystemError) -> Int32 {
@@ -64,28 +55,14 @@ final class MetricsServer {
     }
 
     /// The port in use, which the system chooses for port 0.
-    var port: UInt16 { SocketAddress(ofSocket: listener)?.port ?? 0 }
+    var port: UInt16 { listener.flatMap { SocketAddress(ofSocket: $0.descriptor) }?.port ?? 0 }
 
     func close() {
         for client in Array(clients.values) { drop(client) }
-        loop.forget(listener)
-        Glibc.close(listener)
+        listener?.close()
     }
 
-    private func watchListener() throws(SystemError) {
-        try loop.watch(listener) { [unowned self] _, now in accept(at: now) }
-    }
-
-    private func accept(at now: EventTime) {
-        let descriptor = waypost_accept(listener)
-        guard descriptor >= 0 else {
-            // Without descriptors the listener would stay ready and keep the loop spinning.
-            if errno == EMFILE || errno == ENFILE {
-                loop.forget(listener)
-                listenAgainAlarm?.deadline = now + .seconds(1)
-            }
-            return
-        }
+    private func accepted(_ descriptor: Int32, at now: EventTime) {
         // Whoever came first makes room, so that clients that hang keep no one out.
         if clients.count >= Self.clientsMax, let oldest = clients.values.min(by: { $0.deadline < $1.deadline }) {
             drop(oldest)

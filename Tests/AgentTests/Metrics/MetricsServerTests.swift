@@ -83,6 +83,11 @@ import Testing
 
     private static let question = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
+    @Test func restsWhereThereAreNoResourcesForAClient() {
+        #expect([EMFILE, ENFILE, ENOMEM, ENOBUFS].allSatisfy(Listener.isShortage))
+        #expect(![EAGAIN, EINTR, ECONNABORTED, EPROTO].contains(where: Listener.isShortage))
+    }
+
     @Test func servesWhatComesInPiecesAndCloses() throws {
         try serve { loop, server in
             let client = try Client(port: server.port)
