@@ -25,10 +25,18 @@ public struct LastGoodConfiguration: Sendable {
         origin = configuration.hasPrefix("/") ? configuration : "\(Self.workingDirectory)/\(configuration)"
     }
 
-    /// What to keep of a configuration that works; nil where none is kept: the folder is not given and the queue is
-    /// elsewhere, so that it may be that of another daemon.
-    public func bytes(of loaded: LoadedConfiguration) -> [UInt8]? {
-        guard isGiven || loaded.config.outbox.directory == path.parentDirectory else { return nil }
+    /// Why none is kept.
+    public struct NotKept: Error {
+        public let reason: String
+    }
+
+    /// What to keep of a configuration that works.
+    /// - Throws: `NotKept` where the folder is not given and the queue is elsewhere, so that it may be that of another daemon,
+    ///   and where there is too much of it.
+    public func bytes(of loaded: LoadedConfiguration) throws(NotKept) -> [UInt8] {
+        guard isGiven || loaded.config.outbox.directory == path.parentDirectory else {
+            throw NotKept(reason: "the queue is not in the folder of \(path), and STATE_DIRECTORY names no other")
+        }
         var body: [UInt8] = []
         func add(_ kind: Kind, _ path: String, _ bytes: [UInt8]) {
             body += "\(kind.rawValue) \(path.utf8.count) \(bytes.count)\n\(path)\n".utf8
@@ -38,7 +46,10 @@ public struct LastGoodConfiguration: Sendable {
         for text in loaded.texts { add(.text, text.path, text.bytes) }
         for text in loaded.included { add(.included, text.path, text.bytes) }
         let head = "\(Self.title)\(Self.format), checksum \(Self.checksum(body[...]))\n"
-        return body.count < Self.bytesMax ? Array(head.utf8) + body : nil
+        guard body.count < Self.bytesMax else {
+            throw NotKept(reason: "with its geofence files it has \(body.count >> 20) MiB, more than 16 MiB")
+        }
+        return Array(head.utf8) + body
     }
 
     /// What is kept now; nil when it cannot be read.
@@ -65,7 +76,7 @@ public struct LastGoodConfiguration: Sendable {
         do throws(ConfigurationProblems) {
             var loaded = try AgentConfig.parse(
                 parts.texts.map { ($0.path, $0.bytes) }, environment: environment
-            ).startable()
+            )
             loaded.refused = refused
             return loaded
         } catch {
@@ -155,17 +166,9 @@ extension AgentConfig {
         path: String, environment: ConfigurationEnvironment, orElse lastGood: LastGoodConfiguration
     ) throws(ConfigurationProblems) -> LoadedConfiguration {
         do throws(ConfigurationProblems) {
-            return try load(path: path, environment: environment).startable()
+            return try load(path: path, environment: environment)
         } catch {
             return try lastGood.load(for: error, environment: environment)
         }
-    }
-}
-
-extension LoadedConfiguration {
-    /// - Throws: what keeps a tracker from being made of it.
-    fileprivate func startable() throws(ConfigurationProblems) -> LoadedConfiguration {
-        if let problem = config.tracking.problems.first { throw ConfigurationProblems([ConfigurationProblem(problem)]) }
-        return self
     }
 }

@@ -1,15 +1,18 @@
 import Glibc
 import Positioning
 
-/// Replaces a file as a whole: after a power cut it holds the old bytes or the new ones. The draft is `PATH.new`.
+/// Replaces a file as a whole: readers find the old bytes or the new ones. The draft is `PATH.new`; what has that name is
+/// removed.
 ///
-/// - Parameter isDurable: the bytes are on the medium when it returns.
+/// - Parameter isDurable: the bytes are on the medium when it returns. Without that, the file may be empty after a power cut.
 /// - Throws: `SystemError`; the old file is as it was.
 package func replaceFile(
     _ path: String, with bytes: [UInt8], mode: mode_t, isDurable: Bool = true
 ) throws(SystemError) {
     let draft = path + ".new"
-    let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode)
+    // A pipe, or a file of another user, would be an error each time.
+    unlink(draft)
+    let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw SystemError("open \(draft)") }
     var written = 0
     while written < bytes.count {

@@ -26,7 +26,7 @@ import Testing
 
     /// As the daemon does.
     private func keep(_ loaded: LoadedConfiguration) throws {
-        let bytes = try #require(lastGood.bytes(of: loaded))
+        let bytes = try lastGood.bytes(of: loaded)
         try Data(bytes).write(to: URL(fileURLWithPath: lastGood.path))
     }
 
@@ -60,7 +60,7 @@ import Testing
         #expect(fallback.config.endpoints.map(\.settings.name) == ["fleet"])
         #expect(fallback.config.tracking.geofences.fences.map(\.id) == ["depot"])
         #expect(fallback.effective.description == good.effective.description)
-        #expect(lastGood.bytes(of: fallback) == lastGood.kept)
+        #expect(try lastGood.bytes(of: fallback) == lastGood.kept)
 
         try FileManager.default.removeItem(atPath: path)
         #expect(try load().refused?.description.contains("found no such file") == true)
@@ -70,7 +70,7 @@ import Testing
         try directory.write(
             "waypost.toml",
             smallest + upload + "[endpoint.auth]\nkind = \"bearer\"\ntoken = \"credential:fleet-token\"\n")
-        let bytes = try #require(lastGood.bytes(of: load()))
+        let bytes = try lastGood.bytes(of: load())
         let text = String(decoding: bytes, as: UTF8.self)
         #expect(text.contains("token = \"credential:fleet-token\"") && !text.contains("t-1"))
     }
@@ -83,7 +83,7 @@ import Testing
         // Nothing was ever kept: the report is that of the file alone.
         #expect(report().count == 1 && report()[0].hasPrefix(mistake))
 
-        let bytes = try #require(lastGood.bytes(of: good))
+        let bytes = try lastGood.bytes(of: good)
         let kept = URL(fileURLWithPath: lastGood.path)
         func refusal(_ bytes: some Sequence<UInt8>) throws -> String? {
             try Data(bytes).write(to: kept)
@@ -103,7 +103,7 @@ import Testing
                 == "last-good.conf: the last good configuration is that of another version of waypost")
 
         let other = LastGoodConfiguration(of: "/etc/waypost/waypost.toml", environment: environment)
-        let otherBytes = try #require(other.bytes(of: good))
+        let otherBytes = try other.bytes(of: good)
         #expect(
             try refusal(otherBytes)
                 == "last-good.conf: the last good configuration is that of /etc/waypost/waypost.toml")
@@ -111,7 +111,7 @@ import Testing
         // It was written by a newer version, which knows other keys.
         var future = good
         future.texts[0].bytes += Array("[sourcery]\nlevel = 3\n".utf8)
-        let futureBytes = try #require(lastGood.bytes(of: future))
+        let futureBytes = try lastGood.bytes(of: future)
         let reason = try refusal(futureBytes)
         #expect(
             reason?.hasPrefix("last-good.conf: the last good configuration cannot be used either: waypost.toml:4")
@@ -125,12 +125,22 @@ import Testing
     @Test func staysOutOfAFolderThatMayBeAnothers() throws {
         try directory.write("waypost.toml", smallest + "[outbox]\npath = \"\(directory.path)/outbox.db\"\n")
         let loaded = try load()
-        #expect(lastGood.bytes(of: loaded) != nil)
+        #expect(throws: Never.self) { try lastGood.bytes(of: loaded) }
         let usual = LastGoodConfiguration(of: path, environment: testEnvironment())
         #expect(usual.path == "/var/lib/waypost/last-good.conf")
-        #expect(usual.bytes(of: loaded) == nil)
+        let error = #expect(throws: LastGoodConfiguration.NotKept.self) { try usual.bytes(of: loaded) }
+        #expect(error?.reason.hasPrefix("the queue is not in the folder of /var/lib/waypost/last-good.conf") == true)
         var beside = loaded
         beside.config.outbox.settings.path = "/var/lib/waypost/queue.db"
-        #expect(usual.bytes(of: beside) != nil)
+        #expect(throws: Never.self) { try usual.bytes(of: beside) }
+    }
+
+    @Test(.bug(id: 13)) func saysThatItIsTooLarge() throws {
+        try directory.write("waypost.toml", smallest)
+        var loaded = try load()
+        loaded.included.append(
+            ConfigurationText(path: "fences.geojson", bytes: [UInt8](repeating: 0x20, count: 17 << 20)))
+        let error = #expect(throws: LastGoodConfiguration.NotKept.self) { try lastGood.bytes(of: loaded) }
+        #expect(error?.reason == "with its geofence files it has 17 MiB, more than 16 MiB")
     }
 }

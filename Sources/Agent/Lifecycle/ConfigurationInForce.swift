@@ -136,7 +136,6 @@ final class ConfigurationInForce {
         do throws(ConfigurationProblems) { new = try reread() } catch {
             return .refused(error.byWeight.map(\.description))
         }
-        if let problem = new.config.tracking.problems.first { return .refused([problem]) }
         for warning in new.warnings { log.warning(warning.description) }
         let plan = ReloadPlan(from: config, effective, to: new)
         apply(plan, at: now)

@@ -2,6 +2,7 @@ import Configuration
 import EventLoop
 import Glibc
 import Sensors
+import Synchronization
 
 /// Replaces a file as a whole, on a thread of its own, since a worn card may take seconds.
 ///
@@ -13,9 +14,19 @@ final class FileWriter {
     private let loop: EventLoop
     /// Gives what kept it from being written.
     private var call: BackgroundCall<String?>?
+    /// What `call` writes.
+    private var current: Version?
     private var next: (bytes: [UInt8], path: String)?
-    /// What kept a version from being written; nil = it is there.
-    var done: (String?) -> Void = { _ in }
+    /// What kept a version from being written, nil = it is there; and its path.
+    var done: (String?, String) -> Void = { _, _ in }
+
+    /// One that is being written.
+    private final class Version: Sendable {
+        let path: String
+        let isUnwanted = Mutex(false)
+
+        init(path: String) { self.path = path }
+    }
 
     init(mode: mode_t, isDurable: Bool, loop: EventLoop) {
         (self.mode, self.isDurable, self.loop) = (mode, isDurable, loop)
@@ -26,16 +37,32 @@ final class FileWriter {
         if call == nil { start() }
     }
 
+    /// Removes the file, and with it what is being written: that does not come back.
+    func remove(_ path: String) {
+        if next?.path == path { next = nil }
+        guard let current, current.path == path else {
+            unlink(path)
+            return
+        }
+        current.isUnwanted.withLock {
+            $0 = true
+            unlink(path)
+        }
+    }
+
     private func start() {
         guard let (bytes, path) = next else { return }
         next = nil
+        let version = Version(path: path)
         do {
             let call = try BackgroundCall("cannot write \(path)") { [mode, isDurable] in
-                Self.write(bytes, to: path, mode: mode, isDurable: isDurable)
+                let problem = Self.write(bytes, to: path, mode: mode, isDurable: isDurable)
+                version.isUnwanted.withLock { if $0 { unlink(path) } }
+                return problem
             }
             try loop.watch(call.descriptor) { [unowned self] _, _ in ended() }
-            self.call = call
-        } catch { done("\(error)") }
+            (self.call, current) = (call, version)
+        } catch { done("\(error)", path) }
     }
 
     private static func write(_ bytes: [UInt8], to path: String, mode: mode_t, isDurable: Bool) -> String? {
@@ -51,10 +78,10 @@ final class FileWriter {
     }
 
     private func ended() {
-        guard let call, let answer = call.answer else { return }
+        guard let call, let current, let answer = call.answer else { return }
         loop.forget(call.descriptor)
-        self.call = nil
-        done(answer)
+        (self.call, self.current) = (nil, nil)
+        done(answer, current.path)
         start()
     }
 }

@@ -11,15 +11,13 @@ final class LastGoodKeeper {
     init(_ lastGood: LastGoodConfiguration?, log: AgentLog, loop: EventLoop) {
         (self.lastGood, self.log) = (lastGood, log)
         writer = FileWriter(mode: 0o600, isDurable: true, loop: loop)
-        writer.done = { problem in if let problem { log.notKept(problem) } }
+        writer.done = { problem, _ in if let problem { log.notKept(problem) } }
     }
 
     func keep(_ loaded: LoadedConfiguration) {
         guard let lastGood else { return }
-        if let bytes = lastGood.bytes(of: loaded) {
-            writer.write(bytes, to: lastGood.path)
-        } else {
-            log.notKept("the queue is not in the folder of \(lastGood.path), and STATE_DIRECTORY names no other")
-        }
+        do throws(LastGoodConfiguration.NotKept) {
+            writer.write(try lastGood.bytes(of: loaded), to: lastGood.path)
+        } catch { log.notKept(error.reason) }
     }
 }

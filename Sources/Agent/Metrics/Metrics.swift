@@ -18,6 +18,8 @@ final class Metrics {
     private var fileAlarm: EventLoop.Alarm?
     /// What the file holds.
     private var written: String?
+    /// An earlier version is there even where the last one could not be written.
+    private var mayExist = false
     private let writer: FileWriter
     private let hostName: String?
     private let status: () -> Status
@@ -29,9 +31,9 @@ final class Metrics {
         writer = FileWriter(mode: 0o644, isDurable: false, loop: loop)
         listenAlarm = loop.alarm { [unowned self] now in listen(at: now) }
         fileAlarm = loop.alarm { [unowned self] now in write(at: now) }
-        writer.done = { [unowned self] problem in
-            // A reload may have ended it meanwhile.
-            guard settings?.textfile != nil else { return }
+        writer.done = { [unowned self] problem, path in
+            // A reload may have named another meanwhile.
+            guard settings?.textfile == path else { return }
             if let problem, fileProblem == nil { log.metricsProblem(problem) }
             fileProblem = problem
             if problem != nil { written = nil }
@@ -65,7 +67,8 @@ final class Metrics {
     }
 
     private func removeFile(_ settings: MetricsConfig?) {
-        if let path = settings?.textfile, written != nil { unlink(path) }
+        if let path = settings?.textfile, mayExist { writer.remove(path) }
+        mayExist = false
     }
 
     private func listen(at now: EventTime) {
@@ -86,7 +89,7 @@ final class Metrics {
         fileAlarm?.deadline = now + Self.interval
         let text = Exposition.prometheus.text(status(), fleeting: false)
         guard text != written else { return }
-        written = text
+        (written, mayExist) = (text, true)
         writer.write(Array(text.utf8), to: path)
     }
 }
