@@ -1,4 +1,5 @@
 import Glibc
+import Positioning
 
 extension AgentConfig {
     /// Reads the file and the drop-ins beside it (`waypost.d/*.toml`, in the order of their names, later ones win).
@@ -102,7 +103,7 @@ extension AgentConfig {
     private static func dropIns(beside path: String, _ problems: inout [ConfigurationProblem]) -> [String] {
         let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
         let directory = parent + "waypost.d"
-        guard let stream = opendir(directory) else {
+        guard let names = folderNames(directory) else {
             let code = errno
             if code != ENOENT {
                 let reason = "cannot be listed: \(errorText(code))"
@@ -110,14 +111,7 @@ extension AgentConfig {
             }
             return []
         }
-        defer { closedir(stream) }
-        var names: [String] = []
-        while let entry = readdir(stream) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name.hasSuffix(".toml"), !name.hasPrefix(".") { names.append("\(directory)/\(name)") }
-        }
-        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        return names.filter { $0.hasSuffix(".toml") && !$0.hasPrefix(".") }.map { "\(directory)/\($0)" }
+            .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
 }

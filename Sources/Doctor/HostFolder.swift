@@ -56,16 +56,7 @@ public struct HostFolder: Sendable {
 
     /// Names in a folder, sorted; nil where it is not there or may not be read.
     func names(_ path: String) -> [String]? {
-        guard let stream = opendir(root + path) else { return nil }
-        defer { closedir(stream) }
-        var names: [String] = []
-        while names.count < Self.namesMax, let entry = readdir(stream) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names.sorted()
+        folderNames(root + path, limit: Self.namesMax)?.sorted()
     }
 
     func exists(_ path: String) -> Bool { access(root + path, F_OK) == 0 }

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Positioning
 
 /// What a queue is built on: SQLite's way to its files, the files beside them, and the clock by which waiting is measured.
 ///
@@ -58,18 +59,7 @@ public struct SystemMedium: QueueMedium {
         return stat(path, &info) == 0 ? Int64(info.st_size) : 0
     }
 
-    public func names(in directory: String) -> [String] {
-        guard let handle = opendir(directory) else { return [] }
-        defer { closedir(handle) }
-        var names: [String] = []
-        while let entry = readdir(handle) {
-            names.append(
-                withUnsafePointer(to: &entry.pointee.d_name) {
-                    $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-                })
-        }
-        return names
-    }
+    public func names(in directory: String) -> [String] { folderNames(directory) ?? [] }
 
     // One that is there is not opened: closing it would drop the locks that SQLite holds on it in this process.
     public func create(_ path: String) -> Int32 {

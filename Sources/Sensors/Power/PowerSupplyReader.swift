@@ -1,4 +1,5 @@
 import Glibc
+import Positioning
 
 /// Reads /sys/class/power_supply, or a folder that looks like it.
 ///
@@ -27,16 +28,7 @@ public struct PowerSupplyReader: Sendable {
     }
 
     private func folders() -> [String] {
-        guard let folder = opendir(root) else { return [] }
-        defer { closedir(folder) }
-        var names: [String] = []
-        while names.count < Self.suppliesMax, let entry = readdir(folder) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if !name.hasPrefix(".") { names.append(name) }
-        }
-        return names
+        (folderNames(root, limit: Self.suppliesMax) ?? []).filter { !$0.hasPrefix(".") }
     }
 
     private func attribute(_ file: String, of name: String) -> PowerSupply.Attribute {
