@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import Positioning
 
 /// The client's end of the control socket: connects, sends one line, reads one line.
 ///
@@ -27,40 +28,16 @@ public struct ControlClient {
     /// - Returns: the reply, without its line feed.
     /// - Throws: `SystemError`; ENOENT and ECONNREFUSED mean that no daemon listens.
     package func ask(_ request: [UInt8]) throws(SystemError) -> [UInt8] {
-        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw SystemError("socket") }
-        defer { close(descriptor) }
-        var limit = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
-        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            setsockopt(descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+        let session = ControlSession(path: path, connectSeconds: timeoutSeconds)
+        let end = HostClock.bootTime + .seconds(timeoutSeconds)
+        try session.send([request])
+        while true {
+            if let reply = try session.receive().first { return reply }
+            let rest = end.duration(since: HostClock.bootTime).milliseconds
+            guard rest > 0 else { throw SystemError("reply from \(path)", code: ETIMEDOUT) }
+            var input = pollfd(fd: session.descriptor, events: Int16(POLLIN), revents: 0)
+            // Time and signals end it too; then there is nothing to receive.
+            _ = poll(&input, 1, Int32(min(rest + 1, 60_000)))
         }
-        let path = self.path
-        try withUnixAddress(path) { (address, length) throws(SystemError) in
-            guard connect(descriptor, address, length) == 0 else { throw SystemError("connect \(path)") }
-        }
-        let line = request + [0x0A]
-        var sent = 0
-        while sent < line.count {
-            let count = line[sent...].withUnsafeBytes {
-                Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
-            guard count > 0 else { throw SystemError("send to \(path)") }
-            sent += count
-        }
-        var reply: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 4096)
-        while reply.last != 0x0A {
-            let count = recv(descriptor, &chunk, chunk.count, 0)
-            guard count != 0 else { throw SystemError("reply from \(path)", code: ECONNRESET) }
-            guard count > 0 else {
-                throw SystemError("reply from \(path)", code: errno == EAGAIN ? ETIMEDOUT : errno)
-            }
-            reply += chunk[..<count]
-            guard reply.count <= ControlFrame.bytesMax else {
-                throw SystemError("reply from \(path)", code: EMSGSIZE)
-            }
-        }
-        reply.removeLast()
-        return reply
     }
 }

@@ -109,6 +109,8 @@ import Testing
         _ = try pane.wait { screen in
             screen.last?.contains("e overview") == true && !screen.contains { $0.hasPrefix("TRACK") }
         }
+        try pane.press("PageDown")
+        try pane.press("Up")
         try pane.press("e")
         try pane.press("f")
         _ = try pane.waitFor("y yes  n no")
@@ -135,6 +137,17 @@ import Testing
         #expect(left.contains("icanon") && left.contains("echo"), "\(left)")
         #expect(try pane.asks("#{alternate_on} #{cursor_flag} #{wrap_flag}") == "0 1 1")
         #expect(daemon.isRunning)
+    }
+
+    /// It answers, though with nothing that can be read.
+    @Test(.bug(id: 13)) func aDaemonThatDoesNotAnswerWithItsStatusIsNotAbsent() throws {
+        let socket = try ControlImitation(rig.path("control.sock"), replies: ["{}"])
+        let pane = try pane()
+        let screen = try pane.waitFor("daemon away since ")
+        #expect(
+            screen.contains("! the daemon does not answer with its status: unexpected reply from the daemon"),
+            "\(screen)")
+        _ = socket
     }
 
     @Test func itCanBeStoppedAndGoesOn() throws {

@@ -204,6 +204,27 @@ import Testing
         #expect(closed)
     }
 
+    /// As when the user stops the command with Ctrl-Z and lets it go on.
+    @Test(.bug(id: 13)) func aSignalDoesNotEndTheWait() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/control.sock"
+        let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(listener) }
+        try withUnixAddress(path) { (address, length) throws(SystemError) in
+            guard bind(listener, address, length) == 0, listen(listener, 1) == 0 else { throw SystemError("listen") }
+        }
+        // Without SA_RESTART, so that it interrupts.
+        var action = sigaction()
+        action.__sigaction_handler.sa_handler = { _ in }
+        sigaction(SIGUSR2, &action, nil)
+        let box = Unmanaged.passRetained(Signaller(listener: listener, target: pthread_self()))
+        var thread = pthread_t()
+        pthread_create(
+            &thread, nil, { Unmanaged<Signaller>.fromOpaque($0!).takeRetainedValue().serve() }, box.toOpaque())
+        #expect(try ask(path, "{}") == Array("{}".utf8))
+        pthread_join(thread, nil)
+    }
+
     @Test func saysThatNoDaemonListens() throws {
         let error = #expect(throws: SystemError.self) {
             try ask("/nonexistent/control.sock", "{}")
@@ -221,6 +242,27 @@ import Testing
 
 private func ask(_ path: String, _ request: String) throws(SystemError) -> [UInt8] {
     try ControlClient(path: path).ask(Array(request.utf8))
+}
+
+/// Sends signals to whom it is about to answer.
+private final class Signaller {
+    private let listener: Int32
+    private let target: pthread_t
+
+    init(listener: Int32, target: pthread_t) { (self.listener, self.target) = (listener, target) }
+
+    func serve() -> UnsafeMutableRawPointer? {
+        let client = accept(listener, nil, nil)
+        var line = [UInt8](repeating: 0, count: 16)
+        _ = read(client, &line, line.count)
+        for _ in 0..<1000 {
+            pthread_kill(target, SIGUSR2)
+            sched_yield()
+        }
+        _ = send(client, "{}\n", 3, Int32(MSG_NOSIGNAL))
+        close(client)
+        return nil
+    }
 }
 
 /// A reply of the tests' own.

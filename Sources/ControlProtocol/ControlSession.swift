@@ -1,28 +1,29 @@
-import ControlProtocol
 import EventLoop
 import Glibc
-import Positioning
 
-/// A connection to the control socket that stays open and never blocks: a daemon that hangs must not keep `q` from working.
-final class ControlSession {
+/// A connection to the control socket that stays open, and blocks only to connect, if that is wanted: a daemon that hangs must
+/// not keep `q` of `waypost top` from working.
+package final class ControlSession {
     private let path: String
+    private let connectSeconds: Int
     /// -1 = not connected.
-    private(set) var descriptor: Int32 = -1
+    package private(set) var descriptor: Int32 = -1
     private var received: [UInt8] = []
 
-    init(path: String) { self.path = path }
+    /// - Parameter connectSeconds: for so long it waits where many connect at once; 0 = not at all.
+    package init(path: String, connectSeconds: Int = 0) { (self.path, self.connectSeconds) = (path, connectSeconds) }
 
     deinit { close() }
 
-    func close() {
+    package func close() {
         if descriptor >= 0 { Glibc.close(descriptor) }
         descriptor = -1
         received = []
     }
 
     /// Sends requests, and connects first where there is no connection.
-    /// - Parameter lines: at most a few hundred bytes: the socket takes them at once.
-    func send(_ lines: [[UInt8]]) throws(SystemError) {
+    /// - Parameter lines: no longer than a frame: the socket takes them at once.
+    package func send(_ lines: [[UInt8]]) throws(SystemError) {
         do throws(SystemError) {
             if descriptor < 0 { try connect() }
             let bytes = Array(lines.map { $0 + [0x0A] }.joined())
@@ -35,19 +36,23 @@ final class ControlSession {
     }
 
     private func connect() throws(SystemError) {
-        let type = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
+        let type = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | (connectSeconds > 0 ? 0 : SOCK_NONBLOCK.rawValue)
         descriptor = socket(AF_UNIX, Int32(type), 0)
         guard descriptor >= 0 else { throw SystemError("socket") }
+        var limit = timeval(tv_sec: connectSeconds, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         let (path, descriptor) = (self.path, self.descriptor)
         try withUnixAddress(path) { (address, length) throws(SystemError) in
-            guard Glibc.connect(descriptor, address, length) == 0 else { throw SystemError("connect \(path)") }
+            while Glibc.connect(descriptor, address, length) != 0 {
+                guard errno == EINTR else { throw SystemError("connect \(path)") }
+            }
         }
     }
 
     /// Takes what has come.
     /// - Returns: whole replies, without their line feeds.
     /// - Throws: when the connection has ended; a reply that is too long ends it too.
-    func receive() throws(SystemError) -> [[UInt8]] {
+    package func receive() throws(SystemError) -> [[UInt8]] {
         var chunk = [UInt8](repeating: 0, count: ControlFrame.bytesMax)
         let count = recv(descriptor, &chunk, chunk.count, Int32(MSG_DONTWAIT))
         guard count > 0 else {
