@@ -98,6 +98,19 @@ import Tracking
         pipeline.close()
     }
 
+    /// After a restart both came at once, and as if the gap had begun then.
+    @Test func aGapSaysWhenItBegan() {
+        var log = DecisionLog()
+        let time = UTCTime(milliseconds: 1_700_000_000_000)
+        let place = Coordinate(latitudeE7: 0, longitudeE7: 0)
+        log.note(
+            .record(
+                Location(
+                    trackable: "van", time: time, at: .zero, coordinate: place, moving: true, event: .gap,
+                    reason: "restart")), decided: nil, at: .zero)
+        #expect(log.entries.map(\.what) == ["no fix since 2023-11-14 22:13:20 UTC"])
+    }
+
     /// Each trackable has a record of its own of what happened once.
     @Test func whatHappenedOnceIsOneDecision() {
         var log = DecisionLog()
