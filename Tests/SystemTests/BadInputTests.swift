@@ -68,8 +68,8 @@ import Testing
         for (line, words) in [
             // The shell's number for a program that SIGPIPE ended, or nothing to complain about.
             ("{ $waypost decode \(drive); echo $? >&2; } | head -1", "2026-03-02 07:00:00"),
-            ("$waypost decode \(drive) > /dev/full; echo $?", "No space left on device\n74"),
-            ("$waypost replay \(drive) > /dev/full; echo $?", "No space left on device\n74"),
+            ("$waypost decode \(drive) > /dev/full; echo $?", "write to standard output: No space left on device\n74"),
+            ("$waypost replay \(drive) > /dev/full; echo $?", "write to standard output: No space left on device\n74"),
             ("$waypost check \(configuration) > /dev/full; echo $?", "No space left on device\n74"),
         ] {
             let shell = try RunningProgram(shell: line, in: rig.directory)

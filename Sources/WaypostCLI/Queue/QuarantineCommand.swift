@@ -4,6 +4,7 @@ import ControlProtocol
 import EventLoop
 import Glibc
 import Positioning
+import Replay
 
 struct QuarantineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -23,19 +24,10 @@ struct QuarantineCommand: ParsableCommand {
         @Option(help: "Only rows of this endpoint.")
         var endpoint: String?
 
-        @Option(help: "The configuration that names the queue.", completion: .file(extensions: ["toml"]))
-        var config = ConfigurationFile.standardPath
-
-        @Option(help: "The queue itself, instead of the one in the configuration.", completion: .file())
-        var path: String?
+        @OptionGroup var options: QueueCommand.Options
 
         func report(_ read: (QuarantineReport) throws -> Void) throws {
-            let path = try path ?? ConfigurationFile.queue(config)
-            do {
-                try QueueOwner.acting(on: path) { try read(QuarantineReport(path: path, endpoint: endpoint)) }
-            } catch let error as QueueReport.Failure {
-                throw fail(error, exitCode: error.exitCode)
-            }
+            try options.acting { try read(QuarantineReport(path: $0, endpoint: endpoint)) }
         }
     }
 
@@ -90,7 +82,8 @@ struct QuarantineCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "export", abstract: "Export complete rows as JSON Lines.",
             discussion:
-                "The file is created with mode 0600, since it contains positions; an existing file is not overwritten.")
+                "The file is created whole or not at all, with mode 0600, since it contains positions; an existing file is not overwritten."
+        )
 
         @Argument(help: "The file to write; the default is standard output.", completion: .file())
         var file: String?
@@ -101,32 +94,19 @@ struct QuarantineCommand: ParsableCommand {
         @OptionGroup var source: Source
 
         func run() throws {
-            let file = file == "-" ? nil : file
-            let output: Int32
-            if let file {
-                output = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-                guard output >= 0 else { throw fail(SystemError("create \(file)"), exitCode: 73) }  // EX_CANTCREAT
-            } else {
-                output = STDOUT_FILENO
+            if let file, file != "-", access(file, F_OK) == 0 {
+                throw fail(SystemError("create \(file)", code: EEXIST), exitCode: 73)  // EX_CANTCREAT
             }
-            let name = file ?? "standard output"
+            let output = try outputFile(file)
             try source.report { report in
                 try report.export(only: Set(id)) { line in
                     // Words of a server may be meant for the terminal; that JSON may escape them changes nothing for programs.
-                    try Self.write(Array(String(decoding: line, as: UTF8.self).visibleJSON.utf8), to: output, name)
+                    let text = String(decoding: line, as: UTF8.self).visibleJSON
+                    try OutputBuffer(descriptor: output.descriptor).write(Array(text.utf8))
                 }
             }
-            if file != nil, fsync(output) != 0 || close(output) != 0 { throw fail(SystemError("write \(name)")) }
-        }
-
-        private static func write(_ bytes: [UInt8], to output: Int32, _ name: String) throws {
-            var rest = bytes[...]
-            while !rest.isEmpty {
-                let count = rest.withUnsafeBytes { Glibc.write(output, $0.baseAddress, $0.count) }
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { throw fail(SystemError("write \(name)")) }
-                rest = rest.dropFirst(count)
-            }
+            // Not as the owner of the queue, who may not write here.
+            do throws(SystemError) { try output.commit() } catch { throw fail(error) }
         }
     }
 

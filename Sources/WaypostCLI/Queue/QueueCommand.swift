@@ -26,21 +26,22 @@ struct QueueCommand: ParsableCommand {
         @Option(help: "The queue itself, instead of the one in the configuration.", completion: .file())
         var path: String?
 
-        func queue() throws -> String {
-            try path ?? ConfigurationFile.queue(config)
+        /// Does something with the path of the queue, as its owner.
+        func acting<Result>(_ work: (String) throws -> Result) throws -> Result {
+            let path = try path ?? ConfigurationFile.queue(config)
+            do { return try QueueOwner.acting(on: path) { try work(path) } } catch let error as QueueReport.Failure {
+                throw fail(error, exitCode: error.exitCode)
+            } catch let error as SystemError {
+                throw fail(error)
+            }
         }
 
         /// Prints what `lines` takes from the queue.
         func report(
             asJSON: Bool = false, _ lines: (QueueReport) throws(QueueReport.Failure) -> [String]
         ) throws {
-            let path = try queue()
-            do {
-                for line in try QueueOwner.acting(on: path, { try lines(QueueReport(path: path)) }) {
-                    if asJSON { printJSON(line) } else { printLine(line) }
-                }
-            } catch let error as QueueReport.Failure {
-                throw fail(error, exitCode: error.exitCode)
+            for line in try acting({ try lines(QueueReport(path: $0)) }) {
+                if asJSON { printJSON(line) } else { printLine(line) }
             }
             try finishOutput()
         }
@@ -76,18 +77,12 @@ struct QueueCommand: ParsableCommand {
         var output: String?
 
         func run() throws {
-            let queue = try options.queue()
-            do {
-                let file = try outputFile(output)
-                try QueueOwner.acting(on: queue) {
-                    try QueueExport(path: queue).write(format, to: file.descriptor, folder: temporaryFolder())
-                }
-                try file.commit()
-            } catch let error as QueueReport.Failure {
-                throw fail(error, exitCode: error.exitCode)
-            } catch let error as SystemError {
-                throw fail(error)
+            let file = try outputFile(output)
+            try options.acting {
+                try QueueExport(path: $0).write(format, to: file.descriptor, folder: temporaryFolder())
             }
+            // Not as the owner of the queue, who may not write here.
+            do throws(SystemError) { try file.commit() } catch { throw fail(error) }
         }
     }
 
