@@ -67,7 +67,8 @@ let package = Package(
             ["JSON", "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "CTOML", logging],
             embedded: ["Profiles"], isRare: true),
         module("ControlProtocol", ["JSON", "Positioning", "EventLoop"]),
-        module("Replay", ["JSON", "Positioning", "NMEA", "Tracking", "Delivery", "EventLoop", "Configuration"]),
+        module(
+            "Replay", ["JSON", "Positioning", "NMEA", "Tracking", "Delivery", "EventLoop", "Configuration", "CLinux"]),
         module(
             "Report",
             [

@@ -28,6 +28,8 @@ int waypost_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
 int waypost_open_path(const char *path) { return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); }
 
+int waypost_open_unnamed(const char *folder) { return open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); }
+
 int waypost_chgrp(int fd, gid_t group) { return fchownat(fd, "", (uid_t)-1, group, AT_EMPTY_PATH); }
 
 int waypost_timerfd(void) { return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK); }

@@ -81,7 +81,7 @@ final class ReplayPrinter {
     private(set) var failure: SystemError?
 
     init(
-        format: ReplayLog.Format, namesTrackables: Bool, descriptor: Int32, folder: String = "/tmp"
+        format: ReplayLog.Format, namesTrackables: Bool, descriptor: Int32, folder: String
     ) throws(LogFailure) {
         self.format = format
         json = TraceJSON(namesTrackables: namesTrackables)
@@ -151,7 +151,7 @@ final class ReplayPrinter {
         }
     }
 
-    func end(_ decoded: NMEACounters, isNMEA: Bool = true, _ tracker: Tracker) {
+    func end(_ decoded: NMEACounters, isNMEA: Bool, _ tracker: Tracker) {
         switch format {
         case .text: story.end(decoded, isNMEA: isNMEA, tracker.counters, published: published)
         case .jsonl:

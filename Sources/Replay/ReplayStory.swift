@@ -56,6 +56,10 @@ public struct ReplayStory {
     /// Milliseconds without one after which a row of refused fixes has ended.
     private static let refusedPause: Int64 = 60_000
 
+    /// Why a log with believed fixes may have neither a trip nor a stop.
+    package static let noPlace =
+        "no place was certain before the log ended, or the log lies outside of [schedule]: a start takes 30 fixes, or 60 s"
+
     /// Lines ended by a line feed, to be taken by the caller.
     public var text = ""
     private var waiting: [Line] = []
@@ -134,7 +138,10 @@ public struct ReplayStory {
             keptBy[location.event == .none ? location.reason ?? "other" : location.event.rawValue, default: 0] += 1
         }
         switch location.event {
-        case .gap: line(location.time, "gap", "the last fix for a while (\(Self.gap(location.reason)))")
+        case .gap:
+            let reason = location.reason.flatMap(RecordReason.init)
+            let why = reason.map { "\($0.rawValue): \($0.words)" } ?? location.reason ?? "unknown"
+            line(location.time, "gap", "the last fix for a while (\(why))")
         case .power: line(location.time, "power", location.reason ?? "changed")
         case .geofence:
             guard let crossing = location.geofence else { return }
@@ -145,7 +152,7 @@ public struct ReplayStory {
             }
             line(location.time, "geofence", words)
         case .none:
-            if location.reason == "gap" { line(location.time, "gap", "ends here") }
+            if location.reason == SegmentOpening.gap.rawValue { line(location.time, "gap", "ends here") }
         case .motionchange, .heartbeat, .trip, .panic: break
         }
     }
@@ -182,7 +189,7 @@ public struct ReplayStory {
     /// The last lines.
     /// - Parameter isNMEA: else there are lines of gpsd or points of GPX among the sentences, which have no checksum.
     public mutating func end(
-        _ decoded: NMEACounters, isNMEA: Bool = true, _ tracked: TrackerCounters, published: Int
+        _ decoded: NMEACounters, isNMEA: Bool, _ tracked: TrackerCounters, published: Int
     ) {
         endRefused()
         printWaiting()
@@ -192,8 +199,7 @@ public struct ReplayStory {
             text += "\(trip.locations(through: nil)) locations.\n"
         }
         if tracked.admitted > 0, tracked.records == 0 {
-            text += "no place was certain before the log ended, or the log lies outside of [schedule]: "
-            text += "a start takes 30 fixes, or 60 s.\n"
+            text += "\(Self.noPlace).\n"
         }
         text += "\n"
         if isNMEA {
@@ -243,16 +249,6 @@ public struct ReplayStory {
 
     private mutating func row(_ name: String, _ words: String) { text += "\(name.padded(to: 11))\(words)\n" }
 
-    /// Why there is no fix, as the record says it, and for people.
-    private static func gap(_ reason: String?) -> String {
-        switch reason {
-        case "no-sky": "no-sky: the receiver tells no position"
-        case "receiver-lost": "receiver-lost: the receiver fell silent"
-        case "power": "power: the receiver fell silent, and external power is off"
-        case let reason: reason ?? "unknown"
-        }
-    }
-
     static func defects(_ counters: NMEACounters) -> [String] {
         [
             (counters.checksumErrors, "bad checksum"), (counters.missingChecksums, "no checksum"),
@@ -272,6 +268,19 @@ public struct ReplayStory {
     package static func words(_ resolution: Resolution) -> String {
         "\(resolution.priority.word), every \(InWords.interval(milliseconds: resolution.intervalMs)) "
             + "or \(InWords.distance(resolution.displacement))"
+    }
+}
+
+extension RecordReason {
+    /// Why there was no fix, for people.
+    package var words: String {
+        switch self {
+        case .noSky: "the receiver had no position"
+        case .receiverLost: "the receiver fell silent"
+        case .power: "the receiver fell silent, and external power was off"
+        case .restart: "no process ran"
+        case .heartbeat, .noFix, .powerOn, .powerOff, .batteryLow, .movedWithoutPower, .panic: rawValue
+        }
     }
 }
 

@@ -5,56 +5,10 @@ import Positioning
 import Tracking
 
 /// Writes effects and epochs as JSON Lines, for `replay` and `decode`. Unknown values are absent.
+///
+/// Course over ground is `course` in `decode` and `bearing` in `replay`: `decode` shows what the receiver says in the receiver's
+/// words, `replay` the record as it goes over the wire, where servers call it bearing.
 public struct TraceJSON {
-    enum Kind {
-        case word, integer, number, flag, object
-    }
-
-    /// Keys that `decode` may print. Course over ground is `course` here and `bearing` in `replay`: `decode` shows what the
-    /// receiver says in the receiver's words, `replay` the record as it goes over the wire, where servers call it bearing.
-    static let decodeKeys: [String: Kind] = [
-        "time": .word, "time_of_day": .word, "time_ms": .integer, "mode": .integer, "latitude": .number,
-        "longitude": .number, "altitude": .number, "speed": .number, "course": .number, "accuracy": .number,
-        "hdop": .number, "satellites": .integer, "quality": .integer,
-    ]
-
-    /// Keys that `replay` may print, by type of line: always, and where the value is known.
-    static let replayKeys: [String: (required: [String: Kind], optional: [String: Kind])] = [
-        "location": (
-            [
-                "type": .word, "time_ms": .integer, "at_ms": .integer, "latitude": .number, "longitude": .number,
-                "moving": .flag, "event": .word, "reason": .word, "odometer": .number, "published": .flag,
-            ],
-            [
-                "altitude": .number, "accuracy": .number, "speed": .number, "bearing": .number, "geofence_id": .word,
-                "geofence_name": .word, "geofence_action": .word,
-            ]
-        ),
-        "halt": (["type": .word, "from_ms": .integer, "to_ms": .integer, "at_ms": .integer], [:]),
-        "gap": (
-            ["type": .word, "from_ms": .integer, "at_ms": .integer, "reason": .word], ["to_ms": .integer]
-        ),
-        "refused": (
-            ["type": .word, "reason": .word, "latitude": .number, "longitude": .number],
-            ["time_ms": .integer, "at_ms": .integer, "accuracy": .number]
-        ),
-        "motionchange": (
-            [
-                "type": .word, "time_ms": .integer, "at_ms": .integer, "moving": .flag, "reason": .word,
-                "evidence": .number, "distance": .number,
-            ], ["departed_ms": .integer, "stopped_ms": .integer, "speed": .number, "accuracy": .number]
-        ),
-        "resolution": (["type": .word, "engine": .object, "network": .object], ["at_ms": .integer]),
-        "summary": (
-            [
-                "type": .word, "sentences": .integer, "bytes": .integer, "fixes": .integer, "void_epochs": .integer,
-                "dateless": .integer, "checksum_errors": .integer, "too_long": .integer, "bad_fields": .integer,
-                "late": .integer, "admitted": .integer, "rejected": .object, "trips": .integer, "stops": .integer,
-                "halts": .integer, "gaps": .integer, "locations": .integer, "published": .integer, "odometer": .number,
-            ], ["first_ms": .integer, "last_ms": .integer]
-        ),
-    ]
-
     public var writer = JSONWriter(reserving: 1 << 16)
     private var engine: Resolution?
     private var network: [(trackable: String, resolution: Resolution)] = []

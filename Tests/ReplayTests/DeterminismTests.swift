@@ -66,7 +66,8 @@ import Tracking
         defer { for end in ends where end >= 0 { close(end) } }
         let source = FileSource(settings: FileSettings(path: "-"), standardInput: ends[0])
         return try printed { descriptor in
-            let printer = try ReplayPrinter(format: .jsonl, namesTrackables: true, descriptor: descriptor)
+            let printer = try ReplayPrinter(
+                format: .jsonl, namesTrackables: true, descriptor: descriptor, folder: "/tmp")
             var run = TrackerRun(tracker: Tracker(settings: Self.tracking, restored: nil))
             var isEnded = false
             // The times of the loop that reads mean nothing to a log.
@@ -101,7 +102,7 @@ import Tracking
             // A process that another test has just forked holds the end of the pipe until it runs its program.
             for _ in 0..<1000 where !isEnded { turn(waitingFor: 10) }
             #expect(isEnded)
-            printer.end(source.counters, run.tracker)
+            printer.end(source.counters, isNMEA: true, run.tracker)
         }
     }
 }

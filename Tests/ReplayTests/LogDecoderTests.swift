@@ -119,6 +119,17 @@ import Testing
         #expect(problem(text) == words)
     }
 
+    /// Power went while it was written.
+    @Test func theBeginningOfADocumentThatEndsTooEarlyCounts() throws {
+        let point = "<trkpt lat=\"1\" lon=\"2\"><time>2026-03-02T07:00:00Z</time></trkpt>\n"
+        for rest in ["", "<trkpt lat=\"1", "<trkpt lat=\"1\" lon=\"2\"><time>2026-"] {
+            let (found, decoder) = try epochs("<gpx><trk><trkseg>\n\(point)\(rest)")
+            #expect(found.count == 1)
+            let notice = try #require(decoder.notices.first?.description)
+            #expect(notice.contains("the file ends within") && notice.hasSuffix("; the points before were read"))
+        }
+    }
+
     @Test func whatADocumentMayHoldIsBounded() throws {
         let deep = String(repeating: "<a>", count: 100_000)
         #expect(problem("<gpx>" + deep) == "log:1: more than 64 elements in each other")

@@ -10,11 +10,59 @@ import Testing
 /// The JSON Lines of `decode` and `replay` as programs read them: every line of every log is an object with known keys
 /// of known types, and what is unknown is absent.
 @Suite struct TraceFormatTests {
+    private enum Kind {
+        case word, integer, number, flag, object
+    }
+
+    /// Keys that `decode` may print.
+    private static let decodeKeys: [String: Kind] = [
+        "time": .word, "time_of_day": .word, "time_ms": .integer, "mode": .integer, "latitude": .number,
+        "longitude": .number, "altitude": .number, "speed": .number, "course": .number, "accuracy": .number,
+        "hdop": .number, "satellites": .integer, "quality": .integer,
+    ]
+
+    /// Keys that `replay` may print, by type of line: always, and where the value is known.
+    private static let replayKeys: [String: (required: [String: Kind], optional: [String: Kind])] = [
+        "location": (
+            [
+                "type": .word, "time_ms": .integer, "at_ms": .integer, "latitude": .number, "longitude": .number,
+                "moving": .flag, "event": .word, "reason": .word, "odometer": .number, "published": .flag,
+            ],
+            [
+                "altitude": .number, "accuracy": .number, "speed": .number, "bearing": .number, "geofence_id": .word,
+                "geofence_name": .word, "geofence_action": .word,
+            ]
+        ),
+        "halt": (["type": .word, "from_ms": .integer, "to_ms": .integer, "at_ms": .integer], [:]),
+        "gap": (
+            ["type": .word, "from_ms": .integer, "at_ms": .integer, "reason": .word], ["to_ms": .integer]
+        ),
+        "refused": (
+            ["type": .word, "reason": .word, "latitude": .number, "longitude": .number],
+            ["time_ms": .integer, "at_ms": .integer, "accuracy": .number]
+        ),
+        "motionchange": (
+            [
+                "type": .word, "time_ms": .integer, "at_ms": .integer, "moving": .flag, "reason": .word,
+                "evidence": .number, "distance": .number,
+            ], ["departed_ms": .integer, "stopped_ms": .integer, "speed": .number, "accuracy": .number]
+        ),
+        "resolution": (["type": .word, "engine": .object, "network": .object], ["at_ms": .integer]),
+        "summary": (
+            [
+                "type": .word, "sentences": .integer, "bytes": .integer, "fixes": .integer, "void_epochs": .integer,
+                "dateless": .integer, "checksum_errors": .integer, "too_long": .integer, "bad_fields": .integer,
+                "late": .integer, "admitted": .integer, "rejected": .object, "trips": .integer, "stops": .integer,
+                "halts": .integer, "gaps": .integer, "locations": .integer, "published": .integer, "odometer": .number,
+            ], ["first_ms": .integer, "last_ms": .integer]
+        ),
+    ]
+
     @Test(arguments: Golden.logs)
     func eachLineOfDecodeIsAnObjectOfKnownKeys(_ name: String) throws {
         let log = Golden(name: name, form: .decode).log
         for (line, object) in try objects(decoded(log, .jsonl)) {
-            check(object, against: TraceJSON.decodeKeys, line)
+            check(object, against: Self.decodeKeys, line)
             let keys = Set(object.keys)
             let dated = keys.contains("time")
             #expect(dated == keys.contains("time_ms") && dated != keys.contains("time_of_day"), "\(line)")
@@ -31,7 +79,7 @@ import Testing
         let lines = try objects(replayed([Golden(name: name, form: .replay).log], .jsonl))
         var reached = Int.min
         for (line, object) in lines {
-            let keys = try #require(TraceJSON.replayKeys[object["type"] as? String ?? ""], "\(line)")
+            let keys = try #require(Self.replayKeys[object["type"] as? String ?? ""], "\(line)")
             check(object, against: keys.required.merging(keys.optional) { $1 }, line)
             #expect(Set(keys.required.keys).isSubset(of: object.keys), "\(line)")
             inRange(object, "bearing", line)
@@ -114,7 +162,7 @@ import Testing
         }
     }
 
-    private func check(_ object: [String: Any], against keys: [String: TraceJSON.Kind], _ line: String) {
+    private func check(_ object: [String: Any], against keys: [String: Kind], _ line: String) {
         for (key, value) in object {
             let fits =
                 switch keys[key] {
@@ -125,7 +173,7 @@ import Testing
                 case .object: value is [String: Any]
                 case nil: false
                 }
-            #expect(fits, "key \(key) is not in TraceJSON's list of keys, or is of another kind there: \(line)")
+            #expect(fits, "key \(key) is not in the list of keys above, or is of another kind there: \(line)")
         }
     }
 

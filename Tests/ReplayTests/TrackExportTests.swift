@@ -11,13 +11,12 @@ import Testing
     private static let start = UTCTime(milliseconds: 1_772_434_980_000)
 
     private func location(
-        _ seconds: Int64, _ latitude: Int32, moving: Bool = true, event: LocationEvent = .none,
-        reason: String = "interval",
-        trackable: String = "van", published: Bool = true
+        _ seconds: Int64, _ latitude: Int32, longitude: Int32 = -1_234_567, moving: Bool = true,
+        event: LocationEvent = .none, reason: String = "interval", trackable: String = "van", published: Bool = true
     ) -> Location {
         Location(
             trackable: trackable, time: Self.start + .milliseconds(seconds * 1000 + 500), at: .zero,
-            coordinate: Coordinate(latitudeE7: latitude, longitudeE7: -1_234_567), altitudeMSL: 39.5,
+            coordinate: Coordinate(latitudeE7: latitude, longitudeE7: longitude), altitudeMSL: 39.5,
             horizontalAccuracy: 5.94, speed: 4, course: 359.97, hdop: 0.9, satellitesUsed: 8, mode: .threeD,
             quality: .gps,
             moving: moving, event: event, reason: reason, odometer: 12.3, published: published)
@@ -153,8 +152,10 @@ import Testing
     @Test func namesFromOutsideStayText() throws {
         let name = "a\"<b>&,\u{1}\u{1B}"
         let moving = location(0, 1, event: .motionchange, trackable: name)
-        #expect(try text(.gpx, [moving], names: true).contains("<name>a&quot;&lt;b&gt;&amp;,: trip 1</name>"))
-        #expect(try text(.kml, [moving], names: true).contains("<name>a&quot;&lt;b&gt;&amp;,: trip 1</name>"))
+        let escaped = "<name>a&quot;&lt;b&gt;&amp;,\u{FFFD}\u{FFFD}: trip 1</name>"
+        #expect(try text(.gpx, [moving], names: true).contains(escaped))
+        #expect(try text(.kml, [moving], names: true).contains(escaped))
+        #expect(Markup.text("'\u{FFFE}\r\n\u{1F600}") == "&#39;\u{FFFD}\r\n\u{1F600}")
         #expect(try text(.csv, [moving]).contains(",\"a\"\"<b>&,\u{1}\u{1B}\","))
         let json = try JSONSerialization.jsonObject(with: Data(text(.geojson, [moving], names: true).utf8))
         #expect(((json as? [String: Any])?["features"] as? [Any])?.count == 1)
@@ -194,6 +195,23 @@ import Testing
             #expect(track.components(separatedBy: "<trkpt").count == 6001)
         }
         #expect(text.utf8.count > 2 << 20)
+    }
+
+    @Test func geoJSONEndsALineAtTheAntimeridian() throws {
+        let text = try text(
+            .geojson,
+            [
+                location(0, 0, longitude: 1_799_998_000, event: .motionchange),
+                location(1, 0, longitude: 1_799_999_000),
+                location(2, 0, longitude: -1_799_999_000),
+                location(3, 0, longitude: -1_799_998_000, moving: false, event: .motionchange),
+            ])
+        func position(_ longitude: String) -> String { "[\(longitude),0.0000000,39.50]" }
+        #expect(
+            text.contains(
+                "\"coordinates\":[[\(position("179.9998000")),\(position("179.9999000"))],"
+                    + "[\(position("-179.9999000")),\(position("-179.9998000"))]]"))
+        #expect(text.contains(".500Z\",\"2026-03-02T07:03:01.500Z\"],[\""))
     }
 
     @Test func aFileAppearsWholeOrNotAtAll() throws {

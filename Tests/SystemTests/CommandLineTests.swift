@@ -138,12 +138,11 @@ import Testing
         let whole = try Call(["replay", "--format", "gpx", "-o", file, fixture("demo-city-drive.nmea")])
         #expect(whole.status == 0 && whole.output.isEmpty && whole.errors.isEmpty, "\(whole.errors)")
         let bytes = try Data(contentsOf: URL(fileURLWithPath: file))
-        try bytes.prefix(bytes.count / 2).write(to: URL(fileURLWithPath: broken))
+        // One that just ends is read up to there: docs/replay.md.
+        try (bytes.prefix(bytes.count / 2) + Data("</gpx>".utf8)).write(to: URL(fileURLWithPath: broken))
         let cut = try Call(["replay", "--format", "csv", "-o", output, broken])
         #expect(cut.status == 65 && cut.output.isEmpty)
-        #expect(
-            cut.errors.hasPrefix("waypost: \(broken):") && cut.errors.contains("the file ends within "), "\(cut.errors)"
-        )
+        #expect(cut.errors.hasPrefix("waypost: \(broken):"), "\(cut.errors)")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == ["broken", "drive.gpx"])
         // By its content, and from a pipe.
         let piped = try Call(["replay", "--format", "csv", "-"], input: bytes)

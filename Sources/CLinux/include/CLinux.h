@@ -23,6 +23,9 @@ int waypost_accept(int fd);
 int64_t waypost_peer_uid(int fd);
 /// open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC): what stands under this name itself, a link as a link.
 int waypost_open_path(const char *path);
+/// open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600): a file without a name; -1 and errno on failure, EOPNOTSUPP where the file
+/// system knows none, EISDIR where the kernel does not.
+int waypost_open_unnamed(const char *folder);
 /// Changes the group of what such a descriptor means: 0, or -1 and errno.
 int waypost_chgrp(int fd, gid_t group);
 /// CLOCK_BOOTTIME in nanoseconds.

@@ -126,7 +126,8 @@ public final class TrackExport {
     }
 
     private func point(_ location: Location, _ track: Track, _ markup: any TrackMarkup) throws(SystemError) {
-        if Self.opensSegment(location) { try endSegment(track, markup) }
+        let isOtherSide = markup.endsLinesAtAntimeridian && Self.isAcrossAntimeridian(track.newest, location)
+        if isOtherSide || Self.opensSegment(location) { try endSegment(track, markup) }
         if track.points == 0 {
             try append(markup.segmentBegan(isFirst: track.segments == 0), track)
             track.segments += 1
@@ -143,6 +144,11 @@ public final class TrackExport {
     private static func opensSegment(_ location: Location) -> Bool {
         location.event == .none
             && [SegmentOpening.gap, .jump].contains { $0.rawValue == location.reason }
+    }
+
+    private static func isAcrossAntimeridian(_ one: Location?, _ other: Location) -> Bool {
+        guard let one else { return false }
+        return abs(Int64(one.coordinate.longitudeE7) - Int64(other.coordinate.longitudeE7)) > 1_800_000_000
     }
 
     private func endSegment(_ track: Track, _ markup: any TrackMarkup) throws(SystemError) {

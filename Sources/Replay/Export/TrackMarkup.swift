@@ -31,6 +31,8 @@ protocol TrackMarkup: Sendable {
     var tail: String { get }
     /// Whether a segment of one point is not allowed; then the point is written twice.
     var needsTwoPoints: Bool { get }
+    /// Whether a line over the antimeridian would be read as one around the world; then it ends there.
+    var endsLinesAtAntimeridian: Bool { get }
     /// Whether what waits aside belongs at the end of each segment, not at that of the trip.
     var mergesEachSegment: Bool { get }
 
@@ -61,16 +63,17 @@ struct GPXMarkup: TrackMarkup {
     var tail: String { "</gpx>\n" }
     var separator: String { "" }
     var needsTwoPoints: Bool { false }
+    var endsLinesAtAntimeridian: Bool { false }
     var mergesEachSegment: Bool { false }
 
     func stop(_ stop: ExportedStop) -> String {
         "<wpt \(place(stop.location))>\(TrackText.element("ele", TrackText.altitude(stop.location)))"
-            + TrackText.element("time", stop.since.iso8601) + TrackText.element("name", TrackText.xml(stop.name))
+            + TrackText.element("time", stop.since.iso8601) + TrackText.element("name", Markup.text(stop.name))
             + TrackText.element("desc", stop.words) + "<type>stop</type></wpt>\n"
     }
 
     func tripBegan(_ trip: ExportedTrip) -> String {
-        "<trk>\(TrackText.element("name", TrackText.xml(trip.name)))<type>trip</type>\n"
+        "<trk>\(TrackText.element("name", Markup.text(trip.name)))<type>trip</type>\n"
     }
 
     func segmentBegan(isFirst: Bool) -> (text: String, aside: String) { ("<trkseg>\n", "") }
@@ -123,17 +126,18 @@ struct KMLMarkup: TrackMarkup {
     var tail: String { "</Document>\n</kml>\n" }
     var separator: String { "" }
     var needsTwoPoints: Bool { false }
+    var endsLinesAtAntimeridian: Bool { false }
     var mergesEachSegment: Bool { true }
 
     func stop(_ stop: ExportedStop) -> String {
         let span = TrackText.element("begin", stop.since.iso8601) + TrackText.element("end", stop.until?.iso8601)
-        return "<Placemark>\(TrackText.element("name", TrackText.xml(stop.name)))"
+        return "<Placemark>\(TrackText.element("name", Markup.text(stop.name)))"
             + TrackText.element("description", stop.words) + TrackText.element("TimeSpan", span)
             + "<Point><coordinates>\(TrackText.position(stop.location, separator: ","))</coordinates></Point></Placemark>\n"
     }
 
     func tripBegan(_ trip: ExportedTrip) -> String {
-        "<Placemark>\(TrackText.element("name", TrackText.xml(trip.name)))<gx:MultiTrack>\n"
+        "<Placemark>\(TrackText.element("name", Markup.text(trip.name)))<gx:MultiTrack>\n"
     }
 
     func segmentBegan(isFirst: Bool) -> (text: String, aside: String) { ("<gx:Track>\n", "") }
@@ -160,6 +164,8 @@ struct GeoJSONMarkup: TrackMarkup {
     var tail: String { "\n]}\n" }
     var separator: String { ",\n" }
     var needsTwoPoints: Bool { true }
+    /// RFC 7946, section 3.1.9.
+    var endsLinesAtAntimeridian: Bool { true }
     var mergesEachSegment: Bool { false }
 
     func stop(_ stop: ExportedStop) -> String {

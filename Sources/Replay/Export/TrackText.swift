@@ -43,23 +43,6 @@ enum TrackText {
         return (scaled < 0 ? "-" : "") + padded.dropLast(places) + "." + padded.suffix(places)
     }
 
-    /// Text between tags or within quotes. Characters that XML 1.0 cannot hold are left out.
-    static func xml(_ text: String) -> String {
-        var result = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": result += "&amp;"
-            case "<": result += "&lt;"
-            case ">": result += "&gt;"
-            case "\"": result += "&quot;"
-            case "\t", "\n", "\r", " "..."\u{D7FF}", "\u{E000}"..."\u{FFFD}", "\u{10000}"..."\u{10FFFF}":
-                result.unicodeScalars.append(scalar)
-            default: break
-            }
-        }
-        return result
-    }
-
     /// `<name>text</name>`; nothing for nil.
     static func element(_ name: String, _ text: String?) -> String { text.map { "<\(name)>\($0)</\(name)>" } ?? "" }
 

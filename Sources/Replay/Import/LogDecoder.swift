@@ -164,10 +164,14 @@ package struct LogDecoder {
             let problem = Self.problem { () throws(XMLReader.Problem) in try decoder.end() }
             finished.add(decoder.counters)
             notice(decoder.defects, "such values were skipped")
-            if problem == nil, decoder.counters.sentences == 0 {
+            let isEmpty = decoder.counters.sentences == 0
+            if let problem {
+                // Power may have gone while it was written: what came before counts.
+                guard !isEmpty else { throw located(problem) }
+                notice((problem.line, "\(problem.words); the points before were read", 1), "")
+            } else if isEmpty {
                 notice((1, "no track points; waypoints and routes are no measurements", 1), "")
             }
-            if let problem { throw located(problem) }
         case .undecided, .nmea: break
         }
     }
