@@ -73,7 +73,7 @@ let package = Package(
             "Report",
             [
                 "JSON", "Positioning", "NMEA", "Tracking", "Delivery", "EventLoop", "Configuration", "Uplink", "Replay",
-                "CReportPage",
+                "CPages",
             ]),
 
         // Composition.
@@ -99,7 +99,7 @@ let package = Package(
         .target(name: "CTOML"),
         .target(name: "CLinux"),
         // The files of Sources/Pages, embedded.
-        .target(name: "CReportPage"),
+        .target(name: "CPages"),
         // Headers alone: the library is loaded at run time. See Sources/CGPS/include/CGPS.h.
         .target(name: "CGPS"),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -111,12 +111,10 @@ let package = Package(
         .executableTarget(
             name: "waypost-collector",
             dependencies: [
-                "JSON", "Positioning", argumentParser, "CZlib", "CLivePage",
+                "JSON", "Positioning", argumentParser, "CZlib", "CPages",
                 .product(name: "FlyingFox", package: "FlyingFox"), .product(name: "FlyingSocks", package: "FlyingFox"),
             ],
             path: "Sources/Collector", swiftSettings: strict),
-        // The page of the collector, from Sources/Pages.
-        .target(name: "CLivePage"),
         module("DriveSimulation", ["Positioning"]),
         .executableTarget(
             name: "waypost-simulate", dependencies: ["DriveSimulation", "Positioning", argumentParser],

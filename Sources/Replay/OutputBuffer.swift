@@ -13,7 +13,9 @@ public struct OutputBuffer: Sendable {
         while written < bytes.count {
             let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress! + written, $0.count - written) }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw SystemError("write") }
+            guard count > 0 else {
+                throw SystemError(descriptor == STDOUT_FILENO ? "write to standard output" : "write the output")
+            }
             written += count
         }
     }

@@ -69,9 +69,6 @@ struct Decision {
             words = "It was set by `waypost pace` or `start_moving`."
         }
     }
-
-    /// How much later it was decided than it is dated; nil where unknown.
-    func delay(since time: Int64) -> Int64? { decided.map { max(0, $0 - time) } }
 }
 
 private func metres(_ value: Double) -> String { InWords.distance(max(0, value)) }

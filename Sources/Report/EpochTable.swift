@@ -16,6 +16,9 @@ struct EpochTable {
         var kind: Kind
         /// The word for why it was kept or refused.
         var reason: String?
+
+        /// Believed, but [schedule] excludes its time.
+        static let outsideHours = Verdict(kind: .seen, reason: "schedule")
     }
 
     /// Unix milliseconds, rising.
@@ -33,10 +36,12 @@ struct EpochTable {
     /// Places in `verdicts`.
     private(set) var judged: [Int32] = []
     private(set) var verdicts: [Verdict] = []
-    /// Epochs that are left out: they are not later than one before.
-    private(set) var timeSteps = 0
+    /// Epochs that are left out, since their time does not fit to that of the others. One that repeats a time is none of them.
+    private(set) var leftOut = 0
 
     static let unknownAltitude: Int32 = -32_768
+    /// Milliseconds without a row that part two recordings.
+    private static let recordingPause: Int64 = 366 * 86_400_000
 
     private var places: [Verdict: Int32] = [:]
 
@@ -47,6 +52,12 @@ struct EpochTable {
     }
 
     func verdict(_ row: Int) -> Verdict { verdicts[Int(judged[row])] }
+
+    /// Whether it has a fix that the tracker believed.
+    func isBelieved(_ row: Int) -> Bool {
+        let kind = verdict(row).kind
+        return kind == .seen || kind == .kept
+    }
 
     /// The first row at this time or later; `count` when there is none.
     func row(from time: Int64) -> Int { times.firstIndex(from: time, by: \.self) }
@@ -87,27 +98,70 @@ struct EpochTable {
 
     mutating func judge(_ row: Int, _ verdict: Verdict) { judged[row] = place(of: verdict) }
 
-    /// Leaves out the rows for which `isHidden` holds.
+    /// The receiver's clock was set back to this time: what has this time or a later one was dated wrongly.
+    mutating func rewind(to time: Int64) {
+        let first = row(from: time)
+        leftOut += count - first
+        keep(Array(0..<first))
+    }
+
+    /// Where rows lie more than a year apart, the longest part of the table stays: a receiver that knows no date yet may say 1980,
+    /// and one wrong date far away would leave no room for the others on any axis.
+    mutating func keepLongestRecording() {
+        let starts =
+            [0] + times.indices.dropFirst().filter { times[$0] - times[$0 - 1] > Self.recordingPause } + [count]
+        let parts = zip(starts, starts.dropFirst()).map { $0..<$1 }
+        guard parts.count > 1, let longest = parts.max(by: { $0.count < $1.count }) else { return }
+        leftOut += count - longest.count
+        keep(Array(longest))
+    }
+
+    /// The longest time between two rows, in milliseconds, and when it began; nil with less than two rows.
+    var longestSilence: (from: Int64, length: Int64)? {
+        times.indices.dropFirst().map { (from: times[$0 - 1], length: times[$0] - times[$0 - 1]) }
+            .max { $0.length < $1.length }
+    }
+
+    /// The rows with believed fixes before and after a time, or at it.
+    func believedRows(around time: Int64) -> [Int] {
+        let next = row(from: time)
+        return [(0..<next).last(where: isBelieved), (next..<count).first(where: isBelieved)].compactMap(\.self)
+    }
+
+    /// Leaves out the believed fixes whose place is hidden, and what lies beside them: a fix that was not believed may be near
+    /// the same place, and so may those outside of the hours that are tracked, where no end of a trip is known.
     mutating func hide(where isHidden: (Coordinate) -> Bool) {
-        let kept = (0..<count).filter { !isHidden(coordinate($0)) }
-        guard kept.count < count else { return }
-        times = kept.map { times[$0] }
-        latitudes = kept.map { latitudes[$0] }
-        longitudes = kept.map { longitudes[$0] }
-        speeds = kept.map { speeds[$0] }
-        accuracies = kept.map { accuracies[$0] }
-        satellites = kept.map { satellites[$0] }
-        altitudes = kept.map { altitudes[$0] }
-        judged = kept.map { judged[$0] }
+        let shown = (0..<count).map { isBelieved($0) && verdict($0) != .outsideHours && !isHidden(coordinate($0)) }
+        var isBesideShown = shown
+        var last = false
+        for row in 0..<count {
+            if isBelieved(row) { last = shown[row] } else { isBesideShown[row] = last }
+        }
+        last = false
+        for row in (0..<count).reversed() {
+            if isBelieved(row) { last = shown[row] } else { isBesideShown[row] = isBesideShown[row] && last }
+        }
+        keep((0..<count).filter { isBesideShown[$0] && !isHidden(coordinate($0)) })
+    }
+
+    /// Leaves out all rows but these, which rise.
+    private mutating func keep(_ rows: [Int]) {
+        guard rows.count < count else { return }
+        times = rows.map { times[$0] }
+        latitudes = rows.map { latitudes[$0] }
+        longitudes = rows.map { longitudes[$0] }
+        speeds = rows.map { speeds[$0] }
+        accuracies = rows.map { accuracies[$0] }
+        satellites = rows.map { satellites[$0] }
+        altitudes = rows.map { altitudes[$0] }
+        judged = rows.map { judged[$0] }
     }
 
     private mutating func accepted(_ time: UTCTime?) -> Int64? {
         guard let time = time?.milliseconds else { return nil }
-        guard time > times.last ?? .min else {
-            timeSteps += 1
-            return nil
-        }
-        return time
+        guard let last = times.last, time <= last else { return time }
+        if time < last { leftOut += 1 }
+        return nil
     }
 
     private mutating func append(

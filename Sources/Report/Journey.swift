@@ -38,7 +38,7 @@ struct Journey {
         var start: Int64
         var end: Int64
         var isOpen: Bool
-        var reason: String
+        var reason: RecordReason
     }
 
     struct Crossing {
@@ -60,7 +60,44 @@ struct Journey {
     /// Milliseconds of all trips.
     var moving: Int64 { trips.reduce(0) { $0 + $1.end - $1.start } }
 
-    func isMoving(at time: Int64) -> Bool { trips.contains { $0.start <= time && time <= $0.end } }
+    /// Whether it is parked, or in a halt within a trip.
+    func isStanding(at time: Int64) -> Bool { !trips.covers(time) || halts.covers(time) }
 
-    func isHalt(at time: Int64) -> Bool { halts.contains { $0.start <= time && time <= $0.end } }
+    /// Leaves out what lies outside of a span of time, and cuts off what reaches over its ends.
+    mutating func clip(to span: ClosedRange<Int64>) {
+        trips.clip(to: span)
+        stops.clip(to: span)
+        halts.clip(to: span)
+        gaps.clip(to: span)
+        crossings.removeAll { !span.contains($0.time) }
+    }
+}
+
+/// From when to when, in Unix milliseconds.
+private protocol TimeSpan {
+    var start: Int64 { get set }
+    var end: Int64 { get set }
+}
+
+extension Journey.Trip: TimeSpan {}
+extension Journey.Stop: TimeSpan {}
+extension Journey.Span: TimeSpan {}
+extension Journey.Gap: TimeSpan {}
+
+extension Array where Element: TimeSpan {
+    /// Of spans in the order of time that do not overlap: whether one has this time, ends included.
+    fileprivate func covers(_ time: Int64) -> Bool {
+        let next = time == .max ? count : firstIndex(from: time + 1, by: \.start)
+        return next > 0 && time <= self[next - 1].end
+    }
+
+    fileprivate mutating func clip(to span: ClosedRange<Int64>) {
+        self = compactMap { element in
+            guard element.start <= span.upperBound, element.end >= span.lowerBound else { return nil }
+            var element = element
+            element.start = Swift.max(element.start, span.lowerBound)
+            element.end = Swift.min(element.end, span.upperBound)
+            return element
+        }
+    }
 }

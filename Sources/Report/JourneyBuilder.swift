@@ -9,8 +9,6 @@ struct JourneyBuilder {
     private var tripStartOdometer = 0.0
     private var stop: Journey.Stop?
     private var odometer = 0.0
-    /// Times of the locations that are kept, as they came.
-    private var kept: [Int64] = []
 
     init(_ settings: MotionDetector.Settings) { self.settings = settings }
 
@@ -25,19 +23,31 @@ struct JourneyBuilder {
         case .announceGap(let from, let to, let reason):
             let end = max(from, to ?? from).milliseconds
             journey.gaps.append(
-                Journey.Gap(start: from.milliseconds, end: end, isOpen: to == nil, reason: reason.rawValue))
+                Journey.Gap(start: from.milliseconds, end: end, isOpen: to == nil, reason: reason))
         case .announceLowBattery, .announceResolution, .setReceiver, .sleepReceiver, .wakeReceiver, .count: break
         }
     }
 
-    /// - Parameter last: when the log ends.
-    func finished(last: Int64, _ table: EpochTable) -> Journey {
+    /// The receiver's clock was set back to this time: what has this time or a later one was dated wrongly.
+    mutating func clockSetBack(to time: Int64) {
+        journey.clip(to: .min...time)
+        if let start = trip?.start { trip?.start = min(start, time) }
+        if let start = stop?.start { stop?.start = min(start, time) }
+    }
+
+    /// - Parameters:
+    ///   - table: what the log measured; it is not empty.
+    ///   - kept: rising in time.
+    func finished(_ table: EpochTable, kept: [KeptPoint]) -> Journey {
+        guard let first = table.times.first, let last = table.times.last else { return Journey() }
         var journey = journey
         if var trip {
             trip.end = max(trip.start, last)
             trip.isOpen = true
             trip.metres = max(0, odometer - tripStartOdometer)
-            let speeds = table.rows(from: trip.start, through: trip.end).map { table.speeds[$0] }
+            let speeds = table.rows(from: trip.start, through: trip.end).filter(table.isBelieved).map {
+                table.speeds[$0]
+            }
             trip.maxSpeed = speeds.max().flatMap { $0 >= 0 ? Double($0) / 100 : nil }
             journey.trips.append(trip)
         }
@@ -49,18 +59,18 @@ struct JourneyBuilder {
         for index in journey.gaps.indices where journey.gaps[index].isOpen {
             journey.gaps[index].end = max(journey.gaps[index].start, last)
         }
-        let times = kept.sorted()
+        journey.clip(to: first...last)
         for index in journey.trips.indices {
             let trip = journey.trips[index]
-            let first = times.firstIndex(from: trip.start, by: \.self)
-            journey.trips[index].kept = times[first...].prefix { $0 <= trip.end }.count
+            let end = trip.end == .max ? kept.count : kept.firstIndex(from: trip.end + 1, by: \.time)
+            journey.trips[index].number = index + 1
+            journey.trips[index].kept = max(0, end - kept.firstIndex(from: trip.start, by: \.time))
         }
         return journey
     }
 
     private mutating func record(_ location: Location) {
         odometer = location.odometer
-        if location.published { kept.append(location.time.milliseconds) }
         guard let crossing = location.geofence else { return }
         journey.crossings.append(
             Journey.Crossing(time: location.time.milliseconds, fence: crossing.id, action: crossing.action.rawValue))

@@ -33,8 +33,7 @@ struct LineError {
     }
 
     private static func isJudged(_ table: EpochTable, _ row: Int) -> Bool {
-        let kind = table.verdict(row).kind
-        guard kind == .seen || kind == .kept else { return false }
+        guard table.isBelieved(row) else { return false }
         return table.speeds[row] < 0 || table.speeds[row] >= speedMin
     }
 

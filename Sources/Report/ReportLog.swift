@@ -12,6 +12,8 @@ public struct ReportLog {
         case unreadable(LogFailure)
         /// The logs have no fix with a date.
         case empty
+        /// All of it lies within so many metres of the ends of trips.
+        case hidden(Double)
         case memory
 
         public var description: String {
@@ -19,6 +21,9 @@ public struct ReportLog {
             case .unreadable(.system(let error)): "\(error)"
             case .unreadable(.content(let problem)): "\(problem)"
             case .empty: "no fix with a date in the log: there is nothing to show"
+            case .hidden(let radius):
+                "every position of the log lies within \(InWords.distance(radius)) of the ends of trips (--hide-ends): "
+                    + "there is nothing to show"
             case .memory: "memory is short"
             }
         }
@@ -68,22 +73,47 @@ public struct ReportLog {
         _ logs: [String], _ advanced: (Int) -> Void
     ) throws(Failure) -> (data: ReportData, notices: [LogProblem]) {
         let whatIfs = WhatIf.list(around: settings.tracking, compared: compared)
-        let timeouts = WhatIf.stopTimeouts(around: settings.tracking)
         var runs = whatIfs.map { LogRun($0.tracking, settings.timetable, upload: UploadSize(Self.profiles)) }
-        runs += timeouts.map { LogRun($0, settings.timetable) }
+        runs += WhatIf.stopTimeouts(around: settings.tracking).map { LogRun($0, settings.timetable) }
+        var table = EpochTable()
+        let decoder = try decode(logs, &runs, &table, advanced)
+        table.keepLongestRecording()
+        guard let first = table.times.first, let last = table.times.last else { throw .empty }
+        for point in runs[0].kept {
+            guard let row = table.row(at: point.time) else { continue }
+            table.judge(row, EpochTable.Verdict(kind: .kept, reason: point.reason))
+        }
+        let journey = runs[0].journey(in: table)
+        var data = ReportData(
+            name: options.title ?? Self.name(of: logs), options: options, table: table, first: first, last: last,
+            silence: table.longestSilence, journey: journey,
+            outcomes: zip(whatIfs, runs).map { Self.outcome($0, $1, table, journey) },
+            stopTimeouts: Self.stopTimeouts([runs[0]] + runs[whatIfs.count...], table), kinds: runs[0].kinds,
+            isNMEA: decoder.isNMEA, decoded: decoder.counters, tracked: runs[0].tracker.counters,
+            odometer: runs[0].tracker.state.odometer,
+            geofences: ShownFences.of(settings.tracking.geofences.fences, table, journey.crossings),
+            settings: entries)
+        if let radius = options.hideEnds {
+            data.hideEnds(within: radius)
+            guard data.table.count > 0 else { throw .hidden(radius) }
+        }
+        return (data, decoder.notices)
+    }
+
+    /// Reads the logs once, under the settings of each run; those of the first decide what became of an epoch.
+    private func decode(
+        _ logs: [String], _ runs: inout [LogRun], _ table: inout EpochTable, _ advanced: (Int) -> Void
+    ) throws(Failure) -> LogDecoder {
         var decoder = LogDecoder(settings: settings.decoding)
         var clock = LogClock()
-        var table = EpochTable()
 
         func receive(_ epoch: Epoch) {
             let at = clock.time(of: epoch)
-            let row = table.append(epoch)
             // Before the first date the log has no time that anything could run on.
             guard at > .zero else { return }
             for index in runs.indices { runs[index].received(epoch, at: at) }
-            if let row, let refusal = runs[0].refusal {
-                table.judge(row, EpochTable.Verdict(kind: .refused, reason: refusal.rawValue))
-            }
+            if let time = runs[0].setBackTo { table.rewind(to: time) }
+            if let row = table.append(epoch), let verdict = runs[0].verdict { table.judge(row, verdict) }
         }
 
         for log in logs {
@@ -96,40 +126,26 @@ public struct ReportLog {
         }
         decoder.end(receive)
         for index in runs.indices { runs[index].ended() }
-        guard let last = table.times.last else { throw .empty }
-        for point in runs[0].kept {
-            guard let row = table.row(at: point.time) else { continue }
-            table.judge(row, EpochTable.Verdict(kind: .kept, reason: point.reason))
-        }
-        let journeys = runs.map { $0.builder.finished(last: last, table) }
-        var data = ReportData(
-            name: options.title ?? Self.name(of: logs), options: options, table: table, journey: journeys[0],
-            outcomes: zip(whatIfs, runs).map { whatIf, run in
-                ReportData.Outcome(
-                    label: whatIf, kept: run.kept, error: LineError(of: table, along: run.kept, journeys[0].trips),
-                    bytes: run.upload?.bytes.first ?? 0, compact: run.upload?.bytes.last ?? 0)
-            },
-            stopTimeouts: [], decoded: decoder.counters, tracked: runs[0].tracker.counters,
-            odometer: runs[0].tracker.state.odometer, geofences: settings.tracking.geofences.fences,
-            settings: entries)
-        let inForce = (settings.tracking, runs[0], journeys[0])
-        let others = zip(timeouts, zip(runs[whatIfs.count...], journeys[whatIfs.count...])).map { ($0, $1.0, $1.1) }
-        if !others.isEmpty {
-            data.stopTimeouts = ([inForce] + others).map { tracking, run, journey in
-                Self.timeout(tracking, run, journey, inForce: settings.tracking.motion.stopTimeout)
-            }.sorted { $0.value < $1.value }
-        }
-        if let radius = options.hideEnds { data.hideEnds(within: radius) }
-        return (data, decoder.notices)
+        return decoder
     }
 
-    private static func timeout(
-        _ tracking: Tracker.Settings, _ run: LogRun, _ journey: Journey, inForce: Duration
-    ) -> ReportData.StopTimeout {
-        ReportData.StopTimeout(
-            value: tracking.motion.stopTimeout, isInForce: tracking.motion.stopTimeout == inForce,
-            trips: run.tracker.counters.trips, stops: run.tracker.counters.stops, moving: journey.moving,
-            kept: run.kept.count)
+    private static func outcome(
+        _ whatIf: WhatIf, _ run: LogRun, _ table: EpochTable, _ journey: Journey
+    ) -> ReportData.Outcome {
+        ReportData.Outcome(
+            whatIf: whatIf, kept: run.kept, published: run.published,
+            error: LineError(of: table, along: run.kept, journey.trips), bytes: run.upload?.bytes.first ?? 0,
+            compact: run.upload?.bytes.last ?? 0)
+    }
+
+    /// - Parameter runs: the first is in force; without others there is nothing to compare.
+    private static func stopTimeouts(_ runs: [LogRun], _ table: EpochTable) -> [ReportData.StopTimeout] {
+        guard runs.count > 1 else { return [] }
+        return runs.enumerated().map { index, run in
+            ReportData.StopTimeout(
+                value: run.settings.motion.stopTimeout, isInForce: index == 0, trips: run.tracker.counters.trips,
+                stops: run.tracker.counters.stops, moving: run.journey(in: table).moving, kept: run.published)
+        }.sorted { $0.value < $1.value }
     }
 
     /// `drive` of `/var/log/drive.nmea`.
@@ -144,14 +160,14 @@ public struct ReportLog {
 extension ReportData {
     /// Leaves out all positions near the ends of trips and the places of stops, and what may name them.
     fileprivate mutating func hideEnds(within radius: Double) {
-        var ends = journey.stops.compactMap(\.place)
+        var places = journey.stops.compactMap(\.place)
         for trip in journey.trips {
             for time in [trip.start, trip.end] {
-                let row = min(table.row(from: time), table.count - 1)
-                if row >= 0 { ends.append(table.coordinate(row)) }
+                places += table.believedRows(around: time).map(table.coordinate)
             }
         }
-        table.hide { coordinate in ends.contains { $0.distance(to: coordinate) <= radius } }
+        let hidden = HiddenPlaces(places, radius)
+        table.hide { hidden.contains($0) }
         for index in journey.stops.indices { journey.stops[index].place = nil }
         geofences = []
         journey.crossings = []

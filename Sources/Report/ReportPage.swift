@@ -1,6 +1,7 @@
-import CReportPage
+import CPages
 import Configuration
 import Positioning
+import Replay
 import Uplink
 
 /// Puts the page together: one file that needs nothing else.
@@ -45,9 +46,9 @@ struct ReportPage {
         return Self.filled(
             template,
             with: [
-                "CSP": Array(HTML.text(policy(tiles: data.options.tiles)).utf8),
-                "TITLE": Array(HTML.text(data.name).utf8),
-                "NOTICE": Array(HTML.text(data.notice).utf8),
+                "CSP": Array(Markup.text(policy(tiles: data.options.tiles)).utf8),
+                "TITLE": Array(Markup.text(data.name).utf8),
+                "NOTICE": Array(Markup.text(data.notice).utf8),
                 "CSS": style,
                 "BOOT": boot,
                 "PROGRAM": Array(Base64.encode(packedProgram).utf8),

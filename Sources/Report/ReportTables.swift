@@ -1,4 +1,5 @@
 import Positioning
+import Replay
 import Tracking
 
 /// The journey and the summary as HTML that can be read without scripts.
@@ -17,32 +18,32 @@ struct ReportTables {
 
     private mutating func summary() {
         html += "<table class=\"plain\"><caption>Summary</caption><tbody>\n"
-        if let first = data.table.times.first, let last = data.table.times.last {
-            row(
-                "time",
-                "\(InWords.stamp(UTCTime(milliseconds: first))) to \(InWords.stamp(UTCTime(milliseconds: last))) UTC")
-        }
+        row(
+            "time",
+            "\(InWords.stamp(UTCTime(milliseconds: data.first))) to \(InWords.stamp(UTCTime(milliseconds: data.last))) UTC"
+        )
         row("distance", InWords.distance(data.journey.metres))
         row("trips", "\(data.journey.trips.count)")
         row("moving", InWords.span(milliseconds: data.journey.moving))
         row("fixes", "\(data.decoded.fixes), \(data.tracked.admitted) of them believed")
-        row("kept", "\(data.kept.count)")
+        row("kept", "\(data.published)")
         row("gaps", "\(data.journey.gaps.count)")
         html += "</tbody></table>\n"
     }
 
     private mutating func row(_ name: String, _ value: String) {
-        html += "<tr><th scope=\"row\">\(name)</th><td>\(HTML.text(value))</td></tr>\n"
+        html += "<tr><th scope=\"row\">\(name)</th><td>\(Markup.text(value))</td></tr>\n"
     }
 
     private mutating func journey() {
+        if let nothing = data.nothing { html += "<p>\(Markup.text(nothing)).</p>\n" }
         html +=
             "<table class=\"plain\"><caption>Trips, stops and gaps</caption><thead><tr><th scope=\"col\">from (UTC)</th>"
             + "<th scope=\"col\">to</th><th scope=\"col\">what</th></tr></thead><tbody>\n"
         for leg in legs.sorted(by: { $0.start < $1.start }) {
             html +=
                 "<tr><td>\(InWords.stamp(UTCTime(milliseconds: leg.start)))</td><td>\(leg.isOpen ? "…" : InWords.stamp(UTCTime(milliseconds: leg.end)))</td>"
-                + "<td>\(HTML.text(leg.words))</td></tr>\n"
+                + "<td>\(Markup.text(leg.words))</td></tr>\n"
         }
         html += "</tbody></table>\n"
     }
@@ -66,7 +67,7 @@ struct ReportTables {
         let gaps = data.journey.gaps.map { gap in
             Leg(
                 start: gap.start, end: gap.end, isOpen: gap.isOpen,
-                words: "Gap of \(InWords.span(milliseconds: gap.end - gap.start)). \(ReportWords.gap(gap.reason))")
+                words: "Gap of \(InWords.span(milliseconds: gap.end - gap.start)): \(gap.reason.words).")
         }
         return trips + stops + gaps
     }
@@ -77,24 +78,5 @@ struct ReportTables {
         if trip.idle >= 1 { words += ", \(InWords.span(seconds: trip.idle)) of it standing" }
         if let speed = trip.maxSpeed { words += ", at most \(InWords.speed(speed))" }
         return words + ", \(trip.kept) kept. \(trip.departure.words)"
-    }
-}
-
-enum HTML {
-    /// Text for an element or an attribute in quotes.
-    static func text(_ text: String) -> String {
-        var escaped = ""
-        for character in text.unicodeScalars {
-            switch character {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "'": escaped += "&#39;"
-            case "\u{0}"..<" " where character != "\n" && character != "\t": escaped += "\u{FFFD}"
-            default: escaped.unicodeScalars.append(character)
-            }
-        }
-        return escaped
     }
 }

@@ -18,13 +18,4 @@ enum ReportWords {
         if let angle = sampling.angle { words += ", and turns of \(Int(angle))°" }
         return words
     }
-
-    static func gap(_ reason: String) -> String {
-        switch reason {
-        case RecordReason.noSky.rawValue: "The receiver had no position."
-        case RecordReason.receiverLost.rawValue: "The receiver was silent."
-        case RecordReason.power.rawValue: "The receiver was silent, and external power was off."
-        default: "No fixes (\(reason))."
-        }
-    }
 }

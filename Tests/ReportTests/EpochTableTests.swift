@@ -21,7 +21,8 @@ import Testing
         #expect(table.append(Self.fix(2000)) == 1)
         #expect(table.times == [1000, 2000])
         #expect(table.speeds == [346, -1])
-        #expect(table.timeSteps == 2)
+        // Of the epochs that are left out one repeats a time.
+        #expect(table.leftOut == 1)
     }
 
     @Test func aVoidEpochIsWhereTheLastFixWas() {
@@ -32,6 +33,35 @@ import Testing
         #expect(table.append(void) == 1)
         #expect(table.coordinate(1) == table.coordinate(0))
         #expect(table.verdict(1) == EpochTable.Verdict(kind: .void))
+    }
+
+    @Test func aClockSetBackTakesTheRowsThatItDatedWrongly() {
+        var table = EpochTable()
+        for ms in [1000, 2000, 3000] as [Int64] { _ = table.append(Self.fix(ms)) }
+        table.rewind(to: 2000)
+        #expect(table.append(Self.fix(2500)) == 1)
+        #expect(table.times == [1000, 2500])
+        #expect(table.leftOut == 2)
+    }
+
+    @Test func theLongestOfRecordingsYearsApartStays() {
+        var table = EpochTable()
+        let year: Int64 = 366 * 86_400_000
+        for ms in [1000, 2 * year, 2 * year + 1000, 2 * year + 2000, 4 * year] { _ = table.append(Self.fix(ms)) }
+        table.keepLongestRecording()
+        #expect(table.times == [2 * year, 2 * year + 1000, 2 * year + 2000])
+        #expect(table.leftOut == 2)
+        #expect(table.longestSilence?.length == 1000)
+    }
+
+    /// A fix that was refused may lie near the place that is hidden, wherever it says it is.
+    @Test func aRefusedFixIsHiddenWithThatBesideIt() {
+        var table = EpochTable()
+        for ms in [1000, 2000, 3000, 4000, 5000, 6000] as [Int64] { _ = table.append(Self.fix(ms)) }
+        for row in [0, 2, 4] { table.judge(row, EpochTable.Verdict(kind: .refused, reason: "accuracy")) }
+        let hidden = table.coordinate(5)
+        table.hide { $0 == hidden }
+        #expect(table.times == [2000, 3000, 4000])
     }
 
     @Test func findsRowsByTime() {

@@ -17,10 +17,6 @@ import Testing
                 == "function b() {}\nconst c = 'import x';\n  export\n\n")
     }
 
-    @Test func textCannotBecomeMarkup() {
-        #expect(HTML.text("<script>'\"&\u{1}") == "&lt;script&gt;&#39;&quot;&amp;\u{FFFD}")
-    }
-
     @Test(
         arguments: [
             ("https://tile.example.org/{z}/{x}/{y}.png", "https://tile.example.org"),

@@ -1,16 +1,14 @@
 """The page that `waypost replay --format html` writes: the reports of four logs, and one log looked at in every way."""
-import base64, json, re, shutil, subprocess, zlib
+import base64, http.server, json, re, shutil, struct, subprocess, threading, zlib
 
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from .browser import free_port
-
 LOGS = ["demo-city-drive", "simulated-cold-start", "antimeridian-and-equator", "simulated-parked-drift"]
 HOSTILE = "<img src=x onerror=alert(1)> &amp; \" ' \u202e </script><script>alert(2)</script> ${7*7} "
-PAGE_BYTES_MAX = 75_000
-THIN_SPACE = "\u2009"
+PAGE_BYTES_MAX = 76_000
+NARROW_SPACE = "\u202f"
 
 
 def check(bench):
@@ -27,6 +25,7 @@ def check(bench):
     names_that_mean_no_good(bench)
     tiles(bench)
     hidden_ends(bench)
+    outside_of_the_hours(bench)
     fences(bench)
     damaged(bench)
     every_fixture(bench)
@@ -47,7 +46,7 @@ class Report:
         self.browser.settle()
 
     def text(self, selector):
-        return self.browser.text(selector).replace(THIN_SPACE, "")
+        return self.browser.text(selector).replace(NARROW_SPACE, "").replace("\u00a0", " ")
 
     def cursor(self):
         """The time at the cursor; None without one."""
@@ -163,7 +162,7 @@ def numbers(data):
 
 
 def count(text):
-    return int(re.match(r"[\d\u2009]+", text)[0].replace(THIN_SPACE, ""))
+    return int(re.match(r"[\d\u202f]+", text)[0].replace(NARROW_SPACE, ""))
 
 
 def modules(bench):
@@ -295,11 +294,6 @@ def ranges(bench):
     report.click("#rangeClear")
     bench.ok("which can be cleared", report.element("#range").get_attribute("hidden") is not None)
     trip = head["trips"][0]
-    for end, key in (("from", "["), ("to", "]")):
-        report.open(f"#t={trip[end]}")
-        if end == "from":
-            report.press(key)
-    report.press(key)
     report.open(f"#t={trip['from']}")
     report.press("[")
     report.browser.driver.execute_script(f"location.hash = '#t={trip['to']}'")
@@ -328,7 +322,7 @@ def choices(bench):
     bench.ok("colour by accuracy", "≤ 5 m" in report.text("#legend"), report.text("#legend"))
     report.click("#colour [value=trip]")
     report.click("#tab-whatif")
-    shown = report.browser.js("[...document.querySelectorAll('.variant')].map(e => parseInt(e.children[1].firstChild.textContent.replaceAll('\\u2009', '')))")
+    shown = report.browser.js("[...document.querySelectorAll('.variant')].map(e => parseInt(e.children[1].firstChild.textContent.replaceAll('\\u202f', '')))")
     bench.equal("what if shows what each would keep", shown, [each["kept"] for each in head["whatIf"]])
     bench.equal("and has a row for each of them", [len(columns[each["key"]]) for each in head["whatIf"]], shown)
     report.click(".variant:nth-child(4) input")
@@ -383,33 +377,24 @@ def phone(bench):
     bench.equal("phone: axe finds nothing", browser.axe(), [])
     browser.screenshot("report-phone", whole=True)
     map_box = report.box("#map")
-    touch(browser, [[(190, map_box[1] + 200 - 12 * step)] for step in range(14)])
+    browser.touch(*[[(190, map_box[1] + 200 - 12 * step)] for step in range(14)])
     bench.ok("phone: one finger on the map scrolls the page", bench.wait(lambda: browser.js("scrollY") > 80), browser.js("scrollY"))
     # The scrolling goes on for a moment after the finger has left.
     bench.wait(lambda: browser.driver.execute_script("scrollTo(0, 0)") or browser.settle() or browser.js("scrollY === 0"))
     browser.settle()
     before, middle = report.picture("#map canvas:first-child"), (195, map_box[1] + map_box[3] / 2)
-    touch(browser, [[(middle[0] - 30 - 8 * step, middle[1]), (middle[0] + 30 + 8 * step, middle[1])] for step in range(9)])
+    browser.touch(*[[(middle[0] - 30 - 8 * step, middle[1]), (middle[0] + 30 + 8 * step, middle[1])] for step in range(9)])
     is_zoomed = bench.wait(lambda: report.picture("#map canvas:first-child") != before)
     bench.ok("phone: two fingers zoom the map", is_zoomed and browser.js("scrollY") == 0, browser.js("scrollY"))
     browser.driver.execute_script("document.querySelector('#timeline').scrollIntoView({block: 'center'})")
     left, top, width, height = report.box("#timeline")
-    touch(browser, [[(left + width * (0.3 + 0.05 * step), top + 80)] for step in range(5)])
+    browser.touch(*[[(left + width * (0.3 + 0.05 * step), top + 80)] for step in range(5)])
     bench.ok("phone: a finger moves the cursor", report.cursor() and "km/h" in report.text(".r-rest"), report.text("#readout"))
     for tab in ("whatif", "log"):
         report.click(f"#tab-{tab}")
         bench.equal(f"phone: nothing is wider than the screen, {tab}", browser.sideways(), 0)
         browser.screenshot(f"report-phone-{tab}", whole=True)
     report.shows_nothing_foreign("phone")
-
-
-def touch(browser, steps):
-    """One or two fingers that move through some places and are lifted."""
-    for index, places in enumerate([*steps, []]):
-        kind = "touchStart" if index == 0 else "touchMove" if places else "touchEnd"
-        points = [{"x": x, "y": y, "id": finger} for finger, (x, y) in enumerate(places)]
-        browser.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-    browser.settle()
 
 
 def paper(bench):
@@ -450,7 +435,7 @@ def without_scripts(bench):
     shot = browser.driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "captureBeyondViewport": True})
     (bench.output / "report-no-scripts.png").write_bytes(base64.b64decode(shot["data"]))
     bench.ok("without scripts: the journey is there", "Trip 1" in body and "Trip 2" in body, body[:80].replace("\n", " | "))
-    bench.ok("without scripts: the summary is there", "1877" in body.replace(THIN_SPACE, "").replace(",", ""))
+    bench.ok("without scripts: the summary is there", "1877" in body.replace(NARROW_SPACE, "").replace(",", ""))
     bench.ok("without scripts: the notice is there", "This page holds every position of the log" in body)
     bench.ok("without scripts: no empty controls", "raw fixes" not in body and "What if" not in body)
 
@@ -466,9 +451,29 @@ def names_that_mean_no_good(bench):
     report.shows_nothing_foreign("hostile name")
 
 
+class Tile(http.server.BaseHTTPRequestHandler):
+    """A pixel of colour, for whatever is asked."""
+
+    def do_GET(self):
+        def chunk(kind, data):
+            return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        image = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0))
+        image += chunk(b"IDAT", zlib.compress(b"\0\x40\xa0\x60")) + chunk(b"IEND", b"")
+        self.send_response(200)
+        self.send_header("Content-Type", "image/png")
+        self.send_header("Content-Length", str(len(image)))
+        self.end_headers()
+        self.wfile.write(image)
+
+    def log_message(self, *_):
+        pass
+
+
 def tiles(bench):
     """Nothing is asked of a tile server before a person wants it; then nothing of anyone else."""
-    server = f"http://127.0.0.1:{free_port()}"
+    tile_server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Tile)
+    threading.Thread(target=tile_server.serve_forever, daemon=True).start()
+    server = f"http://127.0.0.1:{tile_server.server_port}"
     report = Report(bench, "demo-city-drive", "--tiles", f"{server}/{{z}}/{{x}}/{{y}}.png", "--attribution", "© a map")
     bench.equal("tiles: off at first", (report.browser.js("document.querySelector('#tiles').checked"), report.browser.foreign_requests("file:")), (False, []))
     bench.ok("tiles: the page says what they disclose", "learns where you look" in report.text("#notice"), report.text("#notice"))
@@ -476,6 +481,17 @@ def tiles(bench):
     asked = [url for url in report.browser.requests() if url.startswith(server)]
     bench.ok("tiles: loaded when they are switched on", asked, asked[:1])
     bench.equal("tiles: from that server alone", report.browser.foreign_requests("file:", server + "/"), [])
+    report.browser.driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    images = report.browser.js("[...document.querySelectorAll('img.paper')].map(image => image.src.length)")
+    report.browser.driver.execute_script("dispatchEvent(new Event('afterprint'))")
+    report.browser.settle()
+    bench.ok("tiles: the map has its picture on paper", len(images) == 2 and min(images) > 5000, images)
+    # What tiles are drawn on cannot be read by a script.
+    before = report.element("#map").screenshot_as_png
+    report.drag("#map", (0.3, 0.5), (0.5, 0.6))
+    bench.ok("tiles: and the map moves afterwards", report.element("#map").screenshot_as_png != before)
+    report.browser.screenshot("report-tiles")
+    tile_server.shutdown()
     without = Report(bench)
     bench.ok("tiles: without a server there is no box for them", without.browser.js("document.querySelector('#tilesLabel').hidden"))
 
@@ -485,13 +501,41 @@ def hidden_ends(bench):
     head, columns, _ = unpacked(report.path.read_text())
     whole, all_columns, _ = unpacked(written(bench, "demo-city-drive").read_text())
     notice = report.text("#notice")
-    bench.equal("hidden ends: the page says so", (head["hideEnds"], "200 m" in notice, "every position" in notice), (200, True, False))
+    bench.equal("hidden ends: the page says so", ("200 m" in notice, "every position" in notice), (True, False))
     ends = [trip[end] for trip in whole["trips"] for end in ("from", "to")]
     places = {(lat, lon) for lat, lon in zip(columns["lat"], columns["lon"])}
     at = {time: (lat, lon) for time, lat, lon in zip(all_columns["t"], all_columns["lat"], all_columns["lon"])}
     bench.equal("hidden ends: where trips begin and end is not in it", [time for time in ends if at.get(time) in places], [])
     parked = {(stop.get("lat"), stop.get("lon")) for stop in whole["stops"]}
     bench.equal("hidden ends: nor where it was parked", [stop for stop in head["stops"] if (stop.get("lat"), stop.get("lon")) in parked], [])
+
+
+    bench.equal("hidden ends: the heading still says when the log was", report.text("#when"), Report(bench).text("#when"))
+    bench.equal("hidden ends: what is hidden is no silence", "1 s at" in report.lines()["longest silence"], True)
+    standing = re.match(r"[\d\u202f]+, (\d+) %", report.lines()["kept while nothing moved"])
+    bench.equal("hidden ends: shares are of all that was kept", int(standing[1]), round(100 * head["keptStanding"] / head["summary"]["published"]))
+
+
+def outside_of_the_hours(bench):
+    config = bench.folder / "tuesday.toml"
+    config.write_text("""
+        [source]
+        kind = "file"
+        path = "/dev/null"
+        [schedule]
+        timezone = "UTC"
+        track = "tue"
+        """)
+    report = Report(bench, "demo-city-drive", "--config", config)
+    head, columns, _ = unpacked(report.path.read_text())
+    bench.ok("outside of the hours: the page says why there is nothing", "outside of [schedule]" in report.text("#journey"), report.text("#journey"))
+    report.browser.screenshot("report-outside-hours")
+    # The scale of speed fits the fastest fix: nothing is drawn over the line of decisions.
+    drawn = report.browser.js(
+        "(c => { const x = c.getContext('2d'), r = c.width / c.clientWidth; const d = x.getImageData(60 * r, 44 * r, c.width - 80 * r, 12 * r).data;"
+        " return new Set(new Uint32Array(d.buffer)).size; })(document.querySelector('#timeline .base'))")
+    bench.ok("outside of the hours: the chart stays in its row", max(columns["speed"]) > 1000 and drawn < 12, drawn)
+    report.shows_nothing_foreign("outside of the hours")
 
 
 def fences(bench):

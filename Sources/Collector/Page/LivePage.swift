@@ -1,4 +1,4 @@
-import CLivePage
+import CPages
 import FlyingFox
 import Foundation
 
@@ -6,6 +6,7 @@ import Foundation
 struct LivePage: Sendable {
     let feed: LiveFeed
 
+    private static let index = "live/index.html"
     /// The page loads and connects to nothing but this collector, and no other page may frame it.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
@@ -16,15 +17,21 @@ struct LivePage: Sendable {
         if request.path == "/events" { return events(request) }
         var index = 0
         while let part = live_page_part(index)?.pointee {
-            if String(cString: part.path) == request.path { return file(part) }
+            let path = String(cString: part.path)
+            if request.path == (path == Self.index ? "/" : "/\(path)") { return file(part, Self.type(of: path)) }
             index += 1
         }
         return nil
     }
 
-    private func file(_ part: LivePagePart) -> HTTPResponse {
+    private static func type(of path: String) -> String {
+        if path.hasSuffix(".html") { return "text/html; charset=utf-8" }
+        return path.hasSuffix(".css") ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8"
+    }
+
+    private func file(_ part: PagePart, _ type: String) -> HTTPResponse {
         HTTPResponse(
-            statusCode: .ok, headers: Self.headers(String(cString: part.type)),
+            statusCode: .ok, headers: Self.headers(type),
             body: Data(UnsafeBufferPointer(start: part.bytes, count: part.count)))
     }
 

@@ -2,6 +2,11 @@
 
 export const FONT = "system-ui, \"Segoe UI\", Roboto, \"DejaVu Sans\", sans-serif";
 
+/** Lengths of time that people count in, in milliseconds. */
+export const TIME_STEPS = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800,
+].map(each => each * 1000);
+
 /** A canvas in CSS pixels, whatever the pixels of the screen are. */
 export class Surface {
   #canvas;
@@ -111,6 +116,29 @@ export function roundBox(canvas, left, top, width, height, radius, fill, edge) {
   canvas.beginPath();
   canvas.roundRect(left, top, width, height, radius);
   paint(canvas, fill, edge, 1);
+}
+
+/** Slanting lines over a rectangle, in the stroke style of the canvas. They stand still when an edge moves. */
+export function hatch(canvas, left, top, right, bottom, step) {
+  canvas.save();
+  canvas.beginPath();
+  canvas.rect(left, top, right - left, bottom - top);
+  canvas.clip();
+  canvas.beginPath();
+  for (let x = left - (bottom - top) - left % step; x < right; x += step) {
+    canvas.moveTo(x, bottom);
+    canvas.lineTo(x + bottom - top, top);
+  }
+  canvas.stroke();
+  canvas.restore();
+}
+
+/** Adds a × to the path of the canvas. */
+export function traceCross(canvas, x, y, reach) {
+  canvas.moveTo(x - reach, y - reach);
+  canvas.lineTo(x + reach, y + reach);
+  canvas.moveTo(x + reach, y - reach);
+  canvas.lineTo(x - reach, y + reach);
 }
 
 /** Whether a place on the screen is inside of a view that is `margin` pixels larger on each side. */

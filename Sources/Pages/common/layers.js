@@ -1,5 +1,5 @@
 // What a map can show. A layer is plain data; nothing here knows what it means.
-import { FONT, disc, haloText, isInside, roundBox, shape } from "./canvas.js";
+import { FONT, disc, haloText, isInside, roundBox, shape, traceCross } from "./canvas.js";
 import { metresPerWorld, nearX, worldX, worldY } from "./projection.js";
 
 /**
@@ -17,9 +17,8 @@ import { metresPerWorld, nearX, worldX, worldY } from "./projection.js";
  * - `area`: `points` of its edge, `colour`; optional `label` above its highest point.
  * - `position`: `latitude`, `longitude`, `colour`; optional `course` in degrees (an arrow, else a disc), `label`, which is left
  *   out where there is no room, `edge` (if it is out of sight, an arrow at the edge points to it).
- * - `badge`: `latitude`, `longitude`, `sign` (one letter), `text`; optional `colour`. Badges keep clear of one another.
- * - `badges`: `items` ({ latitude, longitude, weight }, heavier ones first in place), `sign`, `text` (items → text): a badge each,
- *   and one for those that would lie on one another.
+ * - `badges`: `items` ({ latitude, longitude, weight }, heavier ones first in place), `sign` (one letter), `text` (items → text):
+ *   a badge each, and one for those that would lie on one another. They keep clear of one another.
  * - `numbers`: `points`, `items` ({ from, to, text, colour }): a number on each part of a line where there is room for it.
  */
 export function drawLayer(canvas, layer, view) {
@@ -30,7 +29,7 @@ export function drawLayer(canvas, layer, view) {
 }
 
 const DRAWINGS = {
-  line: drawLine, dots: drawDots, circle: drawCircle, area: drawArea, position: drawPosition, badge: drawBadge, badges: drawBadges,
+  line: drawLine, dots: drawDots, circle: drawCircle, area: drawArea, position: drawPosition, badges: drawBadges,
   numbers: drawNumbers,
 };
 const ARROW = [[7, 0], [-4, -5], [-2, 0], [-4, 5]];
@@ -190,10 +189,7 @@ function drawDots(canvas, layer, view) {
   for (let at = 0; at < seen.length; at += 2) {
     const [x, y] = [seen[at], seen[at + 1]];
     if (cross) {
-      canvas.moveTo(x - 3, y - 3);
-      canvas.lineTo(x + 3, y + 3);
-      canvas.moveTo(x + 3, y - 3);
-      canvas.lineTo(x - 3, y + 3);
+      traceCross(canvas, x, y, 3);
     } else {
       canvas.moveTo(x + radius, y);
       canvas.arc(x, y, radius, 0, 7);
@@ -285,12 +281,8 @@ function drawEdgeArrow(canvas, x, y, view, fill, edge) {
   shape(canvas, middleX + right * part, middleY + down * part, Math.atan2(down, right) + Math.PI / 2, NEEDLE, fill, edge, 2);
 }
 
-function drawBadge(canvas, layer, view) {
-  drawBadgeAt(canvas, ...place(layer, view), layer.sign, layer.text, layer.colour, view);
-}
-
 /** @returns {object} the rectangle that it covers. */
-function drawBadgeAt(canvas, x, y, sign, text, colour, view) {
+function drawBadge(canvas, x, y, sign, text, view) {
   canvas.font = LABEL_FONT;
   const [signWidth, height] = [20, 20];
   const width = signWidth + (text ? canvas.measureText(text).width + 12 : 0);
@@ -298,7 +290,7 @@ function drawBadgeAt(canvas, x, y, sign, text, colour, view) {
   const spots = [[0, -22], [0, 22], [right, 0], [-right, 0], [right, -down], [-right, -down], [right, down], [-right, down], [0, -44], [0, 44]];
   const [centreX, centreY] = view.freeSpot(x, y, spots, width, height) ?? [x, y - 22];
   const [left, top] = [centreX - width / 2, centreY - height / 2];
-  const [ink, panel] = [view.colour(colour ?? "--ink"), view.colour("--panel")];
+  const [ink, panel] = [view.colour("--ink"), view.colour("--panel")];
   canvas.strokeStyle = ink;
   canvas.lineWidth = 1;
   canvas.beginPath();
@@ -319,7 +311,7 @@ function drawBadgeAt(canvas, x, y, sign, text, colour, view) {
 
 function drawBadges(canvas, layer, view) {
   for (const { x, y, items } of gather(layer.items, view)) {
-    view.badges.push({ items, ...drawBadgeAt(canvas, x, y, layer.sign, layer.text(items), layer.colour, view) });
+    view.badges.push({ items, ...drawBadge(canvas, x, y, layer.sign, layer.text(items), view) });
   }
 }
 

@@ -2,7 +2,7 @@
 import { Colours, FONT, Surface, haloText, isInside, oncePerFrame, shape } from "./canvas.js";
 import { watchGestures } from "./gestures.js";
 import { drawLayer } from "./layers.js";
-import { latitudeOf, longitudeOf, metresPerWorld } from "./projection.js";
+import { metresPerWorld } from "./projection.js";
 import { Tiles } from "./tiles.js";
 
 const NORTH = [[0, -8], [4.5, 5], [0, 2.5], [-4.5, 5]];
@@ -26,14 +26,10 @@ export class TrackMap {
   #over;
   #layers = [];
   #overlay = [];
-  #centreX = 0.5;
-  #centreY = 0.5;
-  /** Pixels that the side of the world measures. */
-  #scale = 256;
+  /** What is in the middle of the map, and how many pixels the side of the world measures. */
+  #place = { x: 0.5, y: 0.5, scale: 256 };
   #colours = new Colours();
   #badges = [];
-  /** While the base is a surface of the size of an image. */
-  #isPicture = false;
   #tiles = null;
   #options;
   #drawSoon = oncePerFrame(() => this.drawNow());
@@ -42,8 +38,8 @@ export class TrackMap {
   /**
    * @param {HTMLElement} box positioned, with a size of its own.
    * @param {object} options `name` for who cannot see it; all others are optional: `moved()` after a person moved it;
-   *   `clicked({ x, y, latitude, longitude })` in pixels of the box and degrees; `hovered(x, y, event)`, `left()`; `scrolled()`
-   *   when one finger moves over it; `all()` shows everything, for the button and the key 0.
+   *   `clicked(x, y)` in pixels of the box; `hovered(x, y, event)`, `left()`; `scrolled()` when one finger moves over it; `all()`
+   *   shows everything, for the button and the key 0.
    */
   constructor(box, options) {
     this.#box = box;
@@ -92,45 +88,36 @@ export class TrackMap {
   fit(bounds, metresMin = 150, edges = null) {
     if (!bounds) return;
     this.#measure();
-    const { width, height } = this.#base;
-    if (!width || !height) return;
-    const [edgeX, edgeY] = [Math.min(70, width * 0.15), Math.min(64, height * 0.18)];
-    const { left, right, top, bottom } = edges ?? { left: edgeX, right: edgeX, top: edgeY, bottom: edgeY };
-    const least = metresMin / metresPerWorld((bounds.top + bounds.bottom) / 2);
-    this.#scale = Math.min(
-      Math.max(40, width - left - right) / Math.max(least, bounds.right - bounds.left),
-      Math.max(40, height - top - bottom) / Math.max(least, bounds.bottom - bounds.top));
-    this.#centreX = (bounds.left + bounds.right + (right - left) / this.#scale) / 2;
-    this.#centreY = (bounds.top + bounds.bottom + (bottom - top) / this.#scale) / 2;
+    if (!this.#base.width || !this.#base.height) return;
+    this.#place = fitting(bounds, metresMin, edges, this.#base);
     this.redraw();
   }
 
   /** Moves the map if a place of the world is not well inside of it. */
   reveal(x, y) {
     if (this.sees(x, y, 30)) return;
-    [this.#centreX, this.#centreY] = [x, y];
+    this.#place = { ...this.#place, x, y };
     this.redraw();
   }
 
   /** Whether a place of the world is on the map, at least `margin` pixels from its edge. */
   sees(x, y, margin = 0) {
-    const view = this.#view();
+    const view = this.#view(this.#base, this.#place);
     return isInside(view.x(x), view.y(y), view, -margin);
   }
 
   /** @param {number} factor above 1 shows less in more detail. @param {number} x of the point that stays, in pixels of the box. */
   zoom(factor, x = this.#base.width / 2, y = this.#base.height / 2) {
     const [worldX, worldY] = this.#world(x, y);
-    this.#scale = Math.min(2 ** 31, Math.max(128, this.#scale * factor));
-    this.#centreX = worldX - (x - this.#base.width / 2) / this.#scale;
-    this.#centreY = worldY - (y - this.#base.height / 2) / this.#scale;
+    const scale = Math.min(2 ** 31, Math.max(128, this.#place.scale * factor));
+    this.#place = { x: worldX - (x - this.#base.width / 2) / scale, y: worldY - (y - this.#base.height / 2) / scale, scale };
     this.redraw();
   }
 
   /** The index of the point that is nearest to a place on the screen, -1 if none of `from` to `to` is within `limit` pixels. */
   nearest(points, x, y, limit = 20, from = 0, to = points.length, only = () => true) {
     const [atX, atY] = this.#world(x, y);
-    let [best, bestSquare] = [-1, (limit / this.#scale) ** 2];
+    let [best, bestSquare] = [-1, (limit / this.#place.scale) ** 2];
     for (let index = from; index < to; index += 1) {
       const square = (points.x(index) - atX) ** 2 + (points.y(index) - atY) ** 2;
       if (square < bestSquare && only(index)) [best, bestSquare] = [index, square];
@@ -144,70 +131,68 @@ export class TrackMap {
     return badge ? badge.items : null;
   }
 
-  /** What is shown as an image for paper, with a size of its own and, if there are bounds, a part of its own. */
+  /**
+   * What is shown as an image for paper, with a size of its own and, if there are bounds, a part of its own. It has the grid: a
+   * browser makes no image of a canvas on which tiles of another server were drawn.
+   */
   picture(width, height, bounds) {
-    const [base, centreX, centreY, scale] = [this.#base, this.#centreX, this.#centreY, this.#scale];
-    [this.#base, this.#isPicture] = [Surface.hidden(width, height), true];
-    this.fit(bounds, 150, { left: 50, right: 50, top: 40, bottom: 44 });
+    const surface = Surface.hidden(width, height);
+    const place = bounds ? fitting(bounds, 150, { left: 50, right: 50, top: 40, bottom: 44 }, surface) : this.#place;
     this.#colours.forget();
-    this.#drawBase();
-    const image = this.#base.image();
-    [this.#base, this.#centreX, this.#centreY, this.#scale] = [base, centreX, centreY, scale];
-    this.#isPicture = false;
+    this.#draw(surface, this.#view(surface, place, true), null);
     this.#colours.forget();
-    this.redraw();
-    return image;
+    return surface.image();
   }
 
   drawNow() {
     this.#colours.forget();
     this.#measure();
     if (!this.#base.width || !this.#base.height) return;
-    this.#drawBase();
+    const view = this.#view(this.#base, this.#place);
+    this.#draw(this.#base, view, this.#tiles);
+    this.#badges = view.badges;
     this.#drawOverlay();
   }
 
-  #drawBase() {
-    const view = this.#view();
-    const canvas = this.#base.begin();
+  #draw(surface, view, tiles) {
+    const canvas = surface.begin();
     canvas.fillStyle = view.colour("--map");
     canvas.fillRect(0, 0, view.width, view.height);
-    if (this.#tiles) this.#tiles.draw(canvas, view);
+    if (tiles) tiles.draw(canvas, view);
     else this.#drawGrid(canvas, view);
     for (const layer of this.#layers) drawLayer(canvas, layer, view);
-    this.#badges = view.badges;
     if (this.#layers.length) this.#drawScale(canvas, view);
   }
 
   #drawOverlay() {
     const canvas = this.#over.clear();
-    const view = this.#view();
+    const view = this.#view(this.#base, this.#place);
     for (const layer of this.#overlay) drawLayer(canvas, layer, view);
   }
 
   #measure() {
-    if (this.#isPicture) return;
     for (const surface of [this.#base, this.#over]) surface.fit(this.#box.clientWidth, this.#box.clientHeight);
   }
 
-  /** What the layers see of the map. */
-  #view() {
-    const [scale, centreX, centreY, { width, height }] = [this.#scale, this.#centreX, this.#centreY, this.#base];
+  /** What the layers see of a place of the world on a surface. */
+  #view({ width, height }, { x: centreX, y: centreY, scale }, isPicture = false) {
     const [left, top] = [width / 2 - centreX * scale, height / 2 - centreY * scale];
     let taken;
     return {
-      scale, left, top, centreX, centreY, width, height, badges: [], isPicture: this.#isPicture,
+      scale, left, top, centreX, centreY, width, height, badges: [], isPicture,
       x: x => x * scale + left,
       y: y => y * scale + top,
       colour: name => this.#colours.of(name),
-      freeSpot: (x, y, spots, wide, high) => freeSpot(taken ??= this.#takenSpots(), x, y, spots, wide, high, width, height),
+      freeSpot: (x, y, spots, wide, high) =>
+        freeSpot(taken ??= this.#takenSpots(height, isPicture), x, y, spots, wide, high, width, height),
     };
   }
 
-  #takenSpots() {
+  /** Where the scale is, and on the page the controls. */
+  #takenSpots(height, isPicture) {
     const origin = this.#box.getBoundingClientRect();
-    const spots = [{ left: 0, right: 150, top: this.#base.height - 34, bottom: this.#base.height }];
-    if (this.#isPicture) return spots;
+    const spots = [{ left: 0, right: 150, top: height - 34, bottom: height }];
+    if (isPicture) return spots;
     for (const element of this.#box.querySelectorAll(".over-map")) {
       const { left, right, top, bottom } = element.getBoundingClientRect();
       spots.push({ left: left - origin.left, right: right - origin.left, top: top - origin.top, bottom: bottom - origin.top });
@@ -251,12 +236,13 @@ export class TrackMap {
   }
 
   #world(x, y) {
-    return [(x - this.#base.width / 2) / this.#scale + this.#centreX, (y - this.#base.height / 2) / this.#scale + this.#centreY];
+    const { x: centreX, y: centreY, scale } = this.#place;
+    return [(x - this.#base.width / 2) / scale + centreX, (y - this.#base.height / 2) / scale + centreY];
   }
 
   #pan(right, down) {
-    this.#centreX -= right / this.#scale;
-    this.#centreY = Math.max(0, Math.min(1, this.#centreY - down / this.#scale));
+    const { x, y, scale } = this.#place;
+    this.#place = { x: x - right / scale, y: Math.max(0, Math.min(1, y - down / scale)), scale };
     this.redraw();
     this.#options.moved?.();
   }
@@ -297,10 +283,7 @@ export class TrackMap {
         this.#pan(right, down);
         this.#zoomByHand(factor, x, y);
       },
-      click: (x, y) => {
-        const [worldX, worldY] = this.#world(x, y);
-        clicked?.({ x, y, latitude: latitudeOf(worldY), longitude: longitudeOf(worldX) });
-      },
+      click: (x, y) => clicked?.(x, y),
       doubleClick: (x, y) => this.#zoomByHand(2, x, y),
       turn: (factor, x, y) => this.#zoomByHand(factor, x, y),
     });
@@ -318,6 +301,17 @@ export class TrackMap {
       actions[event.key]();
     });
   }
+}
+
+/** The place that shows bounds on a surface, see `TrackMap.fit`. */
+function fitting(bounds, metresMin, edges, { width, height }) {
+  const [edgeX, edgeY] = [Math.min(70, width * 0.15), Math.min(64, height * 0.18)];
+  const { left, right, top, bottom } = edges ?? { left: edgeX, right: edgeX, top: edgeY, bottom: edgeY };
+  const least = metresMin / metresPerWorld((bounds.top + bounds.bottom) / 2);
+  const scale = Math.min(
+    Math.max(40, width - left - right) / Math.max(least, bounds.right - bounds.left),
+    Math.max(40, height - top - bottom) / Math.max(least, bounds.bottom - bounds.top));
+  return { x: (bounds.left + bounds.right + (right - left) / scale) / 2, y: (bounds.top + bounds.bottom + (bottom - top) / scale) / 2, scale };
 }
 
 /** Below all that is in the box already. */

@@ -15,13 +15,8 @@ export function worldY(latitude) {
   return 0.5 - Math.log((1 + sine) / (1 - sine)) / (4 * Math.PI);
 }
 
-export function latitudeOf(y) {
+function latitudeOf(y) {
   return Math.atan(Math.sinh(Math.PI * (1 - 2 * y))) * 180 / Math.PI;
-}
-
-/** In -180…180, also where a track has left the square over the antimeridian. */
-export function longitudeOf(x) {
-  return ((x - 0.5) * 360 % 360 + 540) % 360 - 180;
 }
 
 /** Metres on the ground that one unit of the square measures at this y. */

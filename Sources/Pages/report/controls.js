@@ -1,6 +1,6 @@
 // Buttons, tabs and keys.
+import { zone } from "../common/words.js";
 import { byId } from "./dom.js";
-import { zone } from "./words.js";
 
 export class Controls {
   #state;

@@ -115,8 +115,7 @@ export class Log {
     this.#kinds = head.verdicts.map(verdict => verdict.kind);
     Object.assign(this, head);
     this.time = columns.t;
-    this.first = this.time[0] ?? 0;
-    this.last = this.time[this.rows - 1] ?? 0;
+    [this.first, this.last] = [this.summary.first_ms, this.summary.last_ms];
     this.points = new Points(this.rows);
     for (let row = 0; row < this.rows; row += 1) this.points.push(columns.lat[row] / 1e7, columns.lon[row] / 1e7);
     for (const trip of this.trips) [trip.firstRow, trip.lastRow] = [this.rowFrom(trip.from), this.rowFrom(trip.to + 1) - 1];
@@ -131,7 +130,7 @@ export class Log {
     for (const variant of this.whatIf) variant.track = new Track(this, variant.rows);
     this.legs = this.#makeLegs();
     this.decisions = this.#makeDecisions();
-    this.speedMax = Math.max(3, ...this.trips.map(trip => trip.maxSpeed ?? 0));
+    this.speedMax = this.#findSpeedMax();
     this.hasAccuracy = columns.accuracy.some(value => value >= 0);
   }
 
@@ -216,8 +215,7 @@ export class Log {
     const { lat, lon } = this.#columns;
     const travelled = new Float64Array(this.rows);
     let total = 0;
-    for (const trip of this.trips) {
-      travelled.fill(total, trip.firstRow, trip.lastRow + 1);
+    for (const [index, trip] of this.trips.entries()) {
       let [before, way] = [-1, 0];
       for (let row = trip.firstRow; row <= trip.lastRow; row += 1) {
         if (this.isAdmitted(row)) {
@@ -229,7 +227,7 @@ export class Log {
       const scale = way > 0 ? trip.metres / way : 0;
       for (let row = trip.firstRow; row <= trip.lastRow; row += 1) travelled[row] = total + travelled[row] * scale;
       total += way > 0 ? trip.metres : 0;
-      travelled.fill(total, trip.lastRow + 1);
+      travelled.fill(total, Math.max(trip.firstRow, trip.lastRow + 1), this.trips[index + 1]?.firstRow);
     }
     return travelled;
   }
@@ -240,6 +238,13 @@ export class Log {
     const [one, other] = [this.speed(before), this.speed(row)];
     if (seconds <= 10 && one !== null && other !== null) return (one + other) / 2 * seconds;
     return metresBetween(lat[before], lon[before], lat[row], lon[row]);
+  }
+
+  /** Of trips; of all believed fixes where there is no trip, as outside of the hours that are tracked. Not below 3 m/s. */
+  #findSpeedMax() {
+    let most = this.trips.reduce((top, trip) => Math.max(top, trip.maxSpeed ?? 0), 3);
+    for (let row = 0; row < this.rows; row += 1) if (this.isAdmitted(row)) most = Math.max(most, this.speed(row) ?? 0);
+    return most;
   }
 
   /** Trips, stops, and gaps of a minute and more, in the order of time. */

@@ -1,6 +1,7 @@
 // The health of the log, what became of its fixes, and the settings in force.
+import { amount, clock, span } from "../common/words.js";
 import { byId, cell, element, number, table } from "./dom.js";
-import { amount, bytes, clock, length, percent, span } from "./words.js";
+import { bytes, length, percent } from "./words.js";
 
 /** Above these shares a line stands out. */
 const MANY_VOID = 0.05;
@@ -34,39 +35,38 @@ export class Health {
   // Rows: name, text, whether it is bad. A count of what is bad is left out where it is 0.
 
   #receiverRows() {
-    const { log } = this.#log;
-    const all = log.fixes + log.voidEpochs;
-    const satellites = log.voidSatellites == null ? "" : `, ${log.voidSatellites} satellites in view`;
+    const { log, summary } = this.#log;
+    const all = summary.fixes + summary.void_epochs;
     return [
-      ["sentences", amount(log.sentences)],
-      ["bytes", bytes(log.bytes)],
-      ["bad checksums", amount(log.checksumErrors), log.checksumErrors > 0],
+      [log.isNMEA ? "sentences" : "records", amount(summary.sentences)],
+      ["bytes", bytes(summary.bytes)],
+      ...log.isNMEA ? [["bad checksums", amount(summary.checksum_errors), summary.checksum_errors > 0]] : [],
       ...counts([
-        ["without a checksum", log.missingChecksums], ["cut short", log.cut], ["too long", log.tooLong], ["bad fields", log.badFields],
-        ["late for their epoch", log.late], ["fixes without a date", log.dateless], ["steps of the receiver's time", log.timeSteps],
+        ["without a checksum", log.missingChecksums], ["cut short", log.cut], ["too long", summary.too_long],
+        ["bad fields", summary.bad_fields], ["late for their epoch", summary.late], ["fixes without a date", summary.dateless],
+        ["out of the order of time", log.leftOut],
       ]),
-      ["epochs without a fix", `${amount(log.voidEpochs)}${satellites}`, log.voidEpochs > all * MANY_VOID],
+      ["epochs without a fix", amount(summary.void_epochs), summary.void_epochs > all * MANY_VOID],
     ];
   }
 
   #fixRows() {
-    const { summary, rejected, log } = this.#log;
-    const silence = this.#longestSilence();
+    const { summary, log } = this.#log;
     const accuracies = this.#accuracies();
     const part = share => `${accuracies[Math.floor((accuracies.length - 1) * share)].toFixed(1)} m`;
     return [
-      ["fixes", amount(log.fixes)],
+      ["fixes", amount(summary.fixes)],
       ["a fix every", `${(this.#usualInterval() / 1000).toFixed(1)} s`],
-      ["longest silence", `${span(silence.length)} at ${clock(silence.from)}`, silence.length > LONG_SILENCE],
+      ["longest silence", `${span(log.silence)} at ${clock(log.silenceFrom)}`, log.silence > LONG_SILENCE],
       ...accuracies.length ? [["accuracy, median", part(0.5)], ["accuracy, 95 %", part(0.95)]] : [],
       ["admitted", amount(summary.admitted)],
-      ...counts(Object.entries(rejected).map(([reason, count]) => [`refused: ${reason}`, count])),
+      ...counts(Object.entries(summary.rejected).map(([reason, count]) => [`refused: ${reason}`, count])),
     ];
   }
 
   #keptRows() {
-    const { summary, kinds, keptStanding, kept } = this.#log;
-    const all = kept.rows.length;
+    const { summary, kinds, keptStanding } = this.#log;
+    const all = summary.published;
     return [
       ["kept", amount(summary.published)],
       ...Object.entries(kinds).map(([reason, count]) => [`by ${reason}`, amount(count)]),
@@ -80,15 +80,6 @@ export class Health {
     const { time, rows } = this.#log;
     const intervals = Array.from({ length: Math.max(0, Math.min(rows, 5000) - 1) }, (_, index) => time[index + 1] - time[index]);
     return intervals.sort((one, other) => one - other)[intervals.length >> 1] ?? 0;
-  }
-
-  #longestSilence() {
-    const { time, rows, first } = this.#log;
-    const longest = { from: first, length: 0 };
-    for (let row = 1; row < rows; row += 1) {
-      if (time[row] - time[row - 1] > longest.length) Object.assign(longest, { from: time[row - 1], length: time[row] - time[row - 1] });
-    }
-    return longest;
   }
 
   #accuracies() {

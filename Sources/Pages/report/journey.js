@@ -1,8 +1,9 @@
 // Trips, stops and gaps as a table, each with its reason.
 import { Colours } from "../common/canvas.js";
+import { amount, day, kilometresPerHour, minutes, span } from "../common/words.js";
 import { byId, cell, element, number, table } from "./dom.js";
 import { isPhone } from "./tip.js";
-import { amount, day, gapReason, kilometresPerHour, length, longDay, minutes, shortSpan, span, zoneName } from "./words.js";
+import { length, longDay, shortSpan, zoneName } from "./words.js";
 import { explain } from "./why.js";
 
 const NAMES = { stop: ["Parked", "P"], gap: ["Gap", "!"] };
@@ -27,7 +28,7 @@ export class Journey {
     this.#rows.clear();
     this.#colours.forget();
     if (!legs.length) {
-      this.#panel.replaceChildren(element("p", {}, "No place was certain before the log ended: a start needs 30 fixes, or 60 s of them."));
+      this.#panel.replaceChildren(element("p", {}, `${capital(this.#log.nothing ?? "no trips, stops or gaps")}.`));
       return;
     }
     const rows = [];
@@ -62,7 +63,7 @@ export class Journey {
 
   #notes(leg) {
     const note = text => element("div", { className: "sub" }, text);
-    if (leg.gap) return [note(gapReason(leg.gap.reason))];
+    if (leg.gap) return [note(leg.gap.words)];
     if (leg.stop) return [reason(leg.why.reason === "start" ? "first seen here" : "why it stops", leg.why, leg.from, true)];
     const { maxSpeed, idle, kept, start, end, open, to } = leg.trip;
     const facts = [
@@ -86,6 +87,8 @@ export class Journey {
     }
   }
 }
+
+const capital = text => text.charAt(0).toUpperCase() + text.slice(1);
 
 function reason(title, why, from, isEnd) {
   return element("details", { className: "why" }, element("summary", {}, title), ...explain(why, from, isEnd));

@@ -1,6 +1,7 @@
 // The line between map and timeline: what is known at the cursor. And the numbers of a range.
+import { amount, clock, day, kilometresPerHour, plural, span, zone } from "../common/words.js";
 import { byId, element } from "./dom.js";
-import { amount, clock, day, gapReason, kilometresPerHour, length, period, plural, span, verdictWords, zone, zoneName } from "./words.js";
+import { length, period, verdictWords, zoneName } from "./words.js";
 
 const FAR = 3000; // milliseconds from the nearest epoch
 
@@ -51,7 +52,7 @@ export class Readout {
     const gap = this.#log.gapAt(time);
     const row = this.#log.lastFixRow(time);
     return [
-      bit(gap ? `gap: ${gapReason(gap.reason)}` : "no fix", "bad"),
+      bit(gap ? `gap: ${gap.words}` : "no fix", "bad"),
       bit(row < 0 ? "no fix before" : `last fix ${span(time - this.#log.time[row])} before`, "mute"),
     ];
   }

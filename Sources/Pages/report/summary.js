@@ -1,8 +1,9 @@
 // The heading's figures and the legend of the map.
 import { Colours } from "../common/canvas.js";
+import { amount, kilometresPerHour } from "../common/words.js";
 import { byId, element } from "./dom.js";
 import { ACCURACY_BANDS } from "./track.js";
-import { amount, bytes, kilometresPerHour, length, percent, period, shortSpan, zoneName } from "./words.js";
+import { bytes, length, percent, period, shortSpan, zoneName } from "./words.js";
 
 const sum = (items, value) => items.reduce((total, item) => total + value(item), 0);
 

@@ -60,13 +60,24 @@ export class TimeScale {
   }
 
   lengthAt(time) {
-    return lengthIn(this.pieces.find(piece => time <= piece.to) ?? this.pieces.at(-1), time);
+    return lengthIn(this.#piece("to", time), time);
   }
 
   timeAt(length) {
-    const piece = this.pieces.find(each => length <= each.end) ?? this.pieces.at(-1);
+    const piece = this.#piece("end", length);
     const part = (length - piece.start) / (piece.end - piece.start || 1);
     return piece.from + part * (piece.to - piece.from);
+  }
+
+  /** The first piece whose end is not below a value; the last beyond it. */
+  #piece(end, value) {
+    let [low, high] = [0, this.pieces.length - 1];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.pieces[middle][end] < value) low = middle + 1;
+      else high = middle;
+    }
+    return this.pieces[low];
   }
 
   lengthOfRow(row) { return this.#lengths[row]; }

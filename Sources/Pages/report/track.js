@@ -1,8 +1,9 @@
 // The map of the report: which layers it shows, and what pointing at it does.
 import { TrackMap } from "../common/map.js";
 import { Points } from "../common/projection.js";
+import { minutes, plural, span } from "../common/words.js";
 import { byId, element } from "./dom.js";
-import { minutes, plural, shortSpan, span } from "./words.js";
+import { shortSpan } from "./words.js";
 
 const NAME = "Map of the track: trips as coloured lines, stops as badges. The table of trips and stops says the same.";
 /** Upper ends of the bands of accuracy, in metres, and their places in --ramp. */
@@ -36,7 +37,7 @@ export class TrackView {
       all: () => this.showAll(),
       hovered: (x, y, event) => this.#hover(x, y, event),
       left: () => navigation.let(),
-      clicked: ({ x, y }) => this.#click(x, y),
+      clicked: (x, y) => this.#click(x, y),
       scrolled: () => this.#sayTwoFingers(),
     });
     state.on(["colourBy", "showsRaw", "variant", "leg", "isDark"], () => this.update());

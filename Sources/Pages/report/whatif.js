@@ -1,6 +1,7 @@
 // What other settings would have done with the same log.
+import { amount, span } from "../common/words.js";
 import { byId, cell, element, number, table } from "./dom.js";
-import { amount, bytes, length, percent, span } from "./words.js";
+import { bytes, length, percent } from "./words.js";
 
 export class WhatIf {
   #log;
@@ -13,12 +14,12 @@ export class WhatIf {
   }
 
   #content() {
-    const { whatIf, stopTimeouts, keptStanding, kept } = this.#log;
+    const { whatIf, stopTimeouts, keptStanding, summary } = this.#log;
     const parts = [];
     if (whatIf.length) {
       parts.push(element("h2", {}, "What other settings would keep of this log"));
-      if (keptStanding > kept.rows.length / 4) {
-        const share = `${amount(keptStanding)} of ${amount(kept.rows.length)} kept locations (${percent(keptStanding, kept.rows.length)})`;
+      if (keptStanding > summary.published / 4) {
+        const share = `${amount(keptStanding)} of ${amount(summary.published)} kept locations (${percent(keptStanding, summary.published)})`;
         parts.push(element("p", {}, element("b", {}, `${share} were taken while nothing moved.`)));
       }
       const rows = whatIf.map((variant, index) => this.#row(variant, index));

@@ -1,6 +1,6 @@
 // The evidence of a decision, in words and as bars against the threshold.
+import { clock, kilometresPerHour, span } from "../common/words.js";
 import { element } from "./dom.js";
-import { clock, gapReason, kilometresPerHour, span } from "./words.js";
 
 /** A bar; the mark is where the threshold lies. */
 function meter(name, value, unit, most, threshold = null, relation = "") {
@@ -73,6 +73,6 @@ export function describeGap(gap) {
   return [
     element("div", { className: "title" }, `Gap of ${span(gap.to - gap.from)}`),
     element("p", {}, `${clock(gap.from)} – ${gap.open ? "end of the log" : clock(gap.to)}`),
-    element("p", {}, gapReason(gap.reason)),
+    element("p", {}, gap.words),
   ];
 }

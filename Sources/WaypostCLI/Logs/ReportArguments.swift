@@ -59,7 +59,7 @@ struct ReportArguments: ParsableArguments {
             progress?.end()
             switch error {
             case .unreadable(let error): throw fail(error)
-            case .empty: throw fail(error, exitCode: 65)  // EX_DATAERR
+            case .empty, .hidden: throw fail(error, exitCode: 65)  // EX_DATAERR
             case .memory: throw fail(error, exitCode: 71)  // EX_OSERR
             }
         }

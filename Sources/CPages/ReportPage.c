@@ -1,4 +1,4 @@
-#include "CReportPage.h"
+#include "CPages.h"
 
 // Standard C since C23, and known to every clang that builds Swift 6.2.
 #pragma clang diagnostic ignored "-Wc23-extensions"
@@ -36,6 +36,9 @@ static const unsigned char common_tiles_js[] = {
 static const unsigned char common_map_js[] = {
 #embed "../Pages/common/map.js"
 };
+static const unsigned char common_words_js[] = {
+#embed "../Pages/common/words.js"
+};
 static const unsigned char report_dom_js[] = {
 #embed "../Pages/report/dom.js"
 };
@@ -62,6 +65,12 @@ static const unsigned char report_track_js[] = {
 };
 static const unsigned char report_charts_js[] = {
 #embed "../Pages/report/charts.js"
+};
+static const unsigned char report_frame_js[] = {
+#embed "../Pages/report/frame.js"
+};
+static const unsigned char report_timelinedrawing_js[] = {
+#embed "../Pages/report/timelinedrawing.js"
 };
 static const unsigned char report_timeline_js[] = {
 #embed "../Pages/report/timeline.js"
@@ -97,43 +106,44 @@ static const unsigned char report_main_js[] = {
 #embed "../Pages/report/main.js"
 };
 
-#define PART(path, bytes) {path, bytes, sizeof bytes}
-
 // A module comes after those that it imports.
-static const ReportPagePart parts[] = {
-    PART("report/report.html", report_report_html),
-    PART("common/common.css", common_common_css),
-    PART("common/map.css", common_map_css),
-    PART("report/report.css", report_report_css),
-    PART("report/boot.js", report_boot_js),
-    PART("common/projection.js", common_projection_js),
-    PART("common/canvas.js", common_canvas_js),
-    PART("common/gestures.js", common_gestures_js),
-    PART("common/layers.js", common_layers_js),
-    PART("common/tiles.js", common_tiles_js),
-    PART("common/map.js", common_map_js),
-    PART("report/dom.js", report_dom_js),
-    PART("report/words.js", report_words_js),
-    PART("report/data.js", report_data_js),
-    PART("report/state.js", report_state_js),
-    PART("report/timescale.js", report_timescale_js),
-    PART("report/why.js", report_why_js),
-    PART("report/tip.js", report_tip_js),
-    PART("report/track.js", report_track_js),
-    PART("report/charts.js", report_charts_js),
-    PART("report/timeline.js", report_timeline_js),
-    PART("report/navigation.js", report_navigation_js),
-    PART("report/player.js", report_player_js),
-    PART("report/readout.js", report_readout_js),
-    PART("report/journey.js", report_journey_js),
-    PART("report/whatif.js", report_whatif_js),
-    PART("report/health.js", report_health_js),
-    PART("report/summary.js", report_summary_js),
-    PART("report/controls.js", report_controls_js),
-    PART("report/paper.js", report_paper_js),
-    PART("report/main.js", report_main_js),
+static const PagePart parts[] = {
+    PAGE_PART("report/report.html", report_report_html),
+    PAGE_PART("common/common.css", common_common_css),
+    PAGE_PART("common/map.css", common_map_css),
+    PAGE_PART("report/report.css", report_report_css),
+    PAGE_PART("report/boot.js", report_boot_js),
+    PAGE_PART("common/projection.js", common_projection_js),
+    PAGE_PART("common/canvas.js", common_canvas_js),
+    PAGE_PART("common/gestures.js", common_gestures_js),
+    PAGE_PART("common/layers.js", common_layers_js),
+    PAGE_PART("common/tiles.js", common_tiles_js),
+    PAGE_PART("common/map.js", common_map_js),
+    PAGE_PART("common/words.js", common_words_js),
+    PAGE_PART("report/dom.js", report_dom_js),
+    PAGE_PART("report/words.js", report_words_js),
+    PAGE_PART("report/data.js", report_data_js),
+    PAGE_PART("report/state.js", report_state_js),
+    PAGE_PART("report/timescale.js", report_timescale_js),
+    PAGE_PART("report/why.js", report_why_js),
+    PAGE_PART("report/tip.js", report_tip_js),
+    PAGE_PART("report/track.js", report_track_js),
+    PAGE_PART("report/charts.js", report_charts_js),
+    PAGE_PART("report/frame.js", report_frame_js),
+    PAGE_PART("report/timelinedrawing.js", report_timelinedrawing_js),
+    PAGE_PART("report/timeline.js", report_timeline_js),
+    PAGE_PART("report/navigation.js", report_navigation_js),
+    PAGE_PART("report/player.js", report_player_js),
+    PAGE_PART("report/readout.js", report_readout_js),
+    PAGE_PART("report/journey.js", report_journey_js),
+    PAGE_PART("report/whatif.js", report_whatif_js),
+    PAGE_PART("report/health.js", report_health_js),
+    PAGE_PART("report/summary.js", report_summary_js),
+    PAGE_PART("report/controls.js", report_controls_js),
+    PAGE_PART("report/paper.js", report_paper_js),
+    PAGE_PART("report/main.js", report_main_js),
 };
 
-const ReportPagePart *report_page_part(size_t index) {
+const PagePart *report_page_part(size_t index) {
     return index < sizeof parts / sizeof *parts ? &parts[index] : NULL;
 }

@@ -1,0 +1,31 @@
+// How times, lengths and amounts are written.
+
+/** Whether times are in UTC; else they are in the time zone of the browser. */
+export const zone = { isUTC: true };
+
+const two = value => String(value).padStart(2, "0");
+
+/** The parts of a time in the chosen zone, as ISO 8601 has them; null for a number that is no time: it may come from anyone. */
+export function zoned(ms) {
+  const date = new Date(zone.isUTC ? ms : ms - new Date(ms).getTimezoneOffset() * 60_000);
+  return Number.isNaN(date.getTime()) ? null : date.toISOString();
+}
+
+/** `2026-03-02` */
+export const day = ms => zoned(ms)?.slice(0, 10) ?? "?";
+/** `07:08:09` */
+export const clock = ms => zoned(ms)?.slice(11, 19) ?? "?";
+/** `07:08` */
+export const minutes = ms => zoned(ms)?.slice(11, 16) ?? "?";
+
+/** "3 h 05 min", "2 min 25 s", "7 s"; what is negative is 0. */
+export function span(ms) {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds >= 3600) return `${Math.floor(seconds / 3600)} h ${two(Math.floor(seconds / 60) % 60)} min`;
+  return seconds >= 60 ? `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s` : `${seconds} s`;
+}
+
+/** A whole number, with spaces that do not break between thousands. */
+export const amount = count => String(count).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+export const plural = (count, one, many = `${one}s`) => `${amount(count)} ${count === 1 ? one : many}`;
+export const kilometresPerHour = metresPerSecond => `${Math.round(metresPerSecond * 3.6)}\u00a0km/h`;
