@@ -26,16 +26,19 @@ export class Arrivals {
 
   /**
    * The whole state: the collector was restarted, or this page was away for long. Tracks stay, since they are still true; all
-   * that is counted is the collector's.
+   * that is counted is the collector's. Where events were missed it is not known what a device did meanwhile.
    */
-  reset({ run, started, devices, counters }) {
+  reset({ run, started, devices, counters }, isAfterHole) {
     if (run !== this.#run) this.#starts.push(started);
     this.#run = run;
     this.#starts = this.#starts.slice(-50);
     this.#counters = counters;
     // What this page has of the same life comes again after this event.
     this.#requests = this.#requests.filter(request => request.run !== run);
-    for (const device of this.#devices.values()) device.locations = 0;
+    for (const device of this.#devices.values()) {
+      device.locations = 0;
+      if (isAfterHole) device.track.interrupt();
+    }
     for (const each of devices) {
       const device = this.#device(each.device);
       device.locations = each.locations;

@@ -1,8 +1,8 @@
 // How late locations were when they arrived: a bar for each request, from its newest to its oldest location. While nothing
 // arrives there is a hatched band, and what was waiting comes after it as a tall bar.
-import { clock, plural, span } from "./words.js";
+import { Colours, FONT, Surface, TIME_STEPS, hatch, traceCross } from "../common/canvas.js";
+import { clock, plural, span } from "../common/words.js";
 
-const FONT_OF_PLOT = "12px system-ui, \"DejaVu Sans\", sans-serif";
 const [LEFT, RIGHT, TOP, BOTTOM] = [62, 12, 10, 34];
 /** A delay beyond this is none of a connection: the device sends an old log, or has a wrong clock. */
 const REPLAY_AFTER = 12 * 3600 * 1000;
@@ -51,11 +51,12 @@ export function pauses(arrivals, now) {
 
 export class DelayPlot {
   #box;
-  #canvas;
+  #canvas = document.createElement("canvas");
+  #surface = new Surface(this.#canvas);
+  #colours = new Colours();
 
   constructor(box) {
     this.#box = box;
-    this.#canvas = document.createElement("canvas");
     this.#canvas.setAttribute("role", "img");
     box.append(this.#canvas);
   }
@@ -88,32 +89,29 @@ export class DelayPlot {
   }
 
   #begin(now, reach, most) {
-    const ratio = Math.min(2.5, globalThis.devicePixelRatio || 1);
     const [width, height] = [this.#box.clientWidth, this.#box.clientHeight];
     if (!width || !height) return null;
-    this.#canvas.width = Math.round(width * ratio);
-    this.#canvas.height = Math.round(height * ratio);
-    const canvas = this.#canvas.getContext("2d");
-    canvas.setTransform(ratio, 0, 0, ratio, 0, 0);
-    canvas.font = FONT_OF_PLOT;
-    return new Drawing(canvas, getComputedStyle(this.#box), { width, height, now, reach, most: tickStep(most) * 2 });
+    this.#surface.fit(width, height);
+    const canvas = this.#surface.clear();
+    canvas.font = `12px ${FONT}`;
+    this.#colours.forget();
+    return new Drawing(canvas, this.#colours, { width, height, now, reach, most: tickStep(most) * 2 });
   }
 }
 
 /** Half the height of an axis on which `most` fits, as a length of time that people count in. */
 function tickStep(most) {
-  const steps = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400].map(each => each * 1000);
-  return steps.find(each => 2 * each >= most) ?? Math.ceil(most / 2 / 86400000) * 86400000;
+  return TIME_STEPS.find(each => 2 * each >= most) ?? Math.ceil(most / 2 / 86400000) * 86400000;
 }
 
 /** One drawing of the plot. */
 class Drawing {
   #canvas;
-  #style;
+  #colours;
   #frame;
 
-  constructor(canvas, style, frame) {
-    [this.#canvas, this.#style, this.#frame] = [canvas, style, frame];
+  constructor(canvas, colours, frame) {
+    [this.#canvas, this.#colours, this.#frame] = [canvas, colours, frame];
   }
 
   #x(time) {
@@ -126,11 +124,7 @@ class Drawing {
     return height - BOTTOM - Math.max(0, Math.min(1, delay / most)) * (height - TOP - BOTTOM);
   }
 
-  #colour(name) {
-    const [variable, index] = name.split("/");
-    const list = this.#style.getPropertyValue(variable).trim().split(" ");
-    return list[(index ?? 0) % list.length];
-  }
+  #colour(name) { return this.#colours.of(name); }
 
   #text(text, x, y, align, colour = "--mute") {
     this.#canvas.fillStyle = this.#colour(colour);
@@ -170,21 +164,11 @@ class Drawing {
     const canvas = this.#canvas;
     const [left, right, top, bottom] = [this.#x(from), this.#x(to), TOP, this.#frame.height - BOTTOM];
     if (right - left < 4) return;
-    canvas.save();
-    canvas.beginPath();
-    canvas.rect(left, top, right - left, bottom - top);
     canvas.fillStyle = this.#colour("--soft");
-    canvas.fill();
-    canvas.clip();
+    canvas.fillRect(left, top, right - left, bottom - top);
     canvas.strokeStyle = this.#colour("--rule");
     canvas.lineWidth = 1.5;
-    canvas.beginPath();
-    for (let x = left - (bottom - top); x < right; x += 9) {
-      canvas.moveTo(x, bottom);
-      canvas.lineTo(x + bottom - top, top);
-    }
-    canvas.stroke();
-    canvas.restore();
+    hatch(canvas, left, top, right, bottom, 9);
     const wide = text => canvas.measureText(text).width + 10;
     const text = [`nothing for ${span(to - from)}`, span(to - from)].find(each => wide(each) <= right - left);
     if (!text) return;
@@ -202,10 +186,7 @@ class Drawing {
     canvas.strokeStyle = this.#colour("--bad");
     canvas.lineWidth = 2;
     canvas.beginPath();
-    canvas.moveTo(x - 4, y - 4);
-    canvas.lineTo(x + 4, y + 4);
-    canvas.moveTo(x + 4, y - 4);
-    canvas.lineTo(x - 4, y + 4);
+    traceCross(canvas, x, y, 4);
     canvas.stroke();
   }
 

@@ -19,7 +19,10 @@ export class Link {
   #handlers;
   #losses = [];
 
-  /** @param {object} handlers `reset`, `rows`, `request`: each is given the data of its event; `changed` after a new state. */
+  /**
+   * @param {object} handlers `reset`, `rows`, `request`, `beat`: each is given the data of its event, and `reset` whether events
+   *   were missed before it; `changed` after a new state.
+   */
   constructor(handlers) {
     this.#handlers = handlers;
     this.#open();
@@ -42,13 +45,17 @@ export class Link {
     this.#source = source;
     source.addEventListener("open", () => this.#hear());
     source.addEventListener("error", () => this.#enter("lost"));
-    source.addEventListener("beat", () => this.#hear());
+    source.addEventListener("beat", event => {
+      this.#hear();
+      this.#handlers.beat(JSON.parse(event.data));
+    });
     for (const name of ["reset", "rows", "request"]) {
       source.addEventListener(name, event => {
         this.#hear();
         if (name !== "reset" && !isLater(event.lastEventId, this.#last)) return;
+        const isAfterHole = this.#last !== "" && isLater(event.lastEventId, this.#last, 0);
         this.#last = event.lastEventId;
-        this.#handlers[name](JSON.parse(event.data));
+        this.#handlers[name](JSON.parse(event.data), isAfterHole);
       });
     }
   }
@@ -77,9 +84,9 @@ export class Link {
   }
 }
 
-/** Whether an event is not one that was handled before. */
-function isLater(id, last) {
+/** Whether an event is not one that was handled before; of another life of the collector, one with a number above `least`. */
+function isLater(id, last, least = -1) {
   const [run, number] = id.split("-");
   const [lastRun, lastNumber] = last.split("-");
-  return run !== lastRun || Number(number) > Number(lastNumber);
+  return Number(number) > (run === lastRun ? Number(lastNumber) : least);
 }

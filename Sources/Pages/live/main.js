@@ -1,11 +1,12 @@
 // Joins the parts of the page.
 import { TrackMap } from "../common/map.js";
 import { union } from "../common/projection.js";
+import { amount, kilometresPerHour, span } from "../common/words.js";
 import { Arrivals } from "./arrivals.js";
 import { DelayPlot } from "./delays.js";
 import { Link } from "./link.js";
 import { isQuiet, showDevices, showRequests, stateOf } from "./tables.js";
-import { cut, span, speedText, whole } from "./words.js";
+import { cut } from "./words.js";
 
 const element = id => document.getElementById(id);
 const arrivals = new Arrivals();
@@ -23,19 +24,26 @@ const map = new TrackMap(element("map"), {
 });
 
 const link = new Link({
-  reset: handling(data => arrivals.reset(data)),
-  rows: handling(data => arrivals.rows(data)),
-  request: handling(data => arrivals.request(data)),
+  reset: (data, isAfterHole) => {
+    measureClock(data);
+    arrivals.reset(data, isAfterHole);
+    ask();
+  },
+  rows: data => {
+    arrivals.rows(data);
+    ask();
+  },
+  request: data => {
+    arrivals.request(data);
+    ask();
+  },
+  beat: measureClock,
   changed: ask,
 });
 
-/** Events of the past come in a burst, so that the latest is the best measure of the collector's clock. */
-function handling(handle) {
-  return data => {
-    clockAhead = data.at - Date.now();
-    handle(data);
-    ask();
-  };
+/** Only of an event that says what time it is now: others may come from the past. */
+function measureClock({ at }) {
+  clockAhead = at - Date.now();
 }
 
 function follow(device) {
@@ -82,7 +90,7 @@ function showCounters() {
   const { counters } = arrivals;
   const bytes = (counters.bytes_bodies ?? 0) + (counters.bytes_heads ?? 0);
   const shown = { ...counters, bytes_each: counters.locations ? Math.round(bytes / counters.locations) : "–" };
-  for (const place of document.querySelectorAll("[data-counter]")) place.textContent = whole(shown[place.dataset.counter] ?? 0);
+  for (const place of document.querySelectorAll("[data-counter]")) place.textContent = amount(shown[place.dataset.counter] ?? 0);
 }
 
 function showMap(now) {
@@ -108,7 +116,7 @@ function layersOf(device, from, now) {
     { kind: "dots", points: track.points, from, colour, radius: 2.5, cased: true, only: index => track.location(index).event != null },
   ];
   if (last.accuracy != null) layers.push({ kind: "circle", latitude, longitude, metres: last.accuracy, colour: current });
-  const doing = last.moving ? speedText(last.speed) : stateOf(device);
+  const doing = !last.moving ? stateOf(device) : last.speed == null ? "" : kilometresPerHour(last.speed);
   layers.push({
     kind: "position", latitude, longitude, colour: current, course: last.moving ? last.course : null,
     label: [cut(device.name, 24), doing].filter(Boolean).join(", "),

@@ -1,7 +1,10 @@
 // Devices and requests as tables. All text is set as text: names come from whoever sends.
+import { Colours } from "../common/canvas.js";
+import { amount, clock, day, kilometresPerHour, span } from "../common/words.js";
 import { delayOf, replays } from "./delays.js";
-import { clock, compass, cutMiddle, day, span, speedText, whole } from "./words.js";
+import { compass, cutMiddle } from "./words.js";
 
+const colours = new Colours();
 const DEVICES_SHOWN = 100;
 const REQUESTS_SHOWN = 60;
 const QUIET_AFTER = 180000;
@@ -24,10 +27,11 @@ export function isQuiet(device, now) {
 
 /** @param {function} focus is called with the device whose name was pressed. */
 export function showDevices(body, arrivals, now, focus) {
+  colours.forget();
   const devices = [...arrivals.devices.values()].sort((one, other) => other.heard - one.heard);
   const old = replays(arrivals.requests);
   const rows = devices.slice(0, DEVICES_SHOWN).map(device => deviceRow(device, old.has(device.name), now, focus));
-  if (devices.length > DEVICES_SHOWN) rows.push(noteRow(`and ${whole(devices.length - DEVICES_SHOWN)} that were heard earlier`));
+  if (devices.length > DEVICES_SHOWN) rows.push(noteRow(`and ${amount(devices.length - DEVICES_SHOWN)} that were heard earlier`));
   replaceRows(body, rows);
 }
 
@@ -51,9 +55,9 @@ function deviceRow(device, isReplay, now, focus) {
   row.dataset.points = track.length;
   row.dataset.locations = device.locations;
   const place = last ? [`${last.latitude.toFixed(5)}, ${last.longitude.toFixed(5)}`, last.accuracy != null && `±${Math.round(last.accuracy)}\u00a0m`] : [];
-  const motion = last ? [last.moving && speedText(last.speed), last.moving && last.course != null && compass(last.course)] : [];
+  const motion = last ? [last.moving && last.speed != null && kilometresPerHour(last.speed), last.moving && last.course != null && compass(last.course)] : [];
   row.append(
-    cell([deviceButton(device, focus), detail(place), detail([`${whole(device.locations)} stored`])]),
+    cell([deviceButton(device, focus), detail(place), detail([`${amount(device.locations)} stored`])]),
     cell([stateOf(device), detail(motion), detail([!SAID_BY_STATE.includes(last?.event) && last?.event])]),
     cell(last ? [clock(last.time), ...lateness(device, isReplay)] : ["–"], "number"),
     cell([device.heard ? `${span(now - device.heard)} ago` : "–"], isQuiet(device, now) ? "number late" : "number"));
@@ -78,17 +82,11 @@ function deviceButton(device, focus) {
   dot.setAttribute("viewBox", "0 0 10 10");
   dot.setAttribute("aria-hidden", "true");
   const disc = document.createElementNS("http://www.w3.org/2000/svg", "circle");
-  for (const [name, value] of [["cx", 5], ["cy", 5], ["r", 5], ["fill", deviceColour(device)]]) disc.setAttribute(name, value);
+  for (const [name, value] of [["cx", 5], ["cy", 5], ["r", 5], ["fill", colours.of(device.colour)]]) disc.setAttribute(name, value);
   dot.append(disc);
   button.append(dot, isolated(cutMiddle(device.name, 64)));
   button.addEventListener("click", () => focus(device));
   return button;
-}
-
-function deviceColour({ colour }) {
-  const [variable, index] = colour.split("/");
-  const list = getComputedStyle(document.documentElement).getPropertyValue(variable).trim().split(" ");
-  return list[index % list.length];
 }
 
 function requestRow(request, replay) {
@@ -99,7 +97,7 @@ function requestRow(request, replay) {
   if (delay) fixes.push(detail([`up to ${span(delay.most)} late`], delay.most > LATE_AFTER && !replay));
   row.append(
     cell([clock(request.at), isolatedDetail(cutMiddle(request.device ?? "not readable", 40))]),
-    cell([whole(request.rows), detail([request.repeated > 0 && `${whole(request.repeated)} known`]), detail([`${whole(request.bytes)} B`])], "number"),
+    cell([amount(request.rows), detail([request.repeated > 0 && `${amount(request.repeated)} known`]), detail([`${amount(request.bytes)} B`])], "number"),
     cell(fixes),
     cell(answerOf(request)));
   return row;

@@ -39,6 +39,12 @@ export class Track {
     return true;
   }
 
+  /** What comes after the end of the track is not joined to it. */
+  interrupt() {
+    const end = this.#locations.at(-1);
+    if (end) end.isBeforeHole = true;
+  }
+
   /** @param {number} devices between which the room is divided. */
   forgetBeyond(devices) {
     const room = Math.max(LEAST_PER_DEVICE, Math.floor(LOCATIONS_MAX / devices));
@@ -92,6 +98,6 @@ export class Track {
     const { latitude, longitude, outbox, reason } = this.#locations[index];
     const before = this.#locations[index - 1];
     this.#points.push(latitude, longitude);
-    if (before && (before.event === "gap" || before.outbox !== outbox || reason === "gap" || reason === "jump")) this.#breaks.add(index);
+    if (before && (before.isBeforeHole || before.event === "gap" || before.outbox !== outbox || reason === "gap" || reason === "jump")) this.#breaks.add(index);
   }
 }
