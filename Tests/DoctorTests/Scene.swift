@@ -2,6 +2,7 @@ import Configuration
 import ControlProtocol
 import Doctor
 import Glibc
+import Synchronization
 import TestSupport
 
 /// A host that is made up: its files, and the values that no file shows. As made here, all is well.
@@ -131,17 +132,10 @@ struct Scene {
         return status
     }
 
-    /// Makes the host in a folder that is gone afterwards.
     func examined() throws -> Examination {
-        let folder = try TemporaryDirectory()
-        for (path, text) in files { try Self.write(text, to: folder.path + path) }
-        for (path, target) in links {
-            try Self.makeFolder((folder.path + path).parentFolder)
-            guard symlink(target, folder.path + path) == 0 else { throw Failure(path) }
-        }
-        for (path, mode) in modes where chmod(folder.path + path, mode) != 0 { throw Failure(path) }
+        let folder = try MadeHost.folder(files: files, links: links, modes: modes)
         var evidence = Evidence(
-            host: HostFolder(root: folder.path), configurationPath: "/etc/waypost/waypost.toml",
+            host: HostFolder(root: folder), configurationPath: "/etc/waypost/waypost.toml",
             configuration: try configurationFound
                 ?? .valid(
                     loaded("[source]\n\(source)\n\(more)", testEnvironment(requiresCredentials: false))),
@@ -154,7 +148,7 @@ struct Scene {
         evidence.reaches = reaches
         evidence.diskSpace = diskSpace
         evidence.queue = queue
-        return withExtendedLifetime(folder) { Examination(evidence, version: "1.2.3") }
+        return Examination(evidence, version: "1.2.3")
     }
 
     private static func aMomentLater(_ status: Status) -> Status {
@@ -162,8 +156,41 @@ struct Scene {
         later.source.bytes += 1000
         return later
     }
+}
 
-    struct Failure: Error, CustomStringConvertible {
+/// The files of hosts on disk. Most cases change only a value, so hosts with the same files share a folder.
+private enum MadeHost {
+    private struct Files: Hashable {
+        var files: [String: String]
+        var links: [String: String]
+        var modes: [String: mode_t]
+    }
+
+    private static let folders = Mutex<[Files: TemporaryDirectory]>([:])
+    private static let areRemovedAtExit = atexit { MadeHost.folders.withLock { $0 = [:] } } == 0
+
+    static func folder(files: [String: String], links: [String: String], modes: [String: mode_t]) throws -> String {
+        let wanted = Files(files: files, links: links, modes: modes)
+        return try folders.withLock { folders in
+            if let made = folders[wanted] { return made.path }
+            guard areRemovedAtExit else { throw Failure("a handler at the exit") }
+            let folder = try TemporaryDirectory()
+            folders[wanted] = folder
+            try make(wanted, in: folder.path)
+            return folder.path
+        }
+    }
+
+    private static func make(_ wanted: Files, in root: String) throws {
+        for (path, text) in wanted.files { try write(text, to: root + path) }
+        for (path, target) in wanted.links {
+            try makeFolder((root + path).parentFolder)
+            guard symlink(target, root + path) == 0 else { throw Failure(path) }
+        }
+        for (path, mode) in wanted.modes where chmod(root + path, mode) != 0 { throw Failure(path) }
+    }
+
+    private struct Failure: Error, CustomStringConvertible {
         var description: String
         init(_ path: String) { description = "cannot make \(path)" }
     }
