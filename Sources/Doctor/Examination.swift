@@ -8,7 +8,8 @@ public struct Examination: Sendable {
         public var finding: Finding
     }
 
-    private static let columns = 80
+    /// A narrower terminal breaks lines itself.
+    private static let columnsMin = 40
     private static let textMax = 400
     private static let indent = "    "
 
@@ -63,58 +64,72 @@ public struct Examination: Sendable {
 
     private func results(_ state: Finding.State) -> [Result] { results.filter { $0.finding.state == state } }
 
-    /// For a terminal of 80 columns, and for a report of a fault: first what needs attention, at the end the verdict.
+    /// For a terminal, and for a report of a fault: first what needs attention, at the end the verdict.
     ///
-    /// - Parameter listsAll: a line for each check, also for those that are good or skipped.
-    public func lines(listsAll: Bool = false) -> [String] {
+    /// - Parameters:
+    ///   - listsAll: a line for each check, also for those that are good or skipped.
+    ///   - columns: width of the terminal. A command that is longer stays in one piece, to be pasted.
+    public func lines(listsAll: Bool = false, columns: Int = 80) -> [String] {
+        let columns = max(columns, Self.columnsMin)
         var lines = ["waypost doctor \(version)"]
         for result in results {
             switch result.finding.state {
-            case .degraded, .broken: lines += Self.lines(result)
-            case .unknown: lines += Self.lines(result, withAdvice: listsAll)
-            case .ok, .skipped: if listsAll { lines += Self.lines(result) }
+            case .degraded, .broken: lines += Self.lines(result, columns)
+            case .unknown: lines += Self.lines(result, columns, withAdvice: listsAll)
+            case .ok, .skipped: if listsAll { lines += Self.lines(result, columns) }
             }
         }
         if !listsAll {
             let good = results(.ok).map { "\($0.check.number) \($0.check.name)" }
-            if !good.isEmpty { lines += Self.list("ok: ", good) }
+            if !good.isEmpty { lines += Self.list("ok: ", good, columns) }
             let skipped = Dictionary(grouping: results(.skipped)) { $0.finding.cause ?? 0 }.sorted { $0.key < $1.key }
             for (cause, results) in skipped {
                 let names = results.map { "\($0.check.number) \($0.check.name)" }
-                lines += Self.list("skipped because of \(cause): ", names)
+                lines += Self.list("skipped because of \(cause): ", names, columns)
             }
         }
-        return lines + Self.wrapped("verdict: \(verdict)")
+        return lines + Self.wrapped("verdict: \(verdict)", columns)
     }
 
-    private static func lines(_ result: Result, withAdvice: Bool = true) -> [String] {
+    private static func lines(_ result: Result, _ columns: Int, withAdvice: Bool = true) -> [String] {
         let finding = result.finding
         let head = "\(finding.state): \(result.check.number) \(result.check.name): \(shown(finding.found))"
-        var lines = wrapped(head)
-        // Not wrapped: it is there to be copied.
-        if withAdvice, let advice = finding.advice { lines.append("    > \(shown(advice))") }
-        return lines
+        guard withAdvice, let advice = finding.advice else { return wrapped(head, columns) }
+        return wrapped(head, columns) + self.advice(shown(advice), columns)
+    }
+
+    /// A command, or a line for a file, with its comment beside it or, where there is no room, below.
+    private static func advice(_ text: String, _ columns: Int) -> [String] {
+        let line = "\(indent)> \(text)"
+        guard line.count > columns, let mark = line.firstOccurrence(of: "  # ") else { return [line] }
+        let comment = wrapped(
+            String(line[mark.upperBound...]), columns, first: "\(indent)  # ", further: "\(indent)  # ")
+        return [String(line[..<mark.lowerBound])] + comment
     }
 
     /// Texts of devices and files neither steer the terminal nor begin a line.
     private static func shown(_ text: String) -> String { text.visible(bytesMax: textMax) }
 
-    private static func wrapped(_ text: String) -> [String] {
-        wrapped(text.split(separator: " ").map { $0 + " " })
+    private static func wrapped(
+        _ text: String, _ columns: Int, first: String = "", further: String = indent
+    ) -> [String] {
+        wrapped(text.split(separator: " ").map { $0 + " " }, columns, first: first, further: further)
     }
 
-    private static func list(_ head: String, _ items: [String]) -> [String] {
-        wrapped([head] + items.dropLast().map { "\($0), " } + items.suffix(1))
+    private static func list(_ head: String, _ items: [String], _ columns: Int) -> [String] {
+        wrapped([head] + items.dropLast().map { "\($0), " } + items.suffix(1), columns)
     }
 
     /// Breaks lines between pieces, which end in a blank.
-    private static func wrapped(_ pieces: [String]) -> [String] {
+    private static func wrapped(
+        _ pieces: [String], _ columns: Int, first: String = "", further: String = indent
+    ) -> [String] {
         var lines: [String] = []
-        var line = ""
-        for piece in pieces {
-            if !line.isEmpty, line.count + piece.trimming(while: { $0 == " " }).count > columns {
+        var line = first
+        for (index, piece) in pieces.enumerated() {
+            if index > 0, line.count + piece.trimming(while: { $0 == " " }).count > columns {
                 lines.append(line)
-                line = indent
+                line = further
             }
             line += piece
         }

@@ -35,6 +35,29 @@ import Testing
         #expect(examination.exitStatus == 1)
     }
 
+    /// What is to be pasted keeps its line; a comment that has no room beside it stands below.
+    @Test func wrapsForTheTerminalAndLeavesCommandsWhole() throws {
+        var scene = Self.poorHost
+        scene.unit?["DeviceAllow"] = "char-188 rw"
+        let examination = try scene.examined()
+        for columns in [40, 60, 80, 200] {
+            let lines = examination.lines(listsAll: true, columns: columns)
+            let isWord = { (line: String) in line.trimmingCharacters(in: .whitespaces).split(separator: " ").count == 1
+            }
+            let tooLong = lines.filter { $0.count > columns && !$0.hasPrefix("    > ") && !isWord($0) }
+            #expect(tooLong.isEmpty, "\(columns): \(tooLong)")
+            let commands = lines.filter { $0.hasPrefix("    > ") }.map { $0.dropFirst(6) }
+            for advice in examination.results.compactMap(\.finding.advice) {
+                let command = advice.split(separator: "  # ")[0]
+                #expect(commands.contains { $0 == advice || $0 == command }, "\(columns): \(advice)")
+            }
+        }
+        let lines = examination.lines(columns: 60)
+        let index = try #require(lines.firstIndex(of: "    > sudo systemctl edit waypost"))
+        #expect(lines[index + 1] == "      # [Service] DeviceAllow=char-166 rw")
+        #expect(examination.lines(columns: 0) == examination.lines(columns: 40))
+    }
+
     @Test func everyFailureEndsInOneCommand() throws {
         let lines = try Self.poorHost.examined().lines(listsAll: true)
         for (index, line) in lines.enumerated() where line.hasPrefix("broken: ") || line.hasPrefix("degraded: ") {

@@ -1,6 +1,8 @@
 import ArgumentParser
+import CLinux
 import Configuration
 import Doctor
+import Glibc
 
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -28,8 +30,18 @@ struct DoctorCommand: ParsableCommand {
     func run() throws {
         let evidence = HostLook(configurationPath: config, socket: socket).evidence()
         let examination = Examination(evidence, version: AgentVersion.current)
-        if json { printJSON(examination.json) } else { examination.lines(listsAll: all).forEach(printLine) }
+        if json {
+            printJSON(examination.json)
+        } else {
+            examination.lines(listsAll: all, columns: Self.columns).forEach(printLine)
+        }
         try finishOutput()
         if examination.exitStatus != 0 { throw ExitCode(examination.exitStatus) }
+    }
+
+    /// Of the terminal; 80 for a file or a program.
+    private static var columns: Int {
+        var (columns, rows): (Int32, Int32) = (0, 0)
+        return waypost_terminal_size(STDOUT_FILENO, &columns, &rows) == 0 && columns > 0 ? Int(columns) : 80
     }
 }
