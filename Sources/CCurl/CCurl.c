@@ -1,5 +1,7 @@
 #include "CCurl.h"
 
+#include <string.h>
+
 CURLcode waypost_curl_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
 }
@@ -46,6 +48,16 @@ CURLcode waypost_curl_get_text(CURL *easy, CURLINFO info, char **value) {
 
 CURLcode waypost_curl_get_socket(CURL *easy, CURLINFO info, curl_socket_t *value) {
     return curl_easy_getinfo(easy, info, value);
+}
+
+const char *waypost_curl_get_certificate(CURL *easy) {
+    struct curl_certinfo *chain = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_CERTINFO, &chain) != CURLE_OK || !chain || chain->num_of_certs < 1) return NULL;
+    // The server's own comes first; each has its fields as "name:value".
+    for (struct curl_slist *field = chain->certinfo[0]; field; field = field->next) {
+        if (strncmp(field->data, "Cert:", 5) == 0) return field->data + 5;
+    }
+    return NULL;
 }
 
 CURLMcode waypost_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {

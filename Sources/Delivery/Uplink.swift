@@ -142,16 +142,52 @@ public struct UplinkOutcome: Hashable, Sendable {
     public var newConnection: Bool
     /// Numeric address of the server; nil when none was reached.
     public var peerAddress: String?
+    /// nil unless the uplink was made to measure.
+    public var stages: UplinkStages?
 
     public init(
         _ result: Result, bytesSent: Int = 0, bytesReceived: Int = 0, newConnection: Bool = false,
-        peerAddress: String? = nil
+        peerAddress: String? = nil, stages: UplinkStages? = nil
     ) {
         self.result = result
         self.bytesSent = bytesSent
         self.bytesReceived = bytesReceived
         self.newConnection = newConnection
         self.peerAddress = peerAddress
+        self.stages = stages
+    }
+}
+
+/// How long each layer took, one after the other; nil = the request did not come through it, or needs none.
+public struct UplinkStages: Hashable, Sendable {
+    public var lookup: Duration?
+    public var connect: Duration?
+    public var handshake: Duration?
+    /// From the connection to the first byte of the answer.
+    public var firstByte: Duration?
+    /// Of the server; nil also where it was refused.
+    public var certificate: CertificateDates?
+
+    public init(
+        lookup: Duration? = nil, connect: Duration? = nil, handshake: Duration? = nil, firstByte: Duration? = nil,
+        certificate: CertificateDates? = nil
+    ) {
+        self.lookup = lookup
+        self.connect = connect
+        self.handshake = handshake
+        self.firstByte = firstByte
+        self.certificate = certificate
+    }
+}
+
+/// When a certificate is valid, in Unix seconds.
+public struct CertificateDates: Hashable, Sendable {
+    public var from: Int64
+    public var until: Int64
+
+    public init(from: Int64, until: Int64) {
+        self.from = from
+        self.until = until
     }
 }
 

@@ -50,20 +50,56 @@ public struct Evidence: Sendable {
     /// How far a request to an endpoint came.
     public struct Reach: Sendable {
         public var endpoint: String
+        /// `fleet.example`, an IPv6 address in brackets
+        public var host: String
         /// `fleet.example:443`
         public var peer: String
-        /// The layer that failed first and its error in words; nil = a server answered.
-        public var failure: String?
-        /// The failure is one of the host clock.
-        public var isClock: Bool
+        /// nil = a server answered.
+        public var failure: Failure?
         public var milliseconds: Int
+        public var stages = Stages()
 
-        public init(endpoint: String, peer: String, failure: String?, isClock: Bool = false, milliseconds: Int) {
+        public init(endpoint: String, host: String, peer: String, failure: Failure?, milliseconds: Int) {
             self.endpoint = endpoint
+            self.host = host
             self.peer = peer
             self.failure = failure
-            self.isClock = isClock
             self.milliseconds = milliseconds
+        }
+
+        /// The layer that failed first: `dns`, `connect`, `tls`, `clock` (a certificate, where the host clock may be wrong),
+        /// `timeout`, `closed` or `reset`, and its error in words.
+        public struct Failure: Sendable {
+            public var layer: String
+            public var message: String
+
+            public init(layer: String, message: String) {
+                self.layer = layer
+                self.message = message
+            }
+        }
+
+        /// What each layer took, in milliseconds; nil = it was not passed, or is not needed.
+        public struct Stages: Sendable {
+            public var lookup: Double?
+            public var connect: Double?
+            public var handshake: Double?
+            public var firstByte: Double?
+            /// Of the server.
+            public var certificate: Certificate?
+
+            public init() {}
+        }
+    }
+
+    /// When a certificate is valid, in Unix seconds.
+    public struct Certificate: Sendable {
+        public var from: Int64
+        public var until: Int64
+
+        public init(from: Int64, until: Int64) {
+            self.from = from
+            self.until = until
         }
     }
 
@@ -105,8 +141,14 @@ public struct Evidence: Sendable {
     /// Unix milliseconds of the host clock, when the daemon gave its first status.
     public var wallClock: Int64
     public var isClockSynchronised: Bool?
+    /// How often its watchdog ended the unit since the boot, as far as the journal can be read.
+    public var watchdogTimeouts: Int?
     /// By endpoint.
     public var reaches: [Reach]?
+    /// Names of endpoints whose certificates or keys may not be read by who asks.
+    public var untried: [String]
+    /// Those of our own, by the name of their endpoint.
+    public var clientCertificates: [String: Certificate]
     /// Names of variables that set a proxy for other programs.
     public var proxyVariables: [String]
     /// Of the file system that holds the queue.
@@ -121,6 +163,8 @@ public struct Evidence: Sendable {
         uptime = 0
         wallClock = 0
         proxyVariables = []
+        clientCertificates = [:]
+        untried = []
     }
 }
 

@@ -15,10 +15,12 @@ public struct Examination: Sendable {
 
     public let results: [Result]
     private let version: String
+    private let reaches: [Evidence.Reach]
 
     /// - Parameter version: of waypost, for the first line.
     public init(_ evidence: Evidence, version: String, checks: [Check] = Check.all) {
         self.version = version
+        reaches = evidence.reaches ?? []
         var results: [Result] = []
         // The check that explains the failure of each broken or skipped one: itself where it is the first.
         var roots: [Int: Int] = [:]
@@ -139,7 +141,7 @@ public struct Examination: Sendable {
         }
     }
 
-    /// One object: `version`, `verdict`, `exit_status` and `checks`.
+    /// One object: `version`, `verdict`, `exit_status`, `checks` and `endpoints`.
     public var json: String {
         var writer = JSONWriter()
         writer.beginObject()
@@ -159,7 +161,29 @@ public struct Examination: Sendable {
             writer.endObject()
         }
         writer.endArray()
+        write(reaches, to: &writer)
         writer.endObject()
         return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
+    /// How far a request to each endpoint came, and what each layer took.
+    private func write(_ reaches: [Evidence.Reach], to writer: inout JSONWriter) {
+        writer.key("endpoints" as StaticString)
+        writer.beginArray()
+        for reach in reaches {
+            writer.beginObject()
+            writer.field("name", reach.endpoint)
+            writer.field("server", reach.peer)
+            writer.field("failed", reach.failure?.layer)
+            writer.field("lookup_ms", reach.stages.lookup, places: 1)
+            writer.field("connect_ms", reach.stages.connect, places: 1)
+            writer.field("tls_ms", reach.stages.handshake, places: 1)
+            writer.field("first_byte_ms", reach.stages.firstByte, places: 1)
+            if let end = reach.stages.certificate?.until {
+                writer.field("certificate_expires", UTCTime(milliseconds: end &* 1000).iso8601)
+            }
+            writer.endObject()
+        }
+        writer.endArray()
     }
 }

@@ -81,6 +81,17 @@ public struct HostFolder: Sendable {
         return String(decoding: real.utf8.dropFirst(root.utf8.count), as: UTF8.self)
     }
 
+    /// `188:0`; nil where there is no character device.
+    func deviceNumber(_ path: String) -> String? {
+        var info = stat()
+        guard stat(root + path, &info) == 0, info.st_mode & S_IFMT == S_IFCHR else { return nil }
+        // As glibc packs them, in macros that Swift does not see.
+        let device = UInt64(info.st_rdev)
+        let major = (device >> 8) & 0xFFF | (device >> 32) & ~0xFFF
+        let minor = device & 0xFF | (device >> 12) & ~0xFF
+        return "\(major):\(minor)"
+    }
+
     func permissions(_ path: String) -> Permissions? {
         var info = stat()
         guard stat(root + path, &info) == 0 else { return nil }

@@ -22,7 +22,7 @@ struct ReceiverLine {
     var node: String
     /// `/dev/serial/by-id/…`, for advice; nil where there is none.
     var stablePath: String?
-    /// `188:0`; nil where the kernel does not show it.
+    /// `188:0`; nil where neither the kernel nor the node shows it.
     var number: String?
     /// The folder of its USB device; nil when it is not on USB.
     var usbFolder: String?
@@ -38,7 +38,8 @@ struct ReceiverLine {
         self.node = node
         stablePath = host.stablePath(of: node)
         let folder = "/sys/class/tty/\(node.split(separator: "/").last ?? "")"
-        number = host.word("\(folder)/dev")
+        // A pseudo-terminal has a node alone.
+        number = host.word("\(folder)/dev") ?? host.deviceNumber(node)
         usbFolder = host.usbFolder(of: "\(folder)/device")
         usb = usbFolder.map(host.usbIdentity)
     }

@@ -1,4 +1,5 @@
 import CCrypto
+import Delivery
 
 /// Checks a PEM file with a certificate of ours before it is needed.
 public enum ClientCertificate {
@@ -13,15 +14,22 @@ public enum ClientCertificate {
     }
 
     /// Unix seconds after which the first certificate of the text is not valid any more; nil when there is none.
-    public static func validUntil(_ pem: [UInt8]) -> Int64? {
+    public static func validUntil(_ pem: [UInt8]) -> Int64? { dates(pem)?.until }
+
+    /// Of the first certificate of the text; nil when there is none.
+    public static func dates(_ pem: [UInt8]) -> CertificateDates? {
         guard let certificate = read(pem, { PEM_read_bio_X509($0, nil, noPassword, nil) }) else { return nil }
         defer { X509_free(certificate) }
-        var days: Int32 = 0
-        var seconds: Int32 = 0
-        guard let epoch = ASN1_TIME_set(nil, 0), let end = X509_get0_notAfter(certificate) else { return nil }
+        guard let epoch = ASN1_TIME_set(nil, 0) else { return nil }
         defer { ASN1_TIME_free(epoch) }
-        guard ASN1_TIME_diff(&days, &seconds, epoch, end) == 1 else { return nil }
-        return Int64(days) * 86_400 + Int64(seconds)
+        func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
+            var (days, seconds): (Int32, Int32) = (0, 0)
+            guard let time, ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else { return nil }
+            return Int64(days) * 86_400 + Int64(seconds)
+        }
+        guard let from = seconds(X509_get0_notBefore(certificate)), let until = seconds(X509_get0_notAfter(certificate))
+        else { return nil }
+        return CertificateDates(from: from, until: until)
     }
 
     /// What is wrong with a certificate and its key; nil = they fit.

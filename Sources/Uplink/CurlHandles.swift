@@ -99,6 +99,7 @@ final class CurlHandles {
         setup.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
         setup.set(CURLOPT_SSL_VERIFYPEER, 1)
         setup.set(CURLOPT_SSL_VERIFYHOST, 2)
+        if settings.measuresStages { setup.set(CURLOPT_CERTINFO, 1) }
     }
 
     /// libcurl compares all of this before it uses a kept connection or a TLS session for another request.

@@ -20,11 +20,14 @@ extension HTTPUplink {
         public var replyHeadLimit: Int
         /// Header lines of one reply. The default is 100.
         public var replyHeaderCountLimit: Int
+        /// Whether outcomes have `stages`. The default is false: chains of certificates stay out of memory.
+        public var measuresStages: Bool
 
         public init(
             version: String, caFile: String? = nil, connectLimit: Duration = .seconds(10),
             handshakeLimit: Duration = .seconds(10), firstByteLimit: Duration = .seconds(30),
-            idleLimit: Duration = .seconds(120), replyHeadLimit: Int = 16 * 1024, replyHeaderCountLimit: Int = 100
+            idleLimit: Duration = .seconds(120), replyHeadLimit: Int = 16 * 1024, replyHeaderCountLimit: Int = 100,
+            measuresStages: Bool = false
         ) {
             self.version = version
             self.caFile = caFile
@@ -34,6 +37,7 @@ extension HTTPUplink {
             self.idleLimit = idleLimit
             self.replyHeadLimit = replyHeadLimit
             self.replyHeaderCountLimit = replyHeaderCountLimit
+            self.measuresStages = measuresStages
         }
     }
 

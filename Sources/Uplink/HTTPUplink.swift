@@ -177,8 +177,8 @@ extension HTTPUplink {
         let limits = ReplyReader.Limits(
             body: request.replyLimit, head: settings.replyHeadLimit, headers: settings.replyHeaderCountLimit)
         let transfer = Transfer(
-            arrival.id, request, peer: peer, limits: limits, instant: instant, isClockTrusted: isClockTrusted,
-            completion: arrival.completion)
+            arrival.id, request, peer: peer, limits: limits, measuresStages: settings.measuresStages, instant: instant,
+            isClockTrusted: isClockTrusted, completion: arrival.completion)
         guard let multi = openMulti(), let easy = handles.prepare(transfer) else {
             return .broken("\(peer): no memory for a request")
         }

@@ -1,13 +1,14 @@
 import CCurl
 
 /// The server of a URL, for messages: never the path or the query, which may contain secrets.
-struct Peer: CustomStringConvertible {
-    let host: String
+package struct Peer: CustomStringConvertible {
+    /// An IPv6 address is in brackets.
+    package let host: String
     let port: Int
     let isSecure: Bool
 
     /// Nil when the URL is not one of http or https with a host.
-    init?(url: String) {
+    package init?(url: String) {
         guard !url.utf8.contains(0), let parts = curl_url() else { return nil }
         defer { curl_url_cleanup(parts) }
         guard
@@ -21,7 +22,7 @@ struct Peer: CustomStringConvertible {
         isSecure = scheme == "https"
     }
 
-    var description: String { "\(host):\(port)" }
+    package var description: String { "\(host):\(port)" }
 
     private static func part(_ part: CURLUPart, of parts: OpaquePointer) -> String? {
         var text: UnsafeMutablePointer<CChar>?

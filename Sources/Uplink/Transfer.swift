@@ -28,17 +28,19 @@ final class Transfer {
 
     private var reply: ReplyReader
     private let peer: Peer
+    private let measuresStages: Bool
     private let instant: CurrentInstant
     private let startedAt: EventTime
     private let isClockTrusted: () -> Bool
 
     init(
-        _ id: UplinkTransfer, _ request: UplinkRequest, peer: Peer, limits: ReplyReader.Limits, instant: CurrentInstant,
-        isClockTrusted: @escaping () -> Bool, completion: @escaping (UplinkOutcome) -> Void
+        _ id: UplinkTransfer, _ request: UplinkRequest, peer: Peer, limits: ReplyReader.Limits, measuresStages: Bool,
+        instant: CurrentInstant, isClockTrusted: @escaping () -> Bool, completion: @escaping (UplinkOutcome) -> Void
     ) {
         self.id = id
         self.request = request
         self.peer = peer
+        self.measuresStages = measuresStages
         self.completion = completion
         self.instant = instant
         self.isClockTrusted = isClockTrusted
@@ -73,7 +75,8 @@ final class Transfer {
     private func outcome(_ result: UplinkOutcome.Result) -> UplinkOutcome {
         UplinkOutcome(
             result, bytesSent: progress.bytesSent, bytesReceived: progress.bytesReceived,
-            newConnection: progress.connectionsOpened > 0, peerAddress: peerAddress)
+            newConnection: progress.connectionsOpened > 0, peerAddress: peerAddress,
+            stages: measuresStages ? stages : nil)
     }
 
     private var peerAddress: String? {
@@ -117,12 +120,34 @@ extension Transfer {
         }
     }
 
-    private var isLookingUp: Bool {
+    private var isLookingUp: Bool { easy != nil && reached(CURLINFO_NAMELOOKUP_TIME_T) == nil }
+
+    /// Since the start of the transfer; nil = it has not come so far.
+    private func reached(_ point: CURLINFO) -> Duration? {
         var microseconds: curl_off_t = 0
-        guard let easy, waypost_curl_get_offset(easy, CURLINFO_NAMELOOKUP_TIME_T, &microseconds) == CURLE_OK else {
-            return false
+        guard let easy, waypost_curl_get_offset(easy, point, &microseconds) == CURLE_OK, microseconds > 0 else {
+            return nil
         }
-        return microseconds == 0
+        return .microseconds(microseconds)
+    }
+
+    private var stages: UplinkStages {
+        var stages = UplinkStages()
+        var before = Duration.zero
+        func next(_ point: CURLINFO) -> Duration? {
+            guard let reached = reached(point) else { return nil }
+            defer { before = reached }
+            return max(reached - before, .zero)
+        }
+        stages.lookup = next(CURLINFO_NAMELOOKUP_TIME_T)
+        stages.connect = next(CURLINFO_CONNECT_TIME_T)
+        stages.handshake = next(CURLINFO_APPCONNECT_TIME_T)
+        // libcurl also sets it for a request that ends without an answer.
+        if progress.bytesReceived > 0 { stages.firstByte = next(CURLINFO_STARTTRANSFER_TIME_T) }
+        if let easy, let text = waypost_curl_get_certificate(easy) {
+            stages.certificate = ClientCertificate.dates(Array(String(cString: text).utf8))
+        }
+        return stages
     }
 }
 

@@ -61,6 +61,18 @@ struct Case: Sendable, CustomTestStringConvertible {
             $0.unit?["NRestarts"] = "5"
             $0.status.uptime = 30
         },
+        Case(2, .degraded, "its watchdog ended it: 2 times since the boot", "journalctl") {
+            $0.unit?["NRestarts"] = "2"
+            $0.watchdogTimeouts = 2
+            $0.status.uptime = 7200
+        },
+        Case(2, .ok, "runs since 4 days") {
+            $0.unit?["NRestarts"] = "2"
+            $0.watchdogTimeouts = 2
+            $0.status.uptime = 345_600
+        },
+        Case(2, .ok, "runs since 24 h, without a watchdog") { $0.unit?["WatchdogUSec"] = "0" },
+        Case(2, .broken, "it hung, and its watchdog ended it", "journalctl", fails("activating", "watchdog", "6")),
         Case(2, .degraded, "not read again", "systemctl daemon-reload") { $0.unit?["NeedDaemonReload"] = "yes" },
         Case(2, .broken, "refuses its configuration", "waypost check", fails("failed", "exit-code", "78")),
         Case(2, .broken, "core-dump, exit status 11", "journalctl", fails("failed", "core-dump", "11")),
@@ -102,6 +114,13 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(4, .unknown, "configuration", "sudo waypost doctor", noConfiguration),
         Case(5, .ok, "major number 166") { _ in },
         Case(5, .ok, "major number 166") { $0.unit?["DeviceAllow"] = "char-ttyACM rw" },
+        Case(5, .ok, "pseudo-terminals") {
+            $0.files["/sys/devices/platform/scb/usb1/1-1/1-1.2/1-1.2:1.0/tty/ttyACM0/dev"] = "136:3\n"
+        },
+        Case(5, .broken, "lacks char-136", "DeviceAllow") {
+            $0.files["/sys/devices/platform/scb/usb1/1-1/1-1.2/1-1.2:1.0/tty/ttyACM0/dev"] = "136:3\n"
+            $0.unit?["DevicePolicy"] = "strict"
+        },
         Case(5, .ok, "every device") {
             $0.unit?["DevicePolicy"] = "auto"
             $0.unit?["DeviceAllow"] = ""
@@ -109,6 +128,10 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(5, .ok, "no unit") { $0.unit = [:] },
         Case(5, .broken, "lacks char-166", "DeviceAllow=char-166 rw") {
             $0.unit?["DeviceAllow"] = "char-188 rw\nchar-ttyS rw"
+        },
+        // As systemd 252 prints that of the package: with what ProtectClock= adds, and the last first.
+        Case(5, .ok, "major number 166") {
+            $0.unit?["DeviceAllow"] = "char-rtc r\nchar-204 rw\nchar-4 rw\nchar-188 rw\nchar-166 rw"
         },
         Case(5, .broken, "lacks char-166", "DeviceAllow") { $0.unit?["DeviceAllow"] = "" },
         Case(5, .unknown, "systemd does not say") { $0.unit = nil },
@@ -166,8 +189,14 @@ struct Case: Sendable, CustomTestStringConvertible {
             ]
         },
         Case(9, .degraded, "takes adapters", "apt remove brltty") {
-            $0.files["/usr/lib/udev/rules.d/85-brltty.rules"] = ""
-            $0.files["/sys/devices/platform/scb/usb1/1-1/1-1.2/idVendor"] = "1a86\n"
+            braille(&$0, "90-brltty-device.rules", "ENV{PRODUCT}==\"1a86/7523/*\", GOTO=\"brltty_usb_run\"\n")
+        },
+        Case(9, .ok, "no interest") {
+            braille(&$0, "85-brltty.rules", "# ENV{PRODUCT}==\"1a86/7523/*\", GOTO=\"brltty_usb_run\"\n")
+        },
+        Case(9, .ok, "no interest") {
+            let condition = "ATTRS{manufacturer}==\"Hedo Reha Technik GmbH\""
+            braille(&$0, "85-brltty.rules", "ENV{PRODUCT}==\"1a86/7523/*\", \(condition), GOTO=\"brltty_usb_run\"\n")
         },
         Case(9, .unknown, "neither the rules", "sudo waypost doctor") {
             $0.kernelLog = nil
@@ -209,6 +238,13 @@ struct Case: Sendable, CustomTestStringConvertible {
             noStatus(&$0)
         },
     ]
+
+    /// A CH340 on a host with these rules of brltty.
+    private static func braille(_ scene: inout Scene, _ file: String, _ rules: String) {
+        scene.files["/usr/lib/udev/rules.d/\(file)"] = rules
+        scene.files["/sys/devices/platform/scb/usb1/1-1/1-1.2/idVendor"] = "1a86\n"
+        scene.files["/sys/devices/platform/scb/usb1/1-1/1-1.2/idProduct"] = "7523\n"
+    }
 
     private static func uart(_ scene: inout Scene, _ name: String) {
         scene.source = "kind = \"serial\"\npath = \"/dev/serial0\""
@@ -350,6 +386,10 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(22, .broken, "read-only", "mount -o remount,rw /") {
             $0.files["/proc/self/mountinfo"] = "24 1 179:2 / / ro - ext4 /dev/root rw\n"
         },
+        Case(22, .broken, "read-only", "mount -o remount,rw /") {
+            $0.files["/proc/self/mountinfo"] = "24 1 179:2 / / ro - ext4 /dev/root rw\n"
+            $0.status.queue.diskError = "attempt to write a readonly database"
+        },
         Case(22, .broken, "2 MiB free", "du -xh") { $0.diskSpace?.bytesFree = 2 << 20 },
         Case(22, .broken, "no room for files", "du -xh") { $0.diskSpace?.filesFree = 0 },
         Case(22, .degraded, "50 MiB free", "du -xh") { $0.diskSpace?.bytesFree = 50 << 20 },
@@ -365,6 +405,27 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(23, .degraded, "90 % of its life", "commit_window") {
             $0.files["/sys/devices/mmc0/mmcblk0/device/life_time"] = "0x09 0x01\n"
         },
+        Case(23, .degraded, "90 % of its life; the journal is kept on it too", "Storage=volatile") {
+            $0.files["/sys/devices/mmc0/mmcblk0/device/life_time"] = "0x09 0x01\n"
+            $0.files["/var/log/journal/0123/system.journal"] = ""
+        },
+        Case(23, .degraded, "90 % of its life", "commit_window") {
+            $0.files["/sys/devices/mmc0/mmcblk0/device/life_time"] = "0x09 0x01\n"
+            $0.files["/var/log/journal/0123/system.journal"] = ""
+            $0.files["/proc/self/mountinfo"]? += "25 24 0:9 / /var/log rw - tmpfs t rw\n"
+        },
+        Case(23, .degraded, "80 % of its spare blocks", "commit_window") {
+            $0.files["/sys/devices/mmc0/mmcblk0/device/pre_eol_info"] = "0x02\n"
+        },
+        Case(23, .ok, "at most 20 % of its life; 48 GiB written in its life, 1024 MiB a day since the start") {
+            $0.files["/sys/fs/ext4/mmcblk0p2/lifetime_write_kbytes"] = "50331648\n"
+            $0.files["/sys/fs/ext4/mmcblk0p2/session_write_kbytes"] = "1092267\n"
+            $0.files["/var/log/journal/0123/system.journal"] = ""
+        },
+        Case(23, .unknown, "SD cards do not report their wear; 5000 MiB written in its life") {
+            $0.files["/sys/devices/mmc0/mmcblk0/device/life_time"] = nil
+            $0.files["/sys/fs/ext4/mmcblk0p2/lifetime_write_kbytes"] = "5120000\n"
+        },
         Case(23, .unknown, "SD cards do not report") { $0.files["/sys/devices/mmc0/mmcblk0/device/life_time"] = nil },
         Case(23, .unknown, "does not report") {
             $0.files["/sys/devices/mmc0/mmcblk0/device/life_time"] = "0x00 0x00\n"
@@ -376,27 +437,59 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(20, .ok, "1 answers within 120 ms") { _ in },
         Case(20, .ok, "none is configured") { $0.more = "" },
         Case(20, .broken, "main: dns: fleet.example:443", "getent ahosts fleet.example") {
-            $0.reaches?[0].failure = "dns: fleet.example:443: the name fleet.example cannot be resolved"
+            fails(&$0, "dns", "fleet.example:443: the name fleet.example cannot be resolved")
+        },
+        Case(
+            20, .broken, "main: tls: fleet.example:443: certificate has expired", "s_client -connect fleet.example:443"
+        ) {
+            fails(&$0, "tls", "fleet.example:443: certificate has expired")
         },
         Case(20, .broken, "is the clock", "timedatectl") {
-            $0.reaches?[0].failure = "tls: certificate is not yet valid; is the clock of this device right?"
-            $0.reaches?[0].isClock = true
+            fails(&$0, "clock", "certificate is not yet valid; is the clock of this device right?")
         },
-        Case(20, .degraded, "spare: connect", "ip route") {
+        Case(20, .degraded, "spare: connect", "getent ahosts ::1; ip route") {
             $0.reaches?.append(
-                .init(endpoint: "spare", peer: "10.0.0.1:80", failure: "connect: refused", milliseconds: 1))
+                .init(
+                    endpoint: "spare", host: "[::1]", peer: "[::1]:80",
+                    failure: .init(layer: "connect", message: "refused"), milliseconds: 1))
+        },
+        Case(20, .degraded, "main: the certificate of fleet.example:443 expires in 3 days", "openssl x509") {
+            $0.reaches?[0].stages.certificate = certificate(days: 90, left: 3)
+        },
+        Case(20, .ok, "1 answers within 120 ms; the certificate of fleet.example:443 expires in 3 days") {
+            $0.reaches?[0].stages.certificate = certificate(days: 6, left: 3)
+        },
+        Case(20, .ok, "1 answers within 120 ms") {
+            $0.reaches?[0].stages.certificate = certificate(days: 90, left: 15)
         },
         Case(20, .degraded, "main: status 500", "profile render --endpoint main") {
             endpoint(&$0) { $0.problem = "status 500" }
         },
+        Case(20, .unknown, "spare: the certificates or the key", "sudo waypost doctor") { $0.untried = ["spare"] },
         Case(20, .unknown, "no endpoint was tried", "waypost doctor") { $0.reaches = nil },
         Case(21, .ok, "none is needed") { _ in },
         Case(21, .ok, "1 secret in place") { secret(&$0, given: "token") },
         Case(21, .broken, "the server refuses them", "endpoint resume main") {
             endpoint(&$0) { ($0.state, $0.reason) = ("paused", "auth") }
         },
+        Case(21, .degraded, "main: our certificate expires in 3 days", "endpoint resume main") {
+            $0.clientCertificates["main"] = certificate(days: 365, left: 3)
+        },
+        Case(21, .broken, "main: our certificate expired 3 days ago", "endpoint resume main") {
+            $0.clientCertificates["main"] = certificate(days: 365, left: -3)
+        },
+        Case(21, .ok, "none is needed") { $0.clientCertificates["main"] = certificate(days: 365, left: 200) },
         Case(21, .broken, "does not load credential token", "LoadCredential=token:") { secret(&$0, given: "other") },
-        Case(21, .unknown, "cannot be seen", "sudo waypost doctor") { secret(&$0, given: nil) },
+        Case(21, .broken, "does not load credential token", "LoadCredential=token:") { secret(&$0, given: nil) },
+        Case(21, .unknown, "cannot be seen", "sudo waypost doctor") {
+            secret(&$0, given: nil)
+            $0.unit?["ActiveState"] = "failed"
+        },
+        Case(21, .unknown, "cannot be seen", "sudo waypost doctor") {
+            secret(&$0, given: nil)
+            // As a folder that may not be read.
+            $0.files["/run/credentials/waypost.service"] = ""
+        },
         Case(21, .unknown, "configuration", "sudo waypost doctor", noConfiguration),
         Case(24, .ok, "12 rows") { _ in },
         Case(24, .ok, "none yet") { $0.queue = .absent },
@@ -416,6 +509,16 @@ struct Case: Sendable, CustomTestStringConvertible {
         },
         Case(25, .unknown, "udev does not run") { $0.files["/run/udev/data/c166:0"] = nil },
     ]
+
+    private static func fails(_ scene: inout Scene, _ layer: String, _ message: String) {
+        scene.reaches?[0].failure = .init(layer: layer, message: message)
+    }
+
+    /// At the time of the scene.
+    private static func certificate(days: Int64, left: Int64) -> Evidence.Certificate {
+        let until = Scene.pi.wallClock / 1000 + left * 86_400
+        return .init(from: until - days * 86_400, until: until)
+    }
 
     private static func endpoint(_ scene: inout Scene, _ change: (inout EndpointStatus) -> Void) {
         var endpoint = EndpointStatus()

@@ -14,7 +14,8 @@ import Testing
         scene.files["/proc/self/mountinfo"] = "24 1 0:9 / / rw - overlay o rw\n"
         scene.isClockSynchronised = false
         scene.status.source.state = "unreadable"
-        scene.reaches?[0].failure = "dns: fleet.example:443: the name fleet.example cannot be resolved"
+        scene.reaches?[0].failure = .init(
+            layer: "dns", message: "fleet.example:443: the name fleet.example cannot be resolved")
         return scene
     }
 
@@ -90,6 +91,27 @@ import Testing
         #expect(checks.map { $0["state"]?.string } == examination.results.map { $0.finding.state.rawValue })
         #expect(checks[6]["advice"]?.string?.hasPrefix("kind = \"gpsd\"") == true)
         #expect(checks[12]["because_of"]?.integer == 7 && checks[12]["advice"] == nil)
+        #expect(json["endpoints"]?.items?.first?["failed"]?.string == "dns")
+    }
+
+    @Test func jsonHasTheTimeOfEachLayer() throws {
+        var scene = Scene.pi
+        var stages = Evidence.Reach.Stages()
+        (stages.lookup, stages.connect, stages.handshake, stages.firstByte) = (1.26, 20, 40.5, 30)
+        stages.certificate = .init(from: 1_790_000_000, until: 1_798_761_600)
+        scene.reaches?[0].stages = stages
+        scene.reaches?.append(
+            .init(
+                endpoint: "spare", host: "[::1]", peer: "[::1]:80",
+                failure: .init(layer: "connect", message: "refused"), milliseconds: 1))
+        let json = try #require(JSONReader.read(Array(try scene.examined().json.utf8)))
+        let endpoints = try #require(json["endpoints"]?.items)
+        #expect(endpoints.count == 2 && endpoints[0]["name"]?.string == "main")
+        #expect(endpoints[0]["lookup_ms"]?.number == 1.3 && endpoints[0]["connect_ms"]?.number == 20)
+        #expect(endpoints[0]["tls_ms"]?.number == 40.5 && endpoints[0]["first_byte_ms"]?.number == 30)
+        #expect(endpoints[0]["certificate_expires"]?.string == "2027-01-01T00:00:00.000Z")
+        #expect(endpoints[0]["failed"] == nil && endpoints[1]["failed"]?.string == "connect")
+        #expect(endpoints[1]["server"]?.string == "[::1]:80" && endpoints[1]["connect_ms"] == nil)
     }
 
     /// Names and contents that steer a terminal, end a line, or would be commands of their own where they are pasted.
@@ -106,7 +128,7 @@ import Testing
         scene.kernelLog = [.init(at: 1, "claimed by \(evil) brltty")]
         scene.status.version = evil
         scene.status.queue.diskError = evil
-        scene.reaches?[0].failure = evil
+        scene.reaches?[0].failure = .init(layer: "tls", message: evil)
         scene.reaches?[0].peer = "\(evil):80"
         scene.files["/etc/group"] = "\(evil.filter { $0 != ":" }):x:\(getegid()):\n"
         scene.files["/proc/500/status"] = "Uid:\t990\t990\t990\t990\nGid:\t991\t991\t991\t991\nGroups:\t991 \n"

@@ -29,8 +29,12 @@ struct Scene {
     /// 2026-11-20T10:00:00Z
     var wallClock: Int64 = 1_795_168_800_000
     var reaches: [Evidence.Reach]? = [
-        .init(endpoint: "main", peer: "fleet.example:443", failure: nil, milliseconds: 120)
+        .init(
+            endpoint: "main", host: "fleet.example", peer: "fleet.example:443", failure: nil, milliseconds: 120)
     ]
+    var untried: [String] = []
+    var watchdogTimeouts: Int?
+    var clientCertificates: [String: Evidence.Certificate] = [:]
     var diskSpace: Evidence.DiskSpace? = .init(
         bytes: 8 << 30, bytesFree: 4 << 30, files: 500_000, filesFree: 400_000)
     var queue: Evidence.QueueFound? = .sound("queue outbox.db: 12 rows")
@@ -146,6 +150,9 @@ struct Scene {
         evidence.wallClock = wallClock
         evidence.isClockSynchronised = isClockSynchronised
         evidence.reaches = reaches
+        evidence.untried = untried
+        evidence.watchdogTimeouts = watchdogTimeouts
+        evidence.clientCertificates = clientCertificates
         evidence.diskSpace = diskSpace
         evidence.queue = queue
         return Examination(evidence, version: "1.2.3")

@@ -20,6 +20,10 @@ import Testing
             checks[number] = (check["state"] as? String ?? "", check["found"] as? String ?? "")
         }
         #expect(json["exit_status"] as? Int == Int(status))
+        if checks[20]?.0 == "ok" {
+            let endpoint = try #require((json["endpoints"] as? [[String: Any]])?.first)
+            #expect(endpoint["connect_ms"] is Double && endpoint["first_byte_ms"] is Double, "\(endpoint)")
+        }
         return (status, checks, program.text)
     }
 

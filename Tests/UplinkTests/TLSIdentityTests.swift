@@ -101,6 +101,7 @@ import Testing
             let two = try TLSServer.identity("two", in: directory)
             let end = try #require(ClientCertificate.validUntil(try bytes(one.certificate)))
             #expect(abs(Double(end) - Date().timeIntervalSince1970 - 30 * 86_400) < 300)
+            #expect(ClientCertificate.dates(try bytes(one.certificate))?.from == end - 30 * 86_400)
             let (certificate, key) = (try bytes(one.certificate), try bytes(one.key))
             #expect(ClientCertificate.problem(certificate: certificate, key: key) == nil)
             #expect(ClientCertificate.problem(certificate: certificate, key: try bytes(two.key)) == .otherKey)

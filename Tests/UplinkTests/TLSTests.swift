@@ -17,6 +17,20 @@ import Testing
         #expect(page.contains("Reused, TLSv1.3"))
     }
 
+    @Test(.bug(id: 13)) func tellsHowLongEachLayerTookAndWhenTheCertificateEnds() throws {
+        let server = try TLSServer(name: "IP:127.0.0.1")
+        let measuring = HTTPUplink.Settings(version: "1", caFile: server.certificate, measuresStages: true)
+        let stages = try #require(try PollLoop(measuring).outcome(server.request).stages)
+        #expect(stages.connect != nil && stages.handshake != nil && stages.firstByte != nil, "\(stages)")
+        #expect(stages.certificate == CertificateDates(from: 1_577_836_800, until: 2_524_521_600))
+        let unmeasured = try PollLoop(.init(version: "1", caFile: server.certificate)).outcome(server.request)
+        #expect(unmeasured.stages == nil)
+        // What is refused, or does not come so far, has no time.
+        let stranger = try #require(
+            try PollLoop(.init(version: "1", measuresStages: true)).outcome(server.request).stages)
+        #expect(stranger.handshake == nil && stranger.firstByte == nil && stranger.certificate == nil, "\(stranger)")
+    }
+
     @Test func refusesAnUnknownAuthority() throws {
         let server = try TLSServer(name: "IP:127.0.0.1")
         let failure = try PollLoop().failure(server.request)

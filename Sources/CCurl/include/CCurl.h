@@ -18,6 +18,8 @@ CURLcode waypost_curl_set_opensocket_function(CURL *easy, curl_opensocket_callba
 CURLcode waypost_curl_get_long(CURL *easy, CURLINFO info, long *value);
 /// The text belongs to the handle.
 CURLcode waypost_curl_get_text(CURL *easy, CURLINFO info, char **value);
+/// The certificate of the server in PEM, with CURLOPT_CERTINFO; it belongs to the handle. NULL = there is none.
+const char *waypost_curl_get_certificate(CURL *easy);
 CURLcode waypost_curl_get_offset(CURL *easy, CURLINFO info, curl_off_t *value);
 CURLcode waypost_curl_get_socket(CURL *easy, CURLINFO info, curl_socket_t *value);
 

@@ -5,6 +5,7 @@ import ControlProtocol
 enum DaemonChecks {
     private static let restartsMin = 3
     private static let youngUptime = 600.0
+    private static let recentUptime = 86_400.0
 
     static func configuration(_ evidence: Evidence) -> Finding {
         let path = evidence.configurationPath
@@ -34,27 +35,36 @@ enum DaemonChecks {
 
     static func daemon(_ evidence: Evidence) -> Finding {
         switch evidence.daemon {
-        case .answers(let status, _): return running(status, evidence.unit)
+        case .answers(let status, _): return running(status, evidence)
         case .unreachable(let reason): return .unknown(reason, "sudo waypost doctor")
         case .silent(let reason): return .broken("it does not answer: \(reason)", "sudo systemctl restart waypost")
         case .absent: return absent(evidence.unit)
         }
     }
 
-    private static func running(_ status: Status, _ unit: [String: String]?) -> Finding {
+    private static func running(_ status: Status, _ evidence: Evidence) -> Finding {
+        let unit = evidence.unit
         if status.version != AgentVersion.current {
             return .degraded(
                 "\(status.version) runs, \(AgentVersion.current) is installed", "sudo systemctl restart waypost")
         }
         let restarts = unit?["NRestarts"].flatMap { Int($0) } ?? 0
-        if restarts >= restartsMin, let uptime = status.uptime, uptime < youngUptime {
+        let uptime = status.uptime ?? .infinity
+        // systemd counts restarts from the last start by hand.
+        if restarts > 0, let hangs = evidence.watchdogTimeouts, hangs > 0, uptime < recentUptime {
+            return .degraded(
+                "it hung, and its watchdog ended it: \(hangs == 1 ? "once" : "\(hangs) times") since the boot",
+                "journalctl -u waypost -b -p warning")
+        }
+        if restarts >= restartsMin, uptime < youngUptime {
             return .degraded(
                 "restarted \(restarts) times, last \(span(uptime)) ago", "journalctl -u waypost -b -p warning")
         }
         if unit?["NeedDaemonReload"] == "yes" {
             return .degraded("its unit was changed and not read again", "sudo systemctl daemon-reload")
         }
-        return .ok("waypost \(status.version) runs since \(span(status.uptime ?? 0))")
+        let watchdog = ["0", "infinity"].contains(unit?["WatchdogUSec"]) ? ", without a watchdog" : ""
+        return .ok("waypost \(status.version) runs since \(span(status.uptime ?? 0))\(watchdog)")
     }
 
     private static func absent(_ unit: [String: String]?) -> Finding {
@@ -62,6 +72,7 @@ enum DaemonChecks {
             return .broken("no daemon answers, and there is no unit waypost.service", "waypost run")
         }
         switch (state, unit["Result"] ?? "", unit["ExecMainStatus"] ?? "") {
+        case (_, "watchdog", _): return .broken("it hung, and its watchdog ended it", "journalctl -u waypost -b -n 20")
         case ("failed", _, "78"): return .broken("it ended: it refuses its configuration", "sudo waypost check")
         case ("failed", let result, let code):
             return .broken("it ended (\(result), exit status \(code))", "journalctl -u waypost -b -n 20")

@@ -11,13 +11,11 @@ enum DeliveryChecks {
         guard let config = evidence.config else { return evidence.noConfiguration }
         if config.endpoints.isEmpty { return .ok("none is configured") }
         guard let reaches = evidence.reaches else { return .unknown("no endpoint was tried", "waypost doctor") }
-        if let failed = reaches.first(where: { $0.failure != nil }) {
+        if let failed = reaches.first(where: { $0.failure != nil }), let failure = failed.failure {
             let proxy = evidence.proxyVariables.isEmpty ? "" : "; waypost does not use \(evidence.proxyVariables[0])"
-            let found = "\(failed.endpoint): \(failed.failure ?? "")\(proxy)"
-            let host = failed.peer.split(separator: ":").first.map(String.init) ?? failed.peer
-            let advice = failed.isClock ? "timedatectl" : "getent ahosts \(host.shellWord); ip route"
+            let found = "\(failed.endpoint): \(failure.layer): \(failure.message)\(proxy)"
             let isAll = reaches.allSatisfy { $0.failure != nil }
-            return isAll ? .broken(found, advice) : .degraded(found, advice)
+            return isAll ? .broken(found, advice(failed, failure)) : .degraded(found, advice(failed, failure))
         }
         for endpoint in evidence.status?.endpoints ?? [] {
             // What pauses an endpoint for its credentials is a check of its own.
@@ -26,8 +24,30 @@ enum DeliveryChecks {
                     "\(endpoint.name): \(problem)", "waypost profile render --endpoint \(endpoint.name.shellWord)")
             }
         }
+        if let name = evidence.untried.first {
+            return .unknown("\(name): the certificates or the key for it cannot be read", "sudo waypost doctor")
+        }
+        var ending = ""
+        for reach in reaches {
+            guard let expiry = Expiry(reach.stages.certificate, at: evidence.wallClock) else { continue }
+            let words = "the certificate of \(reach.peer) \(expiry.words)"
+            if expiry.isLate { return .degraded("\(reach.endpoint): \(words)", showCertificate(reach)) }
+            ending = "; \(words)"
+        }
         let slowest = reaches.map(\.milliseconds).max() ?? 0
-        return .ok("\(reaches.count) \(reaches.count == 1 ? "answers" : "answer") within \(slowest) ms")
+        return .ok("\(reaches.count) \(reaches.count == 1 ? "answers" : "answer") within \(slowest) ms\(ending)")
+    }
+
+    private static func advice(_ reach: Evidence.Reach, _ failure: Evidence.Reach.Failure) -> String {
+        switch failure.layer {
+        case "clock": "timedatectl"
+        case "tls": showCertificate(reach)
+        default: "getent ahosts \(reach.bareHost.shellWord); ip route"
+        }
+    }
+
+    private static func showCertificate(_ reach: Evidence.Reach) -> String {
+        "openssl s_client -connect \(reach.peer.shellWord) </dev/null | openssl x509 -noout -subject -issuer -dates"
     }
 
     private static func isAuth(_ endpoint: EndpointStatus) -> Bool {
@@ -43,6 +63,12 @@ enum DeliveryChecks {
         }
         var count = 0
         for endpoint in config.endpoints {
+            let name = endpoint.settings.name
+            if let expiry = Expiry(evidence.clientCertificates[name], at: evidence.wallClock), expiry.isLate {
+                let found = "\(name): our certificate \(expiry.words)"
+                let advice = "waypost endpoint resume \(name.shellWord)  # once it is renewed"
+                return expiry.isPast ? .broken(found, advice) : .degraded(found, advice)
+            }
             for (name, reference) in endpoint.secrets.sorted(by: { $0.key < $1.key }) {
                 count += 1
                 if let problem = problem(reference, evidence) {
@@ -61,10 +87,13 @@ enum DeliveryChecks {
         case .environment: return nil
         case .credential(let name):
             // systemd does not print what a unit loads, but root sees what it was given.
-            guard let given = evidence.host.names("/run/credentials/waypost.service") else {
+            let folder = "/run/credentials/waypost.service"
+            let given = evidence.host.names(folder)
+            // A unit that loads none has no folder, nor has one that does not run.
+            if given == nil, evidence.host.exists(folder) || evidence.unit?["ActiveState"] != "active" {
                 return .unknown("what its unit was given cannot be seen", "sudo waypost doctor")
             }
-            if given.contains(name) { return nil }
+            if given?.contains(name) ?? false { return nil }
             return .broken(
                 "its unit does not load credential \(name)",
                 "sudo systemctl edit waypost  # [Service] LoadCredential=\(name):/etc/waypost/\(name)")
@@ -126,4 +155,33 @@ enum DeliveryChecks {
                 "serial_number = \"\(serial)\"  # in [source], instead of path")
         }
     }
+}
+
+/// How long a certificate is still valid, where that is worth a word.
+private struct Expiry {
+    private static let notice = 14 * 86_400.0
+    /// Of its validity: certificates of a few days are renewed late, and are well until then.
+    private static let lateShare = 0.2
+
+    private let left: Double
+    let isLate: Bool
+
+    /// nil = it is valid for long, or there is none.
+    init?(_ certificate: Evidence.Certificate?, at wallClock: Int64) {
+        guard let certificate else { return nil }
+        left = Double(certificate.until) - Double(wallClock) / 1000
+        guard left < Self.notice else { return nil }
+        isLate = left < (Double(certificate.until) - Double(certificate.from)) * Self.lateShare
+    }
+
+    var isPast: Bool { left < 0 }
+
+    var words: String {
+        isPast ? "expired \(DaemonChecks.span(-left)) ago" : "expires in \(DaemonChecks.span(left))"
+    }
+}
+
+extension Evidence.Reach {
+    /// As programs take it that look a name up.
+    fileprivate var bareHost: String { String(host.trimming { $0 == "[" || $0 == "]" }) }
 }

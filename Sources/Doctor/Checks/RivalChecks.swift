@@ -4,7 +4,6 @@ import Sensors
 /// What else on a host takes a serial line, or makes it unfit: checks 8 to 12.
 enum RivalChecks {
     private static let rules = "/etc/udev/rules.d/69-waypost-local.rules"
-    private static let adapters: Set<UInt16> = [0x1A86, 0x10C4, 0x0403]
     private static let modems: Set<UInt16> = [0x2C7C, 0x1E0E]
 
     static func modemManager(_ evidence: Evidence) -> Finding {
@@ -35,16 +34,20 @@ enum RivalChecks {
         if let line = evidence.kernelLog?.last(where: { $0.text.holds("brltty") && $0.text.holds("claimed") }) {
             return .broken("brltty took a serial adapter: \(line.text)", "sudo apt remove brltty")
         }
-        let rules = ["/usr/lib/udev/rules.d", "/lib/udev/rules.d", "/etc/udev/rules.d"]
-        let isInstalled = rules.contains { folder in
-            (evidence.host.names(folder) ?? []).contains { $0.hasSuffix("brltty.rules") }
+        let folders = ["/usr/lib/udev/rules.d", "/lib/udev/rules.d", "/etc/udev/rules.d"]
+        // 85-brltty.rules, 90-brltty-device.rules: the name depends on the distribution.
+        let files = folders.flatMap { folder in
+            (evidence.host.names(folder) ?? []).filter { $0.holds("brltty") && $0.hasSuffix(".rules") }
+                .map { "\(folder)/\($0)" }
         }
-        guard isInstalled else {
+        guard !files.isEmpty else {
             return evidence.host.names("/usr/lib/udev/rules.d") == nil && evidence.kernelLog == nil
                 ? .unknown("neither the rules of udev nor the kernel log can be read", "sudo waypost doctor")
                 : .ok("brltty is not installed")
         }
-        if case .line(let line) = evidence.receiver, let vendor = line.usb?.vendor, adapters.contains(vendor) {
+        if case .line(let line) = evidence.receiver, let usb = line.usb,
+            files.contains(where: { evidence.host.takes(usb, byRulesOf: $0) })
+        {
             return .degraded(
                 "brltty is installed and takes adapters like that of \(line.node)", "sudo apt remove brltty")
         }
@@ -129,6 +132,13 @@ extension USBIdentity {
 }
 
 extension HostFolder {
+    /// Whether a file of brltty takes every adapter of that kind: a line that no `#` and no further condition keeps from it.
+    fileprivate func takes(_ usb: USBIdentity, byRulesOf file: String) -> Bool {
+        guard let vendor = usb.vendor, let product = usb.product else { return false }
+        let match = "ENV{PRODUCT}==\"\(String(vendor, radix: 16))/\(String(product, radix: 16))/"
+        return (lines(file) ?? []).contains { $0.hasPrefix(match) && !$0.holds("ATTRS{") }
+    }
+
     var isRaspberryPi: Bool { word("/proc/device-tree/model")?.hasPrefix("Raspberry Pi") ?? false }
 }
 

@@ -23,7 +23,8 @@ enum EndpointProbe {
         let endpoints = endpoints.prefix(endpointsMax)
         if endpoints.isEmpty { return [] }
         guard let loop = try? EventLoop(),
-            let uplink = try? LoopedUplink(settings: .init(version: AgentVersion.current), loop: loop)
+            let uplink = try? LoopedUplink(
+                settings: .init(version: AgentVersion.current, measuresStages: true), loop: loop)
         else { return nil }
         let answers = Answers()
         let started = loop.host.bootTime
@@ -33,7 +34,7 @@ enum EndpointProbe {
         for (index, endpoint) in endpoints.enumerated() {
             uplink.send(request(endpoint)) { outcome in
                 let milliseconds = Int((loop.host.bootTime.duration(since: started)).milliseconds)
-                answers.reaches[index] = reach(endpoint, outcome.result, milliseconds)
+                answers.reaches[index] = reach(endpoint, outcome, milliseconds)
                 if answers.reaches.count == endpoints.count { loop.stop() }
             }
         }
@@ -41,16 +42,42 @@ enum EndpointProbe {
         uplink.close()
         return endpoints.enumerated().map { index, endpoint in
             answers.reaches[index]
-                ?? .init(
-                    endpoint: endpoint.settings.name, peer: peer(endpoint), failure: "\(peer(endpoint)): no answer",
-                    milliseconds: Int(limit.milliseconds))
+                ?? reach(endpoint, .init(.failed(.timeout("no answer"))), Int(limit.milliseconds))
         }
     }
 
-    private static func request(_ endpoint: EndpointConfig) -> UplinkRequest {
-        func path(_ reference: Secret.Reference?) -> String? {
-            reference.flatMap { Secret.path(of: $0, ProcessEnvironment.variables) }
+    /// Those of our own that can be read, by the name of their endpoint.
+    static func certificates(_ endpoints: [EndpointConfig]) -> [String: Evidence.Certificate] {
+        var certificates: [String: Evidence.Certificate] = [:]
+        for endpoint in endpoints {
+            guard let path = path(endpoint.tls?.certificate), let bytes = Secret.bytes(ofFile: path),
+                let dates = ClientCertificate.dates(bytes)
+            else { continue }
+            certificates[endpoint.settings.name] = .init(from: dates.from, until: dates.until)
         }
+        return certificates
+    }
+
+    /// Whether everything that a connection to it needs can be read by who asks.
+    static func canBeTried(_ endpoint: EndpointConfig) -> Bool {
+        let tls = endpoint.tls
+        return [tls?.authorities, tls?.certificate, tls?.key].compactMap { $0 }.allSatisfy { reference in
+            guard let path = path(reference) else { return false }
+            if access(path, R_OK) == 0 { return true }
+            // A file that is missing is missing for the daemon too; what its unit was given is gone when that stops.
+            if case .file = reference { return errno != EACCES }
+            return false
+        }
+    }
+
+    /// As the daemon has it: root sees what its unit was given.
+    private static func path(_ reference: Secret.Reference?) -> String? {
+        let given = ["CREDENTIALS_DIRECTORY": "/run/credentials/waypost.service"]
+        let variables = ProcessEnvironment.variables.merging(given) { own, _ in own }
+        return reference.flatMap { Secret.path(of: $0, variables) }
+    }
+
+    private static func request(_ endpoint: EndpointConfig) -> UplinkRequest {
         let tls = endpoint.tls.map {
             TLSSettings(
                 authorities: path($0.authorities), certificate: path($0.certificate), key: path($0.key), pins: $0.pins)
@@ -59,23 +86,31 @@ enum EndpointProbe {
     }
 
     private static func reach(
-        _ endpoint: EndpointConfig, _ result: UplinkOutcome.Result, _ milliseconds: Int
+        _ endpoint: EndpointConfig, _ outcome: UplinkOutcome, _ milliseconds: Int
     ) -> Evidence.Reach {
-        var failure: String?
-        var isClock = false
-        if case .failed(let problem) = result {
-            failure = "\(problem.word): \(problem.message)"
-            if case .clock = problem { isClock = true }
-        }
-        return .init(
-            endpoint: endpoint.settings.name, peer: peer(endpoint), failure: failure, isClock: isClock,
-            milliseconds: milliseconds)
+        var failure: Evidence.Reach.Failure?
+        if case .failed(let problem) = outcome.result { failure = .init(layer: problem.word, message: problem.message) }
+        // The configuration has no other URLs.
+        let peer = Peer(url: endpoint.settings.baseURL)
+        var reach = Evidence.Reach(
+            endpoint: endpoint.settings.name, host: peer?.host ?? "", peer: peer.map { "\($0)" } ?? "",
+            failure: failure, milliseconds: milliseconds)
+        if let stages = outcome.stages { reach.stages = .init(stages) }
+        return reach
     }
+}
 
-    /// Host and port.
-    private static func peer(_ endpoint: EndpointConfig) -> String {
-        let url = endpoint.settings.baseURL
-        let start = url.firstOccurrence(of: "://")?.upperBound ?? url.startIndex
-        return String(url[start...].prefix { $0 != "/" })
+extension Evidence.Reach.Stages {
+    fileprivate init(_ stages: UplinkStages) {
+        self.init()
+        lookup = stages.lookup?.inMilliseconds
+        connect = stages.connect?.inMilliseconds
+        handshake = stages.handshake?.inMilliseconds
+        firstByte = stages.firstByte?.inMilliseconds
+        certificate = stages.certificate.map { .init(from: $0.from, until: $0.until) }
     }
+}
+
+extension Duration {
+    fileprivate var inMilliseconds: Double { Double(nanoseconds) / 1e6 }
 }

@@ -10,11 +10,14 @@ struct HostLook {
     /// What systemd says of the unit.
     private static let properties = [
         "LoadState", "ActiveState", "Result", "ExecMainStatus", "MainPID", "NRestarts", "NeedDaemonReload", "User",
-        "DevicePolicy", "DeviceAllow",
+        "DevicePolicy", "DeviceAllow", "WatchdogUSec",
     ]
     private static let proxyVariables = ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"]
     private static let kernelLinesMax = 50_000
     private static let secondsBetweenLooks = 2.0
+    private static let managerLinesMax = 200
+    /// Bytes of a queue that are checked within a second or two.
+    private static let verifiedMax: Int64 = 64 << 20
 
     let configurationPath: String
     /// nil = the one in the configuration.
@@ -32,13 +35,16 @@ struct HostLook {
             host: HostFolder(root: "/"), configurationPath: configurationPath, configuration: configuration,
             daemon: .absent)
         evidence.unit = Self.unit()
+        evidence.watchdogTimeouts = Self.watchdogTimeouts(evidence.unit)
         evidence.kernelLog = Self.kernelLog()
         evidence.isClockSynchronised = HostClock.isSynchronised
         evidence.proxyVariables = Self.proxyVariables.filter { ProcessEnvironment.variables[$0] != nil }
         if let config {
             evidence.diskSpace = Self.space(config.outbox.settings.path)
-            evidence.queue = Self.lookAtQueue(config.outbox.settings.path)
-            evidence.reaches = EndpointProbe.reaches(config.endpoints)
+            evidence.queue = Self.lookAtQueue(config.outbox.settings.path, isVerified: first.isAbsent)
+            evidence.reaches = EndpointProbe.reaches(config.endpoints.filter(EndpointProbe.canBeTried))
+            evidence.untried = config.endpoints.filter { !EndpointProbe.canBeTried($0) }.map(\.settings.name)
+            evidence.clientCertificates = EndpointProbe.certificates(config.endpoints)
         }
         evidence.daemon = Self.askAgain(path, first: first, at: started)
         evidence.wallClock = wallClock
@@ -105,6 +111,15 @@ extension HostLook {
         }
         return unit["LoadState"] == "not-found" ? [:] : unit
     }
+
+    /// What the manager said since the boot, as far as it may be read. Only the journal remembers it once the unit works again.
+    private static func watchdogTimeouts(_ unit: [String: String]?) -> Int? {
+        guard let restarts = unit?["NRestarts"].flatMap({ Int($0) }), restarts > 0 else { return nil }
+        let said = ProgramOutput.read(
+            ["journalctl", "-b", "-q", "-o", "cat", "-n", "\(managerLinesMax)", "_PID=1", "UNIT=waypost.service"],
+            seconds: 3)
+        return said.map { $0.split(separator: "\n").count { $0.firstOccurrence(of: "Watchdog timeout") != nil } }
+    }
 }
 
 // What no file shows.
@@ -149,11 +164,17 @@ extension HostLook {
             files: Int64(clamping: info.f_files), filesFree: Int64(clamping: info.f_favail))
     }
 
-    private static func lookAtQueue(_ path: String) -> Evidence.QueueFound {
+    /// - Parameter isVerified: also looks at every page, unless that takes long: nothing else reads it.
+    private static func lookAtQueue(_ path: String, isVerified: Bool) -> Evidence.QueueFound {
         guard access(path, F_OK) == 0 else { return errno == EACCES ? .unreadable("\(path) may not be read") : .absent }
         do {
-            let lines = try QueueOwner.acting(on: path) { try QueueReport(path: path).summary() }
-            return .sound(lines.first ?? "")
+            var info = stat()
+            let isSmall = stat(path, &info) == 0 && info.st_size <= verifiedMax
+            return try QueueOwner.acting(on: path) {
+                let queue = try QueueReport(path: path)
+                let problems = isVerified && isSmall ? try queue.problems(quick: true) : []
+                return problems.isEmpty ? .sound(try queue.summary().first ?? "") : .damaged(problems)
+            }
         } catch let error as QueueReport.Failure {
             // EX_DATAERR
             return error.exitCode == 65 ? .damaged([error.description]) : .unreadable(error.description)
@@ -161,4 +182,8 @@ extension HostLook {
             return .unreadable("\(path) may not be read")
         }
     }
+}
+
+extension Evidence.DaemonFound {
+    fileprivate var isAbsent: Bool { if case .absent = self { true } else { false } }
 }
