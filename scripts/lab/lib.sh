@@ -3,6 +3,8 @@
 bin=$(realpath "$(scripts/build --path)")
 work=$PWD/.build/lab
 failures=0
+# More options of systemd-nspawn.
+nspawn_options=()
 
 die() {
     echo "lab: $*" >&2
@@ -50,7 +52,7 @@ nspawn() {
     cp "scripts/lab/nspawn/jobs/$job.sh" "$share/job.sh"
     (($# == 0)) || cp "$@" "$share/"
     scripts/lab/nspawn/boot "$work" "$share" --bind-ro="$PWD/scripts:/scripts" --bind-ro="$PWD/fixtures:/fixtures" \
-        --private-network
+        --private-network "${nspawn_options[@]}"
     status=$?
     rm -rf "$share"
     return $status
