@@ -23,7 +23,7 @@ binary ?= .build/release/waypost
 debug_build = swift build --build-tests --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo tests test explore check lint size units docs expected formats fixtures fuzz bench score simworld simworld-check simworld-coverage storm orders powercut pages servers metrics corpus install deb lab lab-full clean
+.PHONY: help setup build demo tests test explore check lint size units docs expected formats fixtures fuzz bench score fleet simworld simworld-check simworld-coverage storm orders powercut pages servers metrics corpus install deb lab lab-full clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 12
@@ -80,6 +80,10 @@ bench: setup ## speed, memory, flash and wake-ups; needs the corpus, parts need 
 score: setup ## starts, stops and odometer on simulated drives, against their targets
 	scripts/build waypost-score
 	scripts/score
+
+fleet: setup ## what 10,000 devices do to one server, simulated
+	scripts/build waypost-fleet
+	"$$(scripts/build --path)/waypost-fleet"
 
 simworld: setup ## the whole daemon in a simulated world; SEEDS=1-200, SIMWORLD=options
 	scripts/build waypost-simworld

@@ -39,6 +39,7 @@ let package = Package(
         .executable(name: "waypost-collector", targets: ["waypost-collector"]),
         .executable(name: "waypost-simulate", targets: ["waypost-simulate"]),
         .executable(name: "waypost-score", targets: ["waypost-score"]),
+        .executable(name: "waypost-fleet", targets: ["waypost-fleet"]),
         .executable(name: "waypost-simworld", targets: ["waypost-simworld"]),
     ],
     dependencies: [
@@ -125,6 +126,11 @@ let package = Package(
             name: "waypost-score",
             dependencies: ["Scoring", "DriveSimulation", "Positioning", "Tracking", argumentParser],
             path: "Sources/Score", swiftSettings: strict),
+        // What ten thousand devices do to one server.
+        module("Fleet", ["Delivery", "DriveSimulation", "Positioning"]),
+        .executableTarget(
+            name: "waypost-fleet", dependencies: ["Fleet", argumentParser], path: "Sources/FleetCommand",
+            swiftSettings: strict),
 
         // The whole daemon in a world that is made up: docs/architecture.md.
         .target(name: "CSimDisk", linkerSettings: [.linkedLibrary("sqlite3")]),
@@ -179,6 +185,7 @@ let package = Package(
             "SimworldTests",
             ["Simworld", "Agent", "Configuration", "CSimDisk", "CSQLite", "Delivery", "Outbox", "Positioning", logging]),
         tests("ScoringTests", ["Scoring", "DriveSimulation", "NMEA", "Positioning", "Tracking"]),
+        tests("FleetTests", ["Fleet", "Delivery", "DriveSimulation", "Positioning"]),
         // Needs ../shared/corpus and ../shared/vectors; `.ci/run` and `make corpus` run it, `make test` does not.
         tests(
             "CorpusTests",

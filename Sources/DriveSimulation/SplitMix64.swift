@@ -19,7 +19,7 @@ public struct SplitMix64: RandomNumberGenerator, Sendable {
     }
 
     /// 0 ≤ x < 1. Not `Double.random(in:using:)`, whose algorithm may change with the standard library.
-    mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
+    public mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
 
     mutating func uniform(_ range: ClosedRange<Double>) -> Double {
         range.lowerBound + unit() * (range.upperBound - range.lowerBound)

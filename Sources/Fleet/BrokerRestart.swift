@@ -1,0 +1,46 @@
+import Delivery
+import DriveSimulation
+import Positioning
+
+/// A broker restarts under connections that are kept open: when each of them comes back.
+///
+/// It accepts so many connections per second, and refuses the others.
+public struct BrokerRestart: Sendable {
+    /// Attempts to connect in each second.
+    public private(set) var attempts: [Int] = []
+    /// Connections accepted per second.
+    public let accepts: Int
+    /// Until all are connected, in seconds.
+    public var lasts: Int { attempts.count }
+    public var peak: Int { attempts.max() ?? 0 }
+    public var total: Int { attempts.reduce(0, +) }
+
+    private static let longest = 7200
+
+    /// - Parameters:
+    ///   - connections: that are closed at second 0.
+    ///   - accepts: connections per second, 1 or more.
+    public init(connections: Int, accepts: Int, seed: UInt64) {
+        self.accepts = max(1, accepts)
+        var random = SplitMix64(seed: seed)
+        let backoff = Backoff()
+        var coming = [[Int32]](repeating: [], count: Self.longest)
+        func schedule(_ failures: Int32, after start: Double, _ random: inout SplitMix64) {
+            let wait = Double(backoff.delay(failures: Int(failures), jitter: random.unit()).nanoseconds) / 1e9
+            let second = Int(start + wait)
+            if second < coming.count { coming[second].append(failures) }
+        }
+        for _ in 0..<connections { schedule(1, after: 0, &random) }
+        var left = connections
+        var second = 0
+        while left > 0, second < coming.count {
+            attempts.append(coming[second].count)
+            left -= min(coming[second].count, self.accepts)
+            for failures in coming[second].dropFirst(self.accepts) {
+                schedule(failures + 1, after: Double(second) + random.unit(), &random)
+            }
+            coming[second] = []
+            second += 1
+        }
+    }
+}
