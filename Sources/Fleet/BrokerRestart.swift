@@ -23,21 +23,23 @@ public struct BrokerRestart: Sendable {
     public init(connections: Int, accepts: Int, seed: UInt64) {
         self.accepts = max(1, accepts)
         var random = SplitMix64(seed: seed)
-        let backoff = Backoff()
-        var coming = [[Int32]](repeating: [], count: Self.longest)
-        func schedule(_ failures: Int32, after start: Double, _ random: inout SplitMix64) {
-            let wait = Double(backoff.delay(failures: Int(failures), jitter: random.unit()).nanoseconds) / 1e9
-            let second = Int(start + wait)
-            if second < coming.count { coming[second].append(failures) }
+        var coming = [[ReconnectDelay]](repeating: [], count: Self.longest)
+        func schedule(_ delay: ReconnectDelay, after start: Double, _ random: inout SplitMix64) {
+            var delay = delay
+            // Not in a second that has been counted.
+            let second = max(attempts.count, Int(start + delay.lost(jitter: random.unit()).seconds))
+            if second < coming.count { coming[second].append(delay) }
         }
-        for _ in 0..<connections { schedule(1, after: 0, &random) }
+        var connected = ReconnectDelay()
+        connected.connected()
+        for _ in 0..<connections { schedule(connected, after: 0, &random) }
         var left = connections
         var second = 0
         while left > 0, second < coming.count {
             attempts.append(coming[second].count)
             left -= min(coming[second].count, self.accepts)
-            for failures in coming[second].dropFirst(self.accepts) {
-                schedule(failures + 1, after: Double(second) + random.unit(), &random)
+            for refused in coming[second].dropFirst(self.accepts) {
+                schedule(refused, after: Double(second) + random.unit(), &random)
             }
             coming[second] = []
             second += 1

@@ -29,16 +29,20 @@ struct DevicePlan {
     /// Share of time in trips, by the lengths above.
     private static let moving = 0.75
 
-    init(interval: Int, isAligned: Bool, random: SplitMix64) {
+    /// - Parameters:
+    ///   - interval: about so many seconds from row to row in a trip.
+    ///   - isAligned: these rows are at multiples of the interval.
+    ///   - isDriving: in one trip that does not end.
+    init(interval: Int, isAligned: Bool = false, isDriving: Bool = false, random: SplitMix64) {
         self.random = random
         self.interval = max(1, interval)
         self.isAligned = isAligned
-        isMoving = self.random.unit() < Self.moving
+        isMoving = self.random.unit() < Self.moving || isDriving
         lag = 0.05 + 0.2 * self.random.unit()
         fix = 0
         next = Row(at: .zero, isEvent: false)
         let length = Double(Self.draw(isMoving ? Self.trip : Self.stop, &self.random))
-        periodEnd = 1 + Int(length * self.random.unit())
+        periodEnd = isDriving ? 1 << 40 : 1 + Int(length * self.random.unit())
         // Spread, so that the windows of the fleet do not begin together.
         plan(Self.draw(0...Self.heartbeat, &self.random))
     }

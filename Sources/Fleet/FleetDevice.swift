@@ -16,6 +16,7 @@ struct FleetDevice {
     private var schedule: DeliverySchedule
     private var gate: SendGate
     private let settings: EndpointSettings
+    private let share: Double
     /// Of latencies and of jitter.
     private var random: SplitMix64
     private var orders: [(at: EventTime, order: Order)]
@@ -38,9 +39,12 @@ struct FleetDevice {
     init(_ settings: EndpointSettings, plan: DevicePlan, random: SplitMix64, orders: [(at: EventTime, order: Order)]) {
         self.settings = settings
         self.plan = plan
-        self.random = random
         self.orders = orders
-        schedule = DeliverySchedule(settings: settings, at: .zero)
+        var random = random
+        let outbox = (0..<16).map { _ in UInt8(truncatingIfNeeded: random.next() >> 32) }
+        share = FleetShare.of(outbox: outbox, endpoint: settings.name)
+        self.random = random
+        schedule = DeliverySchedule(settings: settings, share: share, at: .zero)
         gate = SendGate(metered: settings.metered)
     }
 
@@ -97,15 +101,15 @@ struct FleetDevice {
         case .powerOn(let backlog):
             isOff = false
             inFlight = []
-            schedule = DeliverySchedule(settings: settings, waiting: backlog, at: now)
+            schedule = DeliverySchedule(settings: settings, waiting: backlog, share: share, at: now)
+            schedule.startedWithHost(at: now)
             gate = SendGate(metered: settings.metered)
-            if backlog > 0 {
-                gate.startedWithBacklog(window: settings.batchWindow, jitter: random.unit(), at: now)
-            }
+            if backlog > 0 { gate.startedWithBacklog(window: settings.batchWindow, share: share, at: now) }
             plan.sleep(until: now + Self.firstFix)
         case .flush:
             schedule.rowsRecorded(1, at: now)
-            flush(at: now)
+            gate.sharedFlushRequested(waiting: schedule.waiting + schedule.inFlight)
+            schedule.sharedFlushRequested(at: now)
         }
     }
 

@@ -54,7 +54,7 @@ public struct FleetRun: Sendable {
         return (0..<max(1, settings.devices)).map { _ in
             let plan = DevicePlan(
                 interval: scenario == .grid ? 10 : settings.rowInterval, isAligned: scenario == .grid,
-                random: SplitMix64(seed: random.next()))
+                isDriving: settings.isDriving, random: SplitMix64(seed: random.next()))
             let orders = orders(second: random.unit())
             return FleetDevice(endpoint, plan: plan, random: SplitMix64(seed: random.next()), orders: orders)
         }

@@ -15,8 +15,10 @@ public struct FleetSettings: Sendable {
     public var minBatch = 1
     /// The default is that of waypost.
     public var backoff = Backoff()
-    /// Seconds from one row of a moving device to the next, on average. The default is 5.
+    /// About so many seconds from one row of a moving device to the next: half to one and a half of it. The default is 5.
     public var rowInterval = 5
+    /// All devices are in one long trip. Else three quarters are in trips at any time.
+    public var isDriving = false
     /// The time that is counted. The default is two hours.
     public var measured = Duration.seconds(7200)
     /// Requests per second that the server answers; what comes faster waits, and is refused with 503 after 10 s. nil = any number.

@@ -36,8 +36,11 @@ struct FleetCommand: ParsableCommand {
     @Option(help: "Longest wait after failures in seconds; that of waypost is 300.")
     var backoffMax = 300
 
-    @Option(help: "Seconds from row to row of a moving device, on average.")
+    @Option(help: "About so many seconds from row to row of a moving device: half to one and a half of it.")
     var rowInterval = 5
+
+    @Flag(help: "All devices are in one long trip; without it, three quarters are in trips at any time.")
+    var driving = false
 
     @Option(help: "Requests per second that the server can answer; without it, any number.")
     var capacity: Double?
@@ -81,6 +84,7 @@ struct FleetCommand: ParsableCommand {
         settings.minBatch = minBatch
         settings.backoff.cap = .seconds(backoffMax)
         settings.rowInterval = rowInterval
+        settings.isDriving = driving
         settings.capacity = capacity
         return settings
     }

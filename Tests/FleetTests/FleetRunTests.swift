@@ -100,7 +100,7 @@ import Testing
 
 @Suite struct DevicePlanTests {
     @Test func rowsAreOfWholeSecondsAndInOrder() {
-        var plan = DevicePlan(interval: 5, isAligned: false, random: .init(seed: 3))
+        var plan = DevicePlan(interval: 5, random: .init(seed: 3))
         var last = EventTime.zero
         var events = 0
         while plan.next.at < .zero + .seconds(86_400) {
@@ -111,6 +111,15 @@ import Testing
             plan.advance()
         }
         #expect((30...100).contains(events), "\(events) trips and stops in a day")
+    }
+
+    @Test func aLongTripHasNoEvents() {
+        var plan = DevicePlan(interval: 5, isDriving: true, random: .init(seed: 6))
+        for _ in 0..<10_000 {
+            #expect(!plan.next.isEvent)
+            plan.advance()
+        }
+        #expect(abs(plan.next.at.seconds(since: .zero) - 45_000) < 1000)
     }
 
     @Test func alignedRowsShareTheirSeconds() {
@@ -125,7 +134,7 @@ import Testing
     }
 
     @Test func sleepsThroughTrips() {
-        var plan = DevicePlan(interval: 5, isAligned: false, random: .init(seed: 5))
+        var plan = DevicePlan(interval: 5, random: .init(seed: 5))
         plan.sleep(until: .zero + .seconds(50_000))
         #expect(plan.next.at >= .zero + .seconds(50_000))
         #expect(plan.next.at < .zero + .seconds(50_002))

@@ -28,6 +28,7 @@ final class EndpointDelivery {
     private let recorder: Recorder
     private let log: AgentLog
     private let loop: EventLoop
+    private let share: Double
     /// 0 ≤ x < 1, from the system's random source.
     private let jitter: () -> Double
     private var alarm: EventLoop.Alarm?
@@ -53,9 +54,10 @@ final class EndpointDelivery {
     /// - Parameters:
     ///   - depth: of its cursor, as the outbox was opened; nil when it has none yet.
     ///   - batches: those in flight of all endpoints.
+    ///   - share: 0 ≤ share < 1, of this device and endpoint in a fleet.
     init(
         routes: [Route], depth: EndpointDepth?, batches: [Batch], uplink: any Uplink, recorder: Recorder,
-        log: AgentLog, loop: EventLoop, jitter: @escaping () -> Double
+        log: AgentLog, loop: EventLoop, share: Double = 0, jitter: @escaping () -> Double
     ) {
         let settings = routes[0].settings
         let names = routes.map(\.settings.name)
@@ -67,12 +69,13 @@ final class EndpointDelivery {
         self.recorder = recorder
         self.log = log
         self.loop = loop
+        self.share = share
         self.jitter = jitter
         schedule = DeliverySchedule(
             settings: settings, state: depth?.state ?? .active, waiting: depth?.waiting ?? 0,
             inFlight: own.map { .init($0, among: names) },
             unlisted: max(0, (depth?.inFlight ?? 0) - own.reduce(0) { $0 + $1.rows.count }), routes: routes.count,
-            acceptedBefore: depth?.acceptedBefore ?? false, at: loop.now)
+            acceptedBefore: depth?.acceptedBefore ?? false, share: share, at: loop.now)
         loggedRoute = schedule.route
         link = EndpointLink(settings, host: loop.host)
         alarm = loop.alarm { [unowned self] now in step(at: now) }
@@ -117,6 +120,13 @@ final class EndpointDelivery {
     func flush(at now: EventTime) {
         link.gate.flushRequested(waiting: waiting)
         schedule.flushRequested(at: now)
+        step(at: now)
+    }
+
+    /// For what may happen to a whole fleet at once: sends at the time of this device, within a window.
+    func flushWithFleet(at now: EventTime) {
+        link.gate.sharedFlushRequested(waiting: waiting)
+        schedule.sharedFlushRequested(at: now)
         step(at: now)
     }
 
@@ -495,10 +505,11 @@ extension EndpointDelivery {
         step(at: now)
     }
 
-    /// This host has just started, perhaps together with a fleet: what waits from before goes out a moment later.
-    func startedWithHost(jitter: Double, at now: EventTime) {
-        guard waiting > 0 else { return }
-        link.gate.startedWithBacklog(window: settings.batchWindow, jitter: jitter, at: now)
+    /// This host has just started, perhaps together with a fleet: what waits from before goes out a moment later, and the
+    /// first window is shorter.
+    func startedWithHost(at now: EventTime) {
+        schedule.startedWithHost(at: now)
+        if waiting > 0 { link.gate.startedWithBacklog(window: settings.batchWindow, share: share, at: now) }
     }
 
     /// Another endpoint forms a batch: forms one too when its own window ends soon.

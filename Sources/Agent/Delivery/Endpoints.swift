@@ -16,8 +16,9 @@ final class Endpoints {
     /// - Parameters:
     ///   - depths: of the cursors, as the outbox was opened.
     ///   - inFlight: batches of all endpoints that an earlier process formed.
+    ///   - outbox: the uuid of the queue.
     init(
-        _ configs: [EndpointConfig], depths: [EndpointDepth], inFlight: [Batch], recorder: Recorder,
+        _ configs: [EndpointConfig], depths: [EndpointDepth], inFlight: [Batch], outbox: [UInt8], recorder: Recorder,
         uplink: any Uplink, log: AgentLog, loop: EventLoop,
         makeCredentials: @escaping (EndpointConfig) -> EndpointCredentials
     ) {
@@ -31,7 +32,7 @@ final class Endpoints {
             return EndpointDelivery(
                 routes: [primary] + spares, depth: depths.first { $0.endpoint == primary.settings.name },
                 batches: inFlight, uplink: uplink, recorder: recorder, log: log, loop: loop,
-                jitter: { loop.host.jitter })
+                share: FleetShare.of(outbox: outbox, endpoint: primary.settings.name), jitter: { loop.host.jitter })
         }
         for (index, delivery) in deliveries.enumerated() {
             delivery.willForm = { [unowned self] now in
@@ -63,10 +64,10 @@ final class Endpoints {
     /// Reads secrets again that are in files.
     func rereadSecrets() { for credentials in credentials { credentials.reread() } }
 
-    /// - Parameter sinceBoot: the host has just started, perhaps with a whole fleet: what waits is sent a moment later.
+    /// - Parameter sinceBoot: the host has just started, perhaps with a whole fleet: each device sends at a time of its own.
     func start(sinceBoot: Bool, at now: EventTime) {
         for delivery in deliveries {
-            if sinceBoot { delivery.startedWithHost(jitter: loop.host.jitter, at: now) }
+            if sinceBoot { delivery.startedWithHost(at: now) }
             delivery.linksChanged(at: now)
         }
     }

@@ -77,7 +77,7 @@ public final class Agent {
 
         // The outbox before the receiver: no fix may arrive that has nowhere to go.
         let outbox = try Self.openOutbox(config, edges, log)
-        let (current, inFlight) = (outbox.current, outbox.inFlight())
+        let (current, inFlight, uuid) = (outbox.current, outbox.inFlight(), outbox.uuid)
         let memory = StoredMemory(
             tracker: outbox.trackerState, source: outbox.sourceState, isFile: config.source.isFile,
             fromStart: options.fromStart, log)
@@ -93,7 +93,7 @@ public final class Agent {
         let uplink = try edges.makeUplink(loop: loop)
         let receiverClock = ReceiverClock()
         let endpoints = Endpoints(
-            config.endpoints, depths: current.depths, inFlight: inFlight, recorder: recorder,
+            config.endpoints, depths: current.depths, inFlight: inFlight, outbox: uuid, recorder: recorder,
             uplink: uplink, log: log, loop: loop
         ) { endpoint in
             EndpointCredentials(

@@ -59,6 +59,8 @@ final class Pipeline {
     private(set) var decisions = DecisionLog()
     var budget = RequestBudget()
     private var flushWanted = false
+    /// The same for what happens to all devices with the same hours at once.
+    private var sharedFlushWanted = false
     private var commitWanted = false
     /// Logged at the end of the turn, with the trackables of then.
     private var motionChanges: [MotionChange] = []
@@ -264,6 +266,9 @@ final class Pipeline {
         case .power:
             logPower(location)
             flushWanted = true
+        case .motionchange where location.reason == MotionReason.schedule.rawValue,
+            .trip where location.reason == MotionReason.schedule.rawValue:
+            sharedFlushWanted = true
         case .motionchange, .geofence, .trip, .panic: flushWanted = true
         }
     }
@@ -285,10 +290,15 @@ final class Pipeline {
         if looped.passOn(at: now) { changed() }
         // The batches that a flush forms are in the commit of the rows that asked for it.
         if flushWanted { for delivery in deliveries { delivery.flush(at: now) } }
-        if commitWanted || flushWanted { recorder.commit(at: now) }
+        let hoursChanged = run.tracker.inHours != wasInHours
+        if sharedFlushWanted || hoursChanged && !wasInHours {
+            for delivery in deliveries { delivery.flushWithFleet(at: now) }
+        }
+        if commitWanted || flushWanted || sharedFlushWanted { recorder.commit(at: now) }
         commitWanted = false
         flushWanted = false
-        if run.tracker.inHours != wasInHours {
+        sharedFlushWanted = false
+        if hoursChanged {
             wasInHours.toggle()
             log.hoursChanged(open: wasInHours, until: run.schedule?.until)
             changed()

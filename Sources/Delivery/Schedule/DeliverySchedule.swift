@@ -13,11 +13,13 @@ public struct DeliverySchedule: Sendable {
     ///   - unlisted: rows of further batches, which the queue has not listed.
     ///   - routes: the endpoint itself and its backups.
     ///   - acceptedBefore: this endpoint has accepted something since the configuration changed.
+    ///   - share: 0 ≤ share < 1, of the device in its fleet (`FleetShare`).
     public init(
         settings: EndpointSettings, state: EndpointState = .active, waiting: Int = 0, inFlight: [InFlight] = [],
-        unlisted: Int = 0, routes: Int = 1, acceptedBefore: Bool = false, at now: EventTime
+        unlisted: Int = 0, routes: Int = 1, acceptedBefore: Bool = false, share: Double = 0, at now: EventTime
     ) {
         self.settings = settings
+        self.share = share
         self.state = state
         self.acceptedBefore = acceptedBefore
         self.routes = RouteChoice(count: routes, route: inFlight.first?.route ?? 0, at: now)
@@ -46,6 +48,8 @@ public struct DeliverySchedule: Sendable {
     private var previews = PreviewTurns()
     /// An operator wants the asset bound to this device; nothing else is started before that.
     private var wantsBind = false
+    private let share: Double
+    private var sharedFlush = SharedFlush.none
     private var shutdown: (until: EventTime, hasAttempted: Bool)?
 
     static let streakLimit = 5
@@ -146,12 +150,21 @@ extension DeliverySchedule {
         guard queue.count > 0 else { return .wait(until: nil) }
         if let wait = later(max(notFormingBefore, routes.restsAtBoundary), at: now) { return wait }
         if state != .active { return later(timer.next, at: now) ?? .form(limit: limit) }
-        if queue.flushing > 0 || queue.count >= limit { return later(pacing.nextBatch, at: now) ?? .form(limit: limit) }
-        guard queue.count >= settings.minBatch else { return .wait(until: nil) }
+        if queue.flushing > 0 || queue.count >= limit || sharedFlush.due.map({ $0 <= now }) == true {
+            return later(pacing.nextBatch, at: now) ?? .form(limit: limit)
+        }
+        let ends = [windowEnd(at: now), sharedFlush.due].compactMap { $0 }.min()
+        return ends.map { later($0, at: now) ?? .form(limit: limit) } ?? .wait(until: nil)
+    }
+
+    /// When the window alone sends what waits; nil = not before there are more rows.
+    private func windowEnd(at now: EventTime) -> EventTime? {
+        guard queue.count >= settings.minBatch else { return nil }
         // Rows that were not announced were found when the count was corrected: their window is over.
-        guard let oldest = queue.oldest else { return .form(limit: limit) }
-        let window = pacing.stretched(settings.batchWindow, settings.backoff)
-        return later(oldest + window, at: now) ?? .form(limit: limit)
+        guard let oldest = queue.oldest else { return now }
+        // Fixes of a fleet are of the same seconds, and so would all its requests be.
+        return oldest + pacing.stretched(settings.batchWindow, settings.backoff)
+            + FleetShare.part(share, of: settings.batchWindow) / 10
     }
 
     private func shutdownStep(at now: EventTime) -> Step {
@@ -187,7 +200,9 @@ extension DeliverySchedule {
 extension DeliverySchedule {
     /// Rows of this endpoint's feed were recorded, on disk or still in memory.
     public mutating func rowsRecorded(_ count: Int, at now: EventTime) {
-        if count > 0 { queue.recorded(count, at: now) }
+        guard count > 0 else { return }
+        queue.recorded(count, at: now)
+        if case .ofNextRow(let start) = sharedFlush { flush(atTurnSince: start, at: now) }
     }
 
     /// The true number of rows in no batch, on disk and in memory: retention may have removed some.
@@ -207,12 +222,30 @@ extension DeliverySchedule {
         timer.bringForward(at: now)
     }
 
+    /// Something happened that may happen to a whole fleet at once, such as the end of the hours of tracking: what waits, or
+    /// else the next row, goes out within one window, at the time of this device. A back-off goes on.
+    public mutating func sharedFlushRequested(at now: EventTime) {
+        if queue.count > 0 { flush(atTurnSince: now, at: now) } else { sharedFlush = .ofNextRow(since: now) }
+    }
+
+    /// This host has just started, perhaps with a fleet: so that not all windows end at once, the first is a part of one.
+    public mutating func startedWithHost(at now: EventTime) { sharedFlush = .ofNextRow(since: now) }
+
+    private mutating func flush(atTurnSince start: EventTime, at now: EventTime) {
+        let turn = FleetShare.turn(share, of: settings.batchWindow, since: start, at: now)
+        sharedFlush = .due(min(turn, sharedFlush.due ?? turn))
+    }
+
     /// The commit of a `.form` or `.reform` step was handed to the outbox.
     ///
     /// - Returns: the number of the request, which its answer (`batchesFormed` or `batchNotFormed`) has too.
     @discardableResult
     public mutating func formRequested(at now: EventTime) -> Int {
         let number = activity.beginForming()
+        if let due = sharedFlush.due, due <= now {
+            queue.flush()
+            sharedFlush = .none
+        }
         if routes.isChanging {
             routes.changed()
             queue.returned(batches.dissolveAll())
@@ -245,6 +278,7 @@ extension DeliverySchedule {
         if unlisted > 0, batches.isEmpty { notFormingBefore = now + Self.formRetry }
         guard !listing.wasUnlisted else { return true }
         queue.removeOldest(max(listing.formedRows, queue.count - (left ?? queue.count)))
+        if queue.count == 0, sharedFlush.due != nil { sharedFlush = .none }
         if listing.newRows == 0 {
             if batches.isEmpty || listing.rowsBefore > 0 { queue.endFlush() }
             if queue.count > 0, !hasSettled { notFormingBefore = now + Self.formRetry }
@@ -531,7 +565,10 @@ extension DeliverySchedule {
             timer.countFailure()
             return pause(reason, jitter: jitter, at: now)
         }
-        timer.backOff(settings.backoff, asked: asked, jitter: jitter, at: now)
+        // Another route is found soon.
+        let mayChange = routes.count > 1 && !routes.allMissed
+        timer.backOff(
+            settings.backoff, asked: asked, window: mayChange ? .zero : settings.batchWindow, jitter: jitter, at: now)
     }
 
     private mutating func pause(_ reason: String, jitter: Double, at now: EventTime) {

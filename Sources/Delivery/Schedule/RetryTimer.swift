@@ -28,10 +28,13 @@ struct RetryTimer: Sendable {
 
     mutating func forgetFailures() { failures = 0 }
 
-    mutating func backOff(_ backoff: Backoff, asked: Duration?, jitter: Double, at now: EventTime) {
+    /// - Parameter window: over which a fleet spreads its requests while the server works. It is not asked more often when it
+    ///   does not; only a single failure, as by a packet that was lost, is tried again soon.
+    mutating func backOff(_ backoff: Backoff, asked: Duration?, window: Duration, jitter: Double, at now: EventTime) {
         countFailure()
-        schedule(
-            at: now + backoff.delay(failures: failures, jitter: jitter, asked: asked), earliest: now + backoff.base)
+        let delay = backoff.delay(
+            failures: failures, jitter: jitter, asked: asked, spread: failures > 1 ? window : .zero)
+        schedule(at: now + delay, earliest: now + backoff.base)
     }
 
     /// - Parameter nextBatch: the pace that the server has asked for.

@@ -31,11 +31,9 @@ public struct SendGate: Hashable, Sendable {
 
     /// Rows of an earlier run wait, and this host has just started, perhaps with a hundred others.
     ///
-    /// - Parameter jitter: 0 ≤ jitter < 1, from the caller's random source.
-    public mutating func startedWithBacklog(window: Duration, jitter: Double, at now: EventTime) {
-        let longest = max(0, min(window.nanoseconds, Self.longestStart.nanoseconds))
-        let share = jitter > 0 ? min(jitter, 1) : 0
-        startsAt = now + .nanoseconds(Int64(Double(longest) * share))
+    /// - Parameter share: 0 ≤ share < 1, of the device in its fleet (`FleetShare`).
+    public mutating func startedWithBacklog(window: Duration, share: Double, at now: EventTime) {
+        startsAt = now + FleetShare.part(share, of: window)
     }
 
     public mutating func linkChanged(isMetered: Bool) { self.isMetered = isMetered }
@@ -44,15 +42,15 @@ public struct SendGate: Hashable, Sendable {
     /// - Parameter waiting: rows that were not accepted yet, those in flight included.
     public mutating func flushRequested(waiting: Int) {
         startsAt = nil
-        passing = max(passing, waiting)
+        sharedFlushRequested(waiting: waiting)
     }
+
+    /// An event was recorded that a whole fleet may have at once: what waits now may go, but the wait after a start holds.
+    public mutating func sharedFlushRequested(waiting: Int) { passing = max(passing, waiting) }
 
     /// The oldest rows were accepted, quarantined or given up.
     public mutating func settled(_ count: Int) { passing = max(0, passing - max(0, count)) }
 
     /// The true number of rows that were not accepted yet.
     public mutating func waitingCorrected(to count: Int) { passing = min(passing, max(0, count)) }
-
-    /// The longest wait of a backlog at the start.
-    public static let longestStart = Duration.seconds(30)
 }

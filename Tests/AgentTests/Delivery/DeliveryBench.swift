@@ -20,7 +20,7 @@ class DeliveryBench {
     ///   - path: of the queue; it may be one that cannot be opened.
     ///   - adjust: the settings of the recorder, where they are not the defaults.
     init(
-        path: String, batchSize: Int, delivery kind: EndpointSettings.Delivery = .all,
+        path: String, batchSize: Int, delivery kind: EndpointSettings.Delivery = .all, share: Double = 0,
         adjust: (inout Recorder.Settings) -> Void = { _ in }
     ) throws {
         let settings = EndpointSettings(
@@ -41,7 +41,7 @@ class DeliveryBench {
                     credentials: EndpointCredentials(
                         EndpointConfig(settings: settings), uplink: uplink, log: .silent, loop: loop))
             ], depth: current.depths.first, batches: [], uplink: uplink, recorder: recorder, log: .silent, loop: loop,
-            jitter: { 0 })
+            share: share, jitter: { 0 })
         connect()
     }
 

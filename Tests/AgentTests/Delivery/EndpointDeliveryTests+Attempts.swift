@@ -63,10 +63,10 @@ extension EndpointDeliveryTests {
     }
 
     @Test(.bug(id: 11)) func whatABindLeavesInABatchIsCountedBeforeItIsListed() throws {
-        try bench(asset()) { loop, delivery, _ in
+        try bench(asset(), share: 0.9) { loop, delivery, _ in
             sending(loop, delivery)
             // The batch is listed again when what waited from before this start may go.
-            delivery.startedWithHost(jitter: 1, at: loop.now)
+            delivery.startedWithHost(at: loop.now)
             delivery.rebound(depth(waiting: 0, inFlight: 5))
             #expect(delivery.waiting == 5 && !delivery.schedule.isForming)
             // The commit that has carried out the order.

@@ -32,6 +32,7 @@ import Testing
     /// A delivery beside a recorder whose commits the test answers itself.
     func bench(
         _ settings: EndpointSettings? = nil, spares: [EndpointSettings] = [], lines: LogLines = LogLines(),
+        share: Double = 0,
         _ body: (EventLoop, EndpointDelivery, ScriptedUplink) throws -> Void
     ) throws {
         let routes = [settings ?? self.settings] + spares
@@ -56,7 +57,8 @@ import Testing
                     settings: $0,
                     credentials: EndpointCredentials(
                         EndpointConfig(settings: $0), uplink: uplink, log: log, loop: loop))
-            }, depth: nil, batches: [], uplink: uplink, recorder: recorder, log: log, loop: loop, jitter: { 0 })
+            }, depth: nil, batches: [], uplink: uplink, recorder: recorder, log: log, loop: loop, share: share,
+            jitter: { 0 })
         try body(loop, delivery, uplink)
     }
 
@@ -284,9 +286,9 @@ import Testing
     }
 
     @Test func aBacklogWaitsAMomentAfterTheHostStarted() throws {
-        try bench { loop, delivery, _ in
+        try bench(share: 0.5) { loop, delivery, _ in
             for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
-            delivery.startedWithHost(jitter: 0.5, at: loop.now)
+            delivery.startedWithHost(at: loop.now)
             delivery.step(at: loop.now)
             #expect(!delivery.schedule.isForming && !delivery.maySend(at: loop.now))
             delivery.step(at: loop.now + .seconds(30))
@@ -295,9 +297,9 @@ import Testing
     }
 
     @Test func aFlushDoesNotWaitForTheStartOfTheHost() throws {
-        try bench { loop, delivery, _ in
+        try bench(share: 0.5) { loop, delivery, _ in
             for number in 1...5 { delivery.recorded(location(number), at: loop.now) }
-            delivery.startedWithHost(jitter: 0.5, at: loop.now)
+            delivery.startedWithHost(at: loop.now)
             delivery.flush(at: loop.now)
             #expect(delivery.schedule.isForming)
         }

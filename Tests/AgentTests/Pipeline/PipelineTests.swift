@@ -68,6 +68,25 @@ import Tracking
         pipeline.close()
     }
 
+    /// The hours of a whole fleet end in the same second.
+    @Test func theEndOfTheHoursIsSentAtATimeOfTheDevice() throws {
+        let bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5, share: 0.5)
+        let pipeline = Pipeline(
+            source: FixesOnDemand(), memory: nil,
+            run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
+            recorder: bench.recorder, deliveries: [bench.delivery], log: .silent, loop: bench.loop)
+        pipeline.start(at: bench.loop.now)
+        pipeline.handle(.paceRequested(.moving), at: bench.loop.now)
+        try bench.loop.run { bench.uplink.requestsOpen == 1 }
+        bench.uplink.answer(200)
+        try bench.loop.run { bench.delivery.waiting == 0 }
+        let end = bench.loop.now
+        pipeline.handle(.timeWindowChanged(.tracking, open: false), at: end)
+        #expect(bench.delivery.waiting > 0)
+        #expect(bench.delivery.schedule.next(at: end) == .wait(until: end + .seconds(30)))
+        pipeline.close()
+    }
+
     /// The status line is made when the motion changes, and contains it.
     @Test func aHandlerOfAChangeMayReadTheTracker() throws {
         let bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5)

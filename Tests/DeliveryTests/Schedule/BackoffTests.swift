@@ -14,6 +14,15 @@ import Testing
         #expect(Backoff().delay(failures: failures, jitter: jitter) == expected)
     }
 
+    @Test(arguments: [
+        (2, 0.5, Duration.milliseconds(30_500)), (3, 1.0, .seconds(120)), (9, 1.0, .seconds(300)),
+        (2, 0.0, .seconds(1)),
+    ])
+    func isSpreadAsFarAsIsAsked(failures: Int, jitter: Double, expected: Duration) {
+        #expect(Backoff().delay(failures: failures, jitter: jitter, spread: .seconds(60)) == expected)
+        #expect(Backoff().delay(failures: 2, jitter: 1, spread: .seconds(86_400)) == .seconds(300))
+    }
+
     @Test func neverLeavesItsBoundsWhateverTheSettings() {
         for base in [Duration.zero, .nanoseconds(1), .seconds(1), .seconds(Int64.max)] {
             for cap in [Duration.zero, .seconds(7), .seconds(Int64.max)] {

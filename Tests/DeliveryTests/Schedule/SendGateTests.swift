@@ -52,10 +52,10 @@ import Testing
         #expect(gate.isHeldByLink)
     }
 
-    @Test(arguments: [(0.0, 0.0), (0.5, 15), (0.999, 29.97), (-3, 0), (.nan, 0), (7, 30)])
-    func aBacklogAtTheStartOfTheHostWaitsUpToHalfAMinute(_ jitter: Double, _ seconds: Double) {
+    @Test(arguments: [(0.0, 0.0), (0.5, 30), (0.999, 59.94), (-3, 0), (.nan, 0), (7, 60)])
+    func aBacklogAtTheStartOfTheHostWaitsUpToAWindow(_ share: Double, _ seconds: Double) {
         var gate = SendGate(metered: .send)
-        gate.startedWithBacklog(window: .seconds(60), jitter: jitter, at: start)
+        gate.startedWithBacklog(window: .seconds(60), share: share, at: start)
         let opens = start + .nanoseconds(Int64((seconds * 1e9).rounded()))
         if seconds > 0 {
             #expect(gate.opening(at: start) == .shut(until: opens))
@@ -64,29 +64,33 @@ import Testing
         #expect(gate.opening(at: opens) == .open)
     }
 
-    @Test func aShortWindowBoundsTheWaitAtTheStart() {
+    @Test func theWindowBoundsTheWaitAtTheStart() {
         var gate = SendGate(metered: .send)
-        gate.startedWithBacklog(window: .seconds(10), jitter: 0.5, at: start)
+        gate.startedWithBacklog(window: .seconds(10), share: 0.5, at: start)
         #expect(gate.opening(at: start) == .shut(until: start + .seconds(5)))
+        gate.startedWithBacklog(window: .seconds(86_400), share: 0.5, at: start)
+        #expect(gate.opening(at: start) == .shut(until: start + .seconds(150)))
     }
 
     @Test func eventsDoNotWaitForTheStart() {
         var gate = SendGate(metered: .send)
-        gate.startedWithBacklog(window: .seconds(60), jitter: 0.5, at: start)
+        gate.startedWithBacklog(window: .seconds(60), share: 0.5, at: start)
+        gate.sharedFlushRequested(waiting: 1)
+        #expect(gate.opening(at: start) == .shut(until: start + .seconds(30)))
         gate.flushRequested(waiting: 1)
         #expect(gate.opening(at: start) == .open)
     }
 
-    /// A hundred boxes that boot in the same second arrive over half a minute.
+    /// A hundred boxes that boot in the same second arrive over one window.
     @Test func aFleetSpreadsOut() {
         var places = Set<Int64>()
         for box in 0..<100 {
             var gate = SendGate(metered: .send)
-            gate.startedWithBacklog(window: .seconds(60), jitter: Double(box) / 100, at: start)
+            gate.startedWithBacklog(window: .seconds(60), share: Double(box) / 100, at: start)
             guard case .shut(let until?) = gate.opening(at: start) else { continue }
             places.insert((until.nanoseconds - start.nanoseconds) / 1_000_000_000)
         }
-        #expect(places.count == 30)
+        #expect(places.count == 60)
     }
 }
 
