@@ -1,3 +1,4 @@
+import CSQLite
 import Foundation
 import TestSupport
 import Testing
@@ -8,6 +9,25 @@ import Testing
     private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
 
     init() throws { rig = try Rig() }
+
+    /// The first page of a table, in the file itself once its log is empty.
+    private func damage(table: String, of file: String) throws {
+        var database: OpaquePointer?
+        var statement: OpaquePointer?
+        defer { sqlite3_close(database) }
+        #expect(sqlite3_open(file, &database) == SQLITE_OK)
+        #expect(sqlite3_exec(database, "PRAGMA wal_checkpoint(TRUNCATE)", nil, nil, nil) == SQLITE_OK)
+        let place = """
+            SELECT (rootpage - 1) * page_size, page_size FROM sqlite_schema, pragma_page_size WHERE name = '\(table)'
+            """
+        #expect(sqlite3_prepare_v2(database, place, -1, &statement, nil) == SQLITE_OK)
+        defer { sqlite3_finalize(statement) }
+        #expect(sqlite3_step(statement) == SQLITE_ROW)
+        let handle = try FileHandle(forUpdating: URL(fileURLWithPath: file))
+        try handle.seek(toOffset: UInt64(sqlite3_column_int64(statement, 0)))
+        try handle.write(contentsOf: Data(repeating: 0xA5, count: Int(sqlite3_column_int64(statement, 1))))
+        try handle.close()
+    }
 
     /// Exit status, and by number the state of each check and what was found.
     private func doctor() throws -> (status: Int32, checks: [Int: (state: String, found: String)], text: String) {
@@ -48,6 +68,20 @@ import Testing
         #expect(gone.checks[15]?.state == "skipped" && gone.checks[24]?.state == "ok", "\(gone.checks)")
         // A bug report is no place for positions.
         for text in [well.text, cut.text, gone.text] { #expect(!text.contains("52.5") && !text.contains("13.4")) }
+    }
+
+    /// Trips are not read for the summary.
+    @Test(.bug(id: 13)) func readsEveryPageOfTheQueueWhenNoDaemonRuns() throws {
+        try rig.configure(source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = \"max\"")
+        let daemon = try rig.startDaemon()
+        try rig.waitFor("motion", "kept") { ($0 as? Int ?? 0) >= 724 }
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 10) == 0)
+        let sound = try doctor()
+        #expect(sound.checks[24]?.state == "ok" && sound.checks[24]?.found.contains("724 rows") == true)
+        try damage(table: "trip", of: rig.path("outbox.db"))
+        let damaged = try doctor()
+        #expect(damaged.checks[24]?.state == "broken", "\(damaged.checks)")
     }
 
     @Test func saysWhatIsWrongWithAConfigurationAndLeavesTheRest() throws {
