@@ -136,6 +136,8 @@ import Testing
         let long = String(repeating: "x", count: 100_000)
         #expect(problem("<gpx \(long)") == "log:1: a tag of more than 16384 bytes")
         #expect(problem("<gpx a='\(long)'/>") == "log:1: a tag of more than 16384 bytes")
+        let name = String(repeating: "é", count: 8000)
+        #expect(problem("<gpx \(name)/>") == "log:1: no value of " + String(repeating: "é", count: 142) + "…")
         let many = (0..<65).map { " a\($0)=''" }.joined()
         #expect(problem("<gpx\(many)/>") == "log:1: more than 64 attributes")
         // Long text, comments and CDATA are passed over.
@@ -144,6 +146,18 @@ import Testing
                 "<!--\(long)--><desc>\(long)&amp;</desc><desc><![CDATA[\(long)]]></desc>"
                     + "<trkpt lat=\"1\" lon=\"2\"><time>2026-03-02T07:00:00Z</time></trkpt>"))
         #expect(found.count == 1)
+    }
+
+    /// What may still become something is waited for, in pieces of any length.
+    @Test(arguments: [
+        ("{            \"class\":\"VERSION\"}\n", false), ("{\t", true), ("\n \n<!-- a --><gpx/>", false), ("<g", true),
+        ("\u{FEFF}\u{FEFF}<gpx/>", true), ("<GPX/>", true), ("{1}", true),
+        (String(repeating: "\n", count: 1020) + "<gpx/>", false),
+        (String(repeating: "\n", count: 1021) + "<gpx/>", true),
+        ("{" + String(repeating: " ", count: 1023) + "\"class\":1}\n", true),
+    ])
+    func theKindDoesNotDependOnThePieces(text: String, isNMEA: Bool) throws {
+        for pieces in [1, 3, .max] { #expect(try epochs(text, pieces: pieces).decoder.isNMEA == isNMEA) }
     }
 
     /// Whatever is done to a document, it is read or refused, the same in pieces of any length.

@@ -37,15 +37,13 @@ enum LogKind: Hashable {
         if !isAll, head.count < mark.count, mark.starts(with: head) { return nil }
         let marked = head.starts(with: mark) ? head.dropFirst(mark.count) : head.dropFirst(0)
         let content = marked.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
-        let isUndecided = !isAll && content.count < 8 && head.count < bytesMax
-        if ["<?xml", "<gpx", "<!--"].contains(where: { content.starts(with: $0.utf8) }) { return .gpx }
-        if content.first == UInt8(ascii: "{"),
-            content.dropFirst().first(where: { $0 != 0x20 && $0 != 0x09 }) == UInt8(ascii: "\"")
-        {
-            return .gpsd
-        }
-        let mayBecome = content.isEmpty || content.first == UInt8(ascii: "<") || content.first == UInt8(ascii: "{")
-        return isUndecided && mayBecome ? nil : .nmea
+        let beginnings = ["<?xml", "<gpx", "<!--"]
+        if beginnings.contains(where: { content.starts(with: $0.utf8) }) { return .gpx }
+        let name = content.dropFirst().first { $0 != 0x20 && $0 != 0x09 }
+        let isObject = content.first == UInt8(ascii: "{")
+        if isObject, name == UInt8(ascii: "\"") { return .gpsd }
+        let mayBecome = isObject ? name == nil : beginnings.contains { $0.utf8.starts(with: content) }
+        return mayBecome && !isAll && head.count < bytesMax ? nil : .nmea
     }
 }
 
@@ -70,6 +68,8 @@ package struct LogDecoder {
     /// What was skipped, for people, with file and line.
     package private(set) var notices: [LogProblem] = []
     private static let noticesMax = 100
+    /// Bytes: words quote the log, where a name may be as long as a tag.
+    private static let wordsMax = 300
 
     package init(settings: NMEADecoder.Settings) {
         self.settings = settings
@@ -201,13 +201,14 @@ package struct LogDecoder {
     }
 
     private func located(_ problem: XMLReader.Problem) -> LogProblem {
-        LogProblem(file: file, line: problem.line, words: problem.words)
+        LogProblem(file: file, line: problem.line, words: problem.words.cut(toBytes: Self.wordsMax))
     }
 
     private mutating func notice(_ defects: (line: Int, words: String, count: Int)?, _ rest: String) {
         guard let defects, notices.count < Self.noticesMax else { return }
         let more = defects.count > 1 ? "; \(defects.count) \(rest)" : ""
-        notices.append(LogProblem(file: file, line: defects.line, words: defects.words + more))
+        let words = defects.words.cut(toBytes: Self.wordsMax) + more
+        notices.append(LogProblem(file: file, line: defects.line, words: words))
     }
 }
 
