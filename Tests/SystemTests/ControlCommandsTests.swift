@@ -247,6 +247,16 @@ import Testing
         let file = rig.path("rows.jsonl")
         #expect(try call("quarantine export \(file)").status == 0)
         #expect(try call("quarantine export \(file)").status == 73)
+        // What cannot be written to its end is not left in halves.
+        let shell = try RunningProgram(
+            shell: "cd '\(rig.directory.path)'; ulimit -f 200; trap '' XFSZ; "
+                + "$waypost quarantine export --config waypost.toml part.jsonl; echo $?; "
+                + "$waypost quarantine export --config waypost.toml > /dev/full; echo $?; ls -d part*",
+            in: rig.directory)
+        _ = try shell.exitStatus(within: 20)
+        let full = "waypost: write to standard output: No space left on device\n74\n"
+        #expect(shell.text.hasPrefix("waypost: write the output: File too large\n74\n\(full)"), "\(shell.text)")
+        #expect(shell.text.contains("ls: "), "\(shell.text)")
         let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
         #expect(mode == 0o600)
         let rows = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").map {
