@@ -9,8 +9,10 @@ public struct Evidence: Sendable {
     public enum ConfigurationFound: Sendable {
         case valid(LoadedConfiguration)
         /// One line for each problem.
-        case invalid([String])
-        /// It may not be read by who asks.
+        ///
+        /// - Parameter lastGood: what a daemon starts with instead; nil = there is nothing that can be used.
+        case invalid([String], lastGood: LoadedConfiguration? = nil)
+        /// It may not be read by who asks, or names variables that only the daemon has.
         case unreadable
     }
 
@@ -170,7 +172,14 @@ public struct Evidence: Sendable {
 
 // What several checks need.
 extension Evidence {
-    var config: AgentConfig? { if case .valid(let loaded) = configuration { loaded.config } else { nil } }
+    /// That of a daemon which runs, or would start.
+    public var config: AgentConfig? {
+        switch configuration {
+        case .valid(let loaded): loaded.config
+        case .invalid(_, let lastGood): lastGood?.config
+        case .unreadable: nil
+        }
+    }
 
     var status: Status? { if case .answers(let status, _) = daemon { status } else { nil } }
 

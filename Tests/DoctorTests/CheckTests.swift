@@ -50,12 +50,17 @@ struct Case: Sendable, CustomTestStringConvertible {
             $0.configurationFound = .invalid(["w.toml:3:1: path"])
             $0.status.configuration = "last-good"
         },
+        Case(1, .degraded, "w.toml:3:1: path; the daemon runs on the last good one", "waypost check") {
+            $0.keepsLastGood = true
+            $0.configurationFound = .invalid(["w.toml:3:1: path"])
+            $0.status.configuration = "last-good"
+        },
         Case(1, .broken, "w.toml:3:1: path; the daemon runs on what it read before", "waypost check") {
             $0.configurationFound = .invalid(["w.toml:3:1: path"])
             $0.status.configuration = "refused"
         },
         Case(1, .unknown, "may not be read", "sudo waypost doctor", noConfiguration),
-        Case(2, .ok, "runs since 24 h") { _ in },
+        Case(2, .ok, "has run for 24 h") { _ in },
         Case(2, .degraded, "0.0.9 runs", "systemctl restart waypost") { $0.status.version = "0.0.9" },
         Case(2, .degraded, "restarted 5 times, last 30 s ago", "journalctl") {
             $0.unit?["NRestarts"] = "5"
@@ -66,19 +71,25 @@ struct Case: Sendable, CustomTestStringConvertible {
             $0.watchdogTimeouts = 2
             $0.status.uptime = 7200
         },
-        Case(2, .ok, "runs since 4 days") {
+        Case(2, .ok, "has run for 4 days") {
             $0.unit?["NRestarts"] = "2"
             $0.watchdogTimeouts = 2
             $0.status.uptime = 345_600
         },
-        Case(2, .ok, "runs since 24 h, without a watchdog") { $0.unit?["WatchdogUSec"] = "0" },
+        Case(2, .ok, "has run for 24 h, without a watchdog") { $0.unit?["WatchdogUSec"] = "0" },
         Case(2, .broken, "it hung, and its watchdog ended it", "journalctl", fails("activating", "watchdog", "6")),
         Case(2, .degraded, "not read again", "systemctl daemon-reload") { $0.unit?["NeedDaemonReload"] = "yes" },
         Case(2, .broken, "refuses its configuration", "waypost check", fails("failed", "exit-code", "78")),
         Case(2, .broken, "core-dump, exit status 11", "journalctl", fails("failed", "core-dump", "11")),
         Case(2, .broken, "again and again", "journalctl", fails("activating", "", "74")),
         Case(2, .broken, "not started", "systemctl start waypost", fails("inactive")),
-        Case(2, .broken, "active, but does not answer".replacing("but", with: "but it"), "restart", fails("active")),
+        Case(2, .broken, "active, but it does not answer", "restart", fails("active")),
+        Case(2, .degraded, "metrics: listen on 127.0.0.1:9477: Address already in use", "waypost status") {
+            $0.status.problems = ["receiver: silent", "metrics: listen on 127.0.0.1:9477: Address already in use"]
+        },
+        Case(2, .degraded, "queue: 17 rows for endpoint old, which is no longer configured", "waypost status") {
+            $0.status.problems = ["queue: 17 rows for endpoint old, which is no longer configured: configure it again"]
+        },
         Case(2, .broken, "no unit", "waypost run") {
             $0.daemon = .absent
             $0.unit = nil
@@ -183,7 +194,13 @@ struct Case: Sendable, CustomTestStringConvertible {
         },
         Case(9, .ok, "not installed") { _ in },
         Case(9, .ok, "no interest") { $0.files["/usr/lib/udev/rules.d/85-brltty.rules"] = "" },
+        Case(9, .ok, "not installed") {
+            $0.kernelLog = [
+                .init(at: 9, "usb 1-1: usbfs: interface 0 claimed by ch341 while 'brltty' sets config #1")
+            ]
+        },
         Case(9, .broken, "brltty took a serial adapter", "apt remove brltty") {
+            $0.files["/usr/lib/udev/rules.d/85-brltty.rules"] = ""
             $0.kernelLog = [
                 .init(at: 9, "usb 1-1: usbfs: interface 0 claimed by ch341 while 'brltty' sets config #1")
             ]
@@ -261,32 +278,60 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(13, .ok, "asleep until tomorrow") {
             ($0.status.source.state, $0.status.source.reason) = ("asleep", "until tomorrow")
         },
-        Case(13, .degraded, "10 % of the sentences are broken", "baud = \"auto\"") {
+        Case(13, .degraded, "10 % of the sentences are broken", "journalctl") {
             $0.status.source.checksumErrors = 1000
         },
         Case(13, .broken, "cannot open", "journalctl") {
             ($0.status.source.state, $0.status.source.reason) = ("lost", "cannot open /dev/ttyACM0: Input/output error")
         },
-        Case(13, .broken, "nothing arrives", "baud = \"auto\"") { $0.status.source.state = "silent" },
-        Case(13, .broken, "no sentence", "baud = \"auto\"") { $0.status.source.state = "unreadable" },
+        Case(13, .broken, "nothing arrives: power, wiring", "journalctl") { $0.status.source.state = "silent" },
+        Case(13, .broken, "nothing arrives: power, wiring", "baud = \"auto\"") {
+            $0.source += "\nbaud = 9600"
+            $0.status.source.state = "silent"
+        },
+        Case(13, .broken, "no packet arrives", "journalctl") {
+            $0.source = "kind = \"udp\"\nport = 10110"
+            $0.status.source.state = "silent"
+        },
+        Case(13, .broken, "sends nothing", "journalctl") {
+            $0.source = "kind = \"tcp\"\nhost = \"gps.example\"\nport = 4001"
+            $0.status.source.state = "silent"
+        },
+        Case(13, .ok, "nothing new") {
+            $0.source = "kind = \"file\"\npath = \"/drive.nmea\"\nfollow = true"
+            $0.status.source.state = "silent"
+        },
+        Case(13, .broken, "no sentence", "journalctl") { $0.status.source.state = "unreadable" },
         Case(13, .broken, "(77 framing errors)", "baud = \"auto\"") {
             $0 = .pc
+            $0.source += "\nbaud = 4800"
             $0.status.source.state = "unreadable"
         },
         Case(13, .unknown, "being opened", "waypost status") { $0.status.source.state = "opening" },
-        Case(14, .ok, "52 % of 9600 baud used") { _ in },
+        Case(14, .ok, "USB, whose speed is its own") { _ in },
+        Case(14, .ok, "52 % of 9600 baud used") { $0 = .pc },
         Case(14, .degraded, "99 % of 9600 baud", "baud = 38400") {
+            $0 = .pc
             $0.later = $0.status
             $0.later?.source.bytes += 1900
         },
-        Case(14, .unknown, "not known yet", "waypost doctor") { $0.status.source.baud = nil },
+        Case(14, .unknown, "not known yet", "waypost doctor") {
+            $0 = .pc
+            $0.status.source.baud = nil
+        },
         Case(15, .ok, "2 s ago, 9 of 14 satellites, best 47 dB-Hz") { _ in },
         Case(15, .degraded, "was believed", "waypost status") {
             $0.status.problems = ["receiver: none of the last 420 fixes was believed: the receiver gives no date"]
         },
-        Case(15, .degraded, "no fix since the start 10 min; the receiver lists no satellites", "waypost status") {
+        Case(15, .degraded, "no fix in the 10 min since the start; the receiver lists no satellites", "waypost status")
+        {
             noFix(&$0, uptime: 600)
             $0.status.source.satellitesInView = nil
+        },
+        Case(15, .unknown, "no fix in the 5 s since the start") { noFix(&$0, uptime: 5) },
+        Case(15, .degraded, "no fix for 40 s: the receiver is opening", "watch") {
+            $0.status.motion.lastFixAge = 40
+            $0.status.source.state = "opening"
         },
         Case(15, .degraded, "sees no satellite", "watch") {
             noFix(&$0, uptime: 600)
@@ -464,6 +509,9 @@ struct Case: Sendable, CustomTestStringConvertible {
         },
         Case(20, .degraded, "main: status 500", "profile render --endpoint main") {
             endpoint(&$0) { $0.problem = "status 500" }
+        },
+        Case(20, .degraded, "main: rebind (the address has changed), nothing is sent", "waypost endpoint list") {
+            endpoint(&$0) { ($0.state, $0.reason) = ("rebind", "the address has changed") }
         },
         Case(20, .unknown, "spare: the certificates or the key", "sudo waypost doctor") { $0.untried = ["spare"] },
         Case(20, .unknown, "no endpoint was tried", "waypost doctor") { $0.reaches = nil },

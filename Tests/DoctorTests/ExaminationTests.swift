@@ -32,7 +32,7 @@ import Testing
         let lines = examination.lines()
         #expect(lines.count <= 40 && lines.allSatisfy { $0.count <= 80 || $0.hasPrefix("    > ") }, "\(lines)")
         #expect(lines.last == "verdict: broken: 7 other reader, and 4 more; 1 not known", "\(lines)")
-        #expect(lines.contains("skipped because of 7: 13 sentences"), "\(lines)")
+        #expect(lines.contains("skipped because of 7: 13 sentences, 15 fix"), "\(lines)")
         #expect(examination.exitStatus == 1)
     }
 

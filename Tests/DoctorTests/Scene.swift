@@ -16,6 +16,8 @@ struct Scene {
     var more = ""
     /// nil = it is valid, or what `configurationFound` says.
     var configurationFound: Evidence.ConfigurationFound?
+    /// With what it is wrong there, the configuration made here is the last good one.
+    var keepsLastGood = false
     var status = Scene.goodStatus
     var later: Status?
     /// nil = it answers with `status`.
@@ -138,11 +140,14 @@ struct Scene {
 
     func examined() throws -> Examination {
         let folder = try MadeHost.folder(files: files, links: links, modes: modes)
+        let loaded = try loaded("[source]\n\(source)\n\(more)", testEnvironment(requiresCredentials: false))
+        var configuration = configurationFound ?? .valid(loaded)
+        if keepsLastGood, case .invalid(let problems, _) = configuration {
+            configuration = .invalid(problems, lastGood: loaded)
+        }
         var evidence = Evidence(
             host: HostFolder(root: folder), configurationPath: "/etc/waypost/waypost.toml",
-            configuration: try configurationFound
-                ?? .valid(
-                    loaded("[source]\n\(source)\n\(more)", testEnvironment(requiresCredentials: false))),
+            configuration: configuration,
             daemon: daemon ?? .answers(status, later: .init(later ?? Self.aMomentLater(status), after: 2)))
         evidence.unit = unit
         evidence.kernelLog = kernelLog

@@ -14,12 +14,15 @@ enum DaemonChecks {
             let count = loaded.warnings.count
             let warnings = count == 0 ? "" : ", \(count) \(count == 1 ? "warning" : "warnings")"
             return .ok("\(loaded.files.joined(separator: ", ")): valid\(warnings)")
-        case .invalid(let problems):
+        case .invalid(let problems, let lastGood):
             let more = problems.count > 1 ? " (and \(problems.count - 1) more)" : ""
-            return .broken(
-                (problems.first ?? "\(path) cannot be used") + more + inForce(evidence.daemon),
-                "sudo waypost check \(path)")
-        case .unreadable: return .unknown("\(path) may not be read by this user", "sudo waypost doctor")
+            let found = (problems.first ?? "\(path) cannot be used") + more + inForce(evidence.daemon)
+            let advice = "sudo waypost check \(path.shellWord)"
+            // It tracks all the same, and the other checks are of what it runs on.
+            return lastGood == nil ? .broken(found, advice) : .degraded(found, advice)
+        case .unreadable:
+            return .unknown(
+                "\(path) may not be read by this user, or needs variables of the daemon", "sudo waypost doctor")
         }
     }
 
@@ -63,8 +66,17 @@ enum DaemonChecks {
         if unit?["NeedDaemonReload"] == "yes" {
             return .degraded("its unit was changed and not read again", "sudo systemctl daemon-reload")
         }
+        if let problem = unexplained(status) { return .degraded(problem, "waypost status") }
         let watchdog = ["0", "infinity"].contains(unit?["WatchdogUSec"]) ? ", without a watchdog" : ""
-        return .ok("waypost \(status.version) runs since \(span(status.uptime ?? 0))\(watchdog)")
+        return .ok("waypost \(status.version) has run for \(span(status.uptime ?? 0))\(watchdog)")
+    }
+
+    /// What the daemon reports that is of no other check: they look at configuration, receiver and endpoints themselves.
+    private static func unexplained(_ status: Status) -> String? {
+        let others = ["configuration", "receiver:"] + status.endpoints.map { "\($0.name):" }
+        return status.problems.first { problem in
+            problem != status.queue.diskError && !others.contains { problem.hasPrefix($0) }
+        }
     }
 
     private static func absent(_ unit: [String: String]?) -> Finding {

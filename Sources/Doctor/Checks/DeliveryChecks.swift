@@ -19,9 +19,16 @@ enum DeliveryChecks {
         }
         for endpoint in evidence.status?.endpoints ?? [] {
             // What pauses an endpoint for its credentials is a check of its own.
-            if let problem = endpoint.problem, !isAuth(endpoint) {
+            if isAuth(endpoint) { continue }
+            if let problem = endpoint.problem {
                 return .degraded(
                     "\(endpoint.name): \(problem)", "waypost profile render --endpoint \(endpoint.name.shellWord)")
+            }
+            // After a restart nothing has failed yet.
+            if endpoint.state != "active" {
+                let reason = endpoint.reason.map { " (\($0))" } ?? ""
+                return .degraded(
+                    "\(endpoint.name): \(endpoint.state)\(reason), nothing is sent", "waypost endpoint list")
             }
         }
         if let name = evidence.untried.first {

@@ -31,9 +31,6 @@ enum RivalChecks {
     }
 
     static func brltty(_ evidence: Evidence) -> Finding {
-        if let line = evidence.kernelLog?.last(where: { $0.text.holds("brltty") && $0.text.holds("claimed") }) {
-            return .broken("brltty took a serial adapter: \(line.text)", "sudo apt remove brltty")
-        }
         let folders = ["/usr/lib/udev/rules.d", "/lib/udev/rules.d", "/etc/udev/rules.d"]
         // 85-brltty.rules, 90-brltty-device.rules: the name depends on the distribution.
         let files = folders.flatMap { folder in
@@ -44,6 +41,9 @@ enum RivalChecks {
             return evidence.host.names("/usr/lib/udev/rules.d") == nil && evidence.kernelLog == nil
                 ? .unknown("neither the rules of udev nor the kernel log can be read", "sudo waypost doctor")
                 : .ok("brltty is not installed")
+        }
+        if let line = evidence.kernelLog?.last(where: { $0.text.holds("brltty") && $0.text.holds("claimed") }) {
+            return .broken("brltty took a serial adapter: \(line.text)", "sudo apt remove brltty")
         }
         if case .line(let line) = evidence.receiver, let usb = line.usb,
             files.contains(where: { evidence.host.takes(usb, byRulesOf: $0) })

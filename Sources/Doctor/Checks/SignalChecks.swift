@@ -20,19 +20,37 @@ enum SignalChecks {
         switch source.state {
         case "asleep": return .ok("the receiver is asleep \(source.reason ?? "")")
         case "ended": return .ok("the file was read to its end")
-        case "lost": return .broken(source.reason ?? "the receiver is lost", "journalctl -u waypost -n 20 -x")
-        case "silent": return .broken("the line is open, and nothing arrives: power, wiring (TX to RX)", tryAuto)
+        case "lost": return .broken(source.reason ?? "the receiver is lost", journal)
+        case "silent": return silent(evidence)
         case "unreadable":
+            guard isSerial(evidence) else { return .broken("bytes arrive, and no sentence of NMEA", journal) }
             return .broken(
-                "bytes arrive, and no sentence: wrong speed, or a binary protocol\(framing(evidence))", tryAuto)
-        case "receiving": return received(source)
+                "bytes arrive, and no sentence: wrong speed, or a binary protocol\(framing(evidence))",
+                evidence.tryAuto ?? journal)
+        case "receiving": return received(source, evidence)
         default: return .unknown("the receiver is being opened", "waypost status")
         }
     }
 
-    private static let tryAuto = "baud = \"auto\"  # in [source]"
+    private static let journal = "journalctl -u waypost -n 20 -x"
 
-    private static func received(_ source: SourceStatus) -> Finding {
+    private static func isSerial(_ evidence: Evidence) -> Bool {
+        if case .serial? = evidence.config?.source { true } else { false }
+    }
+
+    private static func silent(_ evidence: Evidence) -> Finding {
+        switch evidence.config?.source {
+        case .serial?:
+            .broken("the line is open, and nothing arrives: power, wiring (TX to RX)", evidence.tryAuto ?? journal)
+        case .file?: .ok("the file has nothing new")
+        case .gpsd?: .broken("gpsd answers, and sends no fixes: is a receiver with it?", journal)
+        case .tcp?: .broken("the other side accepts the connection, and sends nothing", journal)
+        case .udp?: .broken("no packet arrives: does the sender know this host and port?", journal)
+        case nil: .broken("nothing arrives", journal)
+        }
+    }
+
+    private static func received(_ source: SourceStatus, _ evidence: Evidence) -> Finding {
         let broken = [source.checksumErrors, source.badBytes, source.tooLong].reduce(0) { $0 + Double($1) }
         let share = broken / max(1, broken + Double(source.sentences))
         guard broken >= 10, share > brokenShare else {
@@ -40,7 +58,7 @@ enum SignalChecks {
         }
         return .degraded(
             "\(DaemonChecks.whole(share * 100)) % of the sentences are broken: cable, earth, or a second reader",
-            tryAuto)
+            evidence.tryAuto ?? journal)
     }
 
     /// What the kernel counted for a UART of the board; it keeps no such count for USB.
@@ -59,6 +77,9 @@ enum SignalChecks {
         guard let source = evidence.status?.source else { return evidence.noStatus }
         guard case .serial? = evidence.config?.source else {
             return evidence.config == nil ? evidence.noConfiguration : .ok("does not apply: no serial line")
+        }
+        if case .line(let line) = evidence.receiver, line.name.hasPrefix("ttyACM") {
+            return .ok("does not apply: USB, whose speed is its own")
         }
         guard let baud = source.baud, baud > 0, let later = evidence.later, later.after > 0 else {
             return .unknown("the speed of the line is not known yet", "waypost doctor")
@@ -83,9 +104,15 @@ enum SignalChecks {
         if let unbelieved = status.problems.first(where: { $0.holds("was believed") }) {
             return .degraded(unbelieved, "waypost status")
         }
-        if let age = status.motion.lastFixAge, age < staleFix { return .ok("\(DaemonChecks.span(age)) ago\(sky)") }
+        if let age = status.motion.lastFixAge, age < staleFix, source.state == "receiving" {
+            return .ok("\(DaemonChecks.span(age)) ago\(sky)")
+        }
         let since = status.motion.lastFixAge ?? status.uptime ?? 0
-        let start = "no fix \(status.motion.lastFixAge == nil ? "since the start" : "for") \(DaemonChecks.span(since))"
+        let isFirst = status.motion.lastFixAge == nil
+        let start =
+            "no fix \(isFirst ? "in the" : "for") \(DaemonChecks.span(since))\(isFirst ? " since the start" : "")"
+        guard source.state == "receiving" else { return .degraded("\(start): the receiver is \(source.state)", watch) }
+        if isFirst, since < staleFix { return .unknown("\(start)\(sky): a cold start takes up to 12 min") }
         guard let inView = source.satellitesInView else {
             return .degraded("\(start); the receiver lists no satellites", "waypost status")
         }
@@ -161,5 +188,13 @@ enum SignalChecks {
         let words = "asked for a fix every \(wanted) ms" + (rate.measured.map { ", gives one every \($0) ms" } ?? "")
         guard let honoured = rate.honoured else { return .unknown(words, "waypost status --json") }
         return honoured ? .ok(words) : .degraded(words, "profile = \"none\"  # in [receiver], or that of the receiver")
+    }
+}
+
+extension Evidence {
+    /// A line for the configuration; nil where the speed is found already, or there is none.
+    fileprivate var tryAuto: String? {
+        guard case .serial(let settings)? = config?.source, case .fixed = settings.speed else { return nil }
+        return "baud = \"auto\"  # in [source]"
     }
 }

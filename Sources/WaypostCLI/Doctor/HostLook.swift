@@ -24,16 +24,17 @@ struct HostLook {
     let socket: String?
 
     func evidence() -> Evidence {
-        let configuration = lookAtConfiguration()
-        var config: AgentConfig?
-        if case .valid(let loaded) = configuration { config = loaded.config }
-        let path = socket ?? config?.control.socket ?? "/run/waypost/control.sock"
+        let environment = ConfigurationFile.environmentOfDaemon
+        var evidence = Evidence(
+            host: HostFolder(root: "/"), configurationPath: configurationPath,
+            configuration: lookAtConfiguration(environment), daemon: .absent)
+        let config = evidence.config
+        let path =
+            socket ?? config?.control.socket
+            ?? AgentConfig.ControlConfig.socket(in: configurationPath, environment: environment)
         let started = Self.bootTime
         let first = Self.ask(path)
         let wallClock = HostIdentity.wallClockMs()
-        var evidence = Evidence(
-            host: HostFolder(root: "/"), configurationPath: configurationPath, configuration: configuration,
-            daemon: .absent)
         evidence.unit = Self.unit()
         evidence.watchdogTimeouts = Self.watchdogTimeouts(evidence.unit)
         evidence.kernelLog = Self.kernelLog()
@@ -48,24 +49,37 @@ struct HostLook {
         }
         evidence.daemon = Self.askAgain(path, first: first, at: started)
         evidence.wallClock = wallClock
-        evidence.uptime = Self.bootTime
+        evidence.uptime = Self.kernelTime
         return evidence
     }
 
-    private func lookAtConfiguration() -> Evidence.ConfigurationFound {
-        if access(configurationPath, R_OK) != 0, errno == EACCES { return .unreadable }
-        let environment = ConfigurationFile.environment(requiresCredentials: false)
+    private func lookAtConfiguration(_ environment: ConfigurationEnvironment) -> Evidence.ConfigurationFound {
+        let lastGood = LastGoodConfiguration(of: configurationPath, environment: environment)
         do throws(ConfigurationProblems) {
-            return .valid(try AgentConfig.load(path: configurationPath, environment: environment))
+            let loaded = try AgentConfig.load(path: configurationPath, environment: environment, orElse: lastGood)
+            guard let refused = loaded.refused else { return .valid(loaded) }
+            return Self.found(refused.problems, lastGood: loaded)
         } catch {
-            let problems = error.problems.map(\.description)
-            // A file with a secret is for root and the daemon alone.
-            let isForbidden = problems.contains { $0.firstOccurrence(of: errorText(EACCES)) != nil }
-            return geteuid() != 0 && isForbidden ? .unreadable : .invalid(problems)
+            return Self.found(error.problems)
         }
     }
 
+    private static func found(
+        _ problems: [ConfigurationProblem], lastGood: LoadedConfiguration? = nil
+    ) -> Evidence.ConfigurationFound {
+        // The daemon may see more.
+        let certain = problems.filter { !$0.dependsOnReader }
+        return certain.isEmpty ? .unreadable : .invalid(certain.map(\.description), lastGood: lastGood)
+    }
+
     private static var bootTime: Double { HostClock.bootTime.seconds(since: .zero) }
+
+    /// As in the kernel log, whose clock stands still while the host sleeps.
+    private static var kernelTime: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
 }
 
 // The daemon.
@@ -138,7 +152,8 @@ extension HostLook {
             guard count > 0 else { break }
             if let line = kernelLine(String(decoding: record[..<count], as: UTF8.self)) { lines.append(line) }
         }
-        return lines
+        // A container may have the device, and nothing in it.
+        return lines.isEmpty ? nil : lines
     }
 
     /// `6,339,5140900,-;usb 1-1: USB disconnect, device number 4`, and properties on further lines.
