@@ -81,6 +81,16 @@ public struct HostFolder: Sendable {
         return String(decoding: real.utf8.dropFirst(root.utf8.count), as: UTF8.self)
     }
 
+    /// The folder that a file is in or will be in, without links: the nearest that exists.
+    func realFolder(of path: String) -> String {
+        var folder = path.parentDirectory
+        while folder != folder.parentDirectory {
+            if let real = resolved(folder) { return real == "/" ? "" : real }
+            folder = folder.parentDirectory
+        }
+        return ""
+    }
+
     /// `188:0`; nil where there is no character device.
     func deviceNumber(_ path: String) -> String? {
         var info = stat()

@@ -437,7 +437,22 @@ struct Case: Sendable, CustomTestStringConvertible {
         },
         Case(22, .broken, "2 MiB free", "du -xh") { $0.diskSpace?.bytesFree = 2 << 20 },
         Case(22, .broken, "no room for files", "du -xh") { $0.diskSpace?.filesFree = 0 },
-        Case(22, .degraded, "50 MiB free", "du -xh") { $0.diskSpace?.bytesFree = 50 << 20 },
+        Case(22, .broken, "50 MiB free on / (ext4), less than min_free", "du -xh") {
+            $0.diskSpace?.bytesFree = 50 << 20
+        },
+        Case(22, .degraded, "90 MiB free", "du -xh") { $0.diskSpace?.bytesFree = 90 << 20 },
+        Case(22, .broken, "tmpfs, which forgets", "[outbox]") {
+            $0.files["/var/lib/waypost/outbox.db"] = nil
+            $0.files["/dev/shm/w/outbox.db"] = ""
+            $0.links["/var/lib/waypost"] = "../../dev/shm/w"
+            $0.files["/proc/self/mountinfo"]? += "25 24 0:9 / /dev/shm rw - tmpfs t rw\n"
+        },
+        Case(22, .broken, "/a b is mounted read-only", "mount -o remount,rw '/a b'") {
+            $0.files["/a b/outbox.db"] = ""
+            $0.files["/var/lib/waypost/outbox.db"] = nil
+            $0.links["/var/lib/waypost"] = "../../a b"
+            $0.files["/proc/self/mountinfo"]? += "25 24 179:3 / /a\\040b ro - ext4 /dev/x ro\n"
+        },
         Case(22, .degraded, "3 errors", "forcefsck") { $0.files["/sys/fs/ext4/mmcblk0p2/errors_count"] = "3\n" },
         Case(22, .unknown, "mounts cannot be read", "findmnt") { $0.files["/proc/self/mountinfo"] = nil },
         Case(22, .unknown, "free space", "df -h") { $0.diskSpace = nil },

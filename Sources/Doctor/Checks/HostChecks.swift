@@ -84,13 +84,17 @@ enum HostChecks {
         guard let space = evidence.diskSpace else {
             return .unknown("the free space is not known", "df -h \(path.parentDirectory.shellWord)")
         }
-        return room(space, mount)
+        return room(space, mount, least: evidence.config?.outbox.settings.minFree)
     }
 
-    private static func room(_ space: Evidence.DiskSpace, _ mount: MountPoint) -> Finding {
+    /// - Parameter least: bytes below which the queue does not grow; nil = it always does.
+    private static func room(_ space: Evidence.DiskSpace, _ mount: MountPoint, least: Int64?) -> Finding {
         let free = "\(space.bytesFree / mebibyte) MiB free on \(mount.path) (\(mount.type))"
         let advice = "sudo du -xh --max-depth=2 \(mount.path.shellWord) | sort -h | tail"
         if space.files > 0, space.filesFree < 16 { return .broken("no room for files on \(mount.path)", advice) }
+        if let least, space.bytesFree < min(least, space.bytes / 4) {
+            return .broken("\(free), less than min_free of [outbox]: the queue does not grow any more", advice)
+        }
         if space.bytesFree < 8 * mebibyte { return .broken(free, advice) }
         if space.bytesFree < 100 * mebibyte { return .degraded(free, advice) }
         return .ok(free)
@@ -148,6 +152,7 @@ struct MountPoint {
 
     /// nil where the mounts cannot be read.
     init?(of path: String, on host: HostFolder) {
+        let path = host.realFolder(of: path) + "/"
         var best: MountPoint?
         for line in host.lines("/proc/self/mountinfo") ?? [] {
             guard let mount = MountPoint(line) else { continue }
@@ -164,10 +169,25 @@ struct MountPoint {
         let parts = line.split(separator: " ")
         guard let dash = parts.firstIndex(of: "-"), dash >= 6, parts.count > dash + 3 else { return nil }
         number = String(parts[2])
-        path = String(parts[4])
+        path = Self.unescaped(parts[4])
         type = String(parts[dash + 1])
         source = String(parts[dash + 2])
         isReadOnly = [parts[5], parts[dash + 3]].contains { $0.split(separator: ",").contains("ro") }
+    }
+
+    /// Blanks and the like are written as a backslash and three octal digits.
+    private static func unescaped(_ text: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "\\"), let code = UInt8(String(decoding: rest.prefix(3), as: UTF8.self), radix: 8) {
+                bytes.append(code)
+                rest = rest.dropFirst(3)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// What ext4 noted since the last check; nil for other file systems.
