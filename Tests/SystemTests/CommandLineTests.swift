@@ -144,6 +144,16 @@ import Testing
         #expect(cut.status == 65 && cut.output.isEmpty)
         #expect(cut.errors.hasPrefix("waypost: \(broken):"), "\(cut.errors)")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == ["broken", "drive.gpx"])
+        // The form follows from the name, and no log is overwritten, by whatever name.
+        let named = try Call(["replay", "-o", output, fixture("demo-city-drive.nmea")])
+        #expect(named.status == 0 && named.errors.isEmpty, "\(named.errors)")
+        #expect(try String(contentsOfFile: output, encoding: .utf8).hasPrefix("time,trackable,"))
+        #expect(symlink(file, folder + "/link.gpx") == 0)
+        for name in ["/drive.gpx", "/link.gpx"] {
+            let own = try Call(["replay", "-o", folder + name, file])
+            #expect(own.status == 64 && own.errors.contains("name another"), "\(own.errors)")
+        }
+        #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == bytes)
         // By its content, and from a pipe.
         let piped = try Call(["replay", "--format", "csv", "-"], input: bytes)
         #expect(piped.status == 0 && piped.output.split(separator: "\n").count > 700)

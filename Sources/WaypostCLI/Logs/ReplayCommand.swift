@@ -22,6 +22,12 @@ struct ReplayCommand: ParsableCommand {
             }
         }
 
+        /// That of a file by the end of its name; nil = the name says nothing.
+        init?(ofFile path: String) {
+            guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/") else { return nil }
+            self.init(argument: path[path.index(after: dot)...].lowercased())
+        }
+
         static var allValueStrings: [String] { ReplayLog.Format.allCases.map(\.rawValue) + ["html"] }
 
         var defaultValueDescription: String {
@@ -53,8 +59,8 @@ struct ReplayCommand: ParsableCommand {
     @Option(help: "A configuration whose tracking settings to use.", completion: .file(extensions: ["toml"]))
     var config: String?
 
-    @Option(help: "text, jsonl, html, gpx, geojson, csv or kml.")
-    var format = Format.log(.text)
+    @Option(help: "text, jsonl, html, gpx, geojson, csv or kml; without it by the end of --output, else text.")
+    var format: Format?
 
     @OptionGroup(title: "Options for html")
     var report: ReportArguments
@@ -63,16 +69,18 @@ struct ReplayCommand: ParsableCommand {
         name: .shortAndLong, help: "The file to write, whole or not at all; - is standard output.", completion: .file())
     var output: String?
 
+    private var form: Format { format ?? output.flatMap(Format.init(ofFile:)) ?? .log(.text) }
+
     func validate() throws {
-        guard format == .html || !report.isUsed else {
+        guard form == .html || !report.isUsed else {
             throw ValidationError("--compare, --title, --hide-ends, --tiles and --attribution need --format html")
         }
     }
 
     func run() throws {
         let loaded = try config.map { try ConfigurationFile.load($0) }
-        let file = try outputFile(output)
-        switch format {
+        let file = try outputFile(output, insteadOf: logs)
+        switch form {
         case .html:
             let page = try report.page(of: logs, loaded, output: file.descriptor)
             do throws(SystemError) { try OutputBuffer(descriptor: file.descriptor).write(page) } catch {
@@ -91,11 +99,23 @@ struct ReplayCommand: ParsableCommand {
     }
 }
 
-/// - Parameter path: nil = standard output.
-func outputFile(_ path: String?) throws -> OutputFile {
+/// - Parameters:
+///   - path: nil = standard output.
+///   - inputs: files that are read, none of which may be written.
+func outputFile(_ path: String?, insteadOf inputs: [String] = []) throws -> OutputFile {
+    if let path, let input = inputs.first(where: { isSameFile($0, path) }) {
+        let problem = input == path ? "is read" : "is the same file as \(input)"
+        throw fail("\(path) \(problem): name another one", exitCode: 64)  // EX_USAGE
+    }
     do throws(SystemError) { return try OutputFile(path: path) } catch {
         throw fail(error, exitCode: 73)  // EX_CANTCREAT
     }
+}
+
+private func isSameFile(_ one: String, _ other: String) -> Bool {
+    var (first, second) = (stat(), stat())
+    return stat(one, &first) == 0 && stat(other, &second) == 0 && first.st_mode & S_IFMT == S_IFREG
+        && first.st_dev == second.st_dev && first.st_ino == second.st_ino
 }
 
 /// Says on standard error what of a log was skipped.

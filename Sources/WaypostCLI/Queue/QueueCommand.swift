@@ -27,8 +27,12 @@ struct QueueCommand: ParsableCommand {
         var path: String?
 
         /// Does something with the path of the queue, as its owner.
-        func acting<Result>(_ work: (String) throws -> Result) throws -> Result {
-            let path = try path ?? ConfigurationFile.queue(config)
+        func acting<Result>(_ work: (String) throws -> Result) throws -> Result { try acting(on: queue(), work) }
+
+        func queue() throws -> String { try path ?? ConfigurationFile.queue(config) }
+
+        /// The same, with a path that is known.
+        func acting<Result>(on path: String, _ work: (String) throws -> Result) throws -> Result {
             do { return try QueueOwner.acting(on: path) { try work(path) } } catch let error as QueueReport.Failure {
                 throw fail(error, exitCode: error.exitCode)
             } catch let error as SystemError {
@@ -77,8 +81,9 @@ struct QueueCommand: ParsableCommand {
         var output: String?
 
         func run() throws {
-            let file = try outputFile(output)
-            try options.acting {
+            let queue = try options.queue()
+            let file = try outputFile(output, insteadOf: [queue])
+            try options.acting(on: queue) {
                 try QueueExport(path: $0).write(format, to: file.descriptor, folder: temporaryFolder())
             }
             // Not as the owner of the queue, who may not write here.
