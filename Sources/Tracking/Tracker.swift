@@ -373,7 +373,8 @@ public struct Tracker: Sendable {
         var index = fixes.ring.departure(
             notBefore: nil, plane: fixes.plane, interval: fixes.interval, noise: motion.noiseSpeed)
         // It may stand there, moved in a silence: then it does so since the first fix there.
-        if reason == .backupFence, let anchor, let there = fixes.ring.firstBeyond(fenceMargin, from: anchor.coordinate)
+        if reason == .backupFence, let anchor,
+            let there = fixes.ring.firstBeyond(settings.motion.backupRadius, from: anchor.coordinate)
         {
             index = min(index ?? there, there)
         }
@@ -406,16 +407,11 @@ public struct Tracker: Sendable {
 
     /// Whether the asset was seen to leave from this place.
     private func hasLeft(_ anchor: StoredState.Anchor, _ from: Coordinate, before index: Int?) -> Bool {
+        let radius = settings.motion.stationaryRadius
         // A fix far off among others that are here is a reflection.
-        let wasHere =
-            index.map {
-                fixes.ring.wasMostly(within: settings.motion.stationaryRadius, of: anchor.coordinate, before: $0)
-            } ?? false
-        return wasHere || anchor.coordinate.distance(to: from) <= fenceMargin
+        let wasHere = index.map { fixes.ring.wasMostly(within: radius, of: anchor.coordinate, before: $0) } ?? false
+        return wasHere || anchor.coordinate.distance(to: from) <= radius + Tuning.gapMargin
     }
-
-    /// Metres from a parking place within which a fix may be of it.
-    private var fenceMargin: Double { settings.motion.stationaryRadius + Tuning.gapMargin }
 
     private mutating func resumed(
         from anchor: StoredState.Anchor, since halt: MotionDetector.Moment, _ effects: inout [Effect]

@@ -252,6 +252,22 @@ import Tracking
         #expect(Course(script).story == ["-start", "+backup-fence"])
     }
 
+    /// Minutes of reflections near by are no part of the trip.
+    @Test func whatWasAstrayBeforeItDoesNotDateTheDepartureBack() throws {
+        var script = Script()
+        script.stand(700)
+        script.offset.east = 60
+        script.stand(240)
+        let astrayUntil = script.elapsed
+        script.offset = .zero
+        script.wait(30)
+        script.north += 1000
+        script.stand(60)
+        let course = Course(script)
+        #expect(course.story.last == "+backup-fence", "\(course.story)")
+        #expect(try #require(course.changes.last?.since).seconds > astrayUntil, "\(course.story)")
+    }
+
     /// By a ferry, or while the receiver was off: it stands at the new place from the first fix there.
     @Test(arguments: [30.0, 3600]) func movedInASilenceATripEndsNoEarlierThanItBegan(seconds: Double) throws {
         var script = Script()
