@@ -86,7 +86,8 @@ let package = Package(
             ]),
         // What is wrong with a host, from its files and a few values.
         module(
-            "Doctor", ["JSON", "Positioning", "NMEA", "Sensors", "Configuration", "ControlProtocol"], isRare: true),
+            "Doctor", ["JSON", "Positioning", "NMEA", "Delivery", "Sensors", "Configuration", "ControlProtocol"],
+            isRare: true),
         module(
             "WaypostCLI",
             [
@@ -175,7 +176,7 @@ let package = Package(
                 "Positioning", "Sensors", "Tracking", "Uplink", "WaypostCLI", logging,
             ]),
         tests("ReportTests", ["Report", "Configuration", "NMEA", "Positioning", "Replay", "Tracking"]),
-        tests("DoctorTests", ["Doctor", "Configuration", "ControlProtocol", "JSON"]),
+        tests("DoctorTests", ["Doctor", "Configuration", "ControlProtocol", "Delivery", "JSON"]),
         tests(
             "WaypostCLITests",
             ["WaypostCLI", "Configuration", "ControlProtocol", "Delivery", "Positioning", "Uplink", argumentParser]),

@@ -1,5 +1,6 @@
 import Configuration
 import ControlProtocol
+import Delivery
 import Positioning
 
 /// Everything that the checks look at: the files of a host, and as values what no file shows.
@@ -59,7 +60,7 @@ public struct Evidence: Sendable {
         /// nil = a server answered.
         public var failure: Failure?
         public var milliseconds: Int
-        public var stages = Stages()
+        public var stages = UplinkStages()
 
         public init(endpoint: String, host: String, peer: String, failure: Failure?, milliseconds: Int) {
             self.endpoint = endpoint
@@ -79,29 +80,6 @@ public struct Evidence: Sendable {
                 self.layer = layer
                 self.message = message
             }
-        }
-
-        /// What each layer took, in milliseconds; nil = it was not passed, or is not needed.
-        public struct Stages: Sendable {
-            public var lookup: Double?
-            public var connect: Double?
-            public var handshake: Double?
-            public var firstByte: Double?
-            /// Of the server.
-            public var certificate: Certificate?
-
-            public init() {}
-        }
-    }
-
-    /// When a certificate is valid, in Unix seconds.
-    public struct Certificate: Sendable {
-        public var from: Int64
-        public var until: Int64
-
-        public init(from: Int64, until: Int64) {
-            self.from = from
-            self.until = until
         }
     }
 
@@ -150,7 +128,7 @@ public struct Evidence: Sendable {
     /// Names of endpoints whose certificates or keys may not be read by who asks.
     public var untried: [String]
     /// Those of our own, by the name of their endpoint.
-    public var clientCertificates: [String: Certificate]
+    public var clientCertificates: [String: CertificateDates]
     /// Names of variables that set a proxy for other programs.
     public var proxyVariables: [String]
     /// Of the file system that holds the queue.

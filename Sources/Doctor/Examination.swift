@@ -175,10 +175,10 @@ public struct Examination: Sendable {
             writer.field("name", reach.endpoint)
             writer.field("server", reach.peer)
             writer.field("failed", reach.failure?.layer)
-            writer.field("lookup_ms", reach.stages.lookup, places: 1)
-            writer.field("connect_ms", reach.stages.connect, places: 1)
-            writer.field("tls_ms", reach.stages.handshake, places: 1)
-            writer.field("first_byte_ms", reach.stages.firstByte, places: 1)
+            writer.field("lookup_ms", reach.stages.lookup?.inMilliseconds, places: 1)
+            writer.field("connect_ms", reach.stages.connect?.inMilliseconds, places: 1)
+            writer.field("tls_ms", reach.stages.handshake?.inMilliseconds, places: 1)
+            writer.field("first_byte_ms", reach.stages.firstByte?.inMilliseconds, places: 1)
             if let end = reach.stages.certificate?.until {
                 writer.field("certificate_expires", UTCTime(milliseconds: end &* 1000).iso8601)
             }
@@ -186,4 +186,8 @@ public struct Examination: Sendable {
         }
         writer.endArray()
     }
+}
+
+extension Duration {
+    fileprivate var inMilliseconds: Double { Double(nanoseconds) / 1e6 }
 }

@@ -1,5 +1,6 @@
 import Configuration
 import ControlProtocol
+import Delivery
 import Doctor
 import Glibc
 import TestSupport
@@ -321,7 +322,7 @@ struct Case: Sendable, CustomTestStringConvertible {
         },
         Case(15, .ok, "2 s ago, 9 of 14 satellites, best 47 dB-Hz") { _ in },
         Case(15, .degraded, "was believed", "waypost status") {
-            $0.status.problems = ["receiver: none of the last 420 fixes was believed: the receiver gives no date"]
+            $0.status.source.unbelieved = "none of the last 420 fixes was believed: the receiver gives no date"
         },
         Case(15, .degraded, "no fix in the 10 min since the start; the receiver lists no satellites", "waypost status")
         {
@@ -578,7 +579,7 @@ struct Case: Sendable, CustomTestStringConvertible {
     }
 
     /// At the time of the scene.
-    private static func certificate(days: Int64, left: Int64) -> Evidence.Certificate {
+    private static func certificate(days: Int64, left: Int64) -> CertificateDates {
         let until = Scene.pi.wallClock / 1000 + left * 86_400
         return .init(from: until - days * 86_400, until: until)
     }

@@ -1,3 +1,4 @@
+import Delivery
 import Doctor
 import Foundation
 import JSON
@@ -96,10 +97,9 @@ import Testing
 
     @Test func jsonHasTheTimeOfEachLayer() throws {
         var scene = Scene.pi
-        var stages = Evidence.Reach.Stages()
-        (stages.lookup, stages.connect, stages.handshake, stages.firstByte) = (1.26, 20, 40.5, 30)
-        stages.certificate = .init(from: 1_790_000_000, until: 1_798_761_600)
-        scene.reaches?[0].stages = stages
+        scene.reaches?[0].stages = UplinkStages(
+            lookup: .microseconds(1260), connect: .milliseconds(20), handshake: .microseconds(40_500),
+            firstByte: .milliseconds(30), certificate: .init(from: 1_790_000_000, until: 1_798_761_600))
         scene.reaches?.append(
             .init(
                 endpoint: "spare", host: "[::1]", peer: "[::1]:80",

@@ -1,5 +1,6 @@
 import Configuration
 import ControlProtocol
+import Delivery
 import Doctor
 import Glibc
 import Synchronization
@@ -36,7 +37,7 @@ struct Scene {
     ]
     var untried: [String] = []
     var watchdogTimeouts: Int?
-    var clientCertificates: [String: Evidence.Certificate] = [:]
+    var clientCertificates: [String: CertificateDates] = [:]
     var diskSpace: Evidence.DiskSpace? = .init(
         bytes: 8 << 30, bytesFree: 4 << 30, files: 500_000, filesFree: 400_000)
     var queue: Evidence.QueueFound? = .sound("queue outbox.db: 12 rows")

@@ -1,5 +1,6 @@
 import Configuration
 import ControlProtocol
+import Positioning
 
 /// Configuration and daemon: checks 1 and 2.
 enum DaemonChecks {
@@ -12,7 +13,7 @@ enum DaemonChecks {
         switch evidence.configuration {
         case .valid(let loaded):
             let count = loaded.warnings.count
-            let warnings = count == 0 ? "" : ", \(count) \(count == 1 ? "warning" : "warnings")"
+            let warnings = count == 0 ? "" : ", \(InWords.count(count, "warning"))"
             return .ok("\(loaded.files.joined(separator: ", ")): valid\(warnings)")
         case .invalid(let problems, let lastGood):
             let more = problems.count > 1 ? " (and \(problems.count - 1) more)" : ""

@@ -1,5 +1,6 @@
 import Configuration
 import ControlProtocol
+import Delivery
 import Positioning
 import Sensors
 
@@ -85,7 +86,7 @@ enum DeliveryChecks {
                 }
             }
         }
-        return .ok(count == 0 ? "none is needed" : "\(count) \(count == 1 ? "secret" : "secrets") in place")
+        return .ok(count == 0 ? "none is needed" : "\(InWords.count(count, "secret")) in place")
     }
 
     /// nil = it can be used by the daemon, or that cannot be seen from outside of its unit.
@@ -174,7 +175,7 @@ private struct Expiry {
     let isLate: Bool
 
     /// nil = it is valid for long, or there is none.
-    init?(_ certificate: Evidence.Certificate?, at wallClock: Int64) {
+    init?(_ certificate: CertificateDates?, at wallClock: Int64) {
         guard let certificate else { return nil }
         left = Double(certificate.until) - Double(wallClock) / 1000
         guard left < Self.notice else { return nil }

@@ -101,9 +101,7 @@ enum SignalChecks {
         let source = status.source
         let sky = skyWords(source)
         if source.state == "asleep" || source.state == "ended" { return .ok("does not apply: \(source.state)") }
-        if let unbelieved = status.problems.first(where: { $0.holds("was believed") }) {
-            return .degraded(unbelieved, "waypost status")
-        }
+        if let unbelieved = source.unbelieved { return .degraded(unbelieved, "waypost status") }
         if let age = status.motion.lastFixAge, age < staleFix, source.state == "receiving" {
             return .ok("\(DaemonChecks.span(age)) ago\(sky)")
         }

@@ -18,12 +18,13 @@ struct DaemonOptions: ParsableArguments {
     /// file all the same.
     func place() -> (socket: String, problems: [ConfigurationProblem]) {
         if let socket { return (socket, []) }
-        let environment = ConfigurationFile.environmentOfDaemon
-        let lastGood = LastGoodConfiguration(of: config, environment: environment)
         do throws(ConfigurationProblems) {
-            let loaded = try AgentConfig.load(path: config, environment: environment, orElse: lastGood)
+            let loaded = try ConfigurationFile.ofDaemon(config)
             return (loaded.config.control.socket, loaded.refused?.byWeight ?? [])
-        } catch { return (AgentConfig.ControlConfig.socket(in: config, environment: environment), error.byWeight) }
+        } catch {
+            let environment = ConfigurationFile.environmentOfDaemon
+            return (AgentConfig.ControlConfig.socket(in: config, environment: environment), error.byWeight)
+        }
     }
 
     /// - Throws: `ExitCode` 2 when no daemon answers, 1 when it refuses, after the reason was printed.

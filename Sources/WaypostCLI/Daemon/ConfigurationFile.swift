@@ -21,6 +21,14 @@ enum ConfigurationFile {
         return environment
     }
 
+    /// What the daemon runs on: with a mistake in the file that is the last good configuration, as far as this user may read it.
+    static func ofDaemon(_ path: String) throws(ConfigurationProblems) -> LoadedConfiguration {
+        let environment = environmentOfDaemon
+        return try AgentConfig.load(
+            path: path, environment: environment,
+            orElse: LastGoodConfiguration(of: path, environment: environment))
+    }
+
     /// - Throws: `ExitCode` 78 after the problems were printed, one a line.
     static func load(_ path: String) throws -> LoadedConfiguration {
         try load { () throws(ConfigurationProblems) in
@@ -28,15 +36,10 @@ enum ConfigurationFile {
         }
     }
 
-    /// The queue of the daemon. With a mistake in the file that is the queue of the last good configuration, on which the
-    /// daemon runs, as far as this user may read it; the mistake is printed all the same.
+    /// The queue of the daemon. A mistake in the file is printed all the same.
     /// - Throws: `ExitCode` 78 after the problems were printed, one a line.
     static func queue(_ path: String) throws -> String {
-        let environment = environment(requiresCredentials: false)
-        let lastGood = LastGoodConfiguration(of: path, environment: environment)
-        let loaded = try load { () throws(ConfigurationProblems) in
-            try AgentConfig.load(path: path, environment: environment, orElse: lastGood)
-        }
+        let loaded = try load { () throws(ConfigurationProblems) in try ofDaemon(path) }
         let queue = loaded.config.outbox.settings.path
         if let refused = loaded.refused {
             for problem in refused.problems { printError("warning: \(problem)") }

@@ -15,11 +15,7 @@ struct DoctorCommand: ParsableCommand {
             Exit status: 0 all is well, 1 something needs attention, 2 no daemon answers.
             """)
 
-    @Option(help: "The configuration.", completion: .file(extensions: ["toml"]))
-    var config = ConfigurationFile.standardPath
-
-    @Option(help: "The control socket itself, instead of the one in the configuration.", completion: .file())
-    var socket: String?
+    @OptionGroup var daemon: DaemonOptions
 
     @Flag(help: "Print everything as one JSON object.")
     var json = false
@@ -28,7 +24,7 @@ struct DoctorCommand: ParsableCommand {
     var all = false
 
     func run() throws {
-        let evidence = HostLook(configurationPath: config, socket: socket).evidence()
+        let evidence = HostLook(configurationPath: daemon.config, socket: daemon.place().socket).evidence()
         let examination = Examination(evidence, version: AgentVersion.current)
         if json {
             printJSON(examination.json)

@@ -22,6 +22,8 @@ enum EndpointProbe {
     static func reaches(_ endpoints: [EndpointConfig]) -> [Evidence.Reach]? {
         let endpoints = endpoints.prefix(endpointsMax)
         if endpoints.isEmpty { return [] }
+        // libcurl writes to connections that a server may have closed.
+        signal(SIGPIPE, SIG_IGN)
         guard let loop = try? EventLoop(),
             let uplink = try? LoopedUplink(
                 settings: .init(version: AgentVersion.current, measuresStages: true), loop: loop)
@@ -47,13 +49,13 @@ enum EndpointProbe {
     }
 
     /// Those of our own that can be read, by the name of their endpoint.
-    static func certificates(_ endpoints: [EndpointConfig]) -> [String: Evidence.Certificate] {
-        var certificates: [String: Evidence.Certificate] = [:]
+    static func certificates(_ endpoints: [EndpointConfig]) -> [String: CertificateDates] {
+        var certificates: [String: CertificateDates] = [:]
         for endpoint in endpoints {
             guard let path = path(endpoint.tls?.certificate), let bytes = Secret.bytes(ofFile: path),
                 let dates = ClientCertificate.dates(bytes)
             else { continue }
-            certificates[endpoint.settings.name] = .init(from: dates.from, until: dates.until)
+            certificates[endpoint.settings.name] = dates
         }
         return certificates
     }
@@ -95,22 +97,7 @@ enum EndpointProbe {
         var reach = Evidence.Reach(
             endpoint: endpoint.settings.name, host: peer?.host ?? "", peer: peer.map { "\($0)" } ?? "",
             failure: failure, milliseconds: milliseconds)
-        if let stages = outcome.stages { reach.stages = .init(stages) }
+        if let stages = outcome.stages { reach.stages = stages }
         return reach
     }
-}
-
-extension Evidence.Reach.Stages {
-    fileprivate init(_ stages: UplinkStages) {
-        self.init()
-        lookup = stages.lookup?.inMilliseconds
-        connect = stages.connect?.inMilliseconds
-        handshake = stages.handshake?.inMilliseconds
-        firstByte = stages.firstByte?.inMilliseconds
-        certificate = stages.certificate.map { .init(from: $0.from, until: $0.until) }
-    }
-}
-
-extension Duration {
-    fileprivate var inMilliseconds: Double { Double(nanoseconds) / 1e6 }
 }

@@ -20,20 +20,16 @@ struct HostLook {
     private static let verifiedMax: Int64 = 64 << 20
 
     let configurationPath: String
-    /// nil = the one in the configuration.
-    let socket: String?
+    /// Of the daemon.
+    let socket: String
 
     func evidence() -> Evidence {
-        let environment = ConfigurationFile.environmentOfDaemon
         var evidence = Evidence(
-            host: HostFolder(root: "/"), configurationPath: configurationPath,
-            configuration: lookAtConfiguration(environment), daemon: .absent)
+            host: HostFolder(root: "/"), configurationPath: configurationPath, configuration: lookAtConfiguration(),
+            daemon: .absent)
         let config = evidence.config
-        let path =
-            socket ?? config?.control.socket
-            ?? AgentConfig.ControlConfig.socket(in: configurationPath, environment: environment)
         let started = Self.bootTime
-        let first = Self.ask(path)
+        let first = Self.ask(socket)
         let wallClock = HostIdentity.wallClockMs()
         evidence.unit = Self.unit()
         evidence.watchdogTimeouts = Self.watchdogTimeouts(evidence.unit)
@@ -47,16 +43,15 @@ struct HostLook {
             evidence.untried = config.endpoints.filter { !EndpointProbe.canBeTried($0) }.map(\.settings.name)
             evidence.clientCertificates = EndpointProbe.certificates(config.endpoints)
         }
-        evidence.daemon = Self.askAgain(path, first: first, at: started)
+        evidence.daemon = Self.askAgain(socket, first: first, at: started)
         evidence.wallClock = wallClock
         evidence.uptime = Self.kernelTime
         return evidence
     }
 
-    private func lookAtConfiguration(_ environment: ConfigurationEnvironment) -> Evidence.ConfigurationFound {
-        let lastGood = LastGoodConfiguration(of: configurationPath, environment: environment)
+    private func lookAtConfiguration() -> Evidence.ConfigurationFound {
         do throws(ConfigurationProblems) {
-            let loaded = try AgentConfig.load(path: configurationPath, environment: environment, orElse: lastGood)
+            let loaded = try ConfigurationFile.ofDaemon(configurationPath)
             guard let refused = loaded.refused else { return .valid(loaded) }
             return Self.found(refused.problems, lastGood: loaded)
         } catch {
