@@ -37,7 +37,8 @@ public struct EndpointSettings: Hashable, Sendable {
     public var device: String
     /// Maximum rows of one request, 1 or more. The default is 100.
     public var batchSize: Int
-    /// The longest time that the oldest unsent row waits for others. The default is 60 s.
+    /// How long the oldest unsent row waits for others, and up to a tenth longer, at most 30 s, by the device's place in its
+    /// fleet (`FleetShare`). The default is 60 s.
     public var batchWindow: Duration
     /// The window alone does not send fewer rows than this. The default is 1.
     public var minBatch: Int

@@ -42,7 +42,10 @@ package enum InWords {
     }
 
     /// `1 row`, `2 rows`
-    package static func count(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+    /// - Parameter plural: nil = with an s.
+    package static func count(_ count: Int, _ noun: String, _ plural: String? = nil) -> String {
+        "\(count) \(count == 1 ? noun : plural ?? noun + "s")"
+    }
 
     /// Rounded; at the bound for what lies beyond it, 0 for what is no number.
     package static func whole(_ value: Double, _ bound: Double = 1e12) -> Int64 {

@@ -268,7 +268,7 @@ public struct AgentLog {
         }
         log(
             .error, .configuration,
-            "configuration refused (\(problems.count) \(problems.count == 1 ? "problem" : "problems")), "
+            "configuration refused (\(InWords.count(problems.count, "problem"))), "
                 + "the previous one stays in force", ["state": "refused"])
     }
 
@@ -280,7 +280,7 @@ public struct AgentLog {
         }
         log(
             .warning, .configuration,
-            "configuration refused (\(problems.count) \(problems.count == 1 ? "problem" : "problems")), running on the "
+            "configuration refused (\(InWords.count(problems.count, "problem"))), running on the "
                 + "last good one; `waypost check` reports the same, and `waypost reload` reads the mended file",
             ["state": "last-good"])
     }
@@ -336,5 +336,5 @@ public struct AgentLog {
     private func metres(_ value: Double) -> String { String(InWords.whole(value)) }
 
     /// `1 location`, `2 locations`
-    private func locations(_ count: Int) -> String { "\(count) \(count == 1 ? "location" : "locations")" }
+    private func locations(_ count: Int) -> String { InWords.count(count, "location") }
 }

@@ -73,8 +73,7 @@ struct DecisionLog {
             return ("geofence", "\(crossing.action.rawValue) \(crossing.name ?? crossing.id)", location.reason)
         case .gap:
             // After a restart it is noted together with its end.
-            let last = location.time.iso8601.prefix(19).replacing("T", with: " ")
-            return ("gap", "no fix since \(last) UTC", location.reason)
+            return ("gap", "no fix since \(InWords.stamp(location.time)) UTC", location.reason)
         case .power: return ("power", location.reason ?? "changed", nil)
         case .panic: return ("panic", "by request", nil)
         case .none: return location.reason == SegmentOpening.gap.rawValue ? ("gap", "ends here", nil) : nil

@@ -30,7 +30,7 @@ struct StatusReport {
     /// What power supplies said last, by name; nil = they are not read.
     let supplies: [(name: String, words: String)]?
     let configurationOrigin: ConfigurationInForce.Origin
-    /// In words, the gravest first.
+    /// In words.
     let problems: [String]
 
     /// - Parameters:
@@ -250,12 +250,13 @@ extension StatusReport {
         source.baud = (pipeline.source as? SerialSource)?.foundSpeed?.baud
         source.unbelieved = pipeline.reception.unbelieved.flatMap { $0.isLasting ? $0.words : nil }
         // Those of a line that has fallen silent are no longer in the sky.
-        if source.state == "receiving" { source.satellitesUsed = pipeline.reception.satellitesUsed }
-        if source.state == "receiving", let satellites = pipeline.source.satellites {
-            source.satellitesInView = satellites.inView
-            source.satellitesStrong = satellites.strong
-            source.bestCN0 = satellites.best
-            source.medianCN0 = satellites.median
+        if source.state == "receiving" {
+            let satellites = pipeline.source.satellites
+            source.satellitesUsed = pipeline.reception.satellitesUsed
+            source.satellitesInView = satellites?.inView
+            source.satellitesStrong = satellites?.strong
+            source.bestCN0 = satellites?.best
+            source.medianCN0 = satellites?.median
         }
         source.antenna = pipeline.source.antenna?.rawValue
         source.gpsd = (pipeline.source as? GPSDSource).flatMap(Self.gpsd)

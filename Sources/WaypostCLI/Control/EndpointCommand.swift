@@ -122,7 +122,7 @@ extension EndpointStatus {
 
 extension OrderReply {
     /// `3 rows`
-    var count: String { "\(rows ?? 0) \(rows == 1 ? "row" : "rows")" }
+    var count: String { InWords.count(rows ?? 0, "row") }
 
     /// `3 rows (seq 7 to 9)`
     var words: String {

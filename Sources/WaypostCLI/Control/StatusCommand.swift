@@ -2,6 +2,7 @@ import ArgumentParser
 import Configuration
 import ControlProtocol
 import JSON
+import Positioning
 
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -87,18 +88,18 @@ extension Status {
         }
         if let boost = motion.boost { lines.append("boost      \(boost.until.map { "until \($0)" } ?? "on")") }
         lines.append(
-            "track      \(motion.kept) kept, \(TopFigures.count(motion.trips, "trip")), "
-                + "\(TopFigures.count(motion.stops, "stop")), "
+            "track      \(motion.kept) kept, \(InWords.count(motion.trips, "trip")), "
+                + "\(InWords.count(motion.stops, "stop")), "
                 + "odometer \(Int(min(max(0, motion.odometer), 1e12))) m")
         lines.append("engine     \(motion.engine.text)")
         let shown = motion.resolutions.entries.sorted { $0.name < $1.name }.prefix(Self.trackablesShown)
         for entry in shown { lines.append("trackable  \(entry.name): \(entry.value.text)") }
         let more = max(0, motion.trackables) - shown.count
         if more > 0 {
-            lines.append("           and \(more) more \(more == 1 ? "trackable" : "trackables"): see --json")
+            lines.append("           and \(InWords.count(more, "more trackable")): see --json")
         }
         if let geofences = motion.geofences, geofences.fences > 0 { lines.append("geofences  \(geofences.text)") }
-        lines.append("queue      \(TopFigures.count(queue.depth, "row"))")
+        lines.append("queue      \(InWords.count(queue.depth, "row"))")
         for endpoint in endpoints {
             lines += endpoint.lines.enumerated().map { ($0.offset == 0 ? "endpoint   " : "         ") + $0.element }
         }

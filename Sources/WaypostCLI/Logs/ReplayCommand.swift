@@ -29,13 +29,6 @@ struct ReplayCommand: ParsableCommand {
         }
 
         static var allValueStrings: [String] { ReplayLog.Format.allCases.map(\.rawValue) + ["html"] }
-
-        var defaultValueDescription: String {
-            switch self {
-            case .log(let form): form.rawValue
-            case .html: "html"
-            }
-        }
     }
 
     static let configuration = CommandConfiguration(

@@ -1,6 +1,7 @@
 import Delivery
 import JSON
 import Outbox
+import Positioning
 import Uplink
 
 /// What is in the quarantine of a queue. It changes nothing, and works beside a running daemon.
@@ -23,7 +24,7 @@ public struct QuarantineReport {
             var line = "\(record.id)  \(record.endpoint)  seq \(record.row.seq)  \(record.row.location.time.iso8601)"
             line += "  \(refusal.reason)"
             if let status = refusal.status { line += ", status \(status)" }
-            line += ", sent \(refusal.attempts) \(refusal.attempts == 1 ? "time" : "times")"
+            line += ", sent \(InWords.count(refusal.attempts, "time"))"
             if record.isRetried { line += ", to be sent again" }
             try take(line)
         }

@@ -11,11 +11,6 @@ enum TopFigures {
         return (scaled < 0 ? "-" : "") + "\(abs(scaled / unit)).\(padded(Int(abs(scaled % unit)), places))"
     }
 
-    /// `1 row`, `2 rows`, `2 fixes`
-    static func count(_ count: Int, _ noun: String, _ plural: String? = nil) -> String {
-        "\(count) \(count == 1 ? noun : plural ?? noun + "s")"
-    }
-
     /// `8 s`, `12 min`, `3 h 05`, `9 d`
     static func span(_ seconds: Double) -> String {
         let seconds = seconds.isFinite ? Int(min(max(0, seconds), 1e11)) : 0

@@ -216,8 +216,8 @@ struct TopPage {
     }
 
     private static func satellites(used: Int?, inView: Int?) -> String? {
-        guard let used else { return inView.map { "\(TopFigures.count($0, "satellite")) in view" } }
-        return inView.map { "\(used) of \(TopFigures.count($0, "satellite"))" } ?? TopFigures.count(used, "satellite")
+        guard let used else { return inView.map { "\(InWords.count($0, "satellite")) in view" } }
+        return inView.map { "\(used) of \(InWords.count($0, "satellite"))" } ?? InWords.count(used, "satellite")
     }
 
     private static func gpsd(_ gpsd: GPSDStatus) -> String {
@@ -238,8 +238,8 @@ struct TopPage {
         addSpeeds(to: &first)
         let motion = status.motion
         var totals = [
-            TopFigures.count(motion.trips, "trip"), TopFigures.count(motion.stops, "stop"),
-            TopFigures.count(motion.gaps, "gap"), "odometer \(TopFigures.distance(motion.odometer))",
+            InWords.count(motion.trips, "trip"), InWords.count(motion.stops, "stop"),
+            InWords.count(motion.gaps, "gap"), "odometer \(TopFigures.distance(motion.odometer))",
         ]
         if let fences = motion.geofences, fences.inside > 0 {
             totals.append("inside \(fences.ids.joined(separator: ", "))")
@@ -306,7 +306,7 @@ struct TopPage {
         let motion = status.motion
         var first = line(of: "TRACK")
         // Apart: events are kept as well, and each trackable keeps its own.
-        first.add("kept \(motion.kept), \(TopFigures.count(motion.admitted, "fix", "fixes"))")
+        first.add("kept \(motion.kept), \(InWords.count(motion.admitted, "fix", "fixes"))")
         if let rate = model.keptRate { first.addIfItFits("\(TopFigures.fixed(rate, 1))/s", columns: columns) }
         let because = model.look.map { ": \($0.engineBecause)" } ?? ""
         first.addIfItFits("\(motion.engine.resolution.brief)\(because)", .faint, columns: columns)
@@ -320,7 +320,7 @@ struct TopPage {
 
     private func queue(_ queue: QueueStatus) -> [Row] {
         var first = line(of: "QUEUE")
-        first.add(TopFigures.count(queue.depth, "row"))
+        first.add(InWords.count(queue.depth, "row"))
         if let error = queue.diskError { first.addIfItFits(error, .bad, columns: columns) }
         if let bytes = queue.bytes { first.addIfItFits(TopFigures.bytes(bytes), columns: columns) }
         if let held = queue.held, held > 0 { first.addIfItFits("\(held) in memory", columns: columns) }
