@@ -1,6 +1,7 @@
 import CLinux
 import EventLoop
 import Glibc
+import Positioning
 
 /// Where a command writes: standard output, or a file that appears whole or not at all.
 ///
@@ -32,7 +33,7 @@ public final class OutputFile {
             return
         }
         let target = Self.resolved(path)
-        var file = waypost_open_unnamed(Self.folder(of: target))
+        var file = waypost_open_unnamed(target.parentDirectory)
         if file < 0, errno == EOPNOTSUPP || errno == EISDIR {
             var name = Array("\(target).XXXXXX".utf8CString)
             file = mkstemp(&name)
@@ -83,13 +84,8 @@ public final class OutputFile {
             }
             guard count > 0 else { break }
             let next = String(decoding: bytes[..<count], as: UTF8.self)
-            path = next.hasPrefix("/") ? next : "\(folder(of: path))/\(next)"
+            path = next.hasPrefix("/") ? next : "\(path.parentDirectory)/\(next)"
         }
         return path
-    }
-
-    private static func folder(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 }

@@ -101,8 +101,17 @@ struct EpochTable {
     /// The receiver's clock was set back to this time: what has this time or a later one was dated wrongly.
     mutating func rewind(to time: Int64) {
         let first = row(from: time)
-        leftOut += count - first
-        keep(Array(0..<first))
+        let wrong = count - first
+        leftOut += wrong
+        // Not as `keep`: a clock that is set back again and again would copy the table each time.
+        times.removeLast(wrong)
+        latitudes.removeLast(wrong)
+        longitudes.removeLast(wrong)
+        speeds.removeLast(wrong)
+        accuracies.removeLast(wrong)
+        satellites.removeLast(wrong)
+        altitudes.removeLast(wrong)
+        judged.removeLast(wrong)
     }
 
     /// Where rows lie more than a year apart, the longest part of the table stays: a receiver that knows no date yet may say 1980,
@@ -191,12 +200,12 @@ struct EpochTable {
 }
 
 extension Array {
-    /// The first element at this time or later, of elements that rise in time; `count` when there is none.
-    func firstIndex(from time: Int64, by key: KeyPath<Element, Int64>) -> Int {
+    /// The first element with this value or a greater one, of elements that rise by it; `count` when there is none.
+    func firstIndex<Value: Comparable>(from value: Value, by key: KeyPath<Element, Value>) -> Int {
         var (low, high) = (0, count)
         while low < high {
             let middle = (low + high) / 2
-            if self[middle][keyPath: key] < time { low = middle + 1 } else { high = middle }
+            if self[middle][keyPath: key] < value { low = middle + 1 } else { high = middle }
         }
         return low
     }

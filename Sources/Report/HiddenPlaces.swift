@@ -20,19 +20,10 @@ struct HiddenPlaces {
 
     func contains(_ coordinate: Coordinate) -> Bool {
         let latitude = Int64(coordinate.latitudeE7)
-        for place in places[firstPlace(from: latitude - reach)...] {
+        for place in places[places.firstIndex(from: Int32(clamping: latitude - reach), by: \.latitudeE7)...] {
             guard Int64(place.latitudeE7) <= latitude + reach else { return false }
             if place.distance(to: coordinate) <= radius { return true }
         }
         return false
-    }
-
-    private func firstPlace(from latitude: Int64) -> Int {
-        var (low, high) = (0, places.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if Int64(places[middle].latitudeE7) < latitude { low = middle + 1 } else { high = middle }
-        }
-        return low
     }
 }
