@@ -22,7 +22,7 @@ public final class HTTPUplink: Uplink {
     private let isClockTrusted: () -> Bool
     private let instant = CurrentInstant()
     private let handles: CurlHandles
-    private var multi: UnsafeMutableRawPointer?
+    private var multi: CurlMulti?
     /// Sent, but not yet given to libcurl: that waits for a call that passes the time.
     private var arrivals: [Arrival] = []
     private var transfers: [UnsafeMutableRawPointer: Transfer] = [:]
@@ -133,7 +133,7 @@ public final class HTTPUplink: Uplink {
         idleDeadline = nil
         curlDeadline = nil
         // libcurl has no call for this; its connections end with the multi handle. TLS sessions stay.
-        if let multi { curl_multi_cleanup(multi) }
+        multi?.close()
         multi = nil
     }
 
@@ -143,7 +143,7 @@ public final class HTTPUplink: Uplink {
         arrivals = []
         outcomes = []
         for easy in transfers.keys { _ = release(easy) }
-        if let multi { curl_multi_cleanup(multi) }
+        multi?.close()
         multi = nil
         handles.close()
     }
@@ -185,38 +185,23 @@ extension HTTPUplink {
         if keepsNoneUntil != nil { _ = waypost_curl_set_long(easy, CURLOPT_FRESH_CONNECT, 1) }
         transfers[easy] = transfer
         idleDeadline = nil
-        let code = curl_multi_add_handle(multi, easy)
-        if code != CURLM_OK {
-            _ = release(easy)
-            return .broken("\(peer): \(String(cString: curl_multi_strerror(code)))")
-        }
-        return nil
+        guard let problem = multi.add(easy) else { return nil }
+        _ = release(easy)
+        return .broken("\(peer): \(problem)")
     }
 
     private func drive(_ descriptor: Int32, _ events: Int32) {
         guard let multi else { return }
-        var running: Int32 = 0
-        curl_multi_socket_action(multi, descriptor, events, &running)
-        while let (easy, code) = nextFinished(multi) {
+        multi.drive(descriptor, events)
+        while let (easy, code) = multi.nextFinished() {
             guard let transfer = transfers[easy] else { continue }
             if transfer.progress.mayRepeat, Self.isBrokenConnection(code) {
                 repeatOnFreshConnection(transfer, easy, multi)
-                curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running)
+                multi.drive(CURL_SOCKET_TIMEOUT, 0)
             } else {
                 end(easy, transfer.outcome(code))
             }
         }
-    }
-
-    /// The message is stored in the handle, so it is read before that is removed.
-    private func nextFinished(_ multi: UnsafeMutableRawPointer) -> (UnsafeMutableRawPointer, CURLcode)? {
-        var left: Int32 = 0
-        while let message = curl_multi_info_read(multi, &left) {
-            if message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle {
-                return (easy, message.pointee.data.result)
-            }
-        }
-        return nil
     }
 
     /// libcurl repeats by itself when reading fails before the first byte of the answer, but not when writing does.
@@ -225,13 +210,12 @@ extension HTTPUplink {
     }
 
     private func repeatOnFreshConnection(
-        _ transfer: Transfer, _ easy: UnsafeMutableRawPointer, _ multi: UnsafeMutableRawPointer
+        _ transfer: Transfer, _ easy: UnsafeMutableRawPointer, _ multi: CurlMulti
     ) {
-        curl_multi_remove_handle(multi, easy)
+        multi.remove(easy)
         transfer.repeated()
         _ = waypost_curl_set_long(easy, CURLOPT_FRESH_CONNECT, 1)
-        let code = curl_multi_add_handle(multi, easy)
-        if code != CURLM_OK { end(easy, transfer.outcome(CURLE_SEND_ERROR)) }
+        if multi.add(easy) != nil { end(easy, transfer.outcome(CURLE_SEND_ERROR)) }
     }
 
     private func expire() {
@@ -259,7 +243,7 @@ extension HTTPUplink {
     /// Takes a transfer away from libcurl, which closes its connection unless it ended well.
     private func release(_ easy: UnsafeMutableRawPointer) -> Transfer? {
         guard let transfer = transfers.removeValue(forKey: easy) else { return nil }
-        if let multi { curl_multi_remove_handle(multi, easy) }
+        multi?.remove(easy)
         handles.recycle(easy, of: transfer)
         return transfer
     }
@@ -281,34 +265,15 @@ extension HTTPUplink {
             curlDeadline = nil
             if multi != nil, idleDeadline == nil { idleDeadline = max(keptUntil, instant.value) }
         } else {
-            curlDeadline = curlTimer.map { instant.value + $0 }
+            curlDeadline = multi?.timer.map { instant.value + $0 }
         }
     }
 
-    /// Read after every call, and not from the timer callback: that one is silent when a deadline is
-    /// reached a little too early for libcurl's own clock, and the transfer would hang.
-    private var curlTimer: Duration? {
-        var milliseconds = 0
-        guard let multi, curl_multi_timeout(multi, &milliseconds) == CURLM_OK, milliseconds >= 0 else { return nil }
-        // Rounded down by libcurl; the extra millisecond saves a wake-up that comes too early.
-        return .milliseconds(milliseconds == 0 ? 0 : milliseconds + 1)
-    }
-
-    private func openMulti() -> UnsafeMutableRawPointer? {
+    private func openMulti() -> CurlMulti? {
         if let multi { return multi }
-        guard let fresh = curl_multi_init() else { return nil }
-        let onSocket: curl_socket_callback = { _, descriptor, what, context, _ in
-            guard let context else { return 0 }
-            let uplink = Unmanaged<HTTPUplink>.fromOpaque(context).takeUnretainedValue()
-            let readable = what == CURL_POLL_IN || what == CURL_POLL_INOUT
-            let writable = what == CURL_POLL_OUT || what == CURL_POLL_INOUT
-            uplink.watch(descriptor, what == CURL_POLL_REMOVE ? nil : Interest(readable: readable, writable: writable))
-            return 0
-        }
-        _ = waypost_curl_multi_set_socket_function(fresh, onSocket)
-        _ = waypost_curl_multi_set_pointer(fresh, CURLMOPT_SOCKETDATA, Unmanaged.passUnretained(self).toOpaque())
-        _ = waypost_curl_multi_set_long(fresh, CURLMOPT_PIPELINING, Int(CURLPIPE_NOTHING))
-        _ = waypost_curl_multi_set_long(fresh, CURLMOPT_MAXCONNECTS, 8)
+        guard let fresh = CurlMulti(watch: watch) else { return nil }
+        _ = waypost_curl_multi_set_long(fresh.handle, CURLMOPT_PIPELINING, Int(CURLPIPE_NOTHING))
+        _ = waypost_curl_multi_set_long(fresh.handle, CURLMOPT_MAXCONNECTS, 8)
         multi = fresh
         return fresh
     }

@@ -42,7 +42,7 @@ public final class LiveConnection {
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private var state = State.closed
     private var easy: UnsafeMutableRawPointer?
-    private var multi: UnsafeMutableRawPointer?
+    private var multi: CurlMulti?
     /// While it connects: when libcurl wants to be called.
     private var curlDeadline: EventTime?
     private var unsent: ArraySlice<UInt8> = []
@@ -117,9 +117,11 @@ public final class LiveConnection {
     public func close() {
         if case .open(let descriptor) = state { watch(descriptor, nil) }
         state = .closed
-        if let easy, let multi { curl_multi_remove_handle(multi, easy) }
-        if let easy { curl_easy_cleanup(easy) }
-        if let multi { curl_multi_cleanup(multi) }
+        if let easy {
+            multi?.remove(easy)
+            curl_easy_cleanup(easy)
+        }
+        multi?.close()
         (easy, multi) = (nil, nil)
         unsent = []
         writeFailure = nil
@@ -159,57 +161,25 @@ extension LiveConnection {
 
     private func start(at now: EventTime) {
         errorText.pointee = 0
-        guard let multi = openMulti(), let easy = handles.prepareConnection(url: url, tls, errorText: errorText) else {
+        multi = CurlMulti(watch: watch)
+        guard let multi, let easy = handles.prepareConnection(url: url, tls, errorText: errorText) else {
             return end(.broken("\(peer): no memory for a connection"))
         }
         self.easy = easy
         state = .connecting(until: now + settings.connectLimit + (peer.isSecure ? settings.handshakeLimit : .zero))
-        let code = curl_multi_add_handle(multi, easy)
-        guard code == CURLM_OK else { return end(.broken("\(peer): \(String(cString: curl_multi_strerror(code)))")) }
+        if let problem = multi.add(easy) { return end(.broken("\(peer): \(problem)")) }
         drive(CURL_SOCKET_TIMEOUT, 0, at: now)
-    }
-
-    private func openMulti() -> UnsafeMutableRawPointer? {
-        guard let fresh = curl_multi_init() else { return nil }
-        let onSocket: curl_socket_callback = { _, descriptor, what, context, _ in
-            guard let context else { return 0 }
-            let connection = Unmanaged<LiveConnection>.fromOpaque(context).takeUnretainedValue()
-            let interest = HTTPUplink.Interest(
-                readable: what == CURL_POLL_IN || what == CURL_POLL_INOUT,
-                writable: what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
-            connection.watch(descriptor, what == CURL_POLL_REMOVE ? nil : interest)
-            return 0
-        }
-        _ = waypost_curl_multi_set_socket_function(fresh, onSocket)
-        _ = waypost_curl_multi_set_pointer(fresh, CURLMOPT_SOCKETDATA, Unmanaged.passUnretained(self).toOpaque())
-        multi = fresh
-        return fresh
     }
 
     private func drive(_ descriptor: Int32, _ events: Int32, at now: EventTime) {
         guard let multi else { return }
-        var running: Int32 = 0
-        curl_multi_socket_action(multi, descriptor, events, &running)
-        var left: Int32 = 0
-        var result: CURLcode?
-        // The message is stored in the handle, so it is read before that is removed.
-        while let message = curl_multi_info_read(multi, &left) {
-            if message.pointee.msg == CURLMSG_DONE { result = message.pointee.data.result }
-        }
-        switch result {
-        case nil: readTimer(at: now)
+        multi.drive(descriptor, events)
+        // There is no other handle.
+        switch multi.nextFinished()?.1 {
+        case nil: curlDeadline = multi.timer.map { now + $0 }
         case CURLE_OK: connected()
         case let code?: end(ending(code))
         }
-    }
-
-    private func readTimer(at now: EventTime) {
-        var milliseconds = 0
-        guard let multi, curl_multi_timeout(multi, &milliseconds) == CURLM_OK, milliseconds >= 0 else {
-            return curlDeadline = nil
-        }
-        // Rounded down by libcurl; the extra millisecond saves a wake-up that comes too early.
-        curlDeadline = now + .milliseconds(milliseconds == 0 ? 0 : milliseconds + 1)
     }
 
     /// The handle stays in its multi handle: libcurl finds the connection by it.
