@@ -17,10 +17,7 @@ import Tracking
 
     init() throws {
         bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5)
-        pipeline = Pipeline(
-            source: source, memory: nil,
-            run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
-            recorder: bench.recorder, deliveries: [], log: .silent, loop: bench.loop)
+        pipeline = bench.pipeline(reading: source)
     }
 
     private func look(at now: EventTime, after: Int? = nil) -> Look {

@@ -2,6 +2,8 @@ import Delivery
 import EventLoop
 import Outbox
 import Positioning
+import Sensors
+import Tracking
 
 @testable import Agent
 @testable import Configuration
@@ -43,6 +45,14 @@ class DeliveryBench {
             ], depth: current.depths.first, batches: [], uplink: uplink, recorder: recorder, log: .silent, loop: loop,
             share: share, jitter: { 0 })
         connect()
+    }
+
+    /// One that reads this source and tracks one asset, without a delivery.
+    func pipeline(reading source: any FixSource) -> Pipeline {
+        Pipeline(
+            source: source, memory: nil,
+            run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
+            recorder: recorder, deliveries: [], log: .silent, loop: loop)
     }
 
     private func connect() {
