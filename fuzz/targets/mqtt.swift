@@ -20,11 +20,8 @@ public func fuzzMQTT(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
 }
 
 private struct Rig {
-    /// The same connection, of which one gets all bytes singly.
-    private var client: MQTTClient
-    private var twin: MQTTClient
+    private var twins: Twins<MQTTClient>
     private let version: MQTTVersion
-    private var now = EventTime.zero
     private var window = 0
     private var waiting: Set<UInt16> = []
     private var hasEnded = false
@@ -36,8 +33,7 @@ private struct Rig {
         settings.packetBytesMax = choice & 2 == 0 ? 100 : 65_536
         settings.keepAlive = choice & 4 == 0 ? 300 : 0
         guard let client = try? MQTTClient(settings, at: .zero) else { return nil }
-        self.client = client
-        twin = client
+        twins = Twins(client)
         if choice & 8 == 0 { receive(version == .v5 ? [0x20, 3, 0, 0, 0] : [0x20, 2, 0, 0]) }
     }
 
@@ -54,21 +50,21 @@ private struct Rig {
         case 6, 7: publish(&input)
         case 8:
             let filters = (0...(choice >> 6)).map { _ in MQTTSubscription(input.byte() & 1 == 0 ? "a/#" : "b") }
-            same { (try? $0.subscribe(filters, at: $1)).map { [$0] } ?? [] }
-        case 9: same { (try? $0.unsubscribe(["a"], at: $1)).map { [$0] } ?? [] }
+            twins.same { (try? $0.subscribe(filters, at: $1)).map { [$0] } ?? [] }
+        case 9: twins.same { (try? $0.unsubscribe(["a"], at: $1)).map { [$0] } ?? [] }
         case 10: receive([0x90, version == .v5 ? 4 : 3, 0, choice >> 4] + (version == .v5 ? [0] : []) + [input.byte()])
         case 11: receive([0xD0, 0])
-        case 12: pass(.seconds(Int64(input.byte())))
-        case 13: reachDeadline()
+        case 12: take(twins.passed(.seconds(Int64(input.byte()))))
+        case 13: take(twins.reachedDeadline())
         case 14: takeOutput()
         default: stop(choice >> 4)
         }
     }
 
     private mutating func stop(_ choice: UInt8) {
-        if choice == 0 { take(same { $0.connectionLost(at: $1) }) }
-        if choice == 1 { take(same { client, _ in client.disconnect(withWill: false) }) }
-        if choice == 2 { take(same { client, _ in client.disconnect(withWill: true) }) }
+        if choice == 0 { take(twins.same { $0.connectionLost(at: $1) }) }
+        if choice == 1 { take(twins.same { client, _ in client.disconnect(withWill: false) }) }
+        if choice == 2 { take(twins.same { client, _ in client.disconnect(withWill: true) }) }
     }
 
     private mutating func publish(_ input: inout Input) {
@@ -78,37 +74,18 @@ private struct Rig {
             payload: input.bytes(Int(choice >> 4)), qos: choice & 2 == 0 ? .atLeastOnce : .atMostOnce,
             isRetained: choice & 4 != 0)
         if choice & 8 != 0 { message.contentType = "x" }
-        let room = client.room
-        let id = same { try? $0.publish(message, at: $1) }
+        let room = twins.one.room
+        let id = twins.same { try? $0.publish(message, at: $1) }
         guard let id = id ?? nil else { return }
         demand(room > 0 && id != 0 && message.qos == .atLeastOnce, "a publish without room")
         demand(waiting.insert(id).inserted, "the packet id \(id) twice")
     }
 
-    private mutating func receive(_ bytes: [UInt8]) {
-        let events = client.received(bytes[...], at: now)
-        var others: [MQTTClient.Event] = []
-        for byte in bytes { others += twin.received([byte], at: now) }
-        if bytes.isEmpty { _ = twin.received([], at: now) }
-        demand(events == others, "events depend on the pieces")
-        take(events)
-    }
-
-    private mutating func pass(_ duration: Duration) {
-        now = now + duration
-        take(same { $0.deadlineReached(at: $1) })
-    }
-
-    private mutating func reachDeadline() {
-        guard let deadline = client.nextDeadline else { return }
-        now = max(now, deadline)
-        take(same { $0.deadlineReached(at: $1) })
-        if let next = client.nextDeadline { demand(next > now, "the deadline comes again") }
-    }
+    private mutating func receive(_ bytes: [UInt8]) { take(twins.received(bytes)) }
 
     /// What goes out are whole packets.
     private mutating func takeOutput() {
-        var rest = same { client, _ in client.takeOutput() }[...]
+        var rest = twins.same { client, _ in client.takeOutput() }[...]
         while let first = rest.popFirst() {
             demand([0x10, 0x30, 0x40, 0x80, 0xA0, 0xC0, 0xE0].contains(first & 0xF0), "a packet that no client sends")
             var length = 0
@@ -142,21 +119,15 @@ private struct Rig {
         }
     }
 
-    @discardableResult
-    private mutating func same<Result: Equatable>(_ action: (inout MQTTClient, EventTime) -> Result) -> Result {
-        let result = action(&client, now)
-        demand(action(&twin, now) == result, "the state depends on the pieces")
-        return result
-    }
-
-    func check() {
-        demand(client.nextDeadline == twin.nextDeadline && client.room == twin.room, "the state depends on the pieces")
-        demand(waiting.count <= window && client.room == (hasEnded ? 0 : window - waiting.count), "the window")
-        if hasEnded { demand(client.nextDeadline == nil, "a deadline after the end") }
+    mutating func check() {
+        twins.check()
+        let room = twins.same { client, _ in client.room }
+        demand(waiting.count <= window && room == (hasEnded ? 0 : window - waiting.count), "the window")
+        if hasEnded { demand(twins.one.nextDeadline == nil, "a deadline after the end") }
     }
 
     mutating func end() {
-        take(same { $0.connectionLost(at: $1) })
+        take(twins.same { $0.connectionLost(at: $1) })
         takeOutput()
         demand(hasEnded && waiting.isEmpty, "it never ends")
     }

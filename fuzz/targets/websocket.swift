@@ -23,10 +23,7 @@ private let messageBytesMax = 40
 private let unsentBytesMax = 300
 
 private struct Rig {
-    /// The same connection, of which one gets all bytes singly.
-    private var client: WebSocketClient
-    private var twin: WebSocketClient
-    private var now = EventTime.zero
+    private var twins: Twins<WebSocketClient>
     private var isOpen = false
     private var isRequestTaken = false
     private var hasEnded = false
@@ -41,8 +38,7 @@ private struct Rig {
         guard let client = try? WebSocketClient(settings, nonce: InlineArray(repeating: 0), at: .zero) else {
             return nil
         }
-        self.client = client
-        twin = client
+        twins = Twins(client)
         guard choice & 2 == 0 else { return }
         takeOutput()
         receive(
@@ -58,13 +54,12 @@ private struct Rig {
         case 1, 2: receiveFrame(choice, &input)
         case 3: send(choice, input.bytes(Int(input.byte())))
         case 4:
-            now = now + .seconds(Int64(input.byte()))
-            take(same { $0.deadlineReached(at: $1) })
-        case 5: reachDeadline()
+            take(twins.passed(.seconds(Int64(input.byte()))))
+        case 5: take(twins.reachedDeadline())
         case 6: takeOutput()
         default:
-            if choice >> 3 == 0 { take(same { $0.connectionLost(at: $1) }) }
-            if choice >> 3 < 8 { take(same { $0.close(.goingAway, reason: "bye", at: $1) }) }
+            if choice >> 3 == 0 { take(twins.same { $0.connectionLost(at: $1) }) }
+            if choice >> 3 < 8 { take(twins.same { $0.close(.goingAway, reason: "bye", at: $1) }) }
         }
     }
 
@@ -78,36 +73,22 @@ private struct Rig {
     }
 
     private mutating func send(_ choice: UInt8, _ payload: [UInt8]) {
-        let before = client.unsentBytes
+        let before = twins.one.unsentBytes
         let text = String(decoding: payload, as: UTF8.self)
-        let isTaken = same { client, _ in
+        let isTaken = twins.same { client, _ in
             choice & 8 == 0 ? client.send(binary: payload) : client.send(text: text)
         }
         demand(!isTaken || isOpen, "taken while it is not open")
         let count = choice & 8 == 0 ? payload.count : text.utf8.count
-        demand(client.unsentBytes == before + (isTaken ? count : 0), "what waits is counted wrong")
+        demand(twins.one.unsentBytes == before + (isTaken ? count : 0), "what waits is counted wrong")
     }
 
-    private mutating func receive(_ bytes: [UInt8]) {
-        let events = client.received(bytes[...], at: now)
-        var others: [WebSocketClient.Event] = []
-        for byte in bytes { others += twin.received([byte], at: now) }
-        if bytes.isEmpty { _ = twin.received([], at: now) }
-        demand(events == others, "events depend on the pieces")
-        take(events)
-    }
-
-    private mutating func reachDeadline() {
-        guard let deadline = client.nextDeadline else { return }
-        now = max(now, deadline)
-        take(same { $0.deadlineReached(at: $1) })
-        if let next = client.nextDeadline { demand(next > now, "the deadline comes again") }
-    }
+    private mutating func receive(_ bytes: [UInt8]) { take(twins.received(bytes)) }
 
     /// What goes out is the request, then whole frames, masked, none after a close frame.
     private mutating func takeOutput() {
         let mask: UInt32 = 0x0102_0304
-        while let piece = same({ client, _ in client.nextOutput(mask: mask) }) {
+        while let piece = twins.same({ client, _ in client.nextOutput(mask: mask) }) {
             if !isRequestTaken, piece.first == UInt8(ascii: "G") {
                 isRequestTaken = true
                 continue
@@ -122,7 +103,7 @@ private struct Rig {
             demand(piece.count == header + 4 + length && length <= unsentBytesMax, "a frame of another length")
             demand(Array(piece[header..<(header + 4)]) == [1, 2, 3, 4], "another mask")
         }
-        demand(client.unsentBytes == 0, "bytes that wait for nothing")
+        demand(twins.one.unsentBytes == 0, "bytes that wait for nothing")
     }
 
     private mutating func take(_ events: [WebSocketClient.Event]) {
@@ -139,22 +120,15 @@ private struct Rig {
         }
     }
 
-    @discardableResult
-    private mutating func same<Result: Equatable>(_ action: (inout WebSocketClient, EventTime) -> Result) -> Result {
-        let result = action(&client, now)
-        demand(action(&twin, now) == result, "the state depends on the pieces")
-        return result
-    }
-
     func check() {
-        demand(client.nextDeadline == twin.nextDeadline, "the state depends on the pieces")
-        demand(client.unsentBytes <= unsentBytesMax, "\(client.unsentBytes) bytes wait")
-        demand((client.nextDeadline == nil) == hasEnded || isOpen, "a deadline is missing, or one after the end")
-        if hasEnded { demand(client.nextDeadline == nil && client.unsentBytes == 0, "something is kept after the end") }
+        twins.check()
+        demand(twins.one.unsentBytes <= unsentBytesMax, "\(twins.one.unsentBytes) bytes wait")
+        demand((twins.one.nextDeadline == nil) == hasEnded || isOpen, "a deadline is missing, or one after the end")
+        if hasEnded { demand(twins.one.nextDeadline == nil && twins.one.unsentBytes == 0, "something is kept after the end") }
     }
 
     mutating func end() {
-        take(same { $0.connectionLost(at: $1) })
+        take(twins.same { $0.connectionLost(at: $1) })
         takeOutput()
         demand(hasEnded, "it never ends")
     }
