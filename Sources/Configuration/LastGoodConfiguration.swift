@@ -60,15 +60,16 @@ public struct LastGoodConfiguration: Sendable {
     func load(
         for refused: ConfigurationProblems, environment: ConfigurationEnvironment
     ) throws(ConfigurationProblems) -> LoadedConfiguration {
-        func unusable(_ reason: String) -> ConfigurationProblems {
+        func unusable(_ reason: String, isForbidden: Bool = false) -> ConfigurationProblems {
             var all = refused
-            all.problems.append(ConfigurationProblem("\(path): the last good configuration \(reason)"))
+            let text = "\(path): the last good configuration \(reason)"
+            all.problems.append(ConfigurationProblem(text, at: nil, key: nil, dependsOnReader: isForbidden))
             return all
         }
         let parts: Parts
         do throws(Unusable) { parts = try Parts(contents().get(), title: Self.title, format: Self.format) } catch {
             guard let reason = error.reason else { throw refused }
-            throw unusable(reason)
+            throw unusable(reason, isForbidden: error.isForbidden)
         }
         guard parts.origin == origin else { throw unusable("is that of \(parts.origin)") }
         var environment = environment
@@ -87,13 +88,18 @@ public struct LastGoodConfiguration: Sendable {
     private enum Kind: String { case origin, text, included }
 
     /// nil = there is none.
-    private struct Unusable: Error { var reason: String? }
+    private struct Unusable: Error {
+        var reason: String?
+        /// For who asks.
+        var isForbidden = false
+    }
 
     private func contents() -> Result<[UInt8], Unusable> {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
         guard descriptor >= 0 else {
-            let isMissing = errno == ENOENT || errno == ENOTDIR
-            return .failure(Unusable(reason: isMissing ? nil : "cannot be opened: \(errorText(errno))"))
+            let code = errno
+            if code == ENOENT || code == ENOTDIR { return .failure(Unusable(reason: nil)) }
+            return .failure(Unusable(reason: "cannot be opened: \(errorText(code))", isForbidden: code == EACCES))
         }
         defer { close(descriptor) }
         var status = stat()
