@@ -53,13 +53,13 @@ let package = Package(
         module("JSON"),
         module("NMEA", ["JSON", "Positioning"]),
         module("Tracking", ["Positioning"]),
-        module("Delivery", ["JSON", "Positioning"]),
+        module("Delivery", ["JSON", "Live", "Positioning"]),
         module("Live", ["Positioning"]),
 
         // The edges.
         module("Sensors", ["Positioning", "NMEA", "CLinux", "CGPS", "CUdev"]),
         module("Outbox", ["JSON", "Positioning", "Delivery", "CSQLite", "CLinux"]),
-        module("Uplink", ["Delivery", "Positioning", "CCurl", "CCrypto", "CZlib"]),
+        module("Uplink", ["Delivery", "Live", "Positioning", "CCurl", "CCrypto", "CZlib"]),
         module("Systemd", ["Positioning", logging]),
         module("EventLoop", ["Positioning", "Uplink", "CLinux"]),
 
@@ -91,8 +91,8 @@ let package = Package(
         module(
             "WaypostCLI",
             [
-                "Agent", "Doctor", "JSON", "Positioning", "Delivery", "Outbox", "Uplink", "EventLoop", "Configuration",
-                "ControlProtocol", "Replay", "Report", "NMEA", "CLinux", argumentParser,
+                "Agent", "Doctor", "JSON", "Positioning", "Delivery", "Live", "Outbox", "Uplink", "EventLoop",
+                "Configuration", "ControlProtocol", "Replay", "Report", "NMEA", "CLinux", argumentParser,
             ], isRare: true),
         .executableTarget(name: "waypost", dependencies: ["WaypostCLI"], swiftSettings: strict),
 
@@ -155,7 +155,7 @@ let package = Package(
         tests("ControlProtocolTests", ["ControlProtocol", "JSON"]),
         tests("NMEATests", ["NMEA", "Positioning"]),
         tests("TrackingTests", ["Tracking", "Positioning", "NMEA", "DriveSimulation"]),
-        tests("DeliveryTests", ["Delivery", "Positioning"]),
+        tests("DeliveryTests", ["Delivery", "Live", "Positioning"]),
         tests("LiveTests", ["Live", "JSON", "Positioning"]),
         tests("OutboxTests", ["Outbox", "Delivery", "Positioning"]),
         tests("SensorsTests", ["Sensors", "NMEA", "Positioning", "CLinux", "CUdev"]),

@@ -31,7 +31,8 @@ public struct EndpointSettings: Hashable, Sendable {
 
     /// `[a-z0-9-]{1,32}`, unique; part of every batch id and of the state on disk. The default is `main`.
     public var name: String
-    /// `http` or `https`, without query, fragment, user info and trailing slash.
+    /// `http` or `https`, or of a broker `mqtt`, `mqtts`, `ws` or `wss`; without query, fragment, user info and trailing
+    /// slash.
     public var baseURL: String
     /// The name by which the server knows this device.
     public var device: String
@@ -70,6 +71,12 @@ public struct EndpointSettings: Hashable, Sendable {
     public var meteredInterfaces: [String]
     /// The default is `send`.
     public var metered: Metered
+    /// Maximum messages to a broker in a second; nil = as many as it takes. The default is 10.
+    public var publishRate: Int? = 10
+    /// Time without a packet after which a broker is asked whether it is there. The default is 300 s.
+    public var keepAlive = Duration.seconds(300)
+    /// Of a broker; nil = what the profile says, or `waypost-` and the device.
+    public var clientID: String?
 
     public init(
         name: String = "main", baseURL: String, device: String, batchSize: Int = 100,
@@ -115,5 +122,6 @@ public struct EndpointSettings: Hashable, Sendable {
         backoff = other.backoff
         freshHead = other.freshHead
         onCollision = other.onCollision
+        publishRate = other.publishRate
     }
 }

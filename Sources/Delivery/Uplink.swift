@@ -1,6 +1,7 @@
+import Live
 import Positioning
 
-/// One HTTP request, complete.
+/// One request, complete: of HTTP, or messages to a broker.
 public struct UplinkRequest: Hashable, Sendable {
     public var method: String
     public var url: String
@@ -18,6 +19,8 @@ public struct UplinkRequest: Hashable, Sendable {
     public var idleLimit: Duration?
     /// Most bytes of the reply's body; the rest is not read. The default is 64 KiB.
     public var replyLimit: Int
+    /// What goes to a broker instead, whose address is `url`; nil = HTTP.
+    public var broker: BrokerRequest?
 
     /// The least that a reply's body may have, in bytes.
     public static let replyLimitLeast = 64 * 1024
@@ -47,6 +50,45 @@ public struct UplinkRequest: Hashable, Sendable {
         self.idleLimit = idleLimit
         self.replyLimit = replyLimit
     }
+
+    /// Bytes of the rows as they are sent, before compression.
+    public var contentBytes: Int {
+        broker?.messages.reduce(body.count) { $0 + $1.topic.utf8.count + $1.payload.count } ?? body.count
+    }
+}
+
+/// Messages to a broker, and the connection over which they go.
+public struct BrokerRequest: Hashable, Sendable {
+    public var session: BrokerSession
+    /// In the order in which they are published. None = there only has to be a connection.
+    package var messages: [MQTTMessage]
+    /// Maximum messages in a second; nil = as many as the broker takes.
+    package var rate: Int?
+
+    package init(session: BrokerSession, messages: [MQTTMessage] = [], rate: Int? = nil) {
+        self.session = session
+        self.messages = messages
+        self.rate = rate
+    }
+}
+
+/// A connection to a broker that stays open.
+public struct BrokerSession: Hashable, Sendable {
+    /// A broker ends the connection of another client that has the same.
+    package var clientID: String
+    package var user: String?
+    package var password: String?
+    /// The broker is asked after so long without a packet.
+    package var keepAlive = Duration.seconds(300)
+    /// What the broker publishes when the connection ends without a farewell.
+    package var will: MQTTMessage?
+    /// What is published whenever the connection is made.
+    package var births: [MQTTMessage] = []
+
+    package init(clientID: String) { self.clientID = clientID }
+
+    /// Somebody sees from the connection whether this device is there, so that it is kept without rows too.
+    package var showsPresence: Bool { will != nil || !births.isEmpty }
 }
 
 /// Which servers to trust, and our own certificate. Verification cannot be turned off.
@@ -92,6 +134,27 @@ public struct UplinkReply: Hashable, Sendable {
     }
 }
 
+/// What a broker answered to the messages of one request.
+public struct BrokerReply: Hashable, Sendable {
+    /// One for each message; nil = not answered.
+    package var reasons: [MQTTReason?]
+    /// Why the broker does not take this client, or takes it no longer; nil where it did not say.
+    package var ending: MQTTReason?
+    /// What broke the connection off before all were answered; nil = nothing.
+    package var failure: TransportFailure?
+    /// Words of the broker.
+    package var detail: String?
+
+    package init(
+        _ reasons: [MQTTReason?], ending: MQTTReason? = nil, failure: TransportFailure? = nil, detail: String? = nil
+    ) {
+        self.reasons = reasons
+        self.ending = ending
+        self.failure = failure
+        self.detail = detail
+    }
+}
+
 /// Why there is no answer.
 public enum TransportFailure: Hashable, Sendable {
     case resolve(String)
@@ -132,6 +195,7 @@ public enum TransportFailure: Hashable, Sendable {
 public struct UplinkOutcome: Hashable, Sendable {
     public enum Result: Hashable, Sendable {
         case reply(UplinkReply)
+        case published(BrokerReply)
         case failed(TransportFailure)
     }
     public var result: Result
@@ -209,6 +273,8 @@ public protocol Uplink: AnyObject {
     /// The host may be about to sleep: closes the connections that carry nothing, and for some seconds keeps none whose
     /// request ends. The server may have forgotten connections that are kept over a sleep.
     func closeIdleConnections(at now: EventTime)
+    /// Links, addresses or routes of this host have changed: connections that are kept open are made again at once.
+    func linksChanged(at now: EventTime)
     /// Ends all requests in flight without calling back, and closes the connections.
     func close()
 }

@@ -89,6 +89,8 @@ final class SimulatedNetwork: Uplink {
 
     func closeIdleConnections(at now: EventTime) {}
 
+    func linksChanged(at now: EventTime) {}
+
     func cancel(_ transfer: UplinkTransfer) {
         guard let attempt = underWay.removeValue(forKey: transfer) else { return }
         trace { "\(attempt.id): given up" }
@@ -296,6 +298,7 @@ final class SimulatedNetwork: Uplink {
         switch result {
         case .reply(let reply): [408, 425, 429, 502, 503, 504].contains(reply.status)
         case .failed(let failure): failure.word != TransportFailure.closedWithoutReply("").word
+        case .published(let reply): reply.failure != nil || reply.ending != nil
         }
     }
 
@@ -303,6 +306,7 @@ final class SimulatedNetwork: Uplink {
         switch result {
         case .reply(let reply): "\(reply.status)"
         case .failed(let failure): failure.word
+        case .published(let reply): reply.words ?? "published"
         }
     }
 }

@@ -71,3 +71,15 @@ extension HTTPUplink {
         public var description: String
     }
 }
+
+extension HTTPUplink.Counters {
+    package static func + (a: Self, b: Self) -> Self {
+        var sum = a
+        sum.requests += b.requests
+        sum.connections += b.connections
+        sum.repeatedOnFreshConnection += b.repeatedOnFreshConnection
+        sum.bytesSent += b.bytesSent
+        sum.bytesReceived += b.bytesReceived
+        return sum
+    }
+}

@@ -14,7 +14,7 @@ import Positioning
 /// connection that the server has reset.
 ///
 /// HTTP/1.1 with kept connections; no redirects, no cookies, no proxy, no compressed replies, no `Expect`.
-public final class HTTPUplink: Uplink {
+public final class HTTPUplink {
     public let settings: Settings
     public private(set) var counters = Counters()
 

@@ -10,6 +10,8 @@ import Testing
 struct ProfileFixture: CustomTestStringConvertible, Sendable {
     static let folder = BuiltProducts.repository.appendingPathComponent("fixtures/profiles")
     static let all = BuiltInProfiles.names.map { ProfileFixture(name: $0) }
+    /// Those whose servers answer with a status.
+    static let ofHTTP = all.filter { !$0.name.hasSuffix("-mqtt") }
 
     var name: String
 

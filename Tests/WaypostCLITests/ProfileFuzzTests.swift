@@ -32,15 +32,33 @@ import Uplink
                     outbox: ProfileSample.outbox, newest: settings.profile.usesNewest ? newest : nil)
                 let request = RequestRenderer(settings, in: RenderContext(identify: RecordID.make, isMasked: true))
                     .request(for: batch)
-                let text = String(decoding: request.body, as: UTF8.self)
-                for flaw in Judge(profile: profile.name, rows: rows).flaws(request) {
-                    Issue.record("\(profile.name): \(flaw); seed \(seed), mask \(mask)\n\(request.url)\n\(text)")
-                    return
+                for (request, rows) in Self.bodies(request, rows) {
+                    let text = String(decoding: request.body, as: UTF8.self)
+                    for flaw in Judge(profile: profile.name, rows: rows).flaws(request) {
+                        Issue.record("\(profile.name): \(flaw); seed \(seed), mask \(mask)\n\(request.url)\n\(text)")
+                        return
+                    }
                 }
                 #expect(
                     RequestRenderer(settings, in: RenderContext(identify: RecordID.make, isMasked: true)).request(
                         for: batch) == request)
             }
+        }
+    }
+}
+
+extension ProfileFuzzTests {
+    /// Each message to a broker as a request of its own, with its rows: as many in each but the last.
+    private static func bodies(
+        _ request: UplinkRequest, _ rows: [QueuedLocation]
+    ) -> [(UplinkRequest, ArraySlice<QueuedLocation>)] {
+        guard let messages = request.broker?.messages else { return [(request, rows[...])] }
+        let size = (rows.count + messages.count - 1) / max(1, messages.count)
+        return messages.enumerated().map { index, message in
+            var single = request
+            single.body = message.payload
+            single.url = message.topic
+            return (single, rows[(index * size)..<min(rows.count, (index + 1) * size)])
         }
     }
 }
@@ -94,7 +112,7 @@ private enum Known {
 /// Reads a request as its server would.
 private struct Judge {
     var profile: String
-    var rows: [QueuedLocation]
+    var rows: ArraySlice<QueuedLocation>
 
     func flaws(_ request: UplinkRequest) -> [String] {
         var flaws: [String] = []
@@ -135,6 +153,9 @@ private struct Judge {
             "vertical_accuracy", "battery_state", "battery_level", "device_id", "unique_id",
         ],
         "owntracks-http": ["_type", "tid", "tst", "lat", "lon", "topic"],
+        "owntracks-mqtt": ["_type", "tid", "tst", "lat", "lon"],
+        "waypost-mqtt": ["id", "device", "outbox", "seq", "lat", "lon", "time_ms"],
+        "home-assistant-mqtt": ["latitude", "longitude", "gps_accuracy", "moving", "time"],
         "home-assistant": ["_type", "tst", "lat", "lon", "acc", "topic"],
         "thingsboard": ["ts", "values", "latitude", "longitude"],
         "geojson": ["type", "features", "geometry", "coordinates", "properties", "time"],
@@ -155,7 +176,10 @@ private struct Judge {
         var flaws: [String] = []
         var keys: Set<String> = []
         walk(value, &flaws, &keys)
-        let name = profile == "overland-any" ? "overland" : profile == "owntracks-open" ? "owntracks-http" : profile
+        let name =
+            profile == "thingsboard-mqtt"
+            ? "thingsboard"
+            : profile == "overland-any" ? "overland" : profile == "owntracks-open" ? "owntracks-http" : profile
         guard let mandatory = Self.mandatory[name] else {
             return ["the table `mandatory` has no entry for this profile"]
         }

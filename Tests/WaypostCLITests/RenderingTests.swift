@@ -63,7 +63,8 @@ import Uplink
                     sentMs: index % 3 == 0 ? nil : 1_700_000_020_500, outbox: ProfileSample.outbox,
                     newest: settings.profile.usesNewest && index % 2 == 0 ? rows.last : nil)
                 let context = RenderContext(identify: RecordID.make, isMasked: true)
-                all += RequestRenderer(settings, in: context).request(for: batch).body + [0]
+                let request = RequestRenderer(settings, in: context).request(for: batch)
+                all += (request.broker.map { $0.messages.flatMap(\.payload) } ?? request.body) + [0]
             }
         }
         return all

@@ -58,7 +58,7 @@ import Testing
         for (reply, body) in Self.bodies {
             let usual = words(plain, body)
             lines += rows(usual) { _ in true }.map { "\(reply)\t(HTTP)\t\($0)" }
-            for profile in ProfileFixture.all {
+            for profile in ProfileFixture.ofHTTP {
                 let own = words(try profile.settings(), body)
                 let rows = rows(own) { own[$0] != usual[$0] }
                 lines += (rows.isEmpty ? ["100-599\tas HTTP"] : rows).map { "\(reply)\t\(profile.name)\t\($0)" }
@@ -89,7 +89,7 @@ import Testing
     }
 
     /// What `waypost check --print` shows is what is done: each status stands in one row, with the verdict that it gets.
-    @Test(arguments: ProfileFixture.all)
+    @Test(arguments: ProfileFixture.ofHTTP)
     func theShownTableIsTheOneInForce(_ profile: ProfileFixture) throws {
         let settings = try profile.settings()
         let rows = AnswerTable(settings.profile.response).rows
@@ -139,8 +139,16 @@ import Testing
         #expect(try shown("csv").contains("#   accepted       200-299\n"))
     }
 
+    @Test func theReasonsOfABrokerAreShownAsComments() throws {
+        let shown = try "\(AnswerReport(ProfileFixture(name: "waypost-mqtt").config()))"
+        #expect(shown.contains("#   not confirmed  0x10: nobody stored it: sent again\n"), "\(shown)")
+        #expect(shown.contains("#   taken          0x8E: another client has this client id: nothing is sent\n"))
+        let latest = try "\(AnswerReport(ProfileFixture(name: "home-assistant-mqtt").config()))"
+        #expect(latest.contains("#   not confirmed  0x10: settled, since only the newest counts\n"))
+    }
+
     /// Whatever a profile says, these hold.
-    @Test(arguments: ProfileFixture.all)
+    @Test(arguments: ProfileFixture.ofHTTP)
     func noProfileLosesRowsByAStatus(_ profile: ProfileFixture) throws {
         let settings = try profile.settings()
         for (_, body) in Self.bodies {

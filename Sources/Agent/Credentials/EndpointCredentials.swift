@@ -127,7 +127,9 @@ final class EndpointCredentials {
 
     /// Adds what differs between attempts: `Authorization`, signature and its time, TLS.
     func complete(_ request: inout UplinkRequest, batchID: String, at now: EventTime) throws(CredentialProblem) {
+        if request.broker != nil { setUser(of: &request) }
         switch config.auth {
+        case _ where request.broker != nil: break
         case .bearer(let token):
             try set(HeaderTemplate("Authorization", parts: [.text("Bearer "), .secret(token)]), of: &request)
         case .basic(let user, let password):
@@ -139,8 +141,9 @@ final class EndpointCredentials {
         case nil: break
         }
         request.tls = tls
-        request.idleLimit = max(config.settings.batchWindow * 2, Self.idleLeast)
         logExpiry(at: now)
+        if request.broker != nil { return }
+        request.idleLimit = max(config.settings.batchWindow * 2, Self.idleLeast)
         guard let signer = try signer() else { return }
         var milliseconds: Int64 = 0
         if signer.needsTime {
@@ -173,6 +176,24 @@ extension EndpointCredentials {
         log.warning(
             "endpoint \(config.settings.name): the server refuses the credential; \(fixed.sorted().joined(separator: ", ")) "
                 + "was read when waypost started: restart it after a change")
+    }
+
+    /// A broker knows a user and a password; a token is the password.
+    private func setUser(of request: inout UplinkRequest) {
+        switch config.auth {
+        case .basic(let user, let password):
+            request.broker?.session.user = user
+            request.broker?.session.password = values[password]
+        case .bearer(let name): setToken(values[name], of: &request)
+        case .tokenCommand, .oauth2: setToken(token, of: &request)
+        case .header, nil: break
+        }
+    }
+
+    private func setToken(_ token: String?, of request: inout UplinkRequest) {
+        request.broker?.session.password = token
+        // MQTT 3.1.1 has no password without a user.
+        if request.broker?.session.user == nil { request.broker?.session.user = config.settings.device }
     }
 
     private func set(_ header: HeaderTemplate, of request: inout UplinkRequest) throws(CredentialProblem) {

@@ -174,6 +174,7 @@ final class TokenSource {
         switch outcome.result {
         case .failed(let failure):
             return .failure(.init(message: "cannot be asked: \(failure.message)", isTransient: true))
+        case .published: return .failure(.init(message: "is a broker", isTransient: false))
         case .reply(let reply):
             let isTransient = reply.status >= 500 || [408, 425, 429].contains(reply.status)
             do throws(TokenReply.Problem) {

@@ -60,6 +60,9 @@ struct BatchesInFlight {
         case .failed(let failure):
             history.mayBeStored = history.mayBeStored || failure.mayFollowStoring
             history.answer = (failure.message, nil, [])
+        case .published(let reply):
+            history.mayBeStored = history.mayBeStored || reply.failure != nil
+            history.answer = (reply.words ?? verdict.word, nil, [])
         case .reply(let reply):
             history.mayBeStored = if case .retry(.unclear, _) = verdict { true } else { false }
             history.answer = (verdict.word, reply.status, Array(reply.body.prefix(512)))

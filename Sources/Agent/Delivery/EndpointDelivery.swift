@@ -114,7 +114,24 @@ final class EndpointDelivery {
             abandonAttempt(because: "its credentials were replaced meanwhile")
             schedule.credentialsReplaced()
         }
+        connect()
         step(at: now)
+    }
+
+    /// Makes the connection to a broker on which others see that this device is there. What goes wrong is told with the first
+    /// rows.
+    func connect() {
+        let route = routes[0]
+        guard route.settings.profile.isForBroker, schedule.state == .active else { return }
+        route.credentials.obtain(at: loop.now) { [unowned self] result in
+            do throws(CredentialProblem) {
+                let context = RenderContext(identify: RecordID.make, secrets: try result.get(), gzip: false)
+                guard var request = RequestRenderer(route.settings, in: context).connectRequest() else { return }
+                try route.credentials.complete(&request, batchID: "", at: loop.now)
+                guard request.broker?.session.showsPresence == true else { return }
+                uplink.send(request) { _ in }
+            } catch { return }
+        }
     }
 
     func flush(at now: EventTime) {
@@ -333,7 +350,9 @@ final class EndpointDelivery {
             let isNews = stateMayHaveChanged(from: stateBefore, at: loop.now)
             if renewal != .new {
                 let status =
-                    batches.first.flatMap { batches.history(of: $0.id)?.answer.status }.map { "status \($0), " } ?? ""
+                    batches.first.flatMap { batches.history(of: $0.id)?.answer.status }.map {
+                        "\(Verdict.words(ofStatus: $0)), "
+                    } ?? ""
                 let why = renewal == .later ? "no other credential is available now" : "the credential is refused"
                 failed(status + why, isNews: isNews, at: loop.now)
             }
@@ -500,7 +519,10 @@ extension EndpointDelivery {
         guard link.look() else { return }
         if link.holdReason != reason { log.linkHeld(endpoint: settings.name, link.holdReason) }
         // This is not the route that failed.
-        if link.egressRoute != nil { schedule.linkChanged(at: now) }
+        if link.egressRoute != nil {
+            schedule.linkChanged(at: now)
+            uplink.linksChanged(at: now)
+        }
         changed()
         step(at: now)
     }

@@ -69,6 +69,7 @@ final class Endpoints {
         for delivery in deliveries {
             if sinceBoot { delivery.startedWithHost(at: now) }
             delivery.linksChanged(at: now)
+            delivery.connect()
         }
     }
 

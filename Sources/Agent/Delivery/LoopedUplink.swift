@@ -3,18 +3,29 @@ import EventLoop
 import Positioning
 import Uplink
 
-/// The HTTP uplink on the event loop: watches the descriptors that it names and keeps its deadline armed.
+/// The uplinks on the event loop, for HTTP and for brokers: watches the descriptors that they name and keeps their deadlines
+/// armed.
 package final class LoopedUplink: Uplink {
     private let loop: EventLoop
     private let http: HTTPUplink
     private let alarm: EventLoop.Alarm
+    private let settings: HTTPUplink.Settings
+    /// By the address of the broker and the client id.
+    private var brokers: [String: LoopedBroker] = [:]
+    private var brokerByTransfer: [Int: LoopedBroker] = [:]
+    /// Numbers of transfers to brokers are below zero.
+    private var lastBrokerTransfer = 0
+    /// To be told from the loop, as any outcome.
+    private var failures: [() -> Void] = []
 
-    var counters: HTTPUplink.Counters { http.counters }
+    /// Of requests to all servers.
+    var counters: HTTPUplink.Counters { brokers.values.reduce(http.counters) { $0 + $1.counters } }
 
     /// - Throws: `HTTPUplink.SetupError`
     package init(settings: HTTPUplink.Settings, loop: EventLoop) throws(HTTPUplink.SetupError) {
         let link = Link()
         self.loop = loop
+        self.settings = settings
         http = try HTTPUplink(settings: settings, isClockTrusted: { [host = loop.host] in host.isClockSynchronised }) {
             descriptor, interest in
             guard let interest else { return loop.forget(descriptor) }
@@ -34,14 +45,54 @@ package final class LoopedUplink: Uplink {
 
     @discardableResult
     package func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer {
+        if let broker = request.broker { return send(broker, request, completion) }
         defer { arm() }
         return http.send(request, completion: completion)
     }
 
     package func cancel(_ transfer: UplinkTransfer) {
+        if let broker = brokerByTransfer.removeValue(forKey: transfer.number) { return broker.cancel(transfer.number) }
         http.cancel(transfer)
         arm()
     }
+
+    private func send(
+        _ broker: BrokerRequest, _ request: UplinkRequest, _ completion: @escaping (UplinkOutcome) -> Void
+    ) -> UplinkTransfer {
+        lastBrokerTransfer -= 1
+        let number = lastBrokerTransfer
+        let key = "\(request.url) \(broker.session.clientID)"
+        do throws(HTTPUplink.SetupError) {
+            let looped = try self.broker(key, request, broker.session)
+            brokerByTransfer[number] = looped
+            looped.send(request, number: number) { [unowned self] outcome in
+                brokerByTransfer[number] = nil
+                completion(outcome)
+            }
+        } catch {
+            failures.append { completion(UplinkOutcome(.failed(.connect(error.description)))) }
+            arm()
+        }
+        return UplinkTransfer(number)
+    }
+
+    /// The connection for such a request, which replaces one with other credentials.
+    private func broker(
+        _ key: String, _ request: UplinkRequest, _ session: BrokerSession
+    ) throws(HTTPUplink.SetupError) -> LoopedBroker {
+        if let known = brokers[key] {
+            if known.isFor(session, request.tls) { return known }
+            for completion in known.close() {
+                failures.append { completion(UplinkOutcome(.failed(.broken("the connection was replaced")))) }
+            }
+            arm()
+        }
+        let broker = try LoopedBroker(request, session, settings: settings, loop: loop)
+        brokers[key] = broker
+        return broker
+    }
+
+    package func linksChanged(at now: EventTime) { for broker in brokers.values { broker.linksChanged(at: now) } }
 
     package func closeIdleConnections(at now: EventTime) {
         http.closeIdleConnections(at: now)
@@ -51,6 +102,9 @@ package final class LoopedUplink: Uplink {
     package func close() {
         alarm.deadline = nil
         http.close()
+        for broker in brokers.values { broker.close() }
+        brokers = [:]
+        brokerByTransfer = [:]
     }
 
     private func ready(_ descriptor: Int32, _ readiness: EventLoop.Readiness, at now: EventTime) {
@@ -60,8 +114,11 @@ package final class LoopedUplink: Uplink {
 
     private func due(at now: EventTime) {
         http.deadlineReached(at: now)
+        let due = failures
+        failures = []
+        for report in due { report() }
         arm()
     }
 
-    private func arm() { alarm.deadline = http.nextDeadline }
+    private func arm() { alarm.deadline = failures.isEmpty ? http.nextDeadline : .zero }
 }

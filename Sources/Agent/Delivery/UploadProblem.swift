@@ -63,6 +63,7 @@ struct UploadProblem {
         case (.failed(let failure), _):
             let isAlarm = if case .tls = failure { true } else { false }
             return (failure.message, isAlarm)
+        case (.published(let reply), _): return (reply.words ?? reply.failure?.message ?? verdict.word, false)
         case (.reply(let reply), .goneStop), (.reply(let reply), .authStop), (.reply(let reply), .encodingRefused),
             (.reply(let reply), .tooLarge):
             return ("status \(reply.status)", false)

@@ -1,9 +1,11 @@
 import Delivery
 import Positioning
 
-/// Where an endpoint is: `http` or `https`, a host, perhaps a port and a path.
+/// Where an endpoint is: a scheme, a host, perhaps a port and a path.
 package struct BaseURL: Equatable {
     var isEncrypted: Bool
+    /// MQTT, over WebSocket or without.
+    var isBroker: Bool
     /// Without the brackets of an IPv6 address.
     package var host: String
     /// Without a trailing slash.
@@ -17,9 +19,10 @@ package struct BaseURL: Equatable {
             return .failure(Mistake(suggestion: hostLike ? "\"https://\(text)\"" : nil))
         }
         let scheme = text[..<separator.lowerBound].lowercased()
-        guard scheme == "http" || scheme == "https" else {
+        let schemes = ["https", "http", "mqtts", "mqtt", "wss", "ws"]
+        guard schemes.contains(scheme) else {
             let rest = text[separator.upperBound...]
-            let meant = nearest(scheme, in: ["https", "http"]).map { "\"\($0)://\(rest)\"" }
+            let meant = nearest(scheme, in: schemes).map { "\"\($0)://\(rest)\"" }
             return .failure(Mistake(suggestion: rest.contains("@") ? nil : meant))
         }
         var rest = text[separator.upperBound...]
@@ -37,7 +40,10 @@ package struct BaseURL: Equatable {
         while rest.last == "/" { rest = rest.dropLast() }
         let authority = rest.prefix { $0 != "/" }
         guard let host = host(of: authority) else { return .failure(Mistake()) }
-        return .success(BaseURL(isEncrypted: scheme == "https", host: host, text: "\(scheme)://\(rest)"))
+        return .success(
+            BaseURL(
+                isEncrypted: scheme.hasSuffix("s"), isBroker: !scheme.hasPrefix("http"), host: host,
+                text: "\(scheme)://\(rest)"))
     }
 
     private static func host(of authority: Substring) -> String? {

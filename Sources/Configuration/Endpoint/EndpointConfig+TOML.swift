@@ -51,6 +51,8 @@ extension EndpointConfig {
         table.read("required", into: &settings.required, as: .flag)
         table.read("backfill", into: &settings.backfill, as: .flag)
         settings.readMetered(table)
+        let isBroker = profile.tree["mqtt"] != nil
+        settings.readBroker(table, profile, isBroker: isBroker)
         table.read("backup_for", into: &settings.backupFor, as: .shortName)
         var allowsPlaintext = false
         table.read("allow_plaintext", into: &allowsPlaintext, as: .flag, on: .reloadOfCredentials)
@@ -65,14 +67,16 @@ extension EndpointConfig {
         readRequest(table, allowsPlaintext: allowsPlaintext, vars: vars)
         compile(profile, vars, own, table, profiles)
         guard let url, name != nil else { return nil }
+        checkTransport(table, url, isBroker: isBroker, profile)
         if !url.isEncrypted, !url.isLoopback {
             let holder = table.has("base_url") ? table : vendor
             let key = table.has("base_url") ? "base_url" : "baseUrl"
-            let plain = "found plain http to \(url.host)"
+            let scheme = String(url.text.prefix { $0 != ":" })
+            let plain = "found plain \(scheme) to \(url.host)"
             if carriesSecret, !allowsPlaintext {
-                holder.report(key, "\(plain) with a secret, expected https (or allow_plaintext = true)")
+                holder.report(key, "\(plain) with a secret, expected \(scheme)s (or allow_plaintext = true)")
             } else if !carriesSecret {
-                holder.warn(key, "\(plain), expected https: anyone on the way can read and change the locations")
+                holder.warn(key, "\(plain), expected \(scheme)s: anyone on the way can read and change the locations")
             }
         }
     }

@@ -113,9 +113,12 @@ extension ProfileConstants {
     /// Something in each place that an endpoint would fill: for looking at a profile without one.
     package static func placeholders(for tree: ProfileNode) -> ProfileConstants {
         let references = ProfileReferences(tree)
-        let vars = Dictionary(uniqueKeysWithValues: references.vars.map { ($0, "<\($0)>") })
+        let isBroker = tree["mqtt"] != nil
+        // A level of a topic cannot have these brackets.
+        let vars = Dictionary(
+            uniqueKeysWithValues: references.vars.map { ($0, isBroker ? $0.uppercased() : "<\($0)>") })
         return ProfileConstants(
-            endpoint: "main", baseURL: "https://server.example", device: "device",
+            endpoint: "main", baseURL: isBroker ? "mqtts://broker.example" : "https://server.example", device: "device",
             agentVersion: AgentVersion.current, vars: vars, secrets: references.secrets, hasToken: true)
     }
 }

@@ -5,11 +5,13 @@ import Positioning
 public struct AnswerJudge {
     private let renderer: RequestRenderer
     private let rules: ResponseRules
+    private let settings: EndpointSettings
 
     /// - Parameter context: as of the request: an answer may name rows by any value that they were sent with.
     public init(_ settings: EndpointSettings, in context: RenderContext = RenderContext()) {
         renderer = RequestRenderer(settings, in: context)
         rules = settings.profile.response
+        self.settings = settings
     }
 
     /// Exactly one verdict for any outcome whatsoever.
@@ -18,6 +20,10 @@ public struct AnswerJudge {
         switch outcome.result {
         case .failed(let failure): return .retry(.transport(failure), after: nil)
         case .reply(let received): reply = received
+        case .published(let received):
+            return received.verdict(
+                of: batch, rowsPerMessage: settings.profile.compiled.parts.broker?.rowsPerMessage ?? 1,
+                wantsStored: settings.delivery == .all)
         }
         guard reply.status >= 200 else {
             return .retry(.transport(.broken("the answer ended with the interim status \(reply.status)")), after: nil)

@@ -1,3 +1,4 @@
+import Live
 import Positioning
 
 /// What one attempt means for its batch. Only `accepted` and `partlyAccepted` ever remove rows.
@@ -37,6 +38,8 @@ public enum Verdict: Hashable, Sendable {
         /// A success whose body is not what the profile promises, so that it may name rows that were not accepted.
         case unclear(Unclear)
         case status(Int)
+        /// A reason code of MQTT.
+        case reason(UInt8)
     }
 
     /// What is wrong with a body that has to be read; the raw value is the words for people.
@@ -60,8 +63,9 @@ public enum Verdict: Hashable, Sendable {
         case .retry(.conflict, _): "conflict"
         case .retry(.notConfirmed, _): "not confirmed"
         case .retry(.unclear, _): "unclear reply"
+        case .retry(.reason(let code), _): MQTTReason(rawValue: code).words
         case .retry(.status(let status), _), .misconfigured(let status, _), .split(let status):
-            "status \(status)"
+            Verdict.words(ofStatus: status)
         case .authStop: "auth"
         case .goneStop(let status, _): status == 410 ? "gone" : "not found"
         case .encodingRefused: "encoding refused"

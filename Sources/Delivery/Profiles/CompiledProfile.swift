@@ -1,3 +1,4 @@
+import Live
 import Positioning
 
 /// A profile made ready for one endpoint. Immutable, so that settings which contain it are cheap to copy.
@@ -23,6 +24,7 @@ final class CompiledProfile: Sendable {
 
     /// How rows of one kind are written: those without a template of their own, or those of one event.
     struct Variant: Sendable {
+        /// Of a broker the topic.
         var url = TextTemplate(parts: [])
         var record: JSONTemplate?
         var body: JSONTemplate?
@@ -52,6 +54,30 @@ final class CompiledProfile: Sendable {
         var body: JSONTemplate?
     }
 
+    /// Messages to a broker instead of requests; their topics are in the variants.
+    struct Broker: Sendable {
+        /// Maximum rows of one message.
+        var rowsPerMessage = 1
+        var qos = MQTTQoS.atLeastOnce
+        /// Of rows without a template of their own: whoever subscribes later sees the newest.
+        var isRetained = false
+        var clientID: TextTemplate?
+        var user: TextTemplate?
+        var will: Announcement?
+        var births: [Announcement] = []
+    }
+
+    /// A message without rows.
+    struct Announcement: Sendable {
+        enum Payload: Sendable {
+            case text(TextTemplate)
+            case json(JSONTemplate)
+        }
+        var topic: TextTemplate
+        var payload: Payload
+        var isRetained = false
+    }
+
     enum Choice: Hashable, Sendable {
         case variant(Int)
         case skip
@@ -72,6 +98,8 @@ final class CompiledProfile: Sendable {
         var limits: [Limit] = []
         var columns: [CompactColumn] = []
         var bind: Plain?
+        /// nil = HTTP.
+        var broker: Broker?
         /// Text of rows that URL and headers name: nil there is unfit, a line break in a header is refused.
         var shared: Set<RecordName> = []
         /// Of the endpoint.

@@ -43,6 +43,9 @@ public struct Profile: Sendable {
 
     /// The request that binds an asset to this device exists.
     public var canBind: Bool { compiled.parts.bind != nil }
+
+    /// Rows go to a broker as messages.
+    public var isForBroker: Bool { compiled.parts.broker != nil }
 }
 
 extension Profile: Hashable {

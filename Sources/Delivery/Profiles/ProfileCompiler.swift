@@ -25,11 +25,11 @@ private struct ProfileCompiler {
     /// Keys of a profile that the configuration reads itself.
     private static let suggestionKeys = [
         "extends", "auth", "sign", "compress", "batch_size", "batch_window", "min_batch", "delivery", "max_age",
-        "fresh_head", "vars", "secrets",
+        "fresh_head", "vars", "secrets", "publish_rate", "keepalive",
     ]
     private static let ownKeys = [
         "method", "url", "headers", "encoding", "content_type", "ascii", "max_records", "max_bytes", "record", "body",
-        "line", "columns", "on", "geofence_actions", "require", "limits", "response", "bind",
+        "line", "columns", "on", "geofence_actions", "require", "limits", "response", "bind", "mqtt",
     ]
 
     func profile(_ name: String) -> Result<Profile, ProfileProblems> {
@@ -40,9 +40,13 @@ private struct ProfileCompiler {
         parts.encoding = encoding
         parts.isASCII = reader.flag(tree, "ascii") ?? false
         let maxRecords = maxRecords(encoding)
-        let names = ReferenceResolver(constants, maxRecords: maxRecords)
+        let mqtt = tree.member("mqtt")?.node
+        // What is known of one row is known of a message with one row.
+        let together = mqtt.map { BrokerCompiler.rowsPerMessage($0, reader) } ?? maxRecords
+        let names = ReferenceResolver(constants, maxRecords: together)
         let templates = TemplateCompiler(reader: reader, names: names, isASCII: parts.isASCII)
-        var requests = RequestCompiler(encoding, maxRecords: maxRecords, templates)
+        var requests = RequestCompiler(encoding, maxRecords: together, templates)
+        if let mqtt { checkBroker(mqtt, encoding) }
         parts.method = requests.method(tree, "method")
         parts.contentType = requests.contentType(tree) ?? encoding.contentType
 
@@ -53,8 +57,12 @@ private struct ProfileCompiler {
             requests.overrides(tree, into: &parts)
         }.named
         let outside = names.named {
-            requests.urls(tree, into: &parts)
-            parts.headers = requests.headers(tree)
+            if let mqtt {
+                topics(mqtt, templates, into: &parts)
+            } else {
+                requests.urls(tree, into: &parts)
+                parts.headers = requests.headers(tree)
+            }
         }.named
         parts.geofenceActions = geofenceActions()
         parts.require = require()
@@ -73,12 +81,40 @@ private struct ProfileCompiler {
         var profile = Profile(
             name: name, rendering: "\(name)/\(rendering.text)", response: response, maxRecords: maxRecords,
             maxBytes: maxBytes ?? 1 << 20,
-            gathersTrackables: maxRecords != 1
+            gathersTrackables: together != 1
                 && (outside.records.contains(.trackable) || requests.bodyNamesTrackable),
             usesNewest: body.batch.contains(.newest),
             usesSecrets: body.hasSecret || outside.hasSecret || bind.named.hasSecret)
         profile.compiled = CompiledProfile(parts, identity: identity.text)
         return .success(profile)
+    }
+
+    private func checkBroker(_ mqtt: ProfileNode, _ encoding: CompiledProfile.Encoding) {
+        for key in ["method", "url", "headers", "content_type", "bind", "response"] {
+            guard let member = tree.member(key) else { continue }
+            reader.report(
+                key, "found it beside mqtt, which has no such thing", at: member.position ?? member.node.position)
+        }
+        guard encoding.isSingle else { return }
+        reader.report(
+            "encoding", "found \(encoding.rawValue), which is of HTTP, expected another one for messages",
+            at: tree.member("encoding")?.node.position)
+    }
+
+    private func topics(
+        _ mqtt: ProfileNode, _ templates: TemplateCompiler, into parts: inout CompiledProfile.Parts
+    ) {
+        let compiler = BrokerCompiler(mqtt, templates)
+        parts.broker = compiler.broker()
+        guard let topic = compiler.topic(mqtt.member("topic")?.node, .url, "mqtt.topic") else { return }
+        for index in parts.variants.indices { parts.variants[index].url = topic }
+        for event in LocationEvent.allCases {
+            guard case .variant(let index)? = parts.choices[event],
+                let node = tree.member("on")?.node.member(event.rawValue)?.node.member("topic")?.node,
+                let own = compiler.topic(node, .url, "on.\(event.rawValue).topic")
+            else { continue }
+            parts.variants[index].url = own
+        }
     }
 
     private func maxRecords(_ encoding: CompiledProfile.Encoding) -> Int? {

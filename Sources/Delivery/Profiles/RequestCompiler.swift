@@ -99,7 +99,8 @@ struct RequestCompiler {
                 continue
             }
             guard let members = reader.table(member.node, path, expected: "a table, or \"skip\"") else { continue }
-            reader.checkKeys(members, ["url", "record", "body", "line"], in: path)
+            reader.checkKeys(
+                members, [tree.member("mqtt") == nil ? "url" : "topic", "record", "body", "line"], in: path)
             parts.choices[event] = .variant(parts.variants.count)
             parts.variants.append(variant(member.node, path + ".", over: base))
         }

@@ -3,8 +3,8 @@ import Positioning
 
 /// Makes the requests of one endpoint out of its profile and what it is sent with.
 public struct RequestRenderer {
-    private let settings: EndpointSettings
-    private let render: RenderContext
+    let settings: EndpointSettings
+    let render: RenderContext
 
     /// Smaller bodies do not gain from compression.
     public static let gzipFrom = 1024
@@ -18,6 +18,7 @@ public struct RequestRenderer {
     public func request(for batch: Batch) -> UplinkRequest {
         let parts = settings.profile.compiled.parts
         let context = context(of: batch)
+        if let broker = parts.broker, let request = brokerRequest(context, messages(context, broker)) { return request }
         let first = context.batch.rows.first ?? .placeholder
         let variant = settings.profile.compiled.variant(for: first)
         var url = context.url(variant?.url, first)
@@ -97,7 +98,7 @@ extension BatchContext {
         return headers
     }
 
-    fileprivate func body(_ variant: CompiledProfile.Variant?, _ parts: CompiledProfile.Parts) -> [UInt8] {
+    func body(_ variant: CompiledProfile.Variant?, _ parts: CompiledProfile.Parts) -> [UInt8] {
         switch parts.encoding {
         case .json:
             var writer = JSONWriter(reserving: 256 + batch.rows.count * 320, isASCII: parts.isASCII)
@@ -184,7 +185,7 @@ extension [UInt8] {
 
 extension QueuedLocation {
     /// Where a template names no row.
-    fileprivate static let placeholder = QueuedLocation(
+    static let placeholder = QueuedLocation(
         seq: 0, bootID: nil, receivedMs: nil,
         location: Location(
             trackable: nil, time: UTCTime(milliseconds: 0), at: .zero,

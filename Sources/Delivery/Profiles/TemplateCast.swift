@@ -11,12 +11,14 @@ enum TemplateCast: Hashable, Sendable {
     case tag
     /// Quoted for the fields of line protocol.
     case quoted
+    /// Letters, digits, `_` and `-` of ASCII; anything else is a `_`.
+    case slug
 
     static let words: [(String, TemplateCast)] =
         [("int", .int), ("ceil", .ceil), ("floor", .floor)] + (0...7).map { ("round\($0)", .round($0)) }
         + [
             ("string", .string), ("upper", .upper), ("lower", .lower), ("bool01", .bool01), ("lptag", .tag),
-            ("lpstr", .quoted),
+            ("lpstr", .quoted), ("slug", .slug),
         ]
 
     init?(word: String) {
@@ -30,7 +32,7 @@ enum TemplateCast: Hashable, Sendable {
         case (.int, .int), (.int, .float), (.ceil, .int), (.ceil, .float), (.floor, .int), (.floor, .float): .int
         case (.round, .int), (.round, .float): type
         case (.string, .int), (.string, .float), (.string, .bool), (.string, .string): .string
-        case (.upper, .string), (.lower, .string), (.tag, .string), (.quoted, .string): .string
+        case (.upper, .string), (.lower, .string), (.tag, .string), (.quoted, .string), (.slug, .string): .string
         case (.bool01, .bool): .int
         default: nil
         }
@@ -41,7 +43,7 @@ enum TemplateCast: Hashable, Sendable {
         switch self {
         case .int, .ceil, .floor, .round: "a number"
         case .string: "a number, a truth value or text"
-        case .upper, .lower, .tag, .quoted: "text"
+        case .upper, .lower, .tag, .quoted, .slug: "text"
         case .bool01: "a truth value"
         }
     }
@@ -67,6 +69,7 @@ enum TemplateCast: Hashable, Sendable {
         case (.bool01, .bool(let flag)): .int(flag ? 1 : 0)
         case (.tag, .text(let text)): .text(text.lineProtocolTag)
         case (.quoted, .text(let text)): .text(text.lineProtocolString)
+        case (.slug, .text(let text)): .text(text.slug)
         default: value
         }
     }
@@ -132,6 +135,16 @@ extension String {
         }
         dropBackslashes()
         return bytes.isEmpty ? "_" : String(decoding: bytes, as: UTF8.self)
+    }
+
+    fileprivate var slug: String {
+        let kept = unicodeScalars.map { scalar in
+            let isKept =
+                scalar.isASCII
+                && (Character(scalar).isLetter || Character(scalar).isNumber || "_-".unicodeScalars.contains(scalar))
+            return isKept ? Character(scalar) : "_"
+        }
+        return kept.isEmpty ? "_" : String(kept)
     }
 
     fileprivate var lineProtocolString: String {

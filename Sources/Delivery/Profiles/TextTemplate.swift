@@ -1,4 +1,5 @@
 import JSON
+import Live
 
 /// Text with references: a URL, a header, a line, a cell, a field of a form, a string of JSON.
 struct TextTemplate: Hashable, Sendable {
@@ -19,6 +20,8 @@ struct TextTemplate: Hashable, Sendable {
         case percent
         /// The same with literals and base URL.
         case percentAll
+        /// A level of a topic.
+        case topic
     }
 
     var parts: [Part]
@@ -57,6 +60,7 @@ struct TextTemplate: Hashable, Sendable {
         case .none: bytes.append(contentsOf: text.utf8)
         case .oneLine: for byte in text.utf8 { bytes.append(byte < 0x20 || byte == 0x7F ? 0x20 : byte) }
         case .percent, .percentAll: bytes.append(percentEncoding: text.utf8)
+        case .topic: bytes.append(contentsOf: MQTTTopic.level(text).utf8)
         }
     }
 

@@ -1,3 +1,4 @@
+import Live
 import Positioning
 
 /// When one endpoint forms batches, when it sends them, and what their answers decide.
@@ -524,6 +525,7 @@ extension DeliverySchedule {
             }
             return []
         case .status(429): pacing.throttled()
+        case .reason(let code) where MQTTReason(rawValue: code).meaning == .slowDown: pacing.throttled()
         default: break
         }
         if state == .active || state.isPausedOverRows, batches.isSuspect(place, cause, word: word) {
@@ -535,7 +537,7 @@ extension DeliverySchedule {
         switch cause {
         case .redirected: pause("redirected", jitter: jitter, at: now)
         case .conflict: pause("conflict", jitter: jitter, at: now)
-        case .transport, .status, .notConfirmed, .unclear: break
+        case .transport, .status, .reason, .notConfirmed, .unclear: break
         }
         return []
     }
@@ -551,7 +553,11 @@ extension DeliverySchedule {
         case .misconfigured(let status, _):
             if status == 417, server.refusedExpectation() { return timer.makeDue(at: now) }
             let isOurs = [405, 406, 411, 426, 501, 505].contains(status)
-            pause(isOurs ? "configuration (status \(status))" : "refused \(status)", jitter: jitter, at: now)
+            pause(
+                isOurs
+                    ? "configuration (status \(status))"
+                    : "refused \(status < 200 ? Verdict.words(ofStatus: status) : String(status))", jitter: jitter,
+                at: now)
         case .encodingRefused:
             if server.refusedEncoding() { return timer.makeDue(at: now) }
             pause("configuration (status 415)", jitter: jitter, at: now)

@@ -32,6 +32,17 @@ package struct MQTTReason: RawRepresentable, Hashable, Sendable {
     /// taken for a success.
     package var meaning: MQTTMeaning { Self.table[rawValue]?.meaning ?? (isError ? .retry : .notConfirmed) }
 
+    /// All that mean this, in ascending order.
+    package static func all(meaning: MQTTMeaning) -> [MQTTReason] {
+        table.filter { $0.value.meaning == meaning }.keys.sorted().map(MQTTReason.init)
+    }
+
+    /// `0x87`
+    package var code: String {
+        let digits = String(rawValue, radix: 16, uppercase: true)
+        return "0x\(digits.utf8.count < 2 ? "0" : "")\(digits)"
+    }
+
     /// The reason that a return code of CONNACK in 3.1.1 stands for; nil for codes that it does not have.
     static func ofReturnCode(_ code: UInt8) -> MQTTReason? {
         switch code {

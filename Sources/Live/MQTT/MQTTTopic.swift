@@ -25,12 +25,25 @@ package enum MQTTTopic {
         return nil
     }
 
+    /// A value as one level of a topic: what `problem(ofVariable:)` would name is a `-`.
+    package static func level(_ value: String) -> String {
+        guard problem(ofVariable: value) != nil else { return value }
+        var level = ""
+        for scalar in value.unicodeScalars {
+            guard level.utf8.count <= bytesMax - 4 else { break }
+            level.unicodeScalars.append(problem(ofVariable: String(scalar)) == nil ? scalar : "-")
+        }
+        return level.isEmpty ? "-" : level
+    }
+
+    private static let bytesMax = 256
+
     /// What is wrong with the value of a variable within a topic, for people; nil = nothing.
     ///
     /// It is one level, and stays one: RabbitMQ and NATS turn `.` and `/` into each other, and NATS takes no blanks.
     package static func problem(ofVariable value: String) -> String? {
         if value.isEmpty { return "it is empty" }
-        if value.utf8.count > 256 { return "it is longer than 256 bytes" }
+        if value.utf8.count > bytesMax { return "it is longer than 256 bytes" }
         for scalar in value.unicodeScalars {
             switch scalar {
             case ".", "/", "+", "#", "*", ">": return "it has a \(scalar), which separates or matches topics"

@@ -1,5 +1,6 @@
 import Configuration
 import Delivery
+import Live
 
 /// What the answers of each server mean to its endpoint, as its profile changes the rules of HTTP.
 public struct AnswerReport: CustomStringConvertible {
@@ -11,7 +12,9 @@ public struct AnswerReport: CustomStringConvertible {
     public var description: String {
         endpoints.map { endpoint in
             let profile = endpoint.profile
-            let lines = Self.lines(AnswerTable(profile.response).rows).map { "#   \($0)\n" }
+            let table =
+                profile.isForBroker ? Self.lines(ofBroker: endpoint) : Self.lines(AnswerTable(profile.response).rows)
+            let lines = table.map { "#   \($0)\n" }
             return "\n# What an answer means to endpoint \(endpoint.name), profile \(profile.name):\n\(lines.joined())"
         }.joined()
     }
@@ -25,6 +28,32 @@ public struct AnswerReport: CustomStringConvertible {
                 let parts = [ranges.joined(separator: ", "), row.words]
                 return (row.verdict, parts.filter { !$0.isEmpty }.joined(separator: ": "))
             } + [("no answer", "including a cut-off head or only a 1xx: sent again")]
+        return aligned(rows)
+    }
+
+    /// What the reason codes of MQTT mean.
+    private static func lines(ofBroker endpoint: EndpointSettings) -> [String] {
+        let isLatest = endpoint.delivery == .latest
+        let rows = MQTTMeaning.allCases.map { meaning in
+            let codes = MQTTReason.all(meaning: meaning).map(\.code).joined(separator: ", ")
+            let what =
+                switch meaning {
+                case .accepted: "settled"
+                case .notConfirmed: isLatest ? "settled, since only the newest counts" : "nobody stored it: sent again"
+                case .retry: "sent again"
+                case .slowDown: "sent again later, and less of it"
+                case .auth: "the credential is read again, then the endpoint pauses"
+                case .misconfigured: "the endpoint pauses"
+                case .bisect: "the row to blame is quarantined, the others are sent"
+                case .taken: "another client has this client id: nothing is sent"
+                case .version: "again with MQTT 3.1.1, then the endpoint pauses"
+                }
+            return (meaning.rawValue, "\(codes): \(what)")
+        }
+        return aligned(rows + [("no answer", "the connection ended: what is not answered is sent again")])
+    }
+
+    private static func aligned(_ rows: [(String, String)]) -> [String] {
         let width = rows.map(\.0.count).max() ?? 0
         return rows.map { $0 + String(repeating: " ", count: width - $0.count + 2) + $1 }
     }

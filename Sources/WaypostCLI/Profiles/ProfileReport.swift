@@ -1,5 +1,6 @@
 import Configuration
 import Delivery
+import Live
 import Outbox
 import Positioning
 import Uplink
@@ -196,6 +197,7 @@ extension ProfileReport {
     }
 
     private static func text(of request: UplinkRequest, _ subject: Subject) -> [String] {
+        if let broker = request.broker { return text(of: broker, at: request.url) }
         var url = request.url
         if subject.isPlaceholder {
             url = url.split(separator: "%3C", omittingEmptySubsequences: false).joined(separator: "<")
@@ -208,6 +210,22 @@ extension ProfileReport {
         var body = String(decoding: request.body, as: UTF8.self)
         if body.utf8.last == UInt8(ascii: "\n") { body = String(decoding: body.utf8.dropLast(), as: UTF8.self) }
         return lines + [body]
+    }
+
+    private static func text(of broker: BrokerRequest, at url: String) -> [String] {
+        let session = broker.session
+        var lines = ["CONNECT \(url)", "client id: \(session.clientID)"]
+        if let user = session.user { lines.append("user: \(user)") }
+        if let will = session.will { lines += text(of: will, "will") }
+        for birth in session.births { lines += text(of: birth, "on connecting") }
+        for message in broker.messages { lines += text(of: message, nil) }
+        return lines
+    }
+
+    private static func text(of message: MQTTMessage, _ note: String?) -> [String] {
+        let notes = [note, "QoS \(message.qos.rawValue)", message.isRetained ? "retained" : nil].compactMap { $0 }
+        let payload = String(decoding: message.payload, as: UTF8.self)
+        return ["", "PUBLISH \(message.topic)  # \(notes.joined(separator: ", "))", payload]
     }
 
     private static func words(_ why: BatchPlan.Settled) -> String {

@@ -36,6 +36,7 @@ final class Requests {
         }
 
         func cancel(_ transfer: UplinkTransfer) { waiting.removeAll { $0.id == transfer } }
+        func linksChanged(at now: EventTime) {}
         func closeIdleConnections(at now: EventTime) {}
 
         func close() {}

@@ -1,0 +1,74 @@
+import JSON
+import Live
+import Positioning
+
+// Messages to a broker.
+extension RequestRenderer {
+    /// The request that only has to be connected; nil for endpoints of HTTP.
+    public func connectRequest() -> UplinkRequest? {
+        let context = BatchContext(settings, render, Batch(endpoint: settings.name, id: "", rows: [], sentMs: nil))
+        return brokerRequest(context, [])
+    }
+
+    func brokerRequest(_ context: BatchContext, _ messages: [MQTTMessage]) -> UplinkRequest? {
+        guard let broker = settings.profile.compiled.parts.broker else { return nil }
+        var request = UplinkRequest(method: "PUBLISH", url: settings.baseURL, body: [], timeout: settings.timeout)
+        request.broker = BrokerRequest(
+            session: context.session(broker), messages: messages, rate: settings.publishRate)
+        return request
+    }
+
+    /// As many rows in each as the profile has in one message.
+    func messages(_ context: BatchContext, _ broker: CompiledProfile.Broker) -> [MQTTMessage] {
+        let rows = context.batch.rows
+        return stride(from: 0, to: rows.count, by: broker.rowsPerMessage).map { start in
+            var part = context.batch
+            part.rows = Array(rows[start..<min(start + broker.rowsPerMessage, rows.count)])
+            return BatchContext(settings, render, part).message(broker, settings.profile.compiled)
+        }
+    }
+}
+
+extension BatchContext {
+    fileprivate func message(_ broker: CompiledProfile.Broker, _ compiled: CompiledProfile) -> MQTTMessage {
+        let first = batch.rows.first ?? .placeholder
+        let variant = compiled.variant(for: first)
+        var message = MQTTMessage(
+            topic: text(variant?.url, first, .topic) ?? "", payload: body(variant, compiled.parts), qos: broker.qos,
+            isRetained: broker.isRetained && compiled.choice(for: first.location.event) == .variant(0))
+        message.contentType = compiled.parts.contentType
+        return message
+    }
+
+    fileprivate func session(_ broker: CompiledProfile.Broker) -> BrokerSession {
+        var session = BrokerSession(
+            clientID: settings.clientID ?? text(broker.clientID, .placeholder, .none) ?? "waypost-\(settings.device)")
+        session.user = text(broker.user, .placeholder, .none)
+        session.keepAlive = settings.keepAlive
+        session.will = broker.will.map(announcement)
+        session.births = broker.births.map(announcement)
+        return session
+    }
+
+    private func announcement(_ announcement: CompiledProfile.Announcement) -> MQTTMessage {
+        var payload: [UInt8] = []
+        switch announcement.payload {
+        case .text(let template): payload = Array((text(template, .placeholder, .none) ?? "").utf8)
+        case .json(let template):
+            var writer = JSONWriter()
+            template.write(.placeholder, in: self, to: &writer)
+            payload = writer.bytes
+        }
+        return MQTTMessage(
+            topic: text(announcement.topic, .placeholder, .topic) ?? "", payload: payload,
+            isRetained: announcement.isRetained)
+    }
+
+    private func text(
+        _ template: TextTemplate?, _ row: QueuedLocation, _ escape: TextTemplate.Escape
+    ) -> String? {
+        var bytes: [UInt8] = []
+        guard let template, template.write(row, in: self, escaping: escape, to: &bytes) else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

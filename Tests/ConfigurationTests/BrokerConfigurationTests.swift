@@ -1,0 +1,68 @@
+import Positioning
+import TestSupport
+import Testing
+
+@testable import Configuration
+
+/// Endpoints whose server is a broker.
+@Suite struct BrokerConfigurationTests {
+    private func endpoint(_ lines: String) -> String {
+        "[source]\nkind = \"file\"\npath = \"-\"\n[[endpoint]]\n\(lines)\n"
+    }
+
+    @Test func readsWhatABrokerNeeds() throws {
+        let loaded = try loaded(
+            endpoint(
+                """
+                base_url = "mqtts://broker.example:8883"
+                profile = "waypost-mqtt"
+                publish_rate = "engine"
+                keepalive = "10m"
+                client_id = "van-7"
+                auth = { kind = "basic", user = "van", password = "env:BROKER_PASSWORD" }
+                """), testEnvironment(["BROKER_PASSWORD": "p"]))
+        let settings = try #require(loaded.config.endpoints.first).settings
+        #expect(settings.publishRate == nil && settings.keepAlive == .seconds(600) && settings.clientID == "van-7")
+        #expect(settings.profile.isForBroker && settings.baseURL == "mqtts://broker.example:8883")
+    }
+
+    /// That a broker confirms before it stores is said by `check`, unless the operator says that this one stores.
+    @Test func warnsOfAWeakConfirmation() throws {
+        let lines = "base_url = \"mqtts://b.example\"\nprofile = \"waypost-mqtt\"\ndevice = \"van-7\""
+        let warnings = try loaded(endpoint(lines), testEnvironment()).warnings.map(\.description)
+        #expect(warnings.contains { $0.contains("confirms a message before it has stored it") }, "\(warnings)")
+        #expect(try loaded(endpoint(lines + "\npublish_rate = \"engine\""), testEnvironment()).warnings.isEmpty)
+        let latest = lines.replacing("waypost-mqtt", with: "home-assistant-mqtt")
+        #expect(try loaded(endpoint(latest), testEnvironment()).warnings.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("base_url = \"https://b.example\"\nprofile = \"waypost-mqtt\"", "expected mqtts://…"),
+        ("base_url = \"mqtts://b.example\"", "expected https://… (or a profile of MQTT)"),
+        ("base_url = \"mqtt//b.example\"\nprofile = \"waypost-mqtt\"", "endpoint.base_url"),
+        ("base_url = \"mqqt://b.example\"\nprofile = \"waypost-mqtt\"", "did you mean \"mqtt://b.example\"?"),
+        ("base_url = \"https://b.example\"\npublish_rate = 20", "expected it only with one of MQTT"),
+        ("base_url = \"mqtts://b.example\"\nprofile = \"waypost-mqtt\"\npublish_rate = 0", "or \"engine\""),
+        ("base_url = \"mqtts://b.example\"\nprofile = \"waypost-mqtt\"\nkeepalive = \"1s\"", "endpoint.keepalive"),
+        ("base_url = \"mqtts://b.example\"\nprofile = \"waypost-mqtt\"\ncompress = \"gzip\"", "only with HTTP"),
+        (
+            "base_url = \"mqtts://b.example\"\nprofile = \"waypost-mqtt\"\nheaders = { X-A = \"b\" }",
+            "only with HTTP"
+        ),
+        ("base_url = \"mqtts://b.example\"\nprofile = \"waypost-mqtt\"\ndevice = \"van.7\"", "as a level of a topic"),
+        (
+            "base_url = \"mqtt://b.example\"\nprofile = \"waypost-mqtt\"\n"
+                + "auth = { kind = \"basic\", user = \"u\", password = \"env:P\" }",
+            "found plain mqtt to b.example with a secret, expected mqtts"
+        ),
+        (
+            "base_url = \"mqtts://b.example\"\nprofile = \"waypost-mqtt\"\n"
+                + "auth = { kind = \"header\", name = \"X\", key = \"env:P\" }",
+            "expected \"basic\""
+        ),
+    ])
+    func aMistakeIsTold(_ lines: String, _ words: String) {
+        let found = problems(endpoint(lines), testEnvironment(["P": "p"]))
+        #expect(found.contains { $0.contains(words) }, "\(found)")
+    }
+}

@@ -1,0 +1,101 @@
+import Live
+import Positioning
+import Testing
+
+@testable import Delivery
+
+/// What the reason codes of a broker mean for the rows of a batch.
+@Suite struct BrokerVerdictTests {
+    private static let broker = TransportFailure.broken("cut")
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        var reasons: [MQTTReason?]
+        var ending: MQTTReason?
+        var failure: TransportFailure?
+        var verdict: Verdict
+        var testDescription: String { "\(reasons.map { $0?.code ?? "-" }) \(ending?.code ?? "")" }
+
+        init(_ reasons: [MQTTReason?], ending: MQTTReason? = nil, failure: TransportFailure? = nil, _ verdict: Verdict)
+        {
+            (self.reasons, self.ending, self.failure, self.verdict) = (reasons, ending, failure, verdict)
+        }
+    }
+
+    private static func partly(
+        refused: [Int64: String] = [:], again: Set<Int64> = [], needsCredential: Bool = false, after: Duration? = nil
+    ) -> Verdict {
+        var items = ItemVerdicts()
+        (items.refused, items.again) = (refused, again)
+        (items.needsCredential, items.after) = (needsCredential, after)
+        return .partlyAccepted(items)
+    }
+
+    private static let cases = [
+        Case([.success, .success], .accepted),
+        Case([], .accepted),
+        // Nobody stored it.
+        Case([.noMatchingSubscribers], .retry(.reason(0x10), after: nil)),
+        Case([.success, .noMatchingSubscribers], partly(again: [2])),
+        Case([.success, .badPayload, .success], partly(refused: [2: "the payload is not of the announced format"])),
+        Case([.badPayload, .badPayload], .split(status: 0x99)),
+        Case([.packetTooLarge], .tooLarge(status: 0x95, after: nil)),
+        Case([.notAuthorised, .notAuthorised], .authStop(status: 0x87)),
+        Case([.success, .notAuthorised], partly(again: [2], needsCredential: true)),
+        Case([.badTopic], .misconfigured(status: 0x90)),
+        Case([.quotaExceeded], .retry(.reason(0x97), after: nil)),
+        Case([.success, .quotaExceeded], partly(again: [2], after: .seconds(10))),
+        Case([.unspecified], .retry(.reason(0x80), after: nil)),
+        Case([MQTTReason(rawValue: 0xFE)], .retry(.reason(0xFE), after: nil)),
+        // A code below 0x80 that no standard has is no success.
+        Case([MQTTReason(rawValue: 0x42)], .retry(.reason(0x42), after: nil)),
+        Case([.success, nil, nil], failure: broker, partly(again: [2, 3])),
+        Case([nil], failure: broker, .retry(.transport(broker), after: nil)),
+        Case([nil], ending: .badCredential, failure: broker, .authStop(status: 0x86)),
+        Case([], ending: .badCredential, .authStop(status: 0x86)),
+        Case([nil], ending: .badClientID, .misconfigured(status: 0x85)),
+        Case([nil], ending: .unsupportedVersion, .misconfigured(status: 0x84)),
+        Case([.success, nil], ending: .sessionTakenOver, failure: broker, .collision),
+        Case([nil], ending: .serverUnavailable, failure: broker, .retry(.transport(broker), after: nil)),
+    ]
+
+    @Test(arguments: cases) func meansForHistory(_ item: Case) {
+        let reply = BrokerReply(item.reasons, ending: item.ending, failure: item.failure)
+        let rows = item.reasons.indices.map { Sample.bare(seq: Int64($0) + 1) }
+        #expect(reply.verdict(of: Sample.batch(rows), rowsPerMessage: 1, wantsStored: true) == item.verdict)
+    }
+
+    @Test func nobodyHasToListenForTheNewestAlone() {
+        let reply = BrokerReply([.noMatchingSubscribers])
+        #expect(reply.verdict(of: Sample.batch([Sample.row]), rowsPerMessage: 1, wantsStored: false) == .accepted)
+    }
+
+    /// Which of several rows in one message is to blame is found when it is alone.
+    @Test func aRefusedMessageOfSeveralRowsComesAgain() {
+        let rows = (1...5).map { Sample.bare(seq: $0) }
+        let reply = BrokerReply([.success, .badPayload, .badPayload])
+        #expect(
+            reply.verdict(of: Sample.batch(rows), rowsPerMessage: 2, wantsStored: true)
+                == Self.partly(refused: [5: "the payload is not of the announced format"], again: [3, 4]))
+    }
+
+    /// Whatever the codes are: rows are only removed that the broker has, or has refused one by one.
+    @Test func noCodeLosesRows() {
+        for code in UInt8.min...UInt8.max {
+            let reason = MQTTReason(rawValue: code)
+            for reasons: [MQTTReason?] in [[reason], [.success, reason], [reason, nil], [nil, reason]] {
+                let rows = reasons.indices.map { Sample.bare(seq: Int64($0) + 1) }
+                let reply = BrokerReply(reasons, failure: Self.broker)
+                switch reply.verdict(of: Sample.batch(rows), rowsPerMessage: 1, wantsStored: true) {
+                case .accepted: #expect(reasons.allSatisfy { $0?.meaning == .accepted })
+                case .partlyAccepted(let items):
+                    for (index, reason) in reasons.enumerated() where reason?.meaning != .accepted {
+                        let seq = Int64(index) + 1
+                        #expect(items.again.contains(seq) != (items.refused[seq] != nil), "\(code)")
+                        #expect(items.refused[seq] == nil || reason?.meaning == .bisect)
+                    }
+                default: break
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,343 @@
+import Delivery
+import Live
+import Positioning
+import TestSupport
+import Testing
+
+@testable import Uplink
+
+/// The connection to a broker that is kept, without a network.
+@Suite struct BrokerLinkTests {
+    @Test func aRequestWithoutMessagesConnectsAndSaysThatTheDeviceIsThere() {
+        let bench = BrokerBench(showsPresence: true)
+        bench.send(0)
+        #expect(bench.isConnecting)
+        bench.open()
+        #expect(bench.broker.publishes == [.init(id: 1, topic: "status", payload: [1], isRetained: true)])
+        #expect(bench.outcomes == [.init(number: 1, result: .published(BrokerReply([])))])
+        // It comes back by itself, since others see that it is away.
+        bench.lose()
+        #expect(!bench.isConnecting)
+        bench.pass(.seconds(61))
+        #expect(bench.isConnecting)
+    }
+
+    @Test func aRequestEndsWhenAllMessagesAreAnswered() {
+        let bench = BrokerBench()
+        bench.send(3)
+        bench.open()
+        #expect(bench.broker.publishes.map(\.payload) == [[0], [1], [2]])
+        bench.answer(0)
+        bench.answer(2, 0x99)
+        #expect(bench.outcomes.isEmpty)
+        bench.answer(1, 0x10)
+        #expect(
+            bench.outcomes == [
+                .init(number: 1, result: .published(BrokerReply([.success, .noMatchingSubscribers, .badPayload])))
+            ])
+        // Nobody needs the connection, and it stays.
+        #expect(!bench.isConnecting)
+        #expect(bench.link.nextDeadline == bench.now + .seconds(300))
+    }
+
+    @Test func theWindowIsThatOfTheBroker() {
+        let bench = BrokerBench()
+        bench.send(5)
+        bench.open(window: 2)
+        #expect(bench.broker.publishes.count == 2)
+        bench.answer(0)
+        #expect(bench.broker.publishes.count == 3)
+    }
+
+    @Test func whatIsAnsweredBeforeALossCounts() {
+        let bench = BrokerBench()
+        bench.send(3)
+        bench.open()
+        bench.answer(0)
+        bench.lose()
+        let failure = TransportFailure.broken("cut")
+        #expect(
+            bench.outcomes == [
+                .init(number: 1, result: .published(BrokerReply([.success, nil, nil], failure: failure)))
+            ])
+    }
+
+    @Test func aLossBeforeAnyAnswerIsAFailure() {
+        let bench = BrokerBench()
+        bench.send(2)
+        bench.open()
+        bench.lose()
+        #expect(bench.outcomes == [.init(number: 1, result: .failed(.broken("cut")))])
+        // Nobody is to be seen on it: it comes back with the next request, and not at once.
+        #expect(bench.link.nextDeadline == nil)
+        bench.send(1)
+        #expect(!bench.isConnecting)
+        bench.pass(.seconds(60))
+        #expect(bench.isConnecting)
+    }
+
+    @Test func ourOwnLinkComingBackConnectsAtOnce() {
+        let bench = BrokerBench(showsPresence: true)
+        bench.send(0)
+        bench.open()
+        bench.lose()
+        bench.linksChanged()
+        #expect(bench.isConnecting)
+    }
+
+    @Test func noMoreThanTheRateGoOutInASecond() {
+        let bench = BrokerBench()
+        bench.send(25, rate: 10)
+        bench.open()
+        #expect(bench.broker.publishes.count == 10)
+        bench.answerAll()
+        #expect(bench.broker.publishes.count == 10)
+        #expect(bench.link.nextDeadline == bench.now + .seconds(1))
+        bench.pass(.seconds(1))
+        #expect(bench.broker.publishes.count == 20)
+        bench.answerAll()
+        bench.pass(.seconds(1))
+        bench.answerAll()
+        #expect(bench.outcomes.count == 1)
+    }
+
+    @Test func aBrokerOfTheOlderVersionIsAskedInIt() {
+        let bench = BrokerBench()
+        bench.send(1)
+        bench.open(answering: 0x84)
+        #expect(bench.isConnecting)
+        bench.open()
+        #expect(bench.broker.version == .v3)
+        bench.answer(0)
+        #expect(bench.outcomes == [.init(number: 1, result: .published(BrokerReply([.success])))])
+    }
+
+    @Test func aRefusedClientIsNotTriedAgainByItself() {
+        let bench = BrokerBench(showsPresence: true)
+        bench.send(1)
+        bench.open(answering: 0x87)
+        guard case .published(let reply) = bench.outcomes.first?.result else {
+            Issue.record("\(bench.outcomes)")
+            return
+        }
+        #expect(reply.ending == .notAuthorised && reply.reasons == [nil])
+        #expect(bench.link.nextDeadline == nil)
+    }
+
+    @Test func anotherClientWithTheSameIDIsRecognised() {
+        let bench = BrokerBench()
+        for _ in 0..<3 {
+            bench.send(1)
+            bench.pass(.seconds(40))
+            bench.open()
+            bench.lose()
+        }
+        guard case .published(let reply)? = bench.outcomes.last?.result else {
+            Issue.record("\(bench.outcomes)")
+            return
+        }
+        #expect(reply.ending == .sessionTakenOver)
+    }
+
+    @Test func withoutAConnectionInTimeItFails() {
+        let bench = BrokerBench()
+        bench.send(1)
+        bench.pass(.seconds(60))
+        #expect(bench.outcomes == [.init(number: 1, result: .failed(.connect("no connection to the broker in time")))])
+    }
+
+    @Test func leavingLetsTheBrokerPublishTheWill() {
+        let bench = BrokerBench(showsPresence: true)
+        bench.send(0)
+        bench.open()
+        bench.link.end()
+        bench.obey()
+        #expect(bench.broker.isDisconnected && !bench.isOpen)
+    }
+
+    @Test func aMessageThatTheBrokerCannotTakeIsRefusedWithoutAsking() {
+        let bench = BrokerBench()
+        bench.send([MQTTMessage(topic: "a/#", payload: []), MQTTMessage(topic: "a", payload: [])])
+        bench.open()
+        bench.answer(0)
+        guard case .published(let reply)? = bench.outcomes.last?.result else {
+            Issue.record("\(bench.outcomes)")
+            return
+        }
+        #expect(reply.reasons == [.badTopic, .success])
+    }
+
+    /// Whatever happens in whatever order: each request ends once, with no more than the broker said, and nothing spins.
+    @Test(arguments: 1...400) func anyOrderEndsEachRequestOnce(seed: UInt64) {
+        var random = SeededGenerator(seed: testSeed(seed))
+        let bench = BrokerBench(showsPresence: Bool.random(using: &random))
+        var wanted: Set<Int> = []
+        for _ in 0..<120 {
+            switch Int.random(in: 0..<12, using: &random) {
+            case 0, 1:
+                if wanted.count < 3 {
+                    wanted.insert(
+                        bench.send(
+                            Int.random(in: 0...6, using: &random), rate: [nil, 1, 10].randomElement(using: &random)!))
+                }
+            case 2, 3:
+                let answer: UInt8 = [0, 0, 0, 0, 0x84, 0x87, 0x88, 0x97].randomElement(using: &random)!
+                bench.open(answering: answer, window: Bool.random(using: &random) ? nil : 1)
+            case 4, 5, 6:
+                bench.answerOne([0, 0, 0, 0x10, 0x80, 0x87, 0x97, 0x99].randomElement(using: &random)!)
+            case 7: bench.lose()
+            case 8: bench.linksChanged()
+            case 9:
+                if let number = wanted.randomElement(using: &random), Bool.random(using: &random) {
+                    bench.link.cancel(number)
+                    wanted.remove(number)
+                }
+            case 10: bench.dismiss([0, 0x8B, 0x8E, 0x98].randomElement(using: &random)!)
+            default: bench.pass(.milliseconds(Int64.random(in: 1...40_000, using: &random)))
+            }
+            for outcome in bench.takeOutcomes() {
+                #expect(wanted.remove(outcome.number) != nil, "seed \(seed): \(outcome) ended twice, or was given up")
+                if case .published(let reply) = outcome.result {
+                    let acknowledged = bench.acknowledged[outcome.number, default: [:]]
+                    for (place, reason) in reply.reasons.enumerated() {
+                        #expect(acknowledged[place] == reason, "seed \(seed): message \(place) of \(outcome)")
+                    }
+                }
+            }
+            #expect(bench.isCalm, "seed \(seed): it spins")
+        }
+        // In the end time passes, and nothing stays behind.
+        for _ in 0..<20 { bench.pass(.seconds(60)) }
+        for outcome in bench.takeOutcomes() { wanted.remove(outcome.number) }
+        #expect(wanted.isEmpty, "seed \(seed): never ended: \(wanted)")
+    }
+}
+
+/// A link with a model of a broker at the other end of a connection.
+private final class BrokerBench {
+    var link: BrokerLink
+    var broker = ModelBroker()
+    private(set) var now = EventTime(nanoseconds: 1_000_000_000_000)
+    /// The connection is to be made.
+    private(set) var isConnecting = false
+    private(set) var outcomes: [BrokerLink.Outcome] = []
+    /// What the broker answered, by request and place.
+    private(set) var acknowledged: [Int: [Int: MQTTReason]] = [:]
+    private(set) var isCalm = true
+    private let session: BrokerSession
+    private(set) var isOpen = false
+    private var lastNumber = 0
+    private var answered = 0
+
+    init(showsPresence: Bool = false) {
+        var session = BrokerSession(clientID: "van")
+        if showsPresence {
+            session.will = MQTTMessage(topic: "status", payload: [0], isRetained: true)
+            session.births = [MQTTMessage(topic: "status", payload: [1], isRetained: true)]
+        }
+        self.session = session
+        link = BrokerLink(session, jitter: { 0.5 })
+    }
+
+    /// Topics name the request, payloads the place.
+    @discardableResult
+    func send(_ count: Int, rate: Int? = nil) -> Int {
+        send((0..<count).map { MQTTMessage(topic: "\(lastNumber + 1)", payload: [UInt8($0)]) }, rate: rate)
+    }
+
+    @discardableResult
+    func send(_ messages: [MQTTMessage], rate: Int? = nil) -> Int {
+        lastNumber += 1
+        let request = BrokerRequest(session: session, messages: messages, rate: rate)
+        link.send(request, number: lastNumber, limit: .seconds(60), at: now)
+        obey()
+        return lastNumber
+    }
+
+    /// The connection that was asked for is there, and the broker answers CONNECT.
+    func open(answering reason: UInt8 = 0, window: UInt8? = nil) {
+        guard isConnecting else { return }
+        isConnecting = false
+        isOpen = true
+        broker.reset()
+        answered = broker.publishes.count
+        link.opened(at: now)
+        obey()
+        link.received(
+            broker.connack(broker.version == .v3 && reason == 0x84 ? 1 : reason, window: window)[...], at: now)
+        obey()
+    }
+
+    func answer(_ place: Int, _ reason: UInt8 = 0) {
+        guard let publish = broker.publishes.filter({ $0.topic != "status" })[place...].first else { return }
+        acknowledge(publish, reason)
+    }
+
+    func answerAll() { while answerOne(0) {} }
+
+    /// The oldest that is not answered.
+    @discardableResult
+    func answerOne(_ reason: UInt8) -> Bool {
+        guard isOpen, answered < broker.publishes.count else { return false }
+        answered += 1
+        acknowledge(broker.publishes[answered - 1], reason)
+        return true
+    }
+
+    private func acknowledge(_ publish: ModelBroker.Publish, _ reason: UInt8) {
+        guard let id = publish.id else { return }
+        if let number = Int(publish.topic), let place = publish.payload.first {
+            // 3.1.1 only knows success.
+            acknowledged[number, default: [:]][Int(place)] = MQTTReason(rawValue: broker.version == .v5 ? reason : 0)
+        }
+        link.received(broker.puback(id, reason)[...], at: now)
+        obey()
+    }
+
+    func dismiss(_ reason: UInt8) {
+        guard isOpen, broker.version == .v5 else { return }
+        link.received(ModelBroker.disconnect(reason)[...], at: now)
+        obey()
+    }
+
+    func lose() {
+        guard isConnecting || isOpen else { return }
+        (isConnecting, isOpen) = (false, false)
+        link.lost(.broken("cut"), at: now)
+        obey()
+    }
+
+    func linksChanged() {
+        link.linksChanged(at: now)
+        obey()
+    }
+
+    func pass(_ time: Duration) {
+        let end = now + time
+        var rounds = 0
+        while let deadline = link.nextDeadline, deadline <= end, rounds < 200 {
+            now = max(now, deadline)
+            rounds += 1
+            link.deadlineReached(at: now)
+            obey()
+        }
+        if rounds == 200 { isCalm = false }
+        now = end
+    }
+
+    func takeOutcomes() -> [BrokerLink.Outcome] {
+        defer { outcomes = [] }
+        return outcomes
+    }
+
+    func obey() {
+        for command in link.takeCommands() {
+            switch command {
+            case .write(let bytes): broker.take(bytes)
+            case .connect: isConnecting = true
+            case .close: (isConnecting, isOpen) = (false, false)
+            }
+        }
+        outcomes += link.takeOutcomes()
+    }
+}

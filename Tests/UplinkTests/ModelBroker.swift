@@ -1,0 +1,79 @@
+import Live
+
+/// The other side of a connection, as far as a publisher needs it: takes packets apart and makes answers in the form of MQTT 5,
+/// or of 3.1.1.
+struct ModelBroker {
+    struct Publish: Hashable {
+        var id: UInt16?
+        var topic: String
+        var payload: [UInt8]
+        var isRetained: Bool
+    }
+
+    private(set) var version = MQTTVersion.v5
+    private(set) var publishes: [Publish] = []
+    private(set) var connects = 0
+    private(set) var isDisconnected = false
+    private var unread: [UInt8] = []
+
+    mutating func take(_ bytes: [UInt8]) {
+        unread += bytes
+        while let packet = nextPacket() { take(packet.type, packet.body) }
+    }
+
+    /// A new connection.
+    mutating func reset() {
+        unread = []
+        isDisconnected = false
+    }
+
+    func connack(_ reason: UInt8 = 0, window: UInt8? = nil) -> [UInt8] {
+        guard version == .v5 else { return [0x20, 2, 0, reason] }
+        guard let window else { return [0x20, 3, 0, reason, 0] }
+        return [0x20, 6, 0, reason, 3, 0x21, 0, window]
+    }
+
+    func puback(_ id: UInt16, _ reason: UInt8 = 0) -> [UInt8] {
+        let head = [UInt8(id >> 8), UInt8(id & 0xFF)]
+        return version == .v5 ? [0x40, 3] + head + [reason] : [0x40, 2] + head
+    }
+
+    static func disconnect(_ reason: UInt8) -> [UInt8] { [0xE0, 1, reason] }
+
+    private mutating func nextPacket() -> (type: UInt8, body: [UInt8])? {
+        var length = 0
+        for index in 1..<5 {
+            guard index < unread.count else { return nil }
+            length |= Int(unread[index] & 0x7F) << (7 * (index - 1))
+            guard unread[index] & 0x80 == 0 else { continue }
+            guard unread.count >= index + 1 + length else { return nil }
+            defer { unread.removeFirst(index + 1 + length) }
+            return (unread[0], Array(unread[(index + 1)..<(index + 1 + length)]))
+        }
+        return nil
+    }
+
+    private mutating func take(_ type: UInt8, _ body: [UInt8]) {
+        switch type >> 4 {
+        case 1:
+            connects += 1
+            version = body[6] == 5 ? .v5 : .v3
+        case 3:
+            let length = Int(body[0]) << 8 | Int(body[1])
+            var rest = body[(2 + length)...]
+            var id: UInt16?
+            if type & 0x06 != 0 {
+                id = UInt16(rest[rest.startIndex]) << 8 | UInt16(rest[rest.startIndex + 1])
+                rest = rest.dropFirst(2)
+            }
+            // All properties that we send fit one byte of length.
+            if version == .v5 { rest = rest.dropFirst(1 + Int(rest[rest.startIndex])) }
+            publishes.append(
+                Publish(
+                    id: id, topic: String(decoding: body[2..<(2 + length)], as: UTF8.self), payload: Array(rest),
+                    isRetained: type & 1 != 0))
+        case 14: isDisconnected = true
+        default: break
+        }
+    }
+}
