@@ -273,8 +273,8 @@ public protocol Uplink: AnyObject {
     /// The host may be about to sleep: closes the connections that carry nothing, and for some seconds keeps none whose
     /// request ends. The server may have forgotten connections that are kept over a sleep.
     func closeIdleConnections(at now: EventTime)
-    /// Links, addresses or routes of this host have changed: connections that are kept open are made again at once.
-    func linksChanged(at now: EventTime)
+    /// This host has another route, or somebody waits: connections that are kept open and were lost are made again at once.
+    func reconnect(at now: EventTime)
     /// Ends all requests in flight without calling back, and closes the connections.
     func close()
 }

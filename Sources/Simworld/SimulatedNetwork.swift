@@ -89,7 +89,7 @@ final class SimulatedNetwork: Uplink {
 
     func closeIdleConnections(at now: EventTime) {}
 
-    func linksChanged(at now: EventTime) {}
+    func reconnect(at now: EventTime) {}
 
     func cancel(_ transfer: UplinkTransfer) {
         guard let attempt = underWay.removeValue(forKey: transfer) else { return }

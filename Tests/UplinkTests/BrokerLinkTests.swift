@@ -81,7 +81,7 @@ import Testing
         bench.send(0)
         bench.open()
         bench.lose()
-        bench.linksChanged()
+        bench.reconnect()
         #expect(bench.isConnecting)
     }
 
@@ -186,7 +186,7 @@ import Testing
             case 4, 5, 6:
                 bench.answerOne([0, 0, 0, 0x10, 0x80, 0x87, 0x97, 0x99].randomElement(using: &random)!)
             case 7: bench.lose()
-            case 8: bench.linksChanged()
+            case 8: bench.reconnect()
             case 9:
                 if let number = wanted.randomElement(using: &random), Bool.random(using: &random) {
                     bench.link.cancel(number)
@@ -307,8 +307,8 @@ private final class BrokerBench {
         obey()
     }
 
-    func linksChanged() {
-        link.linksChanged(at: now)
+    func reconnect() {
+        link.reconnect(at: now)
         obey()
     }
 

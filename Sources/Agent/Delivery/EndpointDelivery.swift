@@ -137,6 +137,7 @@ final class EndpointDelivery {
     func flush(at now: EventTime) {
         link.gate.flushRequested(waiting: waiting)
         schedule.flushRequested(at: now)
+        uplink.reconnect(at: now)
         step(at: now)
     }
 
@@ -521,7 +522,7 @@ extension EndpointDelivery {
         // This is not the route that failed.
         if link.egressRoute != nil {
             schedule.linkChanged(at: now)
-            uplink.linksChanged(at: now)
+            uplink.reconnect(at: now)
         }
         changed()
         step(at: now)
@@ -548,6 +549,7 @@ extension EndpointDelivery {
     func resumed(at now: EventTime) {
         for route in routes { route.credentials.resumed() }
         schedule.resumed(at: now)
+        uplink.reconnect(at: now)
         recorder.stateChanged(.init(endpoint: settings.name, state: schedule.state), at: now)
         problem.clear()
         changed()

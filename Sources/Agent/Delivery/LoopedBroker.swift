@@ -55,8 +55,8 @@ final class LoopedBroker {
         arm()
     }
 
-    func linksChanged(at now: EventTime) {
-        connection.linksChanged(at: now)
+    func reconnect(at now: EventTime) {
+        connection.reconnect(at: now)
         arm()
     }
 

@@ -92,7 +92,7 @@ package final class LoopedUplink: Uplink {
         return broker
     }
 
-    package func linksChanged(at now: EventTime) { for broker in brokers.values { broker.linksChanged(at: now) } }
+    package func reconnect(at now: EventTime) { for broker in brokers.values { broker.reconnect(at: now) } }
 
     package func closeIdleConnections(at now: EventTime) {
         http.closeIdleConnections(at: now)

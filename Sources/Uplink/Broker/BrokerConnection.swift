@@ -61,9 +61,9 @@ package final class BrokerConnection {
         link.cancel(number)
     }
 
-    package func linksChanged(at now: EventTime) {
+    package func reconnect(at now: EventTime) {
         self.now = now
-        link.linksChanged(at: now)
+        link.reconnect(at: now)
         obey()
     }
 

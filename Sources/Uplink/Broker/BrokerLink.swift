@@ -117,8 +117,8 @@ extension BrokerLink {
 
     mutating func cancel(_ number: Int) { requests.removeAll { $0.number == number } }
 
-    /// Our own link came back, or another one is used: what is open may be dead and is asked at its next answer.
-    mutating func linksChanged(at now: EventTime) {
+    /// Our own link came back, or somebody waits. What is open may be dead, which shows when it does not answer.
+    mutating func reconnect(at now: EventTime) {
         delay.linkChanged()
         notBefore = now
         advance(at: now)

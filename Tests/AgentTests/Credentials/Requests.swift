@@ -36,7 +36,7 @@ final class Requests {
         }
 
         func cancel(_ transfer: UplinkTransfer) { waiting.removeAll { $0.id == transfer } }
-        func linksChanged(at now: EventTime) {}
+        func reconnect(at now: EventTime) {}
         func closeIdleConnections(at now: EventTime) {}
 
         func close() {}

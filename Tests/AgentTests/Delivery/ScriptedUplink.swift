@@ -56,7 +56,7 @@ final class ScriptedUplink: Uplink {
         return records.compactMap { $0.value(at: ["seq"])?.text }
     }
 
-    func linksChanged(at now: EventTime) {}
+    func reconnect(at now: EventTime) {}
     func closeIdleConnections(at now: EventTime) {}
 
     func close() {}
