@@ -211,6 +211,11 @@ public struct EndpointStatus: ControlMessage {
     @Field("consecutive_failures", "Failures in a row") public var consecutiveFailures: Int?
     @Field("last_success_age_s", unit: "s", places: 1, "Since the last acceptance") public var lastSuccessAge: Double?
     @Field("next_attempt_s", unit: "s", places: 1, "Until the next attempt") public var nextAttempt: Double?
+    @Field("token_expires_s", unit: "s", places: 1, "Until its token expires, where that is known; negative afterwards")
+    public var tokenExpires: Double?
+    @Field("token_validity_s", unit: "s", places: 1, "From the issue of that token until it expires")
+    public var tokenValidity: Double?
+    @Field("token_problem", "Why a new token could not be fetched") public var tokenProblem: String?
     @Field("paused", "1 under the reason while paused") public var paused: Named<Int>?
     @Field("stopped", "1 under the reason while stopped") public var stopped: Named<Int>?
     @Field("acked", "Rows accepted") public var accepted: Int?

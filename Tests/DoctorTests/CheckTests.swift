@@ -529,6 +529,9 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(20, .degraded, "main: rebind (the address has changed), nothing is sent", "waypost endpoint list") {
             endpoint(&$0) { ($0.state, $0.reason) = ("rebind", "the address has changed") }
         },
+        Case(20, .ok, "1 answers") {
+            endpoint(&$0) { ($0.problem, $0.tokenProblem) = ("no token: it is away", "no token: it is away") }
+        },
         Case(20, .unknown, "spare: the certificates or the key", "sudo waypost doctor") { $0.untried = ["spare"] },
         Case(20, .unknown, "no endpoint was tried", "waypost doctor") { $0.reaches = nil },
         Case(21, .ok, "none is needed") { _ in },
@@ -543,6 +546,33 @@ struct Case: Sendable, CustomTestStringConvertible {
             $0.clientCertificates["main"] = certificate(days: 365, left: -3)
         },
         Case(21, .ok, "none is needed") { $0.clientCertificates["main"] = certificate(days: 365, left: 200) },
+        Case(21, .degraded, "main: its token expires in 3 days", "endpoint resume main") {
+            token(&$0, left: 3 * 86_400, of: 90 * 86_400)
+        },
+        Case(21, .degraded, "main: its token expires in 3 days", "endpoint resume main") {
+            token(&$0, left: 3 * 86_400, of: nil)
+        },
+        Case(21, .broken, "main: its token expired 2 h ago", "endpoint resume main") {
+            token(&$0, left: -7200, of: 3600)
+        },
+        Case(21, .ok, "1 secret in place") { token(&$0, left: 900, of: 3600) },
+        Case(21, .ok, "1 secret in place") { token(&$0, left: 30 * 86_400, of: nil) },
+        // Fetched again when there is something to send.
+        Case(21, .ok, "none is needed") {
+            token(&$0, left: -7200, of: 3600)
+            $0.more = upload + "auth = { kind = \"token_command\", command = [\"/bin/true\"] }\n"
+        },
+        Case(
+            21, .degraded, "main: no token: login.example answered with status 401; the one in use expires in 10 min",
+            "endpoint resume main"
+        ) {
+            endpoint(&$0) {
+                ($0.tokenProblem, $0.tokenExpires) = ("no token: login.example answered with status 401", 600)
+            }
+        },
+        Case(21, .broken, "main: no token: login.example answered with status 401", "endpoint resume main") {
+            endpoint(&$0) { $0.tokenProblem = "no token: login.example answered with status 401" }
+        },
         Case(21, .broken, "does not load credential token", "LoadCredential=token:") { secret(&$0, given: "other") },
         Case(21, .broken, "does not load credential token", "LoadCredential=token:") { secret(&$0, given: nil) },
         Case(21, .unknown, "cannot be seen", "sudo waypost doctor") {
@@ -589,6 +619,11 @@ struct Case: Sendable, CustomTestStringConvertible {
         (endpoint.name, endpoint.state) = ("main", "active")
         change(&endpoint)
         scene.status.endpoints = [endpoint]
+    }
+
+    private static func token(_ scene: inout Scene, left: Double, of validity: Double?) {
+        secret(&scene, given: "token")
+        endpoint(&scene) { ($0.tokenExpires, $0.tokenValidity) = (left, validity) }
     }
 
     private static func secret(_ scene: inout Scene, given name: String?) {

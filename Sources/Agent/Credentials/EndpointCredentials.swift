@@ -19,6 +19,9 @@ final class EndpointCredentials {
     /// Seconds: from so long before a client certificate expires, that is logged once a day.
     private static let expiryNotice: Int64 = 14 * 86_400
     private static let expiryPause = Duration.seconds(86_400)
+    /// A token in a file is read again in this last part of its validity, and seconds before its end at the latest.
+    private static let lateShare = 0.2
+    private static let lateLeast = 60.0
     /// A connection is kept for two batch windows, at least this long.
     private static let idleLeast = Duration.seconds(30)
 
@@ -93,6 +96,7 @@ final class EndpointCredentials {
     func obtain(at now: EventTime, _ done: @escaping (Result<RequestSecrets, CredentialProblem>) -> Void) {
         // A file that was missing a moment ago may be there now.
         if values.count < config.secrets.count { readSecrets(all: true) }
+        rereadAtItsEnd(at: now)
         if let missing = config.secrets.keys.sorted().first(where: { values[$0] == nil }) {
             let reference = config.secrets[missing]?.words ?? missing
             return done(.failure(CredentialProblem(message: "the secret \(reference) cannot be read")))
@@ -123,6 +127,19 @@ final class EndpointCredentials {
         let before = values
         readSecrets(all: false)
         return values != before
+    }
+
+    /// Of the fetched token, else of the secret that expires first among those that say when. A file is read again towards that.
+    func tokenLife(at now: EventTime) -> TokenLife {
+        rereadAtItsEnd(at: now)
+        var life = source?.life(at: now) ?? TokenLife()
+        let fetched = token.flatMap(TokenClaims.init)
+        guard life.left == nil, let claims = fetched ?? firstToExpire, let time = time(of: .receiver, at: now) else {
+            return life
+        }
+        life.left = claims.expires - Double(time) / 1000
+        life.validity = claims.issued.map { claims.expires - $0 }
+        return life
     }
 
     /// Adds what differs between attempts: `Authorization`, signature and its time, TLS.
@@ -167,6 +184,17 @@ extension EndpointCredentials {
             // If it cannot be read just now, the value read before stays.
             if case .success(let value?) = Secret.value(of: reference, environment) { values[name] = value }
         }
+    }
+
+    private var firstToExpire: TokenClaims? {
+        values.values.compactMap(TokenClaims.init).min { $0.expires < $1.expires }
+    }
+
+    /// Whoever renews a token in a file does so before it expires, and need not wait for the server to refuse the old one.
+    private func rereadAtItsEnd(at now: EventTime) {
+        guard let claims = firstToExpire, let time = time(of: .receiver, at: now) else { return }
+        let validity = claims.issued.map { claims.expires - $0 } ?? 0
+        if claims.expires - Double(time) / 1000 < max(validity * Self.lateShare, Self.lateLeast) { reread() }
     }
 
     private func logFixedCredentials() {

@@ -83,6 +83,12 @@ final class TokenSource {
 
     func resumed() { lifetime.resumed() }
 
+    func life(at now: EventTime) -> TokenLife {
+        TokenLife(
+            left: lifetime.expiresAt.map { $0.seconds(since: now) }, validity: lifetime.lifetime.map(\.inSeconds),
+            problem: problem?.message)
+    }
+
     /// One fetch at a time, and none within the pause of the last.
     private func fetch(at now: EventTime, _ secrets: [String: String], _ done: @escaping (EventTime) -> Void) {
         if waiters.isEmpty, !lifetime.mayFetch(at: now) { return done(now) }

@@ -28,6 +28,10 @@ extension StatusReport {
         status.consecutiveFailures = schedule.failures
         status.lastSuccessAge = delivery.lastSuccess.map { now.seconds(since: $0) }
         status.nextAttempt = schedule.nextAttemptAt.map { max(0, $0.seconds(since: now)) }
+        let token = delivery.routes[schedule.route].credentials.tokenLife(at: now)
+        status.tokenExpires = token.left
+        status.tokenValidity = token.validity
+        status.tokenProblem = token.problem.map(Self.shortened)
         if case .paused(let reason) = schedule.state { status.paused = Named([(reason, 1)]) }
         if let reason = Self.stop(schedule.state) { status.stopped = Named([(reason, 1)]) }
         count(delivery, &status)

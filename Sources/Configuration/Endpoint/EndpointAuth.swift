@@ -10,8 +10,8 @@ package enum EndpointAuth: Hashable, Sendable {
     case tokenCommand([String], header: HeaderTemplate?)
     case oauth2(OAuthClient, header: HeaderTemplate?)
 
-    /// Templates may name `auth.token`.
-    var givesToken: Bool {
+    /// A token is fetched, and fetched again before it expires: templates may name `auth.token`.
+    package var givesToken: Bool {
         switch self {
         case .bearer, .basic, .header: false
         case .tokenCommand, .oauth2: true

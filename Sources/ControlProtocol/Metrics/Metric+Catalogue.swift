@@ -128,6 +128,10 @@ extension Metric {
         .each(
             .gauge, "last_success_age_s", unit: "seconds", fleeting: true, "seconds since the last acceptance"
         ) { $0.lastSuccessAge },
+        .each(
+            .gauge, "token_expires_s", unit: "seconds", fleeting: true,
+            "seconds until the token of the endpoint expires, negative afterwards"
+        ) { $0.tokenExpires },
         .byReason(.gauge, "paused", by: "reason", "1 under the reason while the endpoint is paused") {
             $0.paused
         },

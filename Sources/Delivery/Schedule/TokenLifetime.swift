@@ -6,8 +6,8 @@ public struct TokenLifetime: Hashable, Sendable {
     public static let pause = Duration.seconds(60)
 
     private var obtainedAt: EventTime?
-    /// nil = until the server refuses it.
-    private var lifetime: Duration?
+    /// As the issuer gave it; nil = until the server refuses it.
+    public private(set) var lifetime: Duration?
     private var startedAt: EventTime?
 
     public init() {}
@@ -26,6 +26,9 @@ public struct TokenLifetime: Hashable, Sendable {
         guard let lifetime else { return true }
         return now < obtainedAt + max(lifetime, Self.pause)
     }
+
+    /// nil when there is no token, or it is used until it is refused.
+    public var expiresAt: EventTime? { lifetime.flatMap { lifetime in obtainedAt.map { $0 + lifetime } } }
 
     /// There is no token, or four fifths of its life are over.
     public func isDue(at now: EventTime) -> Bool {

@@ -19,8 +19,8 @@ enum DeliveryChecks {
             return isAll ? .broken(found, advice(failed, failure)) : .degraded(found, advice(failed, failure))
         }
         for endpoint in evidence.status?.endpoints ?? [] {
-            // What pauses an endpoint for its credentials is a check of its own.
-            if isAuth(endpoint) { continue }
+            // Credentials are a check of their own.
+            if isAuth(endpoint) || endpoint.tokenProblem != nil { continue }
             if let problem = endpoint.problem {
                 return .degraded(
                     "\(endpoint.name): \(problem)", "waypost profile render --endpoint \(endpoint.name.shellWord)")
@@ -64,10 +64,9 @@ enum DeliveryChecks {
 
     static func credentials(_ evidence: Evidence) -> Finding {
         guard let config = evidence.config else { return evidence.noConfiguration }
-        for endpoint in evidence.status?.endpoints ?? [] where isAuth(endpoint) {
-            let name = endpoint.name.shellWord
-            return .broken(
-                "\(endpoint.name): the server refuses them", "waypost endpoint resume \(name)  # once renewed")
+        for endpoint in evidence.status?.endpoints ?? [] {
+            let auth = config.endpoints.first { $0.settings.name == endpoint.name }?.auth
+            if let problem = problem(of: endpoint, isRenewed: auth?.givesToken ?? false) { return problem }
         }
         var count = 0
         for endpoint in config.endpoints {
@@ -87,6 +86,27 @@ enum DeliveryChecks {
             }
         }
         return .ok(count == 0 ? "none is needed" : "\(InWords.count(count, "secret")) in place")
+    }
+
+    /// What the daemon says of the credentials in use; nil = nothing is wrong with them.
+    ///
+    /// - Parameter isRenewed: a token that expires is fetched again by the daemon, when it has something to send.
+    private static func problem(of endpoint: EndpointStatus, isRenewed: Bool) -> Finding? {
+        let resume = "waypost endpoint resume \(endpoint.name.shellWord)"
+        if isAuth(endpoint) { return .broken("\(endpoint.name): the server refuses them", "\(resume)  # once renewed") }
+        if let problem = endpoint.tokenProblem {
+            let found = "\(endpoint.name): \(problem)"
+            guard let left = endpoint.tokenExpires, left > 0 else {
+                return .broken(found, "\(resume)  # asks for one at once")
+            }
+            return .degraded("\(found); the one in use \(Expiry.words(left))", "\(resume)  # asks for one at once")
+        }
+        guard !isRenewed, let left = endpoint.tokenExpires,
+            let expiry = Expiry(left: left, validity: endpoint.tokenValidity), expiry.isLate
+        else { return nil }
+        let found = "\(endpoint.name): its token \(expiry.words)"
+        let advice = "\(resume)  # once it is renewed"
+        return expiry.isPast ? .broken(found, advice) : .degraded(found, advice)
     }
 
     /// nil = it can be used by the daemon, or that cannot be seen from outside of its unit.
@@ -165,10 +185,10 @@ enum DeliveryChecks {
     }
 }
 
-/// How long a certificate is still valid, where that is worth a word.
+/// How long a certificate or a token is still valid, where that is worth a word.
 private struct Expiry {
     private static let notice = 14 * 86_400.0
-    /// Of its validity: certificates of a few days are renewed late, and are well until then.
+    /// Of its validity: what is valid for a few days is renewed late, and is well until then.
     private static let lateShare = 0.2
 
     private let left: Double
@@ -177,15 +197,25 @@ private struct Expiry {
     /// nil = it is valid for long, or there is none.
     init?(_ certificate: CertificateDates?, at wallClock: Int64) {
         guard let certificate else { return nil }
-        left = Double(certificate.until) - Double(wallClock) / 1000
+        let until = Double(certificate.until)
+        self.init(left: until - Double(wallClock) / 1000, validity: until - Double(certificate.from))
+    }
+
+    /// - Parameters:
+    ///   - left: seconds; nil is returned when it is valid for long.
+    ///   - validity: seconds from the issue to the end; nil = not known.
+    init?(left: Double, validity: Double?) {
         guard left < Self.notice else { return nil }
-        isLate = left < (Double(certificate.until) - Double(certificate.from)) * Self.lateShare
+        self.left = left
+        isLate = validity.map { left < $0 * Self.lateShare } ?? true
     }
 
     var isPast: Bool { left < 0 }
 
-    var words: String {
-        isPast ? "expired \(DaemonChecks.span(-left)) ago" : "expires in \(DaemonChecks.span(left))"
+    var words: String { Self.words(left) }
+
+    static func words(_ left: Double) -> String {
+        left < 0 ? "expired \(DaemonChecks.span(-left)) ago" : "expires in \(DaemonChecks.span(left))"
     }
 }
 

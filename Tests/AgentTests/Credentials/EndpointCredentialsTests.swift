@@ -1,7 +1,9 @@
 import Delivery
 import Glibc
+import Positioning
 import TestSupport
 import Testing
+import Uplink
 
 @testable import Agent
 @testable import Configuration
@@ -110,6 +112,64 @@ import Testing
                 .init(
                     "X-Hub-Signature-256", "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17")
             ])
+    }
+
+    /// A JSON Web Token with these claims, and a signature that nobody checks here.
+    private func token(_ claims: String) -> String {
+        let part = Base64.encode(Array(claims.utf8)).replacing("+", with: "-").replacing("/", with: "_")
+        return "eyJhbGciOiJub25lIn0.\(part.replacing("=", with: "")).c2ln"
+    }
+
+    @Test func knowsWhenATokenOfTheConfigurationExpires() throws {
+        try directory.write("t", token(#"{"sub":"ü?>~","iat":1699990000,"exp":1700000900.5}"#))
+        let requests = try requests(#"auth = { kind = "header", name = "X-Key", key = "file:DIR/t" }"#)
+        #expect(
+            requests.credentials.tokenLife(at: requests.loop.now)
+                == TokenLife(left: 900.5, validity: 10_900.5, problem: nil))
+        // Nobody knows what time it is.
+        requests.clock.isSynchronised = false
+        #expect(requests.credentials.tokenLife(at: requests.loop.now) == TokenLife())
+    }
+
+    @Test func readsAFileAgainBeforeItsTokenExpires() throws {
+        try directory.write("t", token(#"{"iat":1699996400,"exp":1700000000}"#))
+        let requests = try requests(#"auth = { kind = "bearer", token = "file:DIR/t" }"#)
+        requests.clock.ms = 1_699_999_000_000
+        let old = try requests.headers()
+        try directory.write("t", token(#"{"iat":1699999000,"exp":1700002600}"#))
+        #expect(try requests.headers() == old)
+        requests.clock.ms = 1_699_999_400_000
+        #expect(try requests.headers() != old)
+        #expect(requests.credentials.tokenLife(at: requests.loop.now).left == 3200)
+    }
+
+    @Test func knowsWhenAFetchedTokenExpiresAndWhyThereIsNoOther() throws {
+        try directory.write("cs", "s")
+        let requests = try requests(
+            #"auth = { kind = "oauth2", token_url = "https://login.example/t", client_id = "c", client_secret = "file:DIR/cs" }"#
+        )
+        #expect(requests.credentials.tokenLife(at: requests.loop.now) == TokenLife())
+        requests.uplink.answer = answer(200, #"{"access_token":"t-1","expires_in":3600}"#)
+        _ = try requests.headers()
+        let life = requests.credentials.tokenLife(at: requests.loop.now + .seconds(3000))
+        #expect(life.validity == 3600 && life.problem == nil)
+        #expect(try (590...601).contains(#require(life.left)))
+        requests.uplink.answer = answer(401, #"{"error":"invalid_client"}"#)
+        #expect(try requests.headers(later: .seconds(3000)) == ["Authorization: Bearer t-1"])
+        #expect(
+            requests.credentials.tokenLife(at: requests.loop.now).problem
+                == "no token: login.example answered with status 401 and gave the error invalid_client")
+    }
+
+    @Test(arguments: [
+        "", ".", "..", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "x.eyJleHAiOiJzb29uIn0.y", "x.eyJleHAiOjFlOTl9.y",
+        "x.eyJleHAiOi0xfQ.y", "x.eyJleHAiOjE3MDAwMDAwMDB9", "x.eyJleHAiOjE3MDAwMDAwMDB9.y.z", "x.W10.y", "x.ey!.y",
+    ]) func whatIsNoTokenOrHasNoEndExpiresNever(_ secret: String) {
+        #expect(TokenClaims(secret) == nil)
+    }
+
+    @Test func aTokenMayStandBehindItsScheme() {
+        #expect(TokenClaims("Bearer x.eyJleHAiOjE3MDAwMDAwMDB9.y")?.expires == 1_700_000_000)
     }
 
     @Test func keepsAConnectionForTwoWindows() throws {

@@ -1,5 +1,6 @@
 import Positioning
 import Sensors
+import TestSupport
 import Testing
 import Tracking
 import Uplink
@@ -19,10 +20,10 @@ import Uplink
         source.state = .receiving
     }
 
-    private func report(at now: EventTime) -> StatusReport {
+    private func report(at now: EventTime, _ deliveries: [EndpointDelivery] = []) -> StatusReport {
         StatusReport(
             now: now, startedAt: .zero, wakeups: 0, isClockSynchronised: true, pipeline: pipeline,
-            recorder: bench.recorder, deliveries: [], sent: HTTPUplink.Counters(), supplies: nil,
+            recorder: bench.recorder, deliveries: deliveries, sent: HTTPUplink.Counters(), supplies: nil,
             configurationProblem: nil, configurationOrigin: .current, metricsProblems: [])
     }
 
@@ -59,6 +60,24 @@ import Uplink
         fix(1_700_000_000_000, at: start + .seconds(3600))
         #expect(self.report(at: start + .seconds(3600)).status.source.unbelieved == nil)
         pipeline.close()
+    }
+
+    @Test func theTokenOfAnEndpointHasATimeAndIsNotShown() throws {
+        // {"iat":1699999000,"exp":1700002600}
+        let token = "eyJhbGciOiJub25lIn0.eyJpYXQiOjE2OTk5OTkwMDAsImV4cCI6MTcwMDAwMjYwMH0.c2ln"
+        let text =
+            "\(smallest)[[endpoint]]\nbase_url = \"https://f.example\"\n"
+            + "auth = { kind = \"bearer\", token = \"env:T\" }\n"
+        let config = try loaded(text, testEnvironment(["T": token])).config.endpoints[0]
+        let credentials = EndpointCredentials(
+            config, environment: ["T": token], uplink: bench.uplink, log: .silent, loop: bench.loop,
+            clock: .init(hostMs: { 1_700_000_000_000 }, isSynchronised: { true }, receiverMs: { _ in nil }))
+        bench.delivery.reload([.init(settings: config.settings, credentials: credentials)], at: bench.loop.now)
+        let status = report(at: bench.loop.now, [bench.delivery]).status
+        #expect(status.endpoints.first?.tokenExpires == 2600 && status.endpoints.first?.tokenValidity == 3600)
+        #expect(status.endpoints.first?.tokenProblem == nil)
+        let reply = String(decoding: ControlFrame.reply(to: nil) { status }, as: UTF8.self)
+        #expect(reply.contains("\"token_expires_s\":2600.0") && !reply.contains("eyJ"))
     }
 
     @Test func theSatellitesOfALineThatIsSilentAreNotShown() {
