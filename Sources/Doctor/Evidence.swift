@@ -18,25 +18,13 @@ public struct Evidence: Sendable {
     }
 
     public enum DaemonFound: Sendable {
-        /// A second status is asked for a moment later, so that what arrives meanwhile can be seen.
-        case answers(Status, later: Later?)
+        case answers(Status)
         /// Nothing listens.
         case absent
         /// Something may listen, but who asks may not ask it.
         case unreachable(String)
         /// Something listens and gives no answer.
         case silent(String)
-    }
-
-    public struct Later: Sendable {
-        public var status: Status
-        /// Seconds since the first.
-        public var after: Double
-
-        public init(_ status: Status, after: Double) {
-            self.status = status
-            self.after = after
-        }
     }
 
     public struct KernelLine: Sendable {
@@ -112,6 +100,8 @@ public struct Evidence: Sendable {
     public var configurationPath: String
     public var configuration: ConfigurationFound
     public var daemon: DaemonFound
+    /// What came from the receiver while this was gathered.
+    public var bytesPerSecond: Double?
     /// What `systemctl show` says of the unit, several values of a property one a line; empty = there is no such unit.
     public var unit: [String: String]?
     /// Oldest first.
@@ -159,12 +149,10 @@ extension Evidence {
         }
     }
 
-    var status: Status? { if case .answers(let status, _) = daemon { status } else { nil } }
+    var status: Status? { if case .answers(let status) = daemon { status } else { nil } }
 
     /// Its fixes are of the past, and say nothing about a clock.
     var isFile: Bool { if case .file? = config?.source { true } else { false } }
-
-    var later: Later? { if case .answers(_, let later) = daemon { later } else { nil } }
 
     /// What the daemon runs as.
     var serviceUser: String {
@@ -185,9 +173,9 @@ extension Evidence {
 
     /// What keeps a check that needs the daemon from its answer.
     var noStatus: Finding {
-        if case .unreachable(let reason) = daemon { return .unknown(reason, "sudo waypost doctor") }
-        return .unknown("no daemon answers", "sudo waypost doctor")
+        if case .unreachable(let reason) = daemon { return .unknown(reason, doctorAsRoot) }
+        return .unknown("no daemon answers", doctorAsRoot)
     }
 
-    var noConfiguration: Finding { .unknown("the configuration is not known", "sudo waypost doctor") }
+    var noConfiguration: Finding { .unknown("the configuration is not known", doctorAsRoot) }
 }

@@ -30,6 +30,16 @@ package enum InWords {
         return "\(rest) s"
     }
 
+    /// `90 s`, `3 min`, `24 h`, `4 days`: rounded, where the order of magnitude is what counts.
+    package static func about(seconds: Double) -> String {
+        switch seconds {
+        case ..<120: "\(whole(max(0, seconds))) s"
+        case ..<7200: "\(whole(seconds / 60)) min"
+        case ..<172_800: "\(whole(seconds / 3600)) h"
+        default: "\(whole(seconds / 86_400)) days"
+        }
+    }
+
     /// `5 min`, `400 ms`: a setting, of which nothing is left out.
     package static func interval(milliseconds: Int64) -> String {
         milliseconds % 1000 == 0 ? span(milliseconds: milliseconds) : "\(milliseconds) ms"

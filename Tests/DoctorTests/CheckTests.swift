@@ -91,9 +91,21 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(2, .degraded, "queue: 17 rows for endpoint old, which is no longer configured", "waypost status") {
             $0.status.problems = ["queue: 17 rows for endpoint old, which is no longer configured: configure it again"]
         },
-        Case(2, .broken, "no unit", "waypost run") {
+        Case(2, .broken, "there is no unit", "waypost run") { ($0.daemon, $0.unit) = (.absent, [:]) },
+        Case(2, .broken, "no daemon answers", "sudo systemctl start waypost") { ($0.daemon, $0.unit) = (.absent, nil) },
+        Case(2, .broken, "no daemon answers", "sudo rc-service waypost start") {
+            $0.loseSystemd()
             $0.daemon = .absent
-            $0.unit = nil
+            ($0.files["/run/openrc/softlevel"], $0.files["/etc/init.d/waypost"]) = ("default", "")
+        },
+        Case(2, .broken, "no daemon answers", "waypost run --config /srv/w.toml") {
+            $0.loseSystemd()
+            ($0.daemon, $0.configurationPath) = (.absent, "/srv/w.toml")
+        },
+        Case(2, .degraded, "0.0.9 runs", "sudo kill 500  # and start it again, unless its supervisor does: waypost run")
+        {
+            $0.loseSystemd()
+            $0.status.version = "0.0.9"
         },
         Case(2, .broken, "does not answer: timed out", "restart") { $0.daemon = .silent("timed out") },
         Case(2, .unknown, "not for you", "sudo waypost doctor", noStatus),
@@ -138,6 +150,7 @@ struct Case: Sendable, CustomTestStringConvertible {
             $0.unit?["DeviceAllow"] = ""
         },
         Case(5, .ok, "no unit") { $0.unit = [:] },
+        Case(5, .ok, "no systemd") { $0.loseSystemd() },
         Case(5, .broken, "lacks char-166", "DeviceAllow=char-166 rw") {
             $0.unit?["DeviceAllow"] = "char-188 rw\nchar-ttyS rw"
         },
@@ -156,6 +169,10 @@ struct Case: Sendable, CustomTestStringConvertible {
             $0.files["/etc/group"] = "dialout:x:\(getegid()):pi\n"
         },
         Case(6, .broken, "started before", "sudo systemctl restart waypost") {
+            $0.files["/proc/500/status"] = "Uid:\t990\t990\t990\t990\nGid:\t991\t991\t991\t991\nGroups:\t991 \n"
+        },
+        Case(6, .broken, "started before", "sudo kill 500") {
+            $0.loseSystemd()
             $0.files["/proc/500/status"] = "Uid:\t990\t990\t990\t990\nGid:\t991\t991\t991\t991\nGroups:\t991 \n"
         },
         Case(6, .broken, "not even group", "chmod 660") { $0.modes[node] = 0o600 },
@@ -232,6 +249,13 @@ struct Case: Sendable, CustomTestStringConvertible {
             $0.files["/proc/cmdline"] = "quiet console=ttyACM0\n"
             $0.files["/proc/device-tree/model"] = nil
         },
+        Case(10, .broken, "login prompt runs", "serial-getty@ttyACM0.service") {
+            getty(&$0)
+        },
+        Case(10, .broken, "login prompt runs", "/etc/inittab") {
+            getty(&$0)
+            $0.loseSystemd()
+        },
         Case(10, .unknown, "command line", "sudo waypost doctor") { $0.files["/proc/cmdline"] = nil },
         Case(11, .ok, "on USB") { _ in },
         Case(11, .ok, "no Raspberry Pi") { $0.files["/proc/device-tree/model"] = nil },
@@ -256,6 +280,13 @@ struct Case: Sendable, CustomTestStringConvertible {
             noStatus(&$0)
         },
     ]
+
+    /// A login on the line of a host that is no Raspberry Pi.
+    private static func getty(_ scene: inout Scene) {
+        scene.files["/proc/700/comm"] = "agetty\n"
+        scene.files["/proc/700/cmdline"] = "/sbin/agetty\0ttyACM0\0"
+        scene.files["/proc/device-tree/model"] = nil
+    }
 
     /// A CH340 on a host with these rules of brltty.
     private static func braille(_ scene: inout Scene, _ file: String, _ rules: String) {
@@ -286,6 +317,13 @@ struct Case: Sendable, CustomTestStringConvertible {
             ($0.status.source.state, $0.status.source.reason) = ("lost", "cannot open /dev/ttyACM0: Input/output error")
         },
         Case(13, .broken, "nothing arrives: power, wiring", "journalctl") { $0.status.source.state = "silent" },
+        Case(13, .broken, "nothing arrives: power, wiring", "waypost status") {
+            ($0.status.source.state, $0.unit) = ("silent", [:])
+        },
+        Case(13, .broken, "nothing arrives: power, wiring", "waypost status --config '/srv/a b'") {
+            $0.loseSystemd()
+            ($0.status.source.state, $0.configurationPath) = ("silent", "/srv/a b")
+        },
         Case(13, .broken, "nothing arrives: power, wiring", "baud = \"auto\"") {
             $0.source += "\nbaud = 9600"
             $0.status.source.state = "silent"
@@ -313,8 +351,7 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(14, .ok, "52 % of 9600 baud used") { $0 = .pc },
         Case(14, .degraded, "99 % of 9600 baud", "baud = 38400") {
             $0 = .pc
-            $0.later = $0.status
-            $0.later?.source.bytes += 1900
+            $0.bytesPerSecond = 950
         },
         Case(14, .unknown, "not known yet", "waypost doctor") {
             $0 = .pc
@@ -350,7 +387,7 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(16, .broken, "short", "waypost status") { $0.status.source.antenna = "short" },
         Case(16, .unknown, "does not report") { $0.status.source.antenna = nil },
         Case(17, .ok, "2026-11-20") { _ in },
-        Case(17, .broken, "1024 weeks behind", "rollover = \"repair\"") {
+        Case(17, .broken, "1024 weeks behind, by a rollover", "rollover = \"repair\"") {
             $0.status.motion.lastFix = "2007-04-06T09:59:58.500Z"
         },
         Case(17, .broken, "before this waypost", "rollover = \"repair\"") {
@@ -397,7 +434,25 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(18, .broken, "1970-01-01", "timedatectl set-ntp true") { $0.wallClock = 30_000 },
         Case(18, .degraded, "60 s ahead of the receiver", "timedatectl") { $0.wallClock += 60_000 },
         Case(18, .degraded, "no time service", "timedatectl") { $0.isClockSynchronised = false },
+        Case(18, .degraded, "no time service", "chronyd -q") {
+            $0.loseSystemd()
+            $0.isClockSynchronised = false
+        },
+        Case(18, .degraded, "no time service", "chronyc makestep") {
+            $0.loseSystemd()
+            $0.files["/proc/700/comm"] = "chronyd\n"
+            $0.isClockSynchronised = false
+        },
+        Case(18, .degraded, "no time service", "that of its host") {
+            $0.loseSystemd()
+            $0.files["/.dockerenv"] = ""
+            $0.isClockSynchronised = false
+        },
         Case(18, .unknown, "kernel does not say", "timedatectl") { $0.isClockSynchronised = nil },
+        Case(18, .unknown, "kernel does not say", "date -u") {
+            $0.loseSystemd()
+            $0.isClockSynchronised = nil
+        },
         Case(19, .ok, "no low voltage") { _ in },
         Case(19, .broken, "too low now", "dmesg") { $0.files["/sys/class/hwmon/hwmon0/in0_lcrit_alarm"] = "1\n" },
         Case(19, .degraded, "2 times too low", "dmesg") {
@@ -509,10 +564,7 @@ struct Case: Sendable, CustomTestStringConvertible {
             fails(&$0, "clock", "certificate is not yet valid; is the clock of this device right?")
         },
         Case(20, .degraded, "spare: connect", "getent ahosts ::1; ip route") {
-            $0.reaches?.append(
-                .init(
-                    endpoint: "spare", host: "[::1]", peer: "[::1]:80",
-                    failure: .init(layer: "connect", message: "refused"), milliseconds: 1))
+            $0.reaches?.append(spare)
         },
         Case(20, .degraded, "main: the certificate of fleet.example:443 expires in 3 days", "openssl x509") {
             $0.reaches?[0].stages.certificate = certificate(days: 90, left: 3)
@@ -584,7 +636,14 @@ struct Case: Sendable, CustomTestStringConvertible {
             // As a folder that may not be read.
             $0.files["/run/credentials/waypost.service"] = ""
         },
-        Case(21, .unknown, "configuration", "sudo waypost doctor", noConfiguration),
+        Case(21, .unknown, "comes from systemd") {
+            secret(&$0, given: nil)
+            $0.loseSystemd()
+        },
+        Case(21, .unknown, "configuration", "sudo waypost doctor --config /srv/w.toml") {
+            noConfiguration(&$0)
+            $0.configurationPath = "/srv/w.toml"
+        },
         Case(24, .ok, "12 rows") { _ in },
         Case(24, .ok, "none yet") { $0.queue = .absent },
         Case(24, .broken, "malformed", "systemctl restart waypost") {
@@ -603,6 +662,10 @@ struct Case: Sendable, CustomTestStringConvertible {
         },
         Case(25, .unknown, "udev does not run") { $0.files["/run/udev/data/c166:0"] = nil },
     ]
+
+    private static let spare = Evidence.Reach(
+        endpoint: "spare", host: "[::1]", peer: "[::1]:80", failure: .init(layer: "connect", message: "refused"),
+        milliseconds: 1)
 
     private static func fails(_ scene: inout Scene, _ layer: String, _ message: String) {
         scene.reaches?[0].failure = .init(layer: layer, message: message)

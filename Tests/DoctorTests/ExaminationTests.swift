@@ -151,11 +151,11 @@ import Testing
             var scene = Scene.pi
             (scene.status.source.checksumErrors, scene.status.source.badBytes) = (number, number)
             (scene.status.source.bytes, scene.status.source.sentences) = (number, number)
-            scene.later = Scene.goodStatus
             scene.status.source.baud = number
             (scene.status.source.satellitesInView, scene.status.source.satellitesStrong) = (number, number)
             for span in [Double.infinity, -.infinity, .nan, 1e300, -1e300] {
                 (scene.status.uptime, scene.status.motion.lastFixAge) = (span, span)
+                scene.bytesPerSecond = span
                 #expect(try scene.examined().results.count == 26)
             }
         }

@@ -19,8 +19,9 @@ struct Scene {
     var configurationFound: Evidence.ConfigurationFound?
     /// With what it is wrong there, the configuration made here is the last good one.
     var keepsLastGood = false
+    var configurationPath = "/etc/waypost/waypost.toml"
     var status = Scene.goodStatus
-    var later: Status?
+    var bytesPerSecond: Double? = 500
     /// nil = it answers with `status`.
     var daemon: Evidence.DaemonFound?
     var unit: [String: String]? = [
@@ -49,6 +50,7 @@ struct Scene {
         scene.files = [
             "\(usb)/idVendor": "1546\n", "\(usb)/idProduct": "01a7\n", "\(usb)/serial": "UB7X1\n",
             "\(usb)/1-1.2:1.0/tty/ttyACM0/dev": "166:0\n", "/dev/ttyACM0": "",
+            "/run/systemd/system/units": "",
             "/run/udev/data/c166:0": "S:serial/by-id/usb-u-blox_7-if00\nE:WAYPOST_GPS=1\nE:ID_MM_DEVICE_IGNORE=1\n",
             "/usr/lib/udev/rules.d/70-waypost.rules": "", "/etc/udev/rules.d/README": "",
             "/proc/cmdline": "console=tty1 root=PARTUUID=1-02 rootwait\n",
@@ -121,6 +123,12 @@ struct Scene {
         return scene
     }
 
+    /// The same host without systemd: the daemon is process 500 all the same.
+    mutating func loseSystemd() {
+        files["/run/systemd/system/units"] = nil
+        unit = nil
+    }
+
     private static var group: gid_t { getegid() }
 
     static var goodStatus: Status {
@@ -147,9 +155,10 @@ struct Scene {
             configuration = .invalid(problems, lastGood: loaded)
         }
         var evidence = Evidence(
-            host: HostFolder(root: folder), configurationPath: "/etc/waypost/waypost.toml",
+            host: HostFolder(root: folder), configurationPath: configurationPath,
             configuration: configuration,
-            daemon: daemon ?? .answers(status, later: .init(later ?? Self.aMomentLater(status), after: 2)))
+            daemon: daemon ?? .answers(status))
+        evidence.bytesPerSecond = bytesPerSecond
         evidence.unit = unit
         evidence.kernelLog = kernelLog
         evidence.uptime = 90_000
@@ -162,12 +171,6 @@ struct Scene {
         evidence.diskSpace = diskSpace
         evidence.queue = queue
         return Examination(evidence, version: "1.2.3")
-    }
-
-    private static func aMomentLater(_ status: Status) -> Status {
-        var later = status
-        later.source.bytes += 1000
-        return later
     }
 }
 

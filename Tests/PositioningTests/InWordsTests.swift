@@ -11,6 +11,9 @@ import Testing
         #expect(
             [0, 8.9, 60, 130, 3600, 3720, 90_000].map { InWords.span(milliseconds: Int64($0 * 1000)) }
                 == ["0 s", "8 s", "1 min", "2 min 10 s", "1 h", "1 h 02 min", "25 h"])
+        #expect(
+            [-1, 0, 119.4, 120, 7100, 7200, 172_000, 345_600, .nan].map(InWords.about(seconds:))
+                == ["0 s", "0 s", "119 s", "2 min", "118 min", "2 h", "48 h", "4 days", "0 days"])
         #expect([400, 1000, 1500].map(InWords.interval) == ["400 ms", "1 s", "1500 ms"])
         #expect([0, 1, 2].map { InWords.count($0, "row") } == ["0 rows", "1 row", "2 rows"])
         #expect(InWords.stamp(UTCTime(milliseconds: 1_772_435_524_999)) == "2026-03-02 07:12:04")

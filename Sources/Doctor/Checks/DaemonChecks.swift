@@ -18,18 +18,18 @@ enum DaemonChecks {
         case .invalid(let problems, let lastGood):
             let more = problems.count > 1 ? " (and \(problems.count - 1) more)" : ""
             let found = (problems.first ?? "\(path) cannot be used") + more + inForce(evidence.daemon)
-            let advice = "sudo waypost check \(path.shellWord)"
+            let advice = evidence.checkConfiguration
             // It tracks all the same, and the other checks are of what it runs on.
             return lastGood == nil ? .broken(found, advice) : .degraded(found, advice)
         case .unreadable:
             return .unknown(
-                "\(path) may not be read by this user, or needs variables of the daemon", "sudo waypost doctor")
+                "\(path) may not be read by this user, or needs variables of the daemon", evidence.doctorAsRoot)
         }
     }
 
     /// What the daemon runs on instead.
     private static func inForce(_ daemon: Evidence.DaemonFound) -> String {
-        guard case .answers(let status, _) = daemon else { return "" }
+        guard case .answers(let status) = daemon else { return "" }
         switch status.configuration {
         case "last-good": return "; the daemon runs on the last good one"
         case "refused", "current": return "; the daemon runs on what it read before"
@@ -39,10 +39,10 @@ enum DaemonChecks {
 
     static func daemon(_ evidence: Evidence) -> Finding {
         switch evidence.daemon {
-        case .answers(let status, _): return running(status, evidence)
-        case .unreachable(let reason): return .unknown(reason, "sudo waypost doctor")
-        case .silent(let reason): return .broken("it does not answer: \(reason)", "sudo systemctl restart waypost")
-        case .absent: return absent(evidence.unit)
+        case .answers(let status): return running(status, evidence)
+        case .unreachable(let reason): return .unknown(reason, evidence.doctorAsRoot)
+        case .silent(let reason): return .broken("it does not answer: \(reason)", evidence.restartDaemon)
+        case .absent: return absent(evidence)
         }
     }
 
@@ -50,7 +50,7 @@ enum DaemonChecks {
         let unit = evidence.unit
         if status.version != AgentVersion.current {
             return .degraded(
-                "\(status.version) runs, \(AgentVersion.current) is installed", "sudo systemctl restart waypost")
+                "\(status.version) runs, \(AgentVersion.current) is installed", evidence.restartDaemon)
         }
         let restarts = unit?["NRestarts"].flatMap { Int($0) } ?? 0
         let uptime = status.uptime ?? .infinity
@@ -58,18 +58,19 @@ enum DaemonChecks {
         if restarts > 0, let hangs = evidence.watchdogTimeouts, hangs > 0, uptime < recentUptime {
             return .degraded(
                 "it hung, and its watchdog ended it: \(hangs == 1 ? "once" : "\(hangs) times") since the boot",
-                "journalctl -u waypost -b -p warning")
+                evidence.log("-b -p warning"))
         }
         if restarts >= restartsMin, uptime < youngUptime {
             return .degraded(
-                "restarted \(restarts) times, last \(span(uptime)) ago", "journalctl -u waypost -b -p warning")
+                "restarted \(restarts) times, last \(InWords.about(seconds: uptime)) ago", evidence.log("-b -p warning")
+            )
         }
         if unit?["NeedDaemonReload"] == "yes" {
             return .degraded("its unit was changed and not read again", "sudo systemctl daemon-reload")
         }
-        if let problem = unexplained(status) { return .degraded(problem, "waypost status") }
+        if let problem = unexplained(status) { return .degraded(problem, evidence.waypost("status")) }
         let watchdog = ["0", "infinity"].contains(unit?["WatchdogUSec"]) ? ", without a watchdog" : ""
-        return .ok("waypost \(status.version) has run for \(span(status.uptime ?? 0))\(watchdog)")
+        return .ok("waypost \(status.version) has run for \(InWords.about(seconds: status.uptime ?? 0))\(watchdog)")
     }
 
     /// What the daemon reports that is of no other check: they look at configuration, receiver and endpoints themselves.
@@ -80,32 +81,20 @@ enum DaemonChecks {
         }
     }
 
-    private static func absent(_ unit: [String: String]?) -> Finding {
-        guard let unit, let state = unit["ActiveState"] else {
-            return .broken("no daemon answers, and there is no unit waypost.service", "waypost run")
+    private static func absent(_ evidence: Evidence) -> Finding {
+        guard let unit = evidence.unit, let state = unit["ActiveState"] else {
+            let noUnit = evidence.unit == nil ? "" : ", and there is no unit waypost.service"
+            return .broken("no daemon answers\(noUnit)", evidence.startDaemon)
         }
+        let log = evidence.log("-b -n 20")
         switch (state, unit["Result"] ?? "", unit["ExecMainStatus"] ?? "") {
-        case (_, "watchdog", _): return .broken("it hung, and its watchdog ended it", "journalctl -u waypost -b -n 20")
-        case ("failed", _, "78"): return .broken("it ended: it refuses its configuration", "sudo waypost check")
-        case ("failed", let result, let code):
-            return .broken("it ended (\(result), exit status \(code))", "journalctl -u waypost -b -n 20")
+        case (_, "watchdog", _): return .broken("it hung, and its watchdog ended it", log)
+        case ("failed", _, "78"): return .broken("it ended: it refuses its configuration", evidence.checkConfiguration)
+        case ("failed", let result, let code): return .broken("it ended (\(result), exit status \(code))", log)
         case ("activating", _, let code):
-            return .broken("it starts again and again (last exit status \(code))", "journalctl -u waypost -b -n 20")
-        case ("inactive", _, _): return .broken("it is not started", "sudo systemctl start waypost")
-        default: return .broken("its unit is \(state), but it does not answer", "sudo systemctl restart waypost")
+            return .broken("it starts again and again (last exit status \(code))", log)
+        case ("inactive", _, _): return .broken("it is not started", evidence.startDaemon)
+        default: return .broken("its unit is \(state), but it does not answer", evidence.restartDaemon)
         }
     }
-
-    /// `3 min`, for people.
-    static func span(_ seconds: Double) -> String {
-        switch seconds {
-        case ..<120: "\(whole(seconds)) s"
-        case ..<7200: "\(whole(seconds / 60)) min"
-        case ..<172_800: "\(whole(seconds / 3600)) h"
-        default: "\(whole(seconds / 86_400)) days"
-        }
-    }
-
-    /// Rounded, and bounded: the numbers come from whoever answers on the socket.
-    static func whole(_ value: Double) -> Int { value.isNaN ? 0 : Int(max(0, min(value, 1e9)).rounded()) }
 }

@@ -11,29 +11,33 @@ enum DeliveryChecks {
     static func endpoints(_ evidence: Evidence) -> Finding {
         guard let config = evidence.config else { return evidence.noConfiguration }
         if config.endpoints.isEmpty { return .ok("none is configured") }
-        guard let reaches = evidence.reaches else { return .unknown("no endpoint was tried", "waypost doctor") }
-        if let failed = reaches.first(where: { $0.failure != nil }), let failure = failed.failure {
+        guard let reaches = evidence.reaches else {
+            return .unknown("no endpoint was tried", evidence.waypost("doctor"))
+        }
+        let failures = reaches.filter { $0.failure != nil }
+        if let failed = failures.first, let failure = failed.failure {
             let proxy = evidence.proxyVariables.isEmpty ? "" : "; waypost does not use \(evidence.proxyVariables[0])"
             let found = "\(failed.endpoint): \(failure.layer): \(failure.message)\(proxy)"
-            let isAll = reaches.allSatisfy { $0.failure != nil }
-            return isAll ? .broken(found, advice(failed, failure)) : .degraded(found, advice(failed, failure))
+            let advice = advice(failed, failure, evidence)
+            return failures.count == reaches.count ? .broken(found, advice) : .degraded(found, advice)
         }
         for endpoint in evidence.status?.endpoints ?? [] {
             // Credentials are a check of their own.
             if isAuth(endpoint) || endpoint.tokenProblem != nil { continue }
             if let problem = endpoint.problem {
                 return .degraded(
-                    "\(endpoint.name): \(problem)", "waypost profile render --endpoint \(endpoint.name.shellWord)")
+                    "\(endpoint.name): \(problem)",
+                    evidence.waypost("profile render --endpoint \(endpoint.name.shellWord)"))
             }
             // After a restart nothing has failed yet.
             if endpoint.state != "active" {
                 let reason = endpoint.reason.map { " (\($0))" } ?? ""
                 return .degraded(
-                    "\(endpoint.name): \(endpoint.state)\(reason), nothing is sent", "waypost endpoint list")
+                    "\(endpoint.name): \(endpoint.state)\(reason), nothing is sent", evidence.waypost("endpoint list"))
             }
         }
         if let name = evidence.untried.first {
-            return .unknown("\(name): the certificates or the key for it cannot be read", "sudo waypost doctor")
+            return .unknown("\(name): the certificates or the key for it cannot be read", evidence.doctorAsRoot)
         }
         var ending = ""
         for reach in reaches {
@@ -46,9 +50,11 @@ enum DeliveryChecks {
         return .ok("\(reaches.count) \(reaches.count == 1 ? "answers" : "answer") within \(slowest) ms\(ending)")
     }
 
-    private static func advice(_ reach: Evidence.Reach, _ failure: Evidence.Reach.Failure) -> String {
+    private static func advice(
+        _ reach: Evidence.Reach, _ failure: Evidence.Reach.Failure, _ evidence: Evidence
+    ) -> String {
         switch failure.layer {
-        case "clock": "timedatectl"
+        case "clock": evidence.showClock
         case "tls": showCertificate(reach)
         default: "getent ahosts \(reach.bareHost.shellWord); ip route"
         }
@@ -66,14 +72,14 @@ enum DeliveryChecks {
         guard let config = evidence.config else { return evidence.noConfiguration }
         for endpoint in evidence.status?.endpoints ?? [] {
             let auth = config.endpoints.first { $0.settings.name == endpoint.name }?.auth
-            if let problem = problem(of: endpoint, isRenewed: auth?.givesToken ?? false) { return problem }
+            if let problem = problem(of: endpoint, isRenewed: auth?.givesToken ?? false, evidence) { return problem }
         }
         var count = 0
         for endpoint in config.endpoints {
             let name = endpoint.settings.name
             if let expiry = Expiry(evidence.clientCertificates[name], at: evidence.wallClock), expiry.isLate {
                 let found = "\(name): our certificate \(expiry.words)"
-                let advice = "waypost endpoint resume \(name.shellWord)  # once it is renewed"
+                let advice = evidence.waypost("endpoint resume \(name.shellWord)") + "  # once it is renewed"
                 return expiry.isPast ? .broken(found, advice) : .degraded(found, advice)
             }
             for (name, reference) in endpoint.secrets.sorted(by: { $0.key < $1.key }) {
@@ -91,8 +97,10 @@ enum DeliveryChecks {
     /// What the daemon says of the credentials in use; nil = nothing is wrong with them.
     ///
     /// - Parameter isRenewed: a token that expires is fetched again by the daemon, when it has something to send.
-    private static func problem(of endpoint: EndpointStatus, isRenewed: Bool) -> Finding? {
-        let resume = "waypost endpoint resume \(endpoint.name.shellWord)"
+    private static func problem(
+        of endpoint: EndpointStatus, isRenewed: Bool, _ evidence: Evidence
+    ) -> Finding? {
+        let resume = evidence.waypost("endpoint resume \(endpoint.name.shellWord)")
         if isAuth(endpoint) { return .broken("\(endpoint.name): the server refuses them", "\(resume)  # once renewed") }
         if let problem = endpoint.tokenProblem {
             let found = "\(endpoint.name): \(problem)"
@@ -114,12 +122,15 @@ enum DeliveryChecks {
         switch reference {
         case .environment: return nil
         case .credential(let name):
+            guard evidence.hasSystemd else {
+                return .unknown("credential \(name) comes from systemd, which does not run here")
+            }
             // systemd does not print what a unit loads, but root sees what it was given.
             let folder = "/run/credentials/waypost.service"
             let given = evidence.host.names(folder)
             // A unit that loads none has no folder, nor has one that does not run.
             if given == nil, evidence.host.exists(folder) || evidence.unit?["ActiveState"] != "active" {
-                return .unknown("what its unit was given cannot be seen", "sudo waypost doctor")
+                return .unknown("what its unit was given cannot be seen", evidence.doctorAsRoot)
             }
             if given?.contains(name) ?? false { return nil }
             return .broken(
@@ -128,7 +139,7 @@ enum DeliveryChecks {
         case .file(let path):
             guard let file = evidence.host.permissions(path) else {
                 return evidence.host.exists(path) || evidence.host.names(path.parentDirectory) == nil
-                    ? .unknown("\(path) may not be looked at", "sudo waypost doctor")
+                    ? .unknown("\(path) may not be looked at", evidence.doctorAsRoot)
                     : .broken("\(path) is not there", "ls -l \(path.parentDirectory.shellWord)")
             }
             if file.mode & 0o077 != 0 {
@@ -145,9 +156,9 @@ enum DeliveryChecks {
         guard let path = evidence.config?.outbox.settings.path else { return evidence.noConfiguration }
         switch evidence.queue {
         case .damaged(let problems)?:
-            return .broken(problems.first ?? "it is damaged", "sudo systemctl restart waypost  # it saves what it can")
-        case .unreadable(let reason)?: return .unknown(reason, "sudo waypost doctor")
-        case nil: return .unknown("it was not looked at", "sudo waypost queue verify")
+            return .broken(problems.first ?? "it is damaged", evidence.restartDaemon)
+        case .unreadable(let reason)?: return .unknown(reason, evidence.doctorAsRoot)
+        case nil: return .unknown("it was not looked at", "sudo \(evidence.waypost("queue verify"))")
         case .absent?: return .ok("there is none yet")
         case .sound(let words)?:
             let prefix = "\(path.split(separator: "/").last ?? "").corrupt-"
@@ -215,7 +226,7 @@ private struct Expiry {
     var words: String { Self.words(left) }
 
     static func words(_ left: Double) -> String {
-        left < 0 ? "expired \(DaemonChecks.span(-left)) ago" : "expires in \(DaemonChecks.span(left))"
+        left < 0 ? "expired \(InWords.about(seconds: -left)) ago" : "expires in \(InWords.about(seconds: left))"
     }
 }
 

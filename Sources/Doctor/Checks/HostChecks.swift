@@ -9,10 +9,9 @@ enum HostChecks {
     private static let mebibyte: Int64 = 1 << 20
 
     static func clock(_ evidence: Evidence) -> Finding {
-        let setTime = "sudo timedatectl set-ntp true"
         if evidence.wallClock < SignalChecks.releaseMilliseconds {
             let day = UTCTime(milliseconds: evidence.wallClock).iso8601.prefix(10)
-            return .broken("the host clock says \(day), before this waypost was made", setTime)
+            return .broken("the host clock says \(day), before this waypost was made", evidence.setClock)
         }
         if !evidence.isFile, let status = evidence.status, let text = status.motion.lastFix,
             let fix = UTCTime.milliseconds(iso8601: text), let age = status.motion.lastFixAge
@@ -21,13 +20,14 @@ enum HostChecks {
             // A whole day is a matter of the receiver's date.
             if abs(ahead) > clockTolerance, abs(ahead) < 86_400 {
                 return .degraded(
-                    "\(DaemonChecks.span(abs(ahead))) \(ahead > 0 ? "ahead of" : "behind") the receiver", setTime)
+                    "\(InWords.about(seconds: abs(ahead))) \(ahead > 0 ? "ahead of" : "behind") the receiver",
+                    evidence.setClock)
             }
         }
         switch evidence.isClockSynchronised {
         case true?: return .ok("synchronised")
-        case false?: return .degraded("no time service has set it", setTime)
-        case nil: return .unknown("the kernel does not say whether it is synchronised", "timedatectl")
+        case false?: return .degraded("no time service has set it", evidence.setClock)
+        case nil: return .unknown("the kernel does not say whether it is synchronised", evidence.showClock)
         }
     }
 
@@ -41,7 +41,7 @@ enum HostChecks {
         }
         guard let log = evidence.kernelLog else {
             return supply == nil
-                ? .unknown("the kernel log cannot be read", "sudo waypost doctor")
+                ? .unknown("the kernel log cannot be read", evidence.doctorAsRoot)
                 : .ok("the supply voltage is good now")
         }
         let dips = log.filter { $0.text.holds("Under-voltage detected") || $0.text.holds("Undervoltage detected") }
@@ -204,7 +204,7 @@ struct MountPoint {
 
     private static func amount(_ kibibytes: Double) -> String {
         kibibytes < 10 * 1_048_576
-            ? "\(DaemonChecks.whole(kibibytes / 1024)) MiB" : "\(DaemonChecks.whole(kibibytes / 1_048_576)) GiB"
+            ? "\(InWords.whole(kibibytes / 1024)) MiB" : "\(InWords.whole(kibibytes / 1_048_576)) GiB"
     }
 
     private func ext4(_ name: String, on host: HostFolder) -> Int? {

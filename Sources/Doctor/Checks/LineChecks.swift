@@ -45,6 +45,7 @@ enum LineChecks {
 
     static func unitMayOpen(_ evidence: Evidence) -> Finding {
         evidence.onLine { line in
+            guard evidence.hasSystemd else { return .ok("does not apply: no systemd") }
             guard let unit = evidence.unit else { return .unknown("systemd does not say what its unit may open") }
             guard let policy = unit["DevicePolicy"], !unit.isEmpty else {
                 return .ok("does not apply: there is no unit")
@@ -76,7 +77,7 @@ enum LineChecks {
             if node.mode & 0o006 == 0o006 { return .ok("\(line.node) is open to every user") }
             guard let process = evidence.daemonProcess,
                 let identity = ProcessIdentity(evidence.host.lines("/proc/\(process)/status"))
-            else { return .unknown("the groups of the daemon are not known", "sudo waypost doctor") }
+            else { return .unknown("the groups of the daemon are not known", evidence.doctorAsRoot) }
             if identity.user == 0 { return .ok("the daemon runs as root") }
             if identity.user == node.user, node.mode & 0o600 == 0o600 { return .ok("the daemon owns \(line.node)") }
             let group = evidence.host.groupName(node.group) ?? String(node.group)
@@ -88,12 +89,11 @@ enum LineChecks {
             if identity.groups.contains(node.group) { return .ok("the daemon is in group \(group)") }
             if evidence.host.isListed(user, inGroup: node.group) {
                 return .broken(
-                    "\(user) was added to group \(group), but the daemon started before",
-                    "sudo systemctl restart waypost")
+                    "\(user) was added to group \(group), but the daemon started before", evidence.restartDaemon)
             }
             return .broken(
                 "the daemon is not in group \(group) of \(line.node)",
-                "sudo usermod -aG \(group.shellWord) \(user.shellWord) && sudo systemctl restart waypost")
+                "sudo usermod -aG \(group.shellWord) \(user.shellWord) && \(evidence.restartDaemon)")
         }
     }
 
@@ -112,7 +112,7 @@ enum LineChecks {
                 return held(line.node, by: process, on: evidence.host)
             }
             guard isComplete else {
-                return .unknown("not every process shows what it has open", "sudo waypost doctor")
+                return .unknown("not every process shows what it has open", evidence.doctorAsRoot)
             }
             return .ok("no other program has \(line.node) open")
         }

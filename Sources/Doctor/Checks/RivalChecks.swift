@@ -39,7 +39,7 @@ enum RivalChecks {
         }
         guard !files.isEmpty else {
             return evidence.host.names("/usr/lib/udev/rules.d") == nil && evidence.kernelLog == nil
-                ? .unknown("neither the rules of udev nor the kernel log can be read", "sudo waypost doctor")
+                ? .unknown("neither the rules of udev nor the kernel log can be read", evidence.doctorAsRoot)
                 : .ok("brltty is not installed")
         }
         if let line = evidence.kernelLog?.last(where: { $0.text.holds("brltty") && $0.text.holds("claimed") }) {
@@ -61,7 +61,9 @@ enum RivalChecks {
             let advice =
                 isPi
                 ? "sudo raspi-config nonint do_serial_cons 1"
-                : "sudo systemctl mask --now \("serial-getty@\(line.name).service".shellWord)"
+                : evidence.hasSystemd
+                    ? "sudo systemctl mask --now \("serial-getty@\(line.name).service".shellWord)"
+                    : "sudoedit /etc/inittab  # remove the line with \(line.name), then sudo kill -HUP 1"
             for process in host.processes where host.program(of: process) == "agetty" {
                 let arguments = (host.text("/proc/\(process)/cmdline") ?? "").split(separator: "\0")
                 if arguments.contains(where: { $0 == line.name || $0 == line.node }) {
@@ -69,7 +71,7 @@ enum RivalChecks {
                 }
             }
             guard let command = host.word("/proc/cmdline") else {
-                return .unknown("the command line of the kernel cannot be read", "sudo waypost doctor")
+                return .unknown("the command line of the kernel cannot be read", evidence.doctorAsRoot)
             }
             let consoles = command.split(separator: " ").filter { $0.hasPrefix("console=") }
                 .map { $0.dropFirst("console=".utf8.count).prefix { $0 != "," } }

@@ -20,19 +20,19 @@ enum SignalChecks {
         switch source.state {
         case "asleep": return .ok("the receiver is asleep \(source.reason ?? "")")
         case "ended": return .ok("the file was read to its end")
-        case "lost": return .broken(source.reason ?? "the receiver is lost", journal)
+        case "lost": return .broken(source.reason ?? "the receiver is lost", evidence.sourceLog)
         case "silent": return silent(evidence)
         case "unreadable":
-            guard isSerial(evidence) else { return .broken("bytes arrive, and no sentence of NMEA", journal) }
+            guard isSerial(evidence) else {
+                return .broken("bytes arrive, and no sentence of NMEA", evidence.sourceLog)
+            }
             return .broken(
                 "bytes arrive, and no sentence: wrong speed, or a binary protocol\(framing(evidence))",
-                evidence.tryAuto ?? journal)
+                evidence.tryAuto)
         case "receiving": return received(source, evidence)
-        default: return .unknown("the receiver is being opened", "waypost status")
+        default: return .unknown("the receiver is being opened", evidence.waypost("status"))
         }
     }
-
-    private static let journal = "journalctl -u waypost -n 20 -x"
 
     private static func isSerial(_ evidence: Evidence) -> Bool {
         if case .serial? = evidence.config?.source { true } else { false }
@@ -41,12 +41,12 @@ enum SignalChecks {
     private static func silent(_ evidence: Evidence) -> Finding {
         switch evidence.config?.source {
         case .serial?:
-            .broken("the line is open, and nothing arrives: power, wiring (TX to RX)", evidence.tryAuto ?? journal)
+            .broken("the line is open, and nothing arrives: power, wiring (TX to RX)", evidence.tryAuto)
         case .file?: .ok("the file has nothing new")
-        case .gpsd?: .broken("gpsd answers, and sends no fixes: is a receiver with it?", journal)
-        case .tcp?: .broken("the other side accepts the connection, and sends nothing", journal)
-        case .udp?: .broken("no packet arrives: does the sender know this host and port?", journal)
-        case nil: .broken("nothing arrives", journal)
+        case .gpsd?: .broken("gpsd answers, and sends no fixes: is a receiver with it?", evidence.sourceLog)
+        case .tcp?: .broken("the other side accepts the connection, and sends nothing", evidence.sourceLog)
+        case .udp?: .broken("no packet arrives: does the sender know this host and port?", evidence.sourceLog)
+        case nil: .broken("nothing arrives", evidence.sourceLog)
         }
     }
 
@@ -54,11 +54,11 @@ enum SignalChecks {
         let broken = [source.checksumErrors, source.badBytes, source.tooLong].reduce(0) { $0 + Double($1) }
         let share = broken / max(1, broken + Double(source.sentences))
         guard broken >= 10, share > brokenShare else {
-            return .ok("\(source.sentences) sentences, \(DaemonChecks.whole(broken)) broken")
+            return .ok("\(source.sentences) sentences, \(InWords.whole(broken)) broken")
         }
         return .degraded(
-            "\(DaemonChecks.whole(share * 100)) % of the sentences are broken: cable, earth, or a second reader",
-            evidence.tryAuto ?? journal)
+            "\(InWords.whole(share * 100)) % of the sentences are broken: cable, earth, or a second reader",
+            evidence.tryAuto)
     }
 
     /// What the kernel counted for a UART of the board; it keeps no such count for USB.
@@ -81,13 +81,12 @@ enum SignalChecks {
         if case .line(let line) = evidence.receiver, line.name.hasPrefix("ttyACM") {
             return .ok("does not apply: USB, whose speed is its own")
         }
-        guard let baud = source.baud, baud > 0, let later = evidence.later, later.after > 0 else {
-            return .unknown("the speed of the line is not known yet", "waypost doctor")
+        guard let baud = source.baud, baud > 0, let bytesPerSecond = evidence.bytesPerSecond else {
+            return .unknown("the speed of the line is not known yet", evidence.waypost("doctor"))
         }
-        let bytesPerSecond = max(0, Double(later.status.source.bytes) - Double(source.bytes)) / later.after
         // A start bit and a stop bit around eight.
         let load = bytesPerSecond * 10 / Double(baud)
-        let percent = DaemonChecks.whole(min(load, 9.99) * 100)
+        let percent = InWords.whole(min(load, 9.99) * 100)
         if load > 0.9 {
             return .degraded(
                 "\(percent) % of \(baud) baud are used: sentences come late or cut",
@@ -100,19 +99,20 @@ enum SignalChecks {
         guard let status = evidence.status else { return evidence.noStatus }
         let source = status.source
         let sky = skyWords(source)
+        let watch = "watch -n 5 \(evidence.waypost("doctor"))"
         if source.state == "asleep" || source.state == "ended" { return .ok("does not apply: \(source.state)") }
-        if let unbelieved = source.unbelieved { return .degraded(unbelieved, "waypost status") }
+        if let unbelieved = source.unbelieved { return .degraded(unbelieved, evidence.waypost("status")) }
         if let age = status.motion.lastFixAge, age < staleFix, source.state == "receiving" {
-            return .ok("\(DaemonChecks.span(age)) ago\(sky)")
+            return .ok("\(InWords.about(seconds: age)) ago\(sky)")
         }
         let since = status.motion.lastFixAge ?? status.uptime ?? 0
         let isFirst = status.motion.lastFixAge == nil
         let start =
-            "no fix \(isFirst ? "in the" : "for") \(DaemonChecks.span(since))\(isFirst ? " since the start" : "")"
+            "no fix \(isFirst ? "in the" : "for") \(InWords.about(seconds: since))\(isFirst ? " since the start" : "")"
         guard source.state == "receiving" else { return .degraded("\(start): the receiver is \(source.state)", watch) }
         if isFirst, since < staleFix { return .unknown("\(start)\(sky): a cold start takes up to 12 min") }
         guard let inView = source.satellitesInView else {
-            return .degraded("\(start); the receiver lists no satellites", "waypost status")
+            return .degraded("\(start); the receiver lists no satellites", evidence.waypost("status"))
         }
         if inView == 0 {
             return .degraded("\(start): it sees no satellite: antenna, its cable, or no sky at all", watch)
@@ -125,8 +125,6 @@ enum SignalChecks {
         return .degraded("\(start), though satellites are strong\(sky): restart the receiver", watch)
     }
 
-    private static let watch = "watch -n 5 waypost doctor"
-
     /// `, 9 of 14 satellites, best 47 dB-Hz`
     private static func skyWords(_ source: SourceStatus) -> String {
         guard let inView = source.satellitesInView else { return "" }
@@ -138,9 +136,11 @@ enum SignalChecks {
         guard let source = evidence.status?.source else { return evidence.noStatus }
         switch source.antenna.flatMap(AntennaState.init) {
         case .ok: return .ok("the receiver reports it as good")
-        case .open: return .broken("the receiver reports an open antenna: plug it in", "waypost status --json")
+        case .open:
+            return .broken("the receiver reports an open antenna: plug it in", evidence.waypost("status --json"))
         case .short:
-            return .broken("the receiver reports a short in the antenna or its cable", "waypost status --json")
+            return .broken(
+                "the receiver reports a short in the antenna or its cable", evidence.waypost("status --json"))
         case nil: return .unknown("this receiver does not report it")
         }
     }
@@ -154,7 +154,7 @@ enum SignalChecks {
         else {
             let isDateless = status.source.dateless > 0
             return isDateless
-                ? .degraded("\(status.source.dateless) fixes without a date", "waypost status")
+                ? .degraded("\(status.source.dateless) fixes without a date", evidence.waypost("status"))
                 : .unknown("there is no fix with a date yet")
         }
         let day = text.prefix(10)
@@ -170,7 +170,7 @@ enum SignalChecks {
             return .broken("it says \(day), before this waypost was made", "rollover = \"repair\"  # in [source]")
         }
         if evidence.isClockSynchronised == true, abs(ahead) > daySeconds {
-            return .degraded("it says \(day), the synchronised host clock another day", "timedatectl")
+            return .degraded("it says \(day), the synchronised host clock another day", evidence.showClock)
         }
         return .ok("it says \(day)")
     }
@@ -184,15 +184,17 @@ enum SignalChecks {
         if source.state == "asleep" { return .ok("asleep \(source.reason ?? "")") }
         guard let rate = source.rate, let wanted = rate.wanted else { return .ok("nothing is asked of the receiver") }
         let words = "asked for a fix every \(wanted) ms" + (rate.measured.map { ", gives one every \($0) ms" } ?? "")
-        guard let honoured = rate.honoured else { return .unknown(words, "waypost status --json") }
+        guard let honoured = rate.honoured else { return .unknown(words, evidence.waypost("status --json")) }
         return honoured ? .ok(words) : .degraded(words, "profile = \"none\"  # in [receiver], or that of the receiver")
     }
 }
 
 extension Evidence {
-    /// A line for the configuration; nil where the speed is found already, or there is none.
-    fileprivate var tryAuto: String? {
-        guard case .serial(let settings)? = config?.source, case .fixed = settings.speed else { return nil }
+    fileprivate var sourceLog: String { log("-n 20 -x") }
+
+    /// A line for the configuration that finds the speed, where that is not done already.
+    fileprivate var tryAuto: String {
+        guard case .serial(let settings)? = config?.source, case .fixed = settings.speed else { return sourceLog }
         return "baud = \"auto\"  # in [source]"
     }
 }

@@ -9,7 +9,8 @@ import Positioning
 struct HostLook {
     /// What systemd says of the unit.
     private static let properties = [
-        "LoadState", "ActiveState", "Result", "ExecMainStatus", "MainPID", "NRestarts", "NeedDaemonReload", "User",
+        "LoadState", "ActiveState", "Result", "ExecMainStatus", "MainPID", "NRestarts", "NeedDaemonReload",
+        "User",
         "DevicePolicy", "DeviceAllow", "WatchdogUSec",
     ]
     private static let proxyVariables = ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"]
@@ -43,7 +44,8 @@ struct HostLook {
             evidence.untried = config.endpoints.filter { !EndpointProbe.canBeTried($0) }.map(\.settings.name)
             evidence.clientCertificates = EndpointProbe.certificates(config.endpoints)
         }
-        evidence.daemon = Self.askAgain(socket, first: first, at: started)
+        evidence.daemon = first
+        evidence.bytesPerSecond = Self.bytesPerSecond(socket, since: first, at: started)
         evidence.wallClock = wallClock
         evidence.uptime = Self.kernelTime
         return evidence
@@ -81,7 +83,7 @@ struct HostLook {
 extension HostLook {
     private static func ask(_ path: String) -> Evidence.DaemonFound {
         do {
-            return .answers(try ControlClient(path: path).send(StatusRequest()), later: nil)
+            return .answers(try ControlClient(path: path).send(StatusRequest()))
         } catch let error as SystemError {
             switch error.code {
             case ENOENT, ECONNREFUSED: return .absent
@@ -93,16 +95,16 @@ extension HostLook {
         }
     }
 
-    /// Waits only for the rest of a moment in which sentences must have come.
-    private static func askAgain(
-        _ path: String, first: Evidence.DaemonFound, at started: Double
-    ) -> Evidence.DaemonFound {
-        guard case .answers(let status, _) = first else { return first }
+    /// Asks again. Waits only for the rest of a moment in which sentences must have come.
+    private static func bytesPerSecond(
+        _ path: String, since first: Evidence.DaemonFound, at started: Double
+    ) -> Double? {
+        guard case .answers(let status) = first else { return nil }
         let rest = secondsBetweenLooks - (bootTime - started)
         if rest > 0 { usleep(UInt32(rest * 1e6)) }
         let after = bootTime - started
-        guard case .answers(let later, _) = ask(path) else { return first }
-        return .answers(status, later: .init(later, after: after))
+        guard after > 0, case .answers(let later) = ask(path) else { return nil }
+        return max(0, Double(later.source.bytes) - Double(status.source.bytes)) / after
     }
 
     /// nil where there is no systemd; empty without the unit.

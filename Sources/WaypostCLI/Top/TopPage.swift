@@ -131,7 +131,7 @@ struct TopPage {
 
     private var absenceRows: [Row] {
         guard let absence = model.absence else { return [] }
-        let advice = line("systemctl status waypost; journalctl -u waypost -b -n 20", .faint)
+        let advice = line("sudo waypost doctor says why", .faint)
         return wrapped(absence.problem).map { Row(line: $0, yields: Yields.never) }
             + [Row(line: advice, yields: Yields.detail), blank]
     }

@@ -164,7 +164,7 @@ import Testing
         var model = TopModel()
         model.failed("no daemon answers: x", at: TopFixture.now)
         let page = TopFixture.page(model, 80, 24)
-        #expect(page[1] == "! no daemon answers: x" && page[2].hasPrefix("systemctl status waypost"))
+        #expect(page[1] == "! no daemon answers: x" && page[2].hasPrefix("sudo waypost doctor"))
     }
 
     /// A daemon of an older version does not know `look`.
