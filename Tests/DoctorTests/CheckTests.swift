@@ -82,7 +82,14 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(2, .degraded, "not read again", "systemctl daemon-reload") { $0.unit?["NeedDaemonReload"] = "yes" },
         Case(2, .broken, "refuses its configuration", "waypost check", fails("failed", "exit-code", "78")),
         Case(2, .broken, "core-dump, exit status 11", "journalctl", fails("failed", "core-dump", "11")),
-        Case(2, .broken, "again and again", "journalctl", fails("activating", "", "74")),
+        Case(2, .broken, "it ends again and again (last exit status 74)", "journalctl") {
+            fails("activating", "exit-code", "74")(&$0)
+            $0.unit?["SubState"] = "auto-restart"
+        },
+        Case(2, .broken, "being started", "journalctl") {
+            fails("activating")(&$0)
+            $0.unit?["SubState"] = "start"
+        },
         Case(2, .broken, "not started", "systemctl start waypost", fails("inactive")),
         Case(2, .broken, "active, but it does not answer", "restart", fails("active")),
         Case(2, .degraded, "metrics: listen on 127.0.0.1:9477: Address already in use", "waypost status") {
@@ -151,6 +158,11 @@ struct Case: Sendable, CustomTestStringConvertible {
         },
         Case(5, .ok, "no unit") { $0.unit = [:] },
         Case(5, .ok, "no systemd") { $0.loseSystemd() },
+        Case(5, .ok, "major number 166") { $0.unit?["DeviceAllow"] = "char-tty[A-Z]* rw" },
+        Case(5, .ok, "major number 166") { $0.unit?["DeviceAllow"] = "/dev/serial/by-id/usb-u-blox_7-if00 rw" },
+        Case(5, .broken, "lacks char-166", "DeviceAllow") { $0.unit?["DeviceAllow"] = "char-ttyU* rw\n/dev/null rw" },
+        // The line is opened for both.
+        Case(5, .broken, "lacks char-166", "DeviceAllow") { $0.unit?["DeviceAllow"] = "char-166 r" },
         Case(5, .broken, "lacks char-166", "DeviceAllow=char-166 rw") {
             $0.unit?["DeviceAllow"] = "char-188 rw\nchar-ttyS rw"
         },
@@ -387,6 +399,9 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(16, .broken, "short", "waypost status") { $0.status.source.antenna = "short" },
         Case(16, .unknown, "does not report") { $0.status.source.antenna = nil },
         Case(17, .ok, "2026-11-20") { _ in },
+        Case(17, .broken, "2048 weeks behind, by 2 rollovers", "rollover = \"repair\"") {
+            $0.status.motion.lastFix = "1987-08-21T09:59:58.500Z"
+        },
         Case(17, .broken, "1024 weeks behind, by a rollover", "rollover = \"repair\"") {
             $0.status.motion.lastFix = "2007-04-06T09:59:58.500Z"
         },
@@ -562,6 +577,10 @@ struct Case: Sendable, CustomTestStringConvertible {
         },
         Case(20, .broken, "is the clock", "timedatectl") {
             fails(&$0, "clock", "certificate is not yet valid; is the clock of this device right?")
+        },
+        Case(20, .broken, "main: tls: bad certificate (and 1 more)", "s_client") {
+            fails(&$0, "tls", "bad certificate")
+            $0.reaches?.append(spare)
         },
         Case(20, .degraded, "spare: connect", "getent ahosts ::1; ip route") {
             $0.reaches?.append(spare)

@@ -91,8 +91,10 @@ enum DaemonChecks {
         case (_, "watchdog", _): return .broken("it hung, and its watchdog ended it", log)
         case ("failed", _, "78"): return .broken("it ended: it refuses its configuration", evidence.checkConfiguration)
         case ("failed", let result, let code): return .broken("it ended (\(result), exit status \(code))", log)
-        case ("activating", _, let code):
-            return .broken("it starts again and again (last exit status \(code))", log)
+        // systemd waits before it starts it again.
+        case ("activating", _, let code) where unit["SubState"]?.hasPrefix("auto-restart") ?? false:
+            return .broken("it ends again and again (last exit status \(code))", log)
+        case ("activating", _, _): return .broken("it is being started, and does not answer yet", log)
         case ("inactive", _, _): return .broken("it is not started", evidence.startDaemon)
         default: return .broken("its unit is \(state), but it does not answer", evidence.restartDaemon)
         }

@@ -17,7 +17,8 @@ enum DeliveryChecks {
         let failures = reaches.filter { $0.failure != nil }
         if let failed = failures.first, let failure = failed.failure {
             let proxy = evidence.proxyVariables.isEmpty ? "" : "; waypost does not use \(evidence.proxyVariables[0])"
-            let found = "\(failed.endpoint): \(failure.layer): \(failure.message)\(proxy)"
+            let more = failures.count > 1 ? " (and \(failures.count - 1) more)" : ""
+            let found = "\(failed.endpoint): \(failure.layer): \(failure.message)\(more)\(proxy)"
             let advice = advice(failed, failure, evidence)
             return failures.count == reaches.count ? .broken(found, advice) : .degraded(found, advice)
         }

@@ -1,4 +1,5 @@
 import Configuration
+import Glibc
 import Positioning
 
 /// Whether the receiver's line is there, stays there, and may be opened: checks 3 to 7.
@@ -58,9 +59,13 @@ enum LineChecks {
             }
             let driver = evidence.host.driver(ofMajor: major)
             let isAllowed = entries.contains { entry in
-                guard let what = entry.first, entry.count < 2 || entry[1].contains("r") else { return false }
-                return what == "char-\(major)" || what == "char-*" || what == line.node || what == line.path
-                    || driver.map { what == "char-\($0)" } ?? false
+                guard let what = entry.first, entry.count < 2 || (entry[1].contains("r") && entry[1].contains("w"))
+                else { return false }
+                if what.hasPrefix("/") { return evidence.host.resolved(String(what)) == line.node }
+                guard what.hasPrefix("char-") else { return false }
+                let pattern = String(what.dropFirst("char-".utf8.count))
+                // As systemd: a number, or a pattern of names in /proc/devices.
+                return Int(pattern) == major || driver.map { fnmatch(pattern, $0, 0) == 0 } ?? (pattern == "*")
             }
             if isAllowed { return .ok("its unit may open major number \(major)") }
             return .broken(

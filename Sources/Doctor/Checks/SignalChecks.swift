@@ -163,7 +163,8 @@ enum SignalChecks {
         let isOld = fix < releaseMilliseconds
         if rollovers > 0, abs(ahead - rollovers * rolloverWeeks * weekSeconds) < daySeconds {
             return .broken(
-                "it says \(day): 1024 weeks behind, by a rollover of the GPS week",
+                "it says \(day): \(InWords.whole(rollovers * rolloverWeeks)) weeks behind, by "
+                    + (rollovers == 1 ? "a rollover" : "\(InWords.whole(rollovers)) rollovers") + " of the GPS week",
                 "rollover = \"repair\"  # in [source]")
         }
         if isOld {

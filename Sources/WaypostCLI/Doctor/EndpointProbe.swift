@@ -11,7 +11,6 @@ import Uplink
 /// request is OPTIONS without a credential and without a body, so that it can neither store nor delete anything.
 enum EndpointProbe {
     private static let limit = Duration.seconds(5)
-    private static let endpointsMax = 16
 
     /// Collects answers from the callbacks of the loop.
     private final class Answers {
@@ -20,7 +19,6 @@ enum EndpointProbe {
 
     /// In the order of the endpoints; nil where nothing could be tried.
     static func reaches(_ endpoints: [EndpointConfig]) -> [Evidence.Reach]? {
-        let endpoints = endpoints.prefix(endpointsMax)
         if endpoints.isEmpty { return [] }
         // libcurl writes to connections that a server may have closed.
         signal(SIGPIPE, SIG_IGN)

@@ -9,7 +9,7 @@ import Positioning
 struct HostLook {
     /// What systemd says of the unit.
     private static let properties = [
-        "LoadState", "ActiveState", "Result", "ExecMainStatus", "MainPID", "NRestarts", "NeedDaemonReload",
+        "LoadState", "ActiveState", "SubState", "Result", "ExecMainStatus", "MainPID", "NRestarts", "NeedDaemonReload",
         "User",
         "DevicePolicy", "DeviceAllow", "WatchdogUSec",
     ]
