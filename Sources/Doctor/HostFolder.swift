@@ -27,13 +27,13 @@ public struct HostFolder: Sendable {
     }
 
     /// nil where it is not there or may not be read.
-    func text(_ path: String) -> String? {
+    func text(_ path: String, bytesMax: Int = bytesMax) -> String? {
         let descriptor = open(root + path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)
-        while bytes.count < Self.bytesMax {
+        while bytes.count < bytesMax {
             let count = read(descriptor, &chunk, chunk.count)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { return nil }
@@ -50,8 +50,8 @@ public struct HostFolder: Sendable {
         return word.isEmpty ? nil : String(word)
     }
 
-    func lines(_ path: String) -> [String]? {
-        text(path).map { $0.split(separator: "\n").map(String.init) }
+    func lines(_ path: String, bytesMax: Int = bytesMax) -> [String]? {
+        text(path, bytesMax: bytesMax).map { $0.split(separator: "\n").map(String.init) }
     }
 
     /// Names in a folder, sorted; nil where it is not there or may not be read.

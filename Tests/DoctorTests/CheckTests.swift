@@ -91,6 +91,22 @@ struct Case: Sendable, CustomTestStringConvertible {
             $0.unit?["SubState"] = "start"
         },
         Case(2, .broken, "not started", "systemctl start waypost", fails("inactive")),
+        Case(2, .broken, "not started", "systemctl enable --now waypost") {
+            fails("inactive")(&$0)
+            $0.unit?["UnitFileState"] = "disabled"
+        },
+        Case(2, .broken, "masked", "systemctl unmask waypost") {
+            fails("inactive")(&$0)
+            $0.unit?["LoadState"] = "masked"
+        },
+        Case(2, .degraded, "does not start with the host", "systemctl enable waypost") {
+            $0.unit?["UnitFileState"] = "disabled"
+            $0.unit?["WantedBy"] = ""
+        },
+        Case(2, .ok, "has run") {
+            $0.unit?["UnitFileState"] = "disabled"
+            $0.unit?["WantedBy"] = "dev-ttyACM0.device"
+        },
         Case(2, .broken, "active, but it does not answer", "restart", fails("active")),
         Case(2, .degraded, "metrics: listen on 127.0.0.1:9477: Address already in use", "waypost status") {
             $0.status.problems = ["receiver: silent", "metrics: listen on 127.0.0.1:9477: Address already in use"]
@@ -470,7 +486,7 @@ struct Case: Sendable, CustomTestStringConvertible {
         },
         Case(19, .ok, "no low voltage") { _ in },
         Case(19, .broken, "too low now", "dmesg") { $0.files["/sys/class/hwmon/hwmon0/in0_lcrit_alarm"] = "1\n" },
-        Case(19, .degraded, "2 times too low", "dmesg") {
+        Case(19, .degraded, "too low 2 times", "dmesg") {
             $0.kernelLog = [
                 .init(at: 1, "hwmon hwmon1: Undervoltage detected!"),
                 .init(at: 2, "Under-voltage detected! (0x00050005)"),
@@ -517,6 +533,11 @@ struct Case: Sendable, CustomTestStringConvertible {
             $0.files["/dev/shm/w/outbox.db"] = ""
             $0.links["/var/lib/waypost"] = "../../dev/shm/w"
             $0.files["/proc/self/mountinfo"]? += "25 24 0:9 / /dev/shm rw - tmpfs t rw\n"
+        },
+        Case(22, .broken, "tmpfs, which forgets", "[outbox]") {
+            let line = "40 24 0:40 / /var/lib/docker/overlay2/0123456789abcdef/merged rw - overlay overlay rw\n"
+            $0.files["/proc/self/mountinfo"]? += String(repeating: line, count: 800)
+            $0.files["/proc/self/mountinfo"]? += "25 24 0:9 / /var/lib rw - tmpfs t rw\n"
         },
         Case(22, .broken, "/a b is mounted read-only", "mount -o remount,rw '/a b'") {
             $0.files["/a b/outbox.db"] = ""

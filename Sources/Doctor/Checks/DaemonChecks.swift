@@ -68,6 +68,9 @@ enum DaemonChecks {
         if unit?["NeedDaemonReload"] == "yes" {
             return .degraded("its unit was changed and not read again", "sudo systemctl daemon-reload")
         }
+        if evidence.isOnlyStartedByHand {
+            return .degraded("it runs, but does not start with the host", "sudo systemctl enable waypost")
+        }
         if let problem = unexplained(status) { return .degraded(problem, evidence.waypost("status")) }
         let watchdog = ["0", "infinity"].contains(unit?["WatchdogUSec"]) ? ", without a watchdog" : ""
         return .ok("waypost \(status.version) has run for \(InWords.about(seconds: status.uptime ?? 0))\(watchdog)")
@@ -86,6 +89,7 @@ enum DaemonChecks {
             let noUnit = evidence.unit == nil ? "" : ", and there is no unit waypost.service"
             return .broken("no daemon answers\(noUnit)", evidence.startDaemon)
         }
+        if unit["LoadState"] == "masked" { return .broken("its unit is masked", "sudo systemctl unmask waypost") }
         let log = evidence.log("-b -n 20")
         switch (state, unit["Result"] ?? "", unit["ExecMainStatus"] ?? "") {
         case (_, "watchdog", _): return .broken("it hung, and its watchdog ended it", log)
@@ -95,8 +99,17 @@ enum DaemonChecks {
         case ("activating", _, let code) where unit["SubState"]?.hasPrefix("auto-restart") ?? false:
             return .broken("it ends again and again (last exit status \(code))", log)
         case ("activating", _, _): return .broken("it is being started, and does not answer yet", log)
-        case ("inactive", _, _): return .broken("it is not started", evidence.startDaemon)
+        case ("inactive", _, _):
+            let advice = evidence.isOnlyStartedByHand ? "sudo systemctl enable --now waypost" : evidence.startDaemon
+            return .broken("it is not started", advice)
         default: return .broken("its unit is \(state), but it does not answer", evidence.restartDaemon)
         }
+    }
+}
+
+extension Evidence {
+    /// No target and no other unit wants the daemon.
+    fileprivate var isOnlyStartedByHand: Bool {
+        unit?["UnitFileState"] == "disabled" && ["WantedBy", "RequiredBy"].allSatisfy { unit?[$0]?.isEmpty ?? true }
     }
 }

@@ -185,14 +185,11 @@ enum DeliveryChecks {
             guard receivers.count > 1, line.path == "/dev/waypost/gps" else {
                 return .ok("\(line.path) names one receiver")
             }
+            let found = "\(receivers.count) receivers share \(line.path)"
             guard let serial = line.usb?.serial, serial.utf8.allSatisfy(\.isPlain) else {
-                return .degraded(
-                    "\(receivers.count) receivers share \(line.path)",
-                    "ls -l /dev/serial/by-path  # path of one of them")
+                return .degraded(found, "ls -l /dev/serial/by-path  # path of one of them")
             }
-            return .degraded(
-                "\(receivers.count) receivers share \(line.path)",
-                "serial_number = \"\(serial)\"  # in [source], instead of path")
+            return .degraded(found, "serial_number = \"\(serial)\"  # in [source], instead of path")
         }
     }
 }

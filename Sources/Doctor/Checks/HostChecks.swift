@@ -45,7 +45,10 @@ enum HostChecks {
                 : .ok("the supply voltage is good now")
         }
         let dips = log.filter { $0.text.holds("Under-voltage detected") || $0.text.holds("Undervoltage detected") }
-        if !dips.isEmpty { return .degraded("\(dips.count) times too low a supply voltage since the start", better) }
+        if !dips.isEmpty {
+            return .degraded(
+                "the supply voltage was too low \(InWords.count(dips.count, "time")) since the start", better)
+        }
         if case .line(let line) = evidence.receiver, let port = line.usbFolder?.split(separator: "/").last {
             let lost = log.filter {
                 $0.at > evidence.uptime - hour && $0.text.holds("usb \(port): USB disconnect")
@@ -79,7 +82,8 @@ enum HostChecks {
         if let diskError { return diskError }
         if let errors = mount.errors(on: evidence.host), errors > 0 {
             return .degraded(
-                "\(errors) errors of the file system on \(mount.path)", "sudo touch /forcefsck  # and reboot")
+                "\(InWords.count(errors, "error")) of the file system on \(mount.path)",
+                "sudo touch /forcefsck  # and reboot")
         }
         guard let space = evidence.diskSpace else {
             return .unknown("the free space is not known", "df -h \(path.parentDirectory.shellWord)")
@@ -143,6 +147,9 @@ enum HostChecks {
 
 /// What a path is mounted on.
 struct MountPoint {
+    /// A host with many containers has many mounts.
+    private static let bytesMax = 1 << 20
+
     var path: String
     var type: String
     /// `179:2`
@@ -154,7 +161,7 @@ struct MountPoint {
     init?(of path: String, on host: HostFolder) {
         let path = host.realFolder(of: path) + "/"
         var best: MountPoint?
-        for line in host.lines("/proc/self/mountinfo") ?? [] {
+        for line in host.lines("/proc/self/mountinfo", bytesMax: Self.bytesMax) ?? [] {
             guard let mount = MountPoint(line) else { continue }
             let prefix = mount.path == "/" ? "/" : mount.path + "/"
             // A later mount covers an earlier one.

@@ -68,7 +68,7 @@ enum SignalChecks {
         for file in ["serial", "ttyAMA"] where line.name.hasPrefix(file == "serial" ? "ttyS" : "ttyAMA") {
             let counts = evidence.host.lines("/proc/tty/driver/\(file)")?.first { $0.hasPrefix("\(digits):") }
             let errors = counts?.split(separator: " ").first { $0.hasPrefix("fe:") }?.dropFirst(3)
-            if let errors { return " (\(errors) framing errors)" }
+            if let count = errors.flatMap({ Int($0) }) { return " (\(InWords.count(count, "framing error")))" }
         }
         return ""
     }
@@ -154,7 +154,9 @@ enum SignalChecks {
         else {
             let isDateless = status.source.dateless > 0
             return isDateless
-                ? .degraded("\(status.source.dateless) fixes without a date", evidence.waypost("status"))
+                ? .degraded(
+                    "\(InWords.count(status.source.dateless, "fix", "fixes")) without a date",
+                    evidence.waypost("status"))
                 : .unknown("there is no fix with a date yet")
         }
         let day = text.prefix(10)

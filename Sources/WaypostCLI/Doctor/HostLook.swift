@@ -11,7 +11,7 @@ struct HostLook {
     private static let properties = [
         "LoadState", "ActiveState", "SubState", "Result", "ExecMainStatus", "MainPID", "NRestarts", "NeedDaemonReload",
         "User",
-        "DevicePolicy", "DeviceAllow", "WatchdogUSec",
+        "DevicePolicy", "DeviceAllow", "WatchdogUSec", "UnitFileState", "WantedBy", "RequiredBy",
     ]
     private static let proxyVariables = ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"]
     private static let kernelLinesMax = 50_000
