@@ -663,7 +663,10 @@ struct Case: Sendable, CustomTestStringConvertible {
             }
         },
         Case(21, .broken, "main: no token: login.example answered with status 401", "endpoint resume main") {
-            endpoint(&$0) { $0.tokenProblem = "no token: login.example answered with status 401" }
+            endpoint(&$0) {
+                ($0.state, $0.reason) = ("paused", "auth")
+                $0.tokenProblem = "no token: login.example answered with status 401"
+            }
         },
         Case(21, .broken, "does not load credential token", "LoadCredential=token:") { secret(&$0, given: "other") },
         Case(21, .broken, "does not load credential token", "LoadCredential=token:") { secret(&$0, given: nil) },

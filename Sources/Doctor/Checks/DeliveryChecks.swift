@@ -102,7 +102,7 @@ enum DeliveryChecks {
         of endpoint: EndpointStatus, isRenewed: Bool, _ evidence: Evidence
     ) -> Finding? {
         let resume = evidence.waypost("endpoint resume \(endpoint.name.shellWord)")
-        if isAuth(endpoint) { return .broken("\(endpoint.name): the server refuses them", "\(resume)  # once renewed") }
+        // Before what the server says: it refuses an old token for want of another.
         if let problem = endpoint.tokenProblem {
             let found = "\(endpoint.name): \(problem)"
             guard let left = endpoint.tokenExpires, left > 0 else {
@@ -110,6 +110,7 @@ enum DeliveryChecks {
             }
             return .degraded("\(found); the one in use \(Expiry.words(left))", "\(resume)  # asks for one at once")
         }
+        if isAuth(endpoint) { return .broken("\(endpoint.name): the server refuses them", "\(resume)  # once renewed") }
         guard !isRenewed, let left = endpoint.tokenExpires,
             let expiry = Expiry(left: left, validity: endpoint.tokenValidity), expiry.isLate
         else { return nil }
