@@ -3,12 +3,15 @@ import Positioning
 @testable import Agent
 
 /// libFuzzer entry: what a token command prints or an issuer answers gives a token that a header can hold, for a time that
-/// is some, or words for people of which none was in it.
+/// is some, or words for people of which none was in it. A token that says when it expires says a time.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzTokens(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: data, count: size))
     check { () throws(TokenReply.Problem) in try TokenReply(printed: bytes) }
     check { () throws(TokenReply.Problem) in try TokenReply(json: bytes) }
+    if let claims = TokenClaims(String(decoding: bytes, as: UTF8.self)) {
+        demand([claims.expires, claims.issued ?? 0].allSatisfy { (0...1e11).contains($0) }, "a time of \(claims)")
+    }
     return 0
 }
 
