@@ -138,7 +138,7 @@ let package = Package(
         module(
             "Simworld",
             [
-                "Agent", "Configuration", "EventLoop", "Positioning", "NMEA", "Tracking", "Delivery", "Sensors",
+                "Agent", "Configuration", "EventLoop", "Positioning", "NMEA", "Tracking", "Delivery", "Live", "Sensors",
                 "Outbox", "Uplink", "CSimDisk", "CSQLite", "DriveSimulation", logging,
             ]),
         .executableTarget(

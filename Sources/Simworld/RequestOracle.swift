@@ -58,14 +58,17 @@ final class RequestOracle {
                 "\(name) was asked \(books.host.time.seconds(since: failed)) s after \(endpoint.name) failed")
         }
         asks(account, at: endpoint.name)
-        guard let records = WireBody.records(request.body, endpoint.profile) else {
+        let payloads = request.broker.map { $0.messages.map(\.payload) }
+        let body = payloads.map { Array($0.joined()) } ?? request.body
+        guard let records = payloads.map({ WireBody.records($0) }) ?? WireBody.records(body, endpoint.profile) else {
             books.fail(.numbersAddUp, "a body that is not of the profile \(endpoint.profile)")
             return Attempt()
         }
         // A string of structured fields: between quotation marks.
         let key = request.headers.first { $0.name.lowercased() == "idempotency-key" }?.value ?? ""
-        let id = String(key.drop { $0 == "\"" }.prefix { $0 != "\"" })
-        let digest = WireBody.digest(request.body)
+        let id =
+            payloads?.first.map { WireBody.batch($0) } ?? String(key.drop { $0 == "\"" }.prefix { $0 != "\"" })
+        let digest = WireBody.digest(body)
         if let known = account.digests.updateValue(digest, forKey: id), known != digest, !id.isEmpty,
             books.isDiskTrusted
         {

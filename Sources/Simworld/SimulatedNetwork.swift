@@ -1,4 +1,5 @@
 import Delivery
+import Live
 import Positioning
 
 /// How a server behaves for a while.
@@ -49,8 +50,8 @@ final class SimulatedNetwork: Uplink {
     }
 
     private let host: SimulatedHost
-    private let oracle: RequestOracle
-    private let dice: Dice
+    let oracle: RequestOracle
+    let dice: Dice
     private let trace: (() -> String) -> Void
     var servers: [String: Server] = [:]
     var issuer = Issuer()
@@ -112,6 +113,12 @@ final class SimulatedNetwork: Uplink {
                 .failed(.resolve("no such host")), RequestOracle.Attempt(), transfer, after: 0.01, accepts: false,
                 completion)
         }
+        if let broker = request.broker, broker.messages.isEmpty {
+            // Only the connection is wanted.
+            let result: UplinkOutcome.Result =
+                host.interface == nil ? .failed(.connect("refused")) : .published(.init([]))
+            return finish(result, RequestOracle.Attempt(), transfer, after: 0.1, accepts: false, completion)
+        }
         let isBind = request.url.hasSuffix("/bind")
         let attempt = isBind ? oracle.sentBind(to: server.endpoint) : oracle.sent(request, to: server.endpoint)
         underWay[transfer] = attempt
@@ -124,10 +131,17 @@ final class SimulatedNetwork: Uplink {
         if server.endpoint.hasToken, host.interface != nil, !isWelcome(request) {
             mood = .status(401, asks: nil)
         }
+        if let broker = request.broker {
+            return publish(
+                broker, mood, attempt, transfer, timeout: request.timeout.inSeconds, server.endpoint, completion)
+        }
         answer(mood, attempt, transfer, request, server.endpoint, completion)
     }
 
     private func isWelcome(_ request: UplinkRequest) -> Bool {
+        if let password = request.broker?.session.password {
+            return password.hasPrefix("t") && Int(password.dropFirst()).map { $0 > issuer.revokedThrough } == true
+        }
         guard let header = request.headers.first(where: { $0.name == "Authorization" })?.value,
             header.hasPrefix("Bearer t"), let number = Int(header.dropFirst(8))
         else { return false }
@@ -271,7 +285,7 @@ final class SimulatedNetwork: Uplink {
         reply(200, "{\(list)}", nil, false, dice.between(0, 0.4), true, refused)
     }
 
-    private func finish(
+    func finish(
         _ result: UplinkOutcome.Result, _ attempt: RequestOracle.Attempt, _ transfer: UplinkTransfer,
         after seconds: Double,
         timeout: Double = 60,
@@ -298,7 +312,10 @@ final class SimulatedNetwork: Uplink {
         switch result {
         case .reply(let reply): [408, 425, 429, 502, 503, 504].contains(reply.status)
         case .failed(let failure): failure.word != TransportFailure.closedWithoutReply("").word
-        case .published(let reply): reply.failure != nil || reply.ending != nil
+        case .published(let reply):
+            [.retry, .slowDown].contains(
+                (reply.reasons.compactMap { $0 }.first ?? reply.ending)?.meaning)
+                && !reply.reasons.contains(.success)
         }
     }
 

@@ -13,6 +13,24 @@ enum WireBody {
         var mayBeCrossing = false
     }
 
+    /// Each message to a broker has one.
+    static func records(_ payloads: [[UInt8]]) -> [Record]? {
+        var records: [Record] = []
+        for payload in payloads {
+            guard let row = JSON(payload), let outbox = row["outbox"]?.text, let seq = row["seq"]?.integer else {
+                return nil
+            }
+            records.append(
+                Record(
+                    key: RowKey(ms: row["ms"]?.integer ?? -1, event: row["event"]?.text ?? "none"),
+                    identity: "\(outbox)/\(seq)", trackable: row["who"]?.text))
+        }
+        return records
+    }
+
+    /// The id of the batch that a message belongs to.
+    static func batch(_ payload: [UInt8]) -> String { JSON(payload)?["batch"]?.text ?? "" }
+
     /// nil: the body is not of this profile.
     static func records(_ body: [UInt8], _ profile: String) -> [Record]? {
         switch profile {

@@ -98,7 +98,8 @@ public final class World {
         }
         self.schedule = schedule
         configuration = WorldConfiguration(
-            dice: configurationDice, isLong: schedule.isLong, isRich: isRich)
+            dice: configurationDice, brokerDice: seed % 16 == 9 || seed % 16 == 11 ? Dice(seed: seed &* 3) : nil,
+            isLong: schedule.isLong, isRich: isRich)
         lastGood = configuration
         current = CurrentConfiguration(configuration.text)
         let epochMs: Int64 = 1_790_000_000_000

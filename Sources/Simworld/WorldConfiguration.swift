@@ -18,12 +18,15 @@ struct WorldConfiguration {
     private var hasMore = false
     /// Windows may be zero, collisions and previews reloaded, and backups are more frequent.
     private let isRich: Bool
+    /// Whether the next endpoint is a broker; nil = none is.
+    private let brokerDice: Dice?
     var outbox: [String] = []
     var facts: OutboxConfigFacts
     var sampling: [String] = []
 
-    init(dice: Dice, isLong: Bool, isRich: Bool) {
+    init(dice: Dice, brokerDice: Dice?, isLong: Bool, isRich: Bool) {
         self.isRich = isRich
+        self.brokerDice = brokerDice
         let window = dice.pick([1, 5, 10, 10, 30])
         fastest = dice.pick([28, 28, 28, 4])
         fleetTime = dice.pick(["$time_iso", "$time_iso_s"])
@@ -77,6 +80,7 @@ struct WorldConfiguration {
             "narrow", "fleet", "yard",
         ])
         if isRich, index > 0, dice.chance(0.3) { profile = endpoints[0].profile }
+        if brokerDice?.chance(0.6) == true { profile = "broker" }
         var endpoint = WorldEndpoint(name: name, profile: profile, identity: "\(name).example")
         var own: [String] = []
         if profile == "fleet" { endpoint.names = fleetNames }
@@ -85,7 +89,7 @@ struct WorldConfiguration {
             endpoint.required = false
             own.append("required = false")
         }
-        if index > 0, dice.chance(isRich ? 0.3 : 0.15),
+        if index > 0, dice.chance(isRich ? 0.3 : 0.15), profile != "broker",
             let primary = endpoints.first(where: { $0.backupFor == nil && $0.profile == profile })
         {
             endpoint.backupFor = primary.name
@@ -116,7 +120,7 @@ struct WorldConfiguration {
         if dice.chance(endpoint.binds ? 0.5 : 0.2) {
             endpoint.hasToken = true
             own.append(Self.auth(name, client: 1))
-        } else if dice.chance(0.2) {
+        } else if profile != "broker", dice.chance(0.2) {
             own.append(
                 dice.pick([
                     #"auth = { kind = "bearer", token = "env:SIM_SECRET" }"#,
@@ -161,7 +165,7 @@ struct WorldConfiguration {
         case 2: replace(index, "timeout", "timeout = \"\(dice.pick([5, 20, 45]))s\"")
         default:
             // What is signed goes out as it is.
-            guard !lines[index].contains(where: { $0.hasPrefix("sign") }) else { return }
+            guard !lines[index].contains(where: { $0.hasPrefix("sign") }), !endpoints[index].isBroker else { return }
             replace(index, "compress", "compress = \"\(dice.pick(["none", "gzip"]))\"")
         }
     }
@@ -185,7 +189,7 @@ struct WorldConfiguration {
     /// An endpoint begins to stand in for the first one, or ceases to.
     private mutating func toggleSpare(_ index: Int) {
         let isPrimary = endpoints.contains { $0.backupFor == endpoints[index].name }
-        guard index > 0, !isPrimary, endpoints[index].profile == endpoints[0].profile,
+        guard index > 0, !isPrimary, endpoints[index].profile == endpoints[0].profile, !endpoints[0].isBroker,
             endpoints[index].binds == endpoints[0].binds
         else { return }
         if endpoints[index].backupFor == nil {
@@ -283,6 +287,19 @@ struct WorldConfiguration {
             code = "code"
             retry_codes = ["busy"]
             auth_codes = ["who"]
+            [profile.broker.mqtt]
+            topic = "fleet/${device}/location"
+            birth = [{ topic = "fleet/${device}/status", payload = "online", retain = true }]
+            [profile.broker.on.geofence]
+            topic = "fleet/${device}/crossing"
+            [profile.broker.record]
+            batch = "$batch_id"
+            outbox = "$outbox"
+            seq = "$seq"
+            ms = "$time_ms"
+            event = "$event"
+            who = "$trackable"
+            p = ["$lon", "$lat"]
             [profile.yard]
             url = "${base_url}/in?n=${batch_count}[?&boot=${batch_boot_id}]"
             geofence_actions = ["enter", "exit"]
@@ -335,7 +352,7 @@ struct WorldConfiguration {
             text += """
                 [[endpoint]]
                 name = "\(endpoint.name)"
-                base_url = "https://\(endpoint.host)"
+                base_url = "\(endpoint.isBroker ? "mqtts" : "https")://\(endpoint.host)"
                 profile = "\(endpoint.binds ? "bound" : endpoint.profile)"
                 \(own.joined(separator: "\n"))
 

@@ -30,6 +30,8 @@ struct WorldEndpoint {
     var host: String { "\(name).example" }
     /// Rows come in their order, and none twice.
     var isOrdered: Bool { !isLatest }
+    /// Its rows are messages.
+    var isBroker: Bool { profile == "broker" }
     /// Its answers name single rows.
     var tellsOfRows: Bool { ["waypost", "waypost-compact", "narrow", "fleet", "yard"].contains(profile) }
     /// The list of rows that it refuses.

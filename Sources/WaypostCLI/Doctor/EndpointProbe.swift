@@ -8,7 +8,8 @@ import Positioning
 import Uplink
 
 /// Tries the way to each endpoint, all at once and as the daemon does: name, connection, certificate, an answer. The
-/// request is OPTIONS without a credential and without a body, so that it can neither store nor delete anything.
+/// request is OPTIONS without a credential and without a body, so that it can neither store nor delete anything; a broker is
+/// asked for a connection under another client id than that of the daemon, and its refusal is an answer too.
 enum EndpointProbe {
     private static let limit = Duration.seconds(5)
 
@@ -82,7 +83,12 @@ enum EndpointProbe {
             TLSSettings(
                 authorities: path($0.authorities), certificate: path($0.certificate), key: path($0.key), pins: $0.pins)
         }
-        return UplinkRequest(method: "OPTIONS", url: endpoint.settings.baseURL, body: [], timeout: limit, tls: tls)
+        var request = UplinkRequest(
+            method: "OPTIONS", url: endpoint.settings.baseURL, body: [], timeout: limit, tls: tls)
+        if endpoint.settings.profile.isForBroker {
+            request.broker = BrokerRequest(session: BrokerSession(clientID: "waypost-doctor-\(getpid())"))
+        }
+        return request
     }
 
     private static func reach(
@@ -91,7 +97,8 @@ enum EndpointProbe {
         var failure: Evidence.Reach.Failure?
         if case .failed(let problem) = outcome.result { failure = .init(layer: problem.word, message: problem.message) }
         // The configuration has no other URLs.
-        let peer = Peer(url: endpoint.settings.baseURL)
+        let url = endpoint.settings.baseURL
+        let peer = Peer(url: BrokerAddress(url)?.connectURL ?? url)
         var reach = Evidence.Reach(
             endpoint: endpoint.settings.name, host: peer?.host ?? "", peer: peer.map { "\($0)" } ?? "",
             failure: failure, milliseconds: milliseconds)

@@ -1,0 +1,81 @@
+import Delivery
+import Live
+
+// A broker in its mood: it answers each message, or the connection ends before.
+extension SimulatedNetwork {
+    func publish(
+        _ request: BrokerRequest, _ mood: Mood, _ attempt: RequestOracle.Attempt, _ transfer: UplinkTransfer,
+        timeout: Double, _ endpoint: WorldEndpoint, _ completion: @escaping (UplinkOutcome) -> Void
+    ) {
+        let count = request.messages.count
+        let soon = dice.between(0, 0.4)
+        /// - Parameter stored: messages that arrived although no answer to them does.
+        func answer(
+            _ reasons: [MQTTReason?], ending: MQTTReason? = nil, failure: TransportFailure? = nil,
+            stored: Set<Int> = [], after delay: Double
+        ) {
+            let good = Set(reasons.indices.filter { isSettled(reasons[$0], endpoint) })
+            oracle.stored(attempt, but: Set(reasons.indices).subtracting(good.union(stored)))
+            let result: UplinkOutcome.Result =
+                if let failure, ending == nil, !reasons.contains(where: { $0 != nil }) { .failed(failure) } else {
+                    .published(BrokerReply(reasons, ending: ending, failure: failure))
+                }
+            finish(
+                result, attempt, transfer, after: delay, timeout: timeout, accepts: !good.isEmpty && ending == nil,
+                but: Set(reasons.indices).subtracting(good), completion)
+        }
+        func all(_ reason: MQTTReason) -> [MQTTReason?] { [MQTTReason?](repeating: reason, count: count) }
+        /// Answered up to a message, and broken off there.
+        func cut(_ failure: TransportFailure) {
+            let answered = dice.below(count + 1)
+            let arrived = answered + dice.below(count - answered + 1)
+            answer(
+                (0..<count).map { $0 < answered ? .success : nil }, failure: answered < count ? failure : nil,
+                stored: Set(answered..<arrived), after: dice.between(0, timeout))
+        }
+        switch mood {
+        case .good: answer(all(.success), after: soon)
+        case .slow(let seconds): answer(all(.success), after: dice.between(0, Double(seconds)))
+        case .late: answer(all(.success), after: timeout * dice.between(0.9, 1.5))
+        case .refused: answer(all(.success).map { _ in nil }, failure: .connect("refused"), after: 0.02)
+        case .noName: answer(all(.success).map { _ in nil }, failure: .resolve("no such host"), after: 0.5)
+        case .lost: cut(.closedWithoutReply("closed"))
+        case .broken: cut(.broken("a packet that is none"))
+        case .interim:
+            answer(all(.success).map { _ in nil }, failure: .timeout("no CONNACK"), after: dice.between(0, timeout))
+        case .taken:
+            answer(all(.success).map { _ in nil }, ending: .sessionTakenOver, failure: .broken("taken"), after: soon)
+        case .partial(let code, let share):
+            let reason: MQTTReason = code == "busy" ? .quotaExceeded : code == "who" ? .notAuthorised : .badPayload
+            answer((0..<count).map { _ in dice.chance(share) ? reason : .success }, after: soon)
+        case .contradictory: answer(all(.noMatchingSubscribers), after: soon)
+        case .poison(let divisor, _):
+            let poisoned = Set(oracle.isPoisoned(attempt, divisor))
+            answer(attempt.rows.map { poisoned.contains($0) ? .badPayload : .success }, after: soon)
+        case .status(let status, _):
+            let reason = reason(for: status)
+            if reason.meaning == .auth, dice.chance(0.5) {
+                return answer(all(.success).map { _ in nil }, ending: reason, failure: .connect("refused"), after: soon)
+            }
+            answer(all(reason), after: soon)
+        }
+    }
+
+    /// A broker's word for what a server of HTTP would say.
+    private func reason(for status: Int) -> MQTTReason {
+        switch status {
+        case 200...299: .success
+        case 401, 402, 403, 407: .notAuthorised
+        case 413, 414: .packetTooLarge
+        case 400, 422: .badPayload
+        case 404, 405, 406, 410, 411, 412, 415, 417, 501, 505: .badTopic
+        case 429: .quotaExceeded
+        case 409: .noMatchingSubscribers
+        default: .serverUnavailable
+        }
+    }
+
+    private func isSettled(_ reason: MQTTReason?, _ endpoint: WorldEndpoint) -> Bool {
+        reason == .success || endpoint.isLatest && reason == .noMatchingSubscribers
+    }
+}
