@@ -55,6 +55,7 @@ let package = Package(
         module("Tracking", ["Positioning"]),
         module("Delivery", ["JSON", "Live", "Positioning"]),
         module("Live", ["Positioning"]),
+        module("Channel", ["JSON", "Positioning", "Tracking", "Delivery"]),
 
         // The edges.
         module("Sensors", ["Positioning", "NMEA", "CLinux", "CGPS", "CUdev"]),
@@ -157,6 +158,7 @@ let package = Package(
         tests("TrackingTests", ["Tracking", "Positioning", "NMEA", "DriveSimulation"]),
         tests("DeliveryTests", ["Delivery", "Live", "Positioning"]),
         tests("LiveTests", ["Live", "JSON", "Positioning"]),
+        tests("ChannelTests", ["Channel", "JSON", "Positioning", "Tracking", "Delivery"]),
         tests("OutboxTests", ["Outbox", "Delivery", "Positioning"]),
         tests("SensorsTests", ["Sensors", "NMEA", "Positioning", "CLinux", "CUdev"]),
         tests("UplinkTests", ["Uplink", "Live", "Delivery", "Positioning", "CLinux"]),
