@@ -1,0 +1,294 @@
+import Positioning
+
+/// The publisher's side of the channels on which viewers watch trackables: Ably's realtime protocol, as far as Asset
+/// Tracking uses it, in JSON over one WebSocket that somebody else carries.
+///
+/// How it is driven. Its owner attaches trackables, which opens the connection, and performs the effects that each call
+/// returns, in their order. For `openTransport` it opens a WebSocket to `host` with `target`, hands each text message to
+/// `received`, and calls `transportLost` once when it could not be opened or has ended otherwise than by
+/// `closeTransport`; it sets no limit of its own for opening. It calls `deadlineReached` at `nextDeadline`. For
+/// `renewCredential` it reads the credential again.
+///
+/// Locations come from a `LocationFeed` for each trackable: what its `next` gives is published; `settled` is told to the
+/// feed, and so is a `Refusal` (as `unsent`); a `subscriberChanged` that adds one is told to it (`viewerArrived`) and to
+/// the tracker; a `channelChanged` or `connectionChanged` is a reason to ask `next` again. No queue is in here: what is
+/// not answered when the connection is gone for good is `unanswered`, and its location rides along with a later message.
+package struct ChannelClient: Sendable {
+    /// The service has as many on one connection.
+    package static let trackablesMax = 200
+
+    private let frameBytesMax: Int
+    private var connection: ChannelConnection
+    private var line: ChannelLine
+    private var channels: [TrackedChannel] = []
+    private var announced = ConnectionState.initialized
+    /// Messages that wait for another token.
+    private var held: [UnansweredFrames.Entry] = []
+
+    /// Frames that could not be read.
+    package private(set) var unreadFrames = 0
+
+    /// - Parameter credential: nil = it is asked for before the first connection.
+    package init(_ settings: Settings, credential: ChannelCredential?) {
+        frameBytesMax = settings.frameBytesMax
+        connection = ChannelConnection(settings, credential: credential)
+        line = ChannelLine(clientID: settings.clientID)
+    }
+
+    package var state: ConnectionState { connection.state }
+
+    /// Bytes of a message that the service takes.
+    package var messageBytesMax: Int { connection.messageBytesMax }
+
+    /// Items of presence that say nothing that we know.
+    package var ignoredItems: Int { line.ignoredItems }
+
+    /// When `deadlineReached` is wanted; nil = never.
+    package var nextDeadline: EventTime? {
+        guard connection.state == .connected else { return connection.nextDeadline }
+        return (channels.map { $0.nextDeadline(line) } + [connection.nextDeadline]).compactMap { $0 }.min()
+    }
+
+    private func index(_ trackable: String) -> Int? { channels.firstIndex { $0.trackable == trackable } }
+
+    private mutating func finish() -> [Effect] {
+        if let waiting = channels.first(where: { $0.isAwaitingToken }) {
+            connection.askForCredential(because: waiting.error, &line)
+        }
+        if state != announced {
+            announced = state
+            line.report(.connectionChanged(state, connection.error))
+        }
+        for index in channels.indices { channels[index].announce(state.link, connection.failure, &line) }
+        return line.takeEffects()
+    }
+}
+
+// What its owner wants.
+extension ChannelClient {
+    /// Adds a trackable, or changes what viewers are told of one. The first one opens the connection.
+    ///
+    /// - Returns: nil when there are too many.
+    package mutating func attach(_ trackable: String, _ presence: PublisherPresence, at now: EventTime) -> [Effect]? {
+        if let index = index(trackable) {
+            channels[index].presenceChanged(presence, &line, at: now)
+            return finish()
+        }
+        guard channels.count < Self.trackablesMax else { return nil }
+        var channel = TrackedChannel(trackable: trackable, presence: presence)
+        if state == .connected { channel.attach(&line, at: now) }
+        channels.append(channel)
+        // One that failed is opened again by `retry`.
+        if state != .failed { connection.open(&line, at: now) }
+        return finish()
+    }
+
+    /// Takes a trackable away; the last one closes the connection. An unknown one is ignored.
+    package mutating func leave(_ trackable: String, at now: EventTime) -> [Effect] {
+        guard let index = index(trackable), !channels[index].isLeaving else { return [] }
+        if channels.count(where: { !$0.isLeaving }) == 1 { return close(at: now) }
+        if state == .connected, channels[index].state != .failed {
+            channels[index].detach(&line, at: now)
+        } else {
+            remove(index)
+        }
+        return finish()
+    }
+
+    /// Takes all trackables away and says goodbye. The connection is then `closing`, and `closed` in ten seconds at most.
+    package mutating func close(at now: EventTime) -> [Effect] {
+        if state == .connected {
+            for index in channels.indices { channels[index].sayGoodbye(&line, at: now) }
+        }
+        connection.close(&line, at: now)
+        for index in channels.indices.reversed() { remove(index) }
+        settleAll(line.restart(), .unanswered)
+        return finish()
+    }
+
+    /// Sends a message. One of each name may be unanswered for a trackable.
+    package mutating func publish(
+        _ message: ChannelMessage, of trackable: String, at now: EventTime
+    ) throws(Refusal) -> [Effect] {
+        guard let index = index(trackable) else { throw .unknownTrackable }
+        guard state == .connected else { throw .notConnected }
+        guard channels[index].takesMessages else { throw .channelAway }
+        let isInFlight = (line.unanswered.all + held).contains { entry in
+            guard case .message(let other) = entry.body else { return false }
+            return entry.trackable == trackable && other.name == message.name
+        }
+        guard !isInFlight else { throw .inFlight }
+        guard line.nextTurn <= now else { throw .tooMany }
+        line.send(.message(message), of: trackable, at: now)
+        return finish()
+    }
+
+    /// There is another credential: because of `renewCredential`, or because a person has changed it.
+    package mutating func credentialRenewed(_ credential: ChannelCredential, at now: EventTime) -> [Effect] {
+        apply(connection.credentialRenewed(credential, &line, at: now), at: now)
+        return state == .failed ? retry(at: now) : finish()
+    }
+
+    /// - Parameters:
+    ///   - words: why, for people.
+    ///   - isFinal: trying again would not help.
+    ///   - jitter: 0 ≤ jitter < 1, as of all methods.
+    package mutating func credentialUnavailable(
+        _ words: String, isFinal: Bool, jitter: Double, at now: EventTime
+    ) -> [Effect] {
+        let changes = connection.credentialUnavailable(
+            words, isFinal: isFinal, jitter: jitter, &line, at: now)
+        apply(changes, at: now)
+        return finish()
+    }
+
+    /// Tries again what has failed: a person has mended something.
+    package mutating func retry(at now: EventTime) -> [Effect] {
+        for index in channels.indices { channels[index].retry() }
+        if state == .connected {
+            for index in channels.indices { channels[index].authorized(&line, at: now) }
+        } else if channels.isEmpty {
+            connection.close(&line, at: now)
+        } else {
+            connection.open(&line, at: now)
+        }
+        return finish()
+    }
+
+    private mutating func remove(_ index: Int) {
+        channels[index].removed(&line)
+        channels.remove(at: index)
+    }
+}
+
+// What happens to the transport.
+extension ChannelClient {
+    /// - Parameter byServer: it had been open, and the other side closed it.
+    package mutating func transportLost(byServer: Bool, jitter: Double, at now: EventTime) -> [Effect] {
+        apply(connection.transportLost(byServer: byServer, jitter: jitter, &line, at: now), at: now)
+        return finish()
+    }
+
+    package mutating func deadlineReached(jitter: Double, at now: EventTime) -> [Effect] {
+        apply(connection.deadlineReached(jitter: jitter, &line, at: now), at: now)
+        guard state == .connected else { return finish() }
+        for index in channels.indices.reversed()
+        where channels[index].deadlineReached(&line, jitter: jitter, at: now) {
+            remove(index)
+        }
+        return finish()
+    }
+
+    /// - Parameter text: a whole message.
+    package mutating func received(_ text: String, jitter: Double, at now: EventTime) -> [Effect] {
+        guard connection.hasTransport else { return [] }
+        connection.heard(at: now)
+        guard let frame = ServerFrame(text, bytesMax: frameBytesMax) else {
+            unreadFrames += 1
+            return []
+        }
+        if let changes = connection.received(frame, jitter: jitter, &line, at: now) {
+            apply(changes, at: now)
+        } else if frame.action == .acknowledgement || frame.action == .refusal {
+            answered(frame, at: now)
+        } else if let index = channels.firstIndex(where: { $0.name == frame.channel }) {
+            received(frame, index, jitter: jitter, at: now)
+        }
+        return finish()
+    }
+
+    private mutating func received(_ frame: ServerFrame, _ index: Int, jitter: Double, at now: EventTime) {
+        if channels[index].isLeaving, frame.action == .detached || frame.action == .error { return remove(index) }
+        channels[index].received(frame, &line, jitter: jitter, at: now)
+    }
+
+    private mutating func apply(_ changes: [ChannelConnection.Change], at now: EventTime) {
+        for change in changes {
+            switch change {
+            case .connected(let isResumed): connected(isResumed: isResumed, at: now)
+            case .authorized:
+                sendHeld(at: now)
+                for index in channels.indices { channels[index].authorized(&line, at: now) }
+            case .tokenMissing(let error):
+                settleAll(takeHeld(), .refused(error))
+                for index in channels.indices { channels[index].lackToken(error) }
+            case .lost:
+                // Nobody will answer that it is detached.
+                removeLeaving()
+                for index in channels.indices { channels[index].connectionLost() }
+            case .suspended:
+                settleAll(line.forgetUnanswered() + takeHeld(), .unanswered)
+                for index in channels.indices { channels[index].connectionSuspended() }
+            case .failed(let error):
+                settleAll(line.restart() + takeHeld(), .refused(error))
+                removeLeaving()
+                for index in channels.indices { channels[index].fail(error) }
+            // A trackable was added meanwhile.
+            case .closed: if !channels.isEmpty { connection.open(&line, at: now) }
+            }
+        }
+    }
+
+    private mutating func removeLeaving() {
+        for index in channels.indices.reversed() where channels[index].isLeaving { remove(index) }
+    }
+
+    private mutating func connected(isResumed: Bool, at now: EventTime) {
+        if !isResumed { settleAll(line.restart() + takeHeld(), .unanswered) }
+        for index in channels.indices { channels[index].connected(isResumed: isResumed, &line, at: now) }
+        line.sendAgain(at: now)
+        sendHeld(at: now)
+    }
+}
+
+// What becomes of messages.
+extension ChannelClient {
+    private mutating func answered(_ frame: ServerFrame, at now: EventTime) {
+        guard let serial = frame.serial else { return }
+        let (passedOver, named) = line.answered(from: serial, count: frame.count)
+        for entry in passedOver { refused(entry, .unanswered, at: now) }
+        for entry in named {
+            if frame.action == .acknowledgement {
+                acknowledged(entry, at: now)
+            } else {
+                refused(entry, frame.error ?? .unanswered, at: now)
+            }
+        }
+    }
+
+    private mutating func acknowledged(_ entry: UnansweredFrames.Entry, at now: EventTime) {
+        line.settle(entry, .taken)
+        guard let index = index(entry.trackable) else { return }
+        switch entry.body {
+        case .message(let message): if message.name == .enhanced { channels[index].published() }
+        case .presence: channels[index].acknowledgedPresence(entry.serial, &line, at: now)
+        }
+    }
+
+    private mutating func refused(_ entry: UnansweredFrames.Entry, _ error: ChannelError, at now: EventTime) {
+        let index = index(entry.trackable)
+        switch entry.body {
+        case .presence:
+            if let index { channels[index].refusedPresence(entry.serial, error, &line, at: now) }
+        case .message where index != nil && !entry.isAfterRenewal && (error.isOfToken || error.isOfCapability):
+            held.append(entry)
+            connection.askForCredential(because: error, &line)
+        case .message:
+            line.settle(entry, .refused(error))
+            if error.isOfCapability, let index { channels[index].fail(error) }
+        }
+    }
+
+    private mutating func sendHeld(at now: EventTime) {
+        for entry in takeHeld() { line.send(entry.body, of: entry.trackable, isAfterRenewal: true, at: now) }
+    }
+
+    private mutating func takeHeld() -> [UnansweredFrames.Entry] {
+        defer { held = [] }
+        return held
+    }
+
+    private mutating func settleAll(_ entries: [UnansweredFrames.Entry], _ outcome: Outcome) {
+        for entry in entries { line.settle(entry, outcome) }
+    }
+}

@@ -1,0 +1,373 @@
+import Positioning
+
+/// The connection to the service: opening, resuming, credentials and silence. It knows of no channel.
+struct ChannelConnection: Sendable {
+    /// What it means for the channels.
+    enum Change: Hashable, Sendable {
+        /// - Parameter isResumed: the service has kept our place.
+        case connected(isResumed: Bool)
+        /// There is another token.
+        case authorized
+        /// There will be none, although a channel needs one.
+        case tokenMissing(ChannelError)
+        case lost
+        /// Whoever was there may be gone.
+        case suspended
+        case failed(ChannelError)
+        case closed
+    }
+
+    private enum Phase {
+        /// There is nothing to do.
+        case idle
+        /// The owner gets a credential: leaves to `connecting`, `waiting` or `failed`.
+        case renewing(until: EventTime)
+        /// Leaves to `connected`, to `waiting`, or back to itself with another host.
+        case connecting(until: EventTime)
+        /// Leaves to `renewing`, `connecting` or `waiting` when it is lost, and to `closing`.
+        case connected
+        /// Leaves to `connecting`.
+        case waiting(until: EventTime)
+        /// We said CLOSE: leaves to `idle`.
+        case closing(until: EventTime)
+        /// Leaves when the owner has mended something.
+        case failed(ChannelError)
+    }
+
+    private static let answerLimit = Duration.seconds(10)
+    private static let renewalLimit = Duration.seconds(60)
+    /// A second refusal in this time is one of the renewed credential.
+    private static let renewalGap = Duration.seconds(30)
+
+    private let settings: ChannelClient.Settings
+    private var credential: ChannelCredential?
+    private var phase = Phase.idle
+    private var session = Session()
+    private var outage = Outage()
+    private var hosts: HostChoice
+    private var hasBeenOpen = false
+    /// Why there is no connection; nil = the service did not tell.
+    private(set) var error: ChannelError?
+    private var isRenewing = false
+    private var renewedAt: EventTime?
+    /// The answer to AUTH.
+    private var authorizedUntil: EventTime?
+
+    init(_ settings: ChannelClient.Settings, credential: ChannelCredential?) {
+        self.settings = settings
+        self.credential = credential
+        hosts = HostChoice(primary: settings.host, fallbacks: settings.fallbackHosts)
+    }
+
+    var state: ConnectionState {
+        switch phase {
+        case .idle: hasBeenOpen ? .closed : .initialized
+        case .connecting where !outage.isLong: .connecting
+        case .connected: .connected
+        case .renewing, .connecting, .waiting: outage.isLong ? .suspended : .disconnected
+        case .closing: .closing
+        case .failed: .failed
+        }
+    }
+
+    /// Why it has failed; nil = it has not.
+    var failure: ChannelError? { if case .failed(let error) = phase { error } else { nil } }
+
+    var messageBytesMax: Int { session.messageBytesMax }
+
+    var hasTransport: Bool {
+        switch phase {
+        case .connecting, .connected, .closing: true
+        case .idle, .renewing, .waiting, .failed: false
+        }
+    }
+
+    var nextDeadline: EventTime? {
+        switch phase {
+        case .idle, .failed: nil
+        case .closing(let until): until
+        case .renewing(let until), .connecting(let until), .waiting(let until):
+            suspendsAt.map { min($0, until) } ?? until
+        case .connected: [session.idleDeadline, authorizedUntil].compactMap { $0 }.min()
+        }
+    }
+
+    private var suspendsAt: EventTime? { outage.becomesLong(after: session.stateLifetime) }
+}
+
+// What its owner wants.
+extension ChannelConnection {
+    mutating func open(_ line: inout ChannelLine, at now: EventTime) {
+        switch phase {
+        case .idle, .failed: break
+        case .renewing, .connecting, .connected, .waiting, .closing: return
+        }
+        outage.ended()
+        outage.began(isFirst: true, at: now)
+        error = nil
+        hosts.restart()
+        connect(&line, at: now)
+    }
+
+    /// Of a connection, what still waits to be sent goes out first.
+    mutating func close(_ line: inout ChannelLine, at now: EventTime) {
+        switch phase {
+        case .connected:
+            line.send(.close)
+            authorizedUntil = nil
+            isRenewing = false
+            phase = .closing(until: now + Self.answerLimit)
+        case .connecting:
+            line.report(.closeTransport)
+            becomeIdle()
+        case .renewing, .waiting, .failed: becomeIdle()
+        case .idle, .closing: break
+        }
+    }
+
+    mutating func credentialRenewed(
+        _ credential: ChannelCredential, _ line: inout ChannelLine, at now: EventTime
+    ) -> [Change] {
+        self.credential = credential
+        if isRenewing { renewedAt = now }
+        isRenewing = false
+        switch phase {
+        case .renewing: connect(&line, at: now)
+        case .connected: return authorize(&line, at: now)
+        case .idle, .connecting, .waiting, .closing, .failed: break
+        }
+        return []
+    }
+
+    mutating func credentialUnavailable(
+        _ words: String, isFinal: Bool, jitter: Double, _ line: inout ChannelLine, at now: EventTime
+    ) -> [Change] {
+        isRenewing = false
+        let error = isFinal ? ChannelError.tokenRefused(words) : .tokenMissing(words)
+        switch phase {
+        case .renewing where isFinal: return fail(error)
+        case .renewing:
+            self.error = error
+            retryLater(jitter: jitter, &line, at: now)
+            return []
+        case .connected: return [.tokenMissing(error)]
+        case .idle, .connecting, .waiting, .closing, .failed: return []
+        }
+    }
+
+    /// A channel needs another token.
+    mutating func askForCredential(because error: ChannelError?, _ line: inout ChannelLine) {
+        guard !isRenewing, case .connected = phase else { return }
+        isRenewing = true
+        line.report(.renewCredential(because: error))
+    }
+
+    private mutating func authorize(_ line: inout ChannelLine, at now: EventTime) -> [Change] {
+        switch credential {
+        case .token(let token):
+            line.send(.authorize(token: token))
+            authorizedUntil = now + Self.answerLimit
+            return []
+        case .key, nil:
+            // There is no frame for a key: the next connection has it.
+            line.report(.closeTransport)
+            disconnected(at: now)
+            connect(&line, at: now)
+            return [.lost]
+        }
+    }
+}
+
+// Opening.
+extension ChannelConnection {
+    private mutating func connect(_ line: inout ChannelLine, at now: EventTime) {
+        guard let credential else { return renew(because: nil, &line, at: now) }
+        line.report(
+            .openTransport(
+                TransportRequest(settings, host: hosts.current, credential: credential, resuming: session.key)))
+        phase = .connecting(until: now + Self.answerLimit)
+    }
+
+    private mutating func renew(because error: ChannelError?, _ line: inout ChannelLine, at now: EventTime) {
+        self.error = error
+        isRenewing = true
+        line.report(.renewCredential(because: error))
+        phase = .renewing(until: now + Self.renewalLimit)
+    }
+
+    /// The transport is gone.
+    ///
+    /// - Parameter byServer: the service ended it, as it may have ended all.
+    private mutating func ended(
+        byServer: Bool, jitter: Double, _ line: inout ChannelLine, at now: EventTime
+    ) -> [Change] {
+        switch phase {
+        case .connected:
+            let isStable = session.isStable(at: now)
+            disconnected(at: now)
+            if isStable {
+                let spread = Double(settings.firstReconnectSpread.nanoseconds) * max(0, min(jitter, 1))
+                wait(byServer ? .nanoseconds(Int64(spread)) : .zero, &line, at: now)
+            } else {
+                retryLater(jitter: jitter, &line, at: now)
+            }
+            return [.lost]
+        case .connecting:
+            if hosts.failed(jitter: jitter) {
+                connect(&line, at: now)
+            } else {
+                retryLater(jitter: jitter, &line, at: now)
+            }
+            return []
+        case .closing:
+            becomeIdle()
+            return [.closed]
+        case .idle, .renewing, .waiting, .failed: return []
+        }
+    }
+
+    private mutating func disconnected(at now: EventTime) {
+        outage.began(isFirst: session.isStable(at: now), at: now)
+        authorizedUntil = nil
+        isRenewing = false
+        hosts.restart()
+    }
+
+    private mutating func retryLater(jitter: Double, _ line: inout ChannelLine, at now: EventTime) {
+        hosts.restart()
+        wait(outage.attemptFailed(jitter: jitter), &line, at: now)
+    }
+
+    private mutating func wait(_ delay: Duration, _ line: inout ChannelLine, at now: EventTime) {
+        if delay > .zero { phase = .waiting(until: now + delay) } else { connect(&line, at: now) }
+    }
+
+    private mutating func fail(_ error: ChannelError) -> [Change] {
+        phase = .failed(error)
+        self.error = error
+        rest()
+        return [.failed(error)]
+    }
+
+    private mutating func becomeIdle() {
+        phase = .idle
+        hasBeenOpen = true
+        rest()
+    }
+
+    private mutating func rest() {
+        outage.ended()
+        session.forgetKey()
+        authorizedUntil = nil
+        isRenewing = false
+    }
+}
+
+// What happens to the transport.
+extension ChannelConnection {
+    mutating func transportLost(
+        byServer: Bool, jitter: Double, _ line: inout ChannelLine, at now: EventTime
+    ) -> [Change] {
+        ended(byServer: byServer, jitter: jitter, &line, at: now)
+    }
+
+    mutating func heard(at now: EventTime) { session.heard(at: now) }
+
+    mutating func deadlineReached(jitter: Double, _ line: inout ChannelLine, at now: EventTime) -> [Change] {
+        var changes: [Change] = []
+        if isOpening, let suspendsAt, suspendsAt <= now {
+            outage.becameLong()
+            changes.append(.suspended)
+        }
+        switch phase {
+        case .connecting(let until) where until <= now, .closing(let until) where until <= now:
+            changes += drop(jitter: jitter, &line, at: now)
+        case .waiting(let until) where until <= now: connect(&line, at: now)
+        case .renewing(let until) where until <= now:
+            changes += credentialUnavailable(
+                "there was none in time", isFinal: false, jitter: jitter, &line, at: now)
+        case .connected:
+            let isOverdue = nextDeadline.map { $0 <= now } ?? false
+            if isOverdue { changes += drop(jitter: jitter, &line, at: now) }
+        case .idle, .renewing, .connecting, .waiting, .closing, .failed: break
+        }
+        return changes
+    }
+
+    private var isOpening: Bool {
+        switch phase {
+        case .renewing, .connecting, .waiting: true
+        case .idle, .connected, .closing, .failed: false
+        }
+    }
+
+    private mutating func drop(jitter: Double, _ line: inout ChannelLine, at now: EventTime) -> [Change] {
+        error = .unanswered
+        line.report(.closeTransport)
+        return ended(byServer: false, jitter: jitter, &line, at: now)
+    }
+
+    /// - Returns: nil when the frame is not about the connection.
+    mutating func received(
+        _ frame: ServerFrame, jitter: Double, _ line: inout ChannelLine, at now: EventTime
+    ) -> [Change]? {
+        switch (phase, frame.action) {
+        case (.closing, .closed), (.closing, .disconnected), (.closing, .error):
+            line.report(.closeTransport)
+            becomeIdle()
+            return [.closed]
+        case (.closing, _): return []
+        case (_, .error) where frame.channel != nil: return nil
+        case (_, .disconnected), (_, .closed), (_, .error):
+            return dismissed(frame, jitter: jitter, &line, at: now)
+        case (.connecting, .connected): return connected(frame, &line, at: now)
+        case (.connected, .connected):
+            adopt(frame, &line)
+            authorizedUntil = nil
+            return [.authorized]
+        case (.connected, .authorize):
+            askForCredential(because: nil, &line)
+            return []
+        case (.connected, _): return nil
+        default: return []
+        }
+    }
+
+    /// The service ends the connection.
+    private mutating func dismissed(
+        _ frame: ServerFrame, jitter: Double, _ line: inout ChannelLine, at now: EventTime
+    ) -> [Change] {
+        let error = frame.error ?? .unanswered
+        self.error = frame.error
+        line.report(.closeTransport)
+        if frame.action == .closed { session.forgetKey() }
+        if error.isOfToken {
+            if let renewedAt, now < renewedAt + Self.renewalGap { return fail(error) }
+            let wasConnected = state == .connected
+            if wasConnected { disconnected(at: now) }
+            renew(because: error, &line, at: now)
+            return wasConnected ? [.lost] : []
+        }
+        if frame.action == .error, error.isFatal { return fail(error) }
+        return ended(byServer: true, jitter: jitter, &line, at: now)
+    }
+
+    private mutating func connected(
+        _ frame: ServerFrame, _ line: inout ChannelLine, at now: EventTime
+    ) -> [Change] {
+        let isResumed = frame.connectionID != nil && frame.connectionID == line.connectionID
+        line.connectionID = frame.connectionID
+        adopt(frame, &line)
+        session.opened(at: now)
+        outage.ended()
+        phase = .connected
+        hasBeenOpen = true
+        error = frame.error
+        return [.connected(isResumed: isResumed)]
+    }
+
+    private mutating func adopt(_ frame: ServerFrame, _ line: inout ChannelLine) {
+        session.adopt(frame.details)
+        if let clientID = frame.details?.clientID, clientID != "*", !clientID.isEmpty { line.clientID = clientID }
+    }
+}

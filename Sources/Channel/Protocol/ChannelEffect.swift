@@ -1,0 +1,55 @@
+import Tracking
+
+extension ChannelClient {
+    /// What the owner has to do, in this order.
+    package enum Effect: Hashable, Sendable {
+        /// There is none open.
+        case openTransport(TransportRequest)
+        /// Nothing of it is handed in any more, what it still has to say included; what was sent before goes out first.
+        case closeTransport
+        case send(ClientFrame)
+        /// Get a new credential and call `credentialRenewed` or `credentialUnavailable`.
+        ///
+        /// - Parameter because: what the service said; nil = there is none yet, or the service asked for another.
+        case renewCredential(because: ChannelError?)
+        /// What became of a message, by its id. It comes once for each that was taken to be published.
+        case settled(trackable: String, ChannelMessage.Name, id: String, Outcome)
+        /// For the resolution board.
+        case subscriberChanged(SubscriberChange)
+        case connectionChanged(ConnectionState, ChannelError?)
+        case channelChanged(trackable: String, ChannelState, ChannelError?)
+        case trackableChanged(String, TrackableState, ChannelError?)
+        case warned(trackable: String, Warning)
+    }
+
+    package enum Outcome: Hashable, Sendable {
+        /// The service has it.
+        case taken
+        case refused(ChannelError)
+        /// Nobody knows: the connection is gone for good.
+        case unanswered
+    }
+
+    /// Something that a person should know, told once.
+    package enum Warning: Hashable, Sendable {
+        /// Somebody else publishes the same trackable.
+        case secondPublisher(clientID: String)
+        /// A viewer asks for something that is no resolution, and so for nothing.
+        case malformedRequest(member: String)
+        case tooManyMembers
+        /// The service does not let us be present.
+        case presenceRefused(ChannelError)
+    }
+
+    /// Why a message is not sent now. Its location rides along with a later one.
+    package enum Refusal: Error, Hashable, Sendable {
+        case unknownTrackable
+        case notConnected
+        /// The service does not attach the channel.
+        case channelAway
+        /// The one before it is not answered.
+        case inFlight
+        /// As many went out in this second as may.
+        case tooMany
+    }
+}

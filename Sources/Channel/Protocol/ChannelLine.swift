@@ -1,0 +1,71 @@
+import Positioning
+
+/// What all channels of a connection share: the numbered frames, their limit, and what is to be done.
+struct ChannelLine: Sendable {
+    private(set) var unanswered = UnansweredFrames()
+    private var limit = SendLimit()
+    private var effects: [ChannelClient.Effect] = []
+    var connectionID: String?
+    /// As the service knows us.
+    var clientID: String
+    /// Items of presence that say nothing that we know.
+    var ignoredItems = 0
+
+    init(clientID: String) { self.clientID = clientID }
+
+    /// When a numbered frame may go out.
+    var nextTurn: EventTime { limit.next }
+
+    mutating func report(_ effect: ChannelClient.Effect) { effects.append(effect) }
+
+    mutating func takeEffects() -> [ChannelClient.Effect] {
+        defer { effects = [] }
+        return effects
+    }
+
+    mutating func send(_ frame: ClientFrame) { report(.send(frame)) }
+
+    /// - Returns: the number of the frame.
+    @discardableResult
+    mutating func send(
+        _ body: UnansweredFrames.Body, of trackable: String, isAfterRenewal: Bool = false, at now: EventTime
+    ) -> Int64 {
+        let serial = unanswered.append(body, of: trackable, isAfterRenewal: isAfterRenewal)
+        limit.sent(at: now)
+        send(frame(body, of: trackable, serial: serial))
+        return serial
+    }
+
+    /// The service lost the connection, but not our place: it may not have had them.
+    mutating func sendAgain(at now: EventTime) {
+        for entry in unanswered.all {
+            limit.sent(at: now)
+            send(frame(entry.body, of: entry.trackable, serial: entry.serial))
+        }
+    }
+
+    private func frame(_ body: UnansweredFrames.Body, of trackable: String, serial: Int64) -> ClientFrame {
+        let channel = TrackedChannel.name(of: trackable)
+        return switch body {
+        case .message(let message): .message(channel: channel, serial: serial, message)
+        case .presence(let action, let id, let data):
+            .presence(channel: channel, serial: serial, action, id: id, data: data)
+        }
+    }
+
+    mutating func answered(
+        from serial: Int64, count: Int64
+    ) -> (passedOver: [UnansweredFrames.Entry], named: [UnansweredFrames.Entry]) {
+        unanswered.answered(from: serial, count: count)
+    }
+
+    mutating func forgetUnanswered() -> [UnansweredFrames.Entry] { unanswered.removeAll() }
+
+    mutating func restart() -> [UnansweredFrames.Entry] { unanswered.restart() }
+
+    /// - Parameter id: of a message; nothing for presence, which its channel follows itself.
+    mutating func settle(_ entry: UnansweredFrames.Entry, _ outcome: ChannelClient.Outcome) {
+        guard case .message(let message) = entry.body else { return }
+        report(.settled(trackable: entry.trackable, message.name, id: message.id, outcome))
+    }
+}

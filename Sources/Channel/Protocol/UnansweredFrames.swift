@@ -1,0 +1,49 @@
+/// Numbered frames that the service has not answered, in the order of sending.
+struct UnansweredFrames: Sendable {
+    enum Body: Hashable, Sendable {
+        case message(ChannelMessage)
+        case presence(PresenceAction, id: String?, data: String)
+    }
+
+    struct Entry: Hashable, Sendable {
+        var serial: Int64
+        var trackable: String
+        var body: Body
+        /// It was refused for the token once already, which has been renewed.
+        var isAfterRenewal = false
+    }
+
+    private var entries: ArraySlice<Entry> = []
+    private var nextSerial: Int64 = 0
+
+    var all: [Entry] { Array(entries) }
+
+    /// - Returns: its number.
+    mutating func append(_ body: Body, of trackable: String, isAfterRenewal: Bool = false) -> Int64 {
+        defer { nextSerial += 1 }
+        entries.append(
+            Entry(serial: nextSerial, trackable: trackable, body: body, isAfterRenewal: isAfterRenewal))
+        return nextSerial
+    }
+
+    /// Those that an answer names, and before them those that the service passed over: it answers in order.
+    mutating func answered(from serial: Int64, count: Int64) -> (passedOver: [Entry], named: [Entry]) {
+        let passedOver = Array(entries.prefix { $0.serial < serial })
+        let (end, overflow) = serial.addingReportingOverflow(count)
+        let named = Array(entries.dropFirst(passedOver.count).prefix { overflow || $0.serial < end })
+        entries = entries.dropFirst(passedOver.count + named.count)
+        return (passedOver, named)
+    }
+
+    /// - Returns: all of them, which will never be answered.
+    mutating func removeAll() -> [Entry] {
+        defer { entries = [] }
+        return Array(entries)
+    }
+
+    /// Another connection counts from 0.
+    mutating func restart() -> [Entry] {
+        nextSerial = 0
+        return removeAll()
+    }
+}

@@ -1,0 +1,313 @@
+import Positioning
+import Testing
+
+@testable import Channel
+
+@Suite("The connection of the channel") struct ConnectionTests {
+    @Test func opensWithTheFirstTrackable() {
+        let rig = Rig(credential: .key(ChannelSecret("app.key:s/x")))
+        let effects = rig.attach("a")
+        let request = effects.openings[0]
+        #expect(
+            request.target.revealed
+                == "/?v=5&format=json&heartbeats=true&clientId=van&remainPresentFor=60000&key=app.key%3As%2Fx")
+        #expect(request.host == "h" && rig.state == .connecting)
+        #expect(rig.attach("b").openings.isEmpty)
+    }
+
+    @Test func noDescriptionShowsASecret() {
+        let rig = Rig(credential: .token(ChannelSecret("hush")))
+        rig.attach("a")
+        rig.connect(key: "quiet")
+        rig.pass(.seconds(20))
+        rig.lose()
+        rig.connect(key: "quiet")
+        rig.act { $0.credentialRenewed(.token(ChannelSecret("hush-hush")), at: $1) }
+        #expect(rig.effects.openings.last?.target.revealed.contains("resume=quiet") == true)
+        #expect(rig.effects.texts.contains(#"{"action":17,"auth":{"accessToken":"hush-hush"}}"#))
+        var dumped = ""
+        dump(rig.effects, to: &dumped)
+        for text in [dumped, "\(rig.effects)", String(reflecting: rig.effects), String(reflecting: rig.client)] {
+            #expect(!text.contains("hush") && !text.contains("quiet"))
+        }
+        #expect(rig.effects.openings.last.map { "\($0)" }?.hasSuffix("accessToken=…&resume=…") == true)
+    }
+
+    @Test func attachesAllAndNumbersFromZero() {
+        let rig = Rig()
+        rig.attach("a")
+        rig.attach("b")
+        #expect(
+            rig.connect().texts == [
+                #"{"action":10,"channel":"tracking:a","flags":720896}"#,
+                #"{"action":10,"channel":"tracking:b","flags":720896}"#,
+            ])
+        #expect(
+            rig.attached("a").texts == [
+                #"{"action":14,"channel":"tracking:a","msgSerial":0,"presence":[{"action":2,"#
+                    + #""data":"{\"type\":\"PUBLISHER\",\"resolution\":{\"accuracy\":\"BALANCED\","#
+                    + #"\"desiredInterval\":1000,\"minimumDisplacement\":1.0}}"}]}"#
+            ])
+        #expect(rig.attached("b").sent == ["presence 1 enter tracking:b"])
+    }
+
+    // RTN14, RTN15.
+    @Test func reconnectsAtOnceAndResumes() throws {
+        let rig = Rig.entered()
+        rig.pass(.seconds(60))
+        try rig.publish(7)
+        let effects = rig.lose()
+        #expect(effects.openings.map { $0.secretItems.last?.value.revealed } == ["k"])
+        #expect(rig.connect("c").sent == ["attach tracking:a", "message 1 q-7 tracking:a"])
+        // The one that was sent first has the same number, and the next one the next.
+        #expect(rig.receive(#"{"action":1,"msgSerial":1,"count":1}"#).settled == ["q-7 taken"])
+        #expect(rig.attached(isResumed: true).sent == ["presence 2 enter tracking:a"])
+    }
+
+    @Test func attachesWithTheLastSerial() {
+        let rig = Rig.entered()
+        rig.receive(#"{"action":15,"channel":"tracking:a","channelSerial":"s9"}"#)
+        rig.pass(.seconds(60))
+        rig.lose()
+        #expect(
+            rig.connect("c").texts == [
+                #"{"action":10,"channel":"tracking:a","flags":720896,"channelSerial":"s9"}"#
+            ])
+    }
+
+    @Test func formsMessagesAnewWhenResumingIsRefused() throws {
+        let rig = Rig.entered()
+        rig.pass(.seconds(60))
+        try rig.publish(7)
+        rig.lose()
+        let effects = rig.connect("other")
+        #expect(effects.sent == ["attach tracking:a"] && effects.settled == ["q-7 unanswered"])
+        #expect(rig.attached().sent == ["presence 0 enter tracking:a"])
+        let next = try rig.publish(8)
+        #expect(next.sent == ["message 1 q-8 tracking:a"])
+    }
+
+    @Test func confirmsItsMembershipOnTheSameConnection() {
+        let rig = Rig.entered()
+        rig.receive(
+            #"{"action":14,"channel":"tracking:a","connectionId":"c","id":"c:0","presence":[{"action":2,"clientId":"van"}]}"#
+        )
+        rig.pass(.seconds(60))
+        rig.lose()
+        rig.connect("c")
+        #expect(rig.attached().texts[0].contains(#""presence":[{"action":2,"id":"c:0:0","data":"#))
+        rig.pass(.seconds(60))
+        rig.lose()
+        rig.connect("d")
+        #expect(rig.attached().texts[0].contains(#""presence":[{"action":2,"data":"#))
+    }
+
+    /// Fleets: a restart of the service must not bring all back in the same second.
+    @Test(arguments: [(0.0, 0.0), (0.5, 10.0), (0.999, 19.98)])
+    func comesBackAtARandomMomentWhenTheServiceEndedIt(jitter: Double, delay: Double) {
+        for ends in [true, false] {
+            let rig = Rig.entered()
+            rig.pass(.seconds(60))
+            rig.jitter = jitter
+            let effects = ends ? rig.lose(byServer: true) : rig.receive(#"{"action":6}"#)
+            if delay == 0 {
+                #expect(effects.openings.count == 1)
+            } else {
+                #expect(effects.openings.isEmpty && rig.client.nextDeadline == seconds(60 + delay))
+            }
+        }
+    }
+
+    @Test func waitsLongerAfterEachFailure() {
+        let rig = Rig()
+        rig.jitter = 0
+        rig.attach("a")
+        var waits: [Double] = []
+        for _ in 0..<4 {
+            rig.lose()
+            guard let next = rig.client.nextDeadline else { break }
+            waits.append(next.seconds(since: rig.now))
+            rig.pass(next.duration(since: rig.now))
+        }
+        #expect(waits == [12, 16, 20, 24])
+    }
+
+    @Test func aConnectionThatEndsAtOnceIsNoSuccess() {
+        let rig = Rig.entered()
+        var openings = 0
+        for _ in 0..<100 {
+            openings += rig.lose().openings.count
+            openings += rig.pass(.seconds(1)).openings.count
+            rig.connect()
+        }
+        #expect(openings < 10)
+    }
+
+    @Test func givesUpAnAttemptAfterTenSeconds() {
+        let rig = Rig()
+        rig.attach("a")
+        rig.pass(.seconds(9.9))
+        #expect(rig.state == .connecting)
+        let effects = rig.pass(.seconds(0.2))
+        #expect(effects.first == .closeTransport && rig.state == .disconnected)
+    }
+
+    @Test func triesOtherHostsThreeTimes() {
+        let rig = Rig { $0.fallbackHosts = ["a", "b", "c", "d", "e"] }
+        rig.jitter = 0.99
+        var hosts = rig.attach("a").openings.map(\.host)
+        for _ in 0..<4 { hosts += rig.lose().openings.map(\.host) }
+        #expect(hosts == ["h", "e", "d", "c"] && rig.state == .disconnected)
+        #expect(rig.pass(.seconds(20)).openings.map(\.host) == ["h"])
+    }
+
+    @Test func dropsASilentConnection() {
+        let rig = Rig()
+        rig.attach("a")
+        rig.connect(details: #","maxIdleInterval":15000"#)
+        rig.attached()
+        rig.receive(#"{"action":1,"msgSerial":0,"count":1}"#)
+        rig.pass(.seconds(20))
+        rig.receive(#"{"action":0}"#)
+        rig.pass(.seconds(24.9))
+        #expect(rig.state == .connected)
+        let effects = rig.pass(.seconds(0.2))
+        #expect(effects.prefix(1) == [.closeTransport] && effects.openings.count == 1)
+    }
+
+    @Test func neverDropsOneThatMayBeSilent() {
+        let rig = Rig.entered()
+        rig.connect(details: #","maxIdleInterval":0"#)
+        #expect(rig.client.nextDeadline == nil)
+    }
+
+    @Test func suspendsAfterTwoMinutesAndStillResumes() throws {
+        let rig = Rig.entered()
+        rig.pass(.seconds(60))
+        try rig.publish(7)
+        rig.effects = []
+        rig.lose()
+        var openings = 0
+        for _ in 0..<60 {
+            openings += rig.pass(.seconds(5)).openings.count
+            if rig.client.state != .disconnected { rig.lose() }
+        }
+        #expect(rig.state == .suspended && rig.effects.settled == ["q-7 unanswered"])
+        #expect(rig.effects.connectionStates.contains(.suspended) && rig.effects.channelStates.last == .suspended)
+        #expect(openings < 14)
+        let last = rig.effects.openings.last
+        #expect(last?.secretItems.map(\.name) == ["accessToken", "resume"])
+        while rig.client.nextDeadline != nil, rig.pass(.seconds(1)).openings.isEmpty {}
+        rig.connect("c")
+        #expect(rig.state == .connected && rig.attached().sent == ["presence 2 enter tracking:a"])
+    }
+
+    // Credentials.
+
+    @Test(arguments: [#"{"action":6,"error":"#, #"{"action":9,"error":"#])
+    func renewsAnExpiredTokenOnce(frame: String) {
+        let expired = frame + #"{"code":40142,"statusCode":401}}"#
+        let rig = Rig.entered()
+        rig.pass(.seconds(60))
+        #expect(rig.receive(expired).renewals == 1)
+        let effects = rig.act { $0.credentialRenewed(.token(ChannelSecret("t2")), at: $1) }
+        #expect(effects.openings[0].target.revealed.contains("accessToken=t2&resume=k"))
+        // A second refusal is one of the new token.
+        let again = rig.receive(expired)
+        #expect(again.renewals == 0 && rig.state == .failed && again.trackableStates == [.failed])
+        #expect(again.connectionStates == [.failed] && again.channelStates == [.failed])
+        // Another one from a person mends it.
+        let mended = rig.act { $0.credentialRenewed(.token(ChannelSecret("t3")), at: $1) }
+        #expect(mended.openings.count == 1)
+    }
+
+    @Test func asksForATokenBeforeItConnects() {
+        let rig = Rig(credential: nil)
+        #expect(rig.attach("a").renewals == 1 && rig.state == .disconnected)
+        rig.act { $0.credentialUnavailable("no answer", isFinal: false, jitter: 0, at: $1) }
+        #expect(rig.client.nextDeadline == seconds(12))
+        #expect(rig.pass(.seconds(12)).renewals == 1)
+        let effects = rig.act { $0.credentialUnavailable("no such key", isFinal: true, jitter: 0, at: $1) }
+        #expect(rig.state == .failed)
+        #expect(
+            effects.contains(
+                .connectionChanged(.failed, ChannelError(code: 100_003, statusCode: 401, message: "no such key"))))
+    }
+
+    @Test func renewsInPlaceWhenTheServiceAsks() {
+        let rig = Rig.entered()
+        #expect(rig.receive(#"{"action":17}"#) == [.renewCredential(because: nil)])
+        #expect(rig.receive(#"{"action":17}"#) == [])
+        let effects = rig.act { $0.credentialRenewed(.token(ChannelSecret("t2")), at: $1) }
+        #expect(effects.texts == [#"{"action":17,"auth":{"accessToken":"t2"}}"#])
+        #expect(rig.connect(key: "k2") == [] && rig.client.nextDeadline == nil)
+        rig.pass(.seconds(60))
+        #expect(rig.lose().openings[0].secretItems.map(\.value.revealed) == ["t2", "k2"])
+    }
+
+    @Test func aRenewalWithoutAnAnswerCostsTheConnection() {
+        let rig = Rig.entered()
+        rig.pass(.seconds(60))
+        rig.act { $0.credentialRenewed(.token(ChannelSecret("t2")), at: $1) }
+        #expect(rig.pass(.seconds(10)).openings.count == 1)
+    }
+
+    @Test(arguments: [(400, 40_000, true), (401, 40_101, true), (503, 50_003, false), (429, 42_911, false)])
+    func anErrorOfTheConnection(status: Int, code: Int, isFinal: Bool) {
+        let rig = Rig.entered()
+        let effects = rig.receive(#"{"action":9,"error":{"code":\#(code),"statusCode":\#(status)}}"#)
+        #expect(effects.first == .closeTransport)
+        #expect((rig.state == .failed) == isFinal && (rig.client.nextDeadline == nil) == isFinal)
+        #expect((rig.act { $0.retry(at: $1) }.openings.count == 1) == isFinal)
+    }
+
+    // Closing.
+
+    @Test func saysGoodbye() throws {
+        let rig = Rig.entered(["a", "b"])
+        try rig.publish(7)
+        rig.effects = []
+        #expect(
+            rig.act { $0.leave("a", at: $1) }.sent == ["presence 3 leave tracking:a", "detach tracking:a"])
+        #expect(rig.receive(#"{"action":13,"channel":"tracking:a"}"#).channelStates == [.detached])
+        let effects = rig.act { $0.leave("b", at: $1) }
+        #expect(effects.sent == ["presence 4 leave tracking:b", "close"] && rig.state == .closing)
+        #expect(rig.effects.settled == ["q-7 unanswered"])
+        #expect(rig.receive(#"{"action":8}"#) == [.closeTransport, .connectionChanged(.closed, nil)])
+        #expect(rig.client.nextDeadline == nil)
+    }
+
+    @Test func closesWithoutAnAnswer() {
+        let rig = Rig.entered()
+        rig.act { $0.close(at: $1) }
+        #expect(rig.pass(.seconds(10)).first == .closeTransport && rig.state == .closed)
+    }
+
+    @Test func openedAgainWhileItCloses() {
+        let rig = Rig.entered()
+        rig.act { $0.close(at: $1) }
+        rig.attach("b")
+        let effects = rig.receive(#"{"action":8}"#)
+        #expect(effects.openings.map { $0.secretItems.count } == [1])
+        #expect(rig.connect("d").sent == ["attach tracking:b"])
+    }
+
+    @Test func aTrackableThatComesBackAtOnceIsAttachedAgain() {
+        let rig = Rig.entered(["a", "b"])
+        rig.act { $0.leave("a", at: $1) }
+        rig.attach("a")
+        #expect(rig.receive(#"{"action":13,"channel":"tracking:a"}"#).sent == ["attach tracking:a"])
+        #expect(rig.attached("a").sent == ["presence 3 enter tracking:a"])
+    }
+
+    @Test func whatIsNoFrameIsCounted() {
+        let rig = Rig.entered()
+        for text in ["", "x", "[]", "{}", #"{"action":99}"#, #"{"action":"4"}"#, #"{"action":1e300}"#] {
+            #expect(rig.receive(text) == [])
+        }
+        #expect(rig.client.unreadFrames == 7 && rig.state == .connected)
+        #expect(rig.receive(#"{"action":11,"channel":"tracking:other"}"#) == [])
+        #expect(rig.receive(#"{"action":1,"msgSerial":-9223372036854775808,"count":9223372036854775807}"#) == [])
+        #expect(rig.receive(#"{"action":1,"msgSerial":9223372036854775807,"count":9223372036854775807}"#) == [])
+    }
+}

@@ -1,0 +1,202 @@
+import JSON
+import Positioning
+import Testing
+
+@testable import Channel
+
+@Suite("Who is present") struct PresenceTests {
+    private static func item(
+        _ action: PresenceAction, _ client: String = "v", _ id: String = "x:0:0", _ asked: String? = nil,
+        time: Int = 0
+    ) -> String {
+        let connection = id.split(separator: ":").first.map(String.init) ?? ""
+        let resolution = asked.map {
+            #","resolution":{"accuracy":"HIGH","desiredInterval":\#($0),"minimumDisplacement":2}"#
+        }
+        let data = JSONValue.string(#"{"type":"SUBSCRIBER"\#(resolution ?? "")}"#)
+        let text = String(decoding: data.bytes, as: UTF8.self)
+        return #"{"action":\#(action.rawValue),"clientId":"\#(client)","connectionId":"\#(connection)","id":"\#(id)","#
+            + #""timestamp":\#(time),"data":\#(text)}"#
+    }
+
+    private static func presence(_ items: String...) -> String {
+        #"{"action":14,"channel":"tracking:a","presence":[\#(items.joined(separator: ","))]}"#
+    }
+
+    private static func page(_ serial: String?, _ items: String...) -> String {
+        let serial = serial.map { #""channelSerial":"\#($0)","# } ?? ""
+        return #"{"action":16,"channel":"tracking:a",\#(serial)"presence":[\#(items.joined(separator: ","))]}"#
+    }
+
+    @Test func viewersComeAskAndGo() {
+        let rig = Rig.entered()
+        #expect(rig.receive(Self.presence(Self.item(.enter))).viewers == ["+x:v"])
+        #expect(rig.receive(Self.presence(Self.item(.update, "v", "x:1:0", "50.9"))).viewers == ["=x:v 50"])
+        #expect(rig.receive(Self.presence(Self.item(.update, "v", "x:2:0"))).viewers == ["=x:v"])
+        // The connection of another viewer, who is known only from the update.
+        #expect(rig.receive(Self.presence(Self.item(.update, "v", "y:0:0", "1000.0"))).viewers == ["+y:v 1000"])
+        #expect(
+            rig.receive(
+                #"{"action":14,"channel":"tracking:a","id":"x:3","connectionId":"x","presence":[{"action":3,"clientId":"v"}]}"#
+            ).viewers == ["-x:v"])
+        #expect(rig.act { $0.leave("a", at: $1) }.viewers == ["-y:v"])
+    }
+
+    @Test func theFormsOfData() {
+        func read(_ data: JSONValue?, _ encoding: String? = nil) -> PresenceData? {
+            PresenceData(data, encoding: encoding)
+        }
+        let text =
+            #"{"type":"SUBSCRIBER","resolution":{"accuracy":"LOW","desiredInterval":7,"minimumDisplacement":0.5}}"#
+        let asked = PresenceData.subscriber(
+            request: Resolution(priority: .low, intervalMs: 7, displacement: 0.5), isMalformed: false)
+        #expect(read(.string(text)) == asked && read(.string(text), "json") == asked)
+        #expect(read(JSONReader.read(Array(text.utf8))) == asked)
+        #expect(read(.string(text), "cipher") == nil)
+        for odd in ["", "abc", "1", "null", #"{"type":"subscriber"}"#, #"{"wrongField":1}"#, "[]"] {
+            #expect(read(.string(odd)) == nil)
+        }
+        #expect(read(.null) == nil && read(.int(123)) == nil && read(nil) == nil)
+        #expect(read(.string(#"{"type":"SUBSCRIBER","x":"\#(String(repeating: "a", count: 5000))"}"#)) == nil)
+        let malformed = [
+            #"{"accuracy":"BEST","desiredInterval":7,"minimumDisplacement":0}"#,
+            #"{"accuracy":"low","desiredInterval":7,"minimumDisplacement":0}"#,
+            #"{"accuracy":"LOW","desiredInterval":-7,"minimumDisplacement":0}"#,
+            #"{"accuracy":"LOW","desiredInterval":7,"minimumDisplacement":-1}"#,
+            #"{"accuracy":"LOW","desiredInterval":"7","minimumDisplacement":1}"#, "7", "[]",
+        ]
+        for resolution in malformed {
+            #expect(
+                read(.string(#"{"type":"SUBSCRIBER","resolution":\#(resolution)}"#))
+                    == .subscriber(request: nil, isMalformed: true))
+        }
+        #expect(
+            read(
+                .string(
+                    #"{"type":"SUBSCRIBER","resolution":{"accuracy":"LOW","desiredInterval":1e300,"minimumDisplacement":1}}"#
+                ))
+                == .subscriber(
+                    request: Resolution(priority: .low, intervalMs: 9_000_000_000_000_000, displacement: 1),
+                    isMalformed: false))
+    }
+
+    @Test func aMalformedRequestIsWarnedOfOnce() {
+        let rig = Rig.entered()
+        #expect(rig.receive(Self.presence(Self.item(.enter, "v", "x:0:0", "-1"))).warnings.count == 1)
+        let again = rig.receive(Self.presence(Self.item(.update, "v", "x:1:0", "-2")))
+        #expect(again.warnings.isEmpty && again.viewers == [])
+    }
+
+    // RTP2.
+    @Test func olderNewsIsNoNews() {
+        let rig = Rig.entered()
+        rig.receive(Self.presence(Self.item(.enter, "v", "x:5:1", "100")))
+        for old in ["x:5:1", "x:5:0", "x:4:9"] {
+            #expect(rig.receive(Self.presence(Self.item(.update, "v", old, "200"))).viewers == [])
+            #expect(rig.receive(Self.presence(Self.item(.leave, "v", old))).viewers == [])
+        }
+        #expect(rig.receive(Self.presence(Self.item(.update, "v", "x:10:0", "300"))).viewers == ["=x:v 300"])
+    }
+
+    @Test func aLeaveThatTheServiceMadeIsComparedByTime() throws {
+        var map = PresenceMap()
+        func item(_ action: PresenceAction, _ id: String, _ time: Int64) -> PresenceItem {
+            PresenceItem(
+                action: action, connectionID: "x", clientID: "v", id: id, timestamp: time,
+                data: .subscriber(request: nil, isMalformed: false))
+        }
+        _ = map.received(item(.enter, "x:0:0", 100))
+        _ = map.received(item(.leave, "synthesized-1", 99))
+        #expect(map.present.count == 1)
+        _ = map.received(item(.leave, "synthesized-1", 100))
+        #expect(map.present.isEmpty)
+    }
+
+    // RTP18, RTP19.
+    @Test func aSynchronizationRemovesWhoIsNotNamed() {
+        let rig = Rig.entered()
+        for id in ["x:0:0", "y:0:0", "z:0:0"] { rig.receive(Self.presence(Self.item(.enter, "v", id))) }
+        rig.effects = []
+        rig.attached(hasPresence: true, isResumed: true)
+        rig.receive(Self.page("1:a", Self.item(.present, "v", "x:0:0")))
+        // Between the pages somebody comes, and somebody else goes, of whom the service had said that it was there.
+        rig.receive(Self.presence(Self.item(.enter, "v", "w:0:0"), Self.item(.leave, "v", "y:1:0")))
+        rig.receive(Self.page("1:", Self.item(.present, "v", "y:0:0")))
+        #expect(rig.effects.viewers == ["-y:v", "+w:v", "-z:v"])
+        #expect(rig.receive(Self.presence(Self.item(.leave, "v", "x:1:0"))).viewers == ["-x:v"])
+    }
+
+    @Test func aSynchronizationOfOnePage() {
+        for serial in [nil, "1:", "1"] {
+            let rig = Rig.entered(hasPresence: true)
+            #expect(rig.receive(Self.page(serial, Self.item(.present))).viewers == ["+x:v"])
+            #expect(rig.receive(Self.page(serial)).viewers == ["-x:v"])
+        }
+    }
+
+    @Test func anotherSynchronizationReplacesTheOneBefore() {
+        let rig = Rig.entered(hasPresence: true)
+        rig.receive(Self.page("1:a", Self.item(.present, "v", "x:0:0")))
+        rig.receive(Self.page("2:", Self.item(.present, "v", "y:0:0")))
+        #expect(rig.effects.viewers == ["+x:v", "-x:v", "+y:v"])
+    }
+
+    @Test func nobodyIsThereWhereTheServiceNamesNobody() {
+        let rig = Rig.entered()
+        rig.receive(Self.presence(Self.item(.enter)))
+        #expect(rig.attached(isResumed: true).viewers == ["-x:v"])
+    }
+
+    /// Somebody who may be gone must not keep the receiver busy.
+    @Test func aLongOutageForgetsThemUntilTheServiceHasTold() {
+        let rig = Rig.entered()
+        rig.receive(Self.presence(Self.item(.enter, "v", "x:0:0"), Self.item(.enter, "v", "y:0:0")))
+        rig.pass(.seconds(60))
+        rig.effects = []
+        rig.lose()
+        rig.pass(.seconds(119))
+        #expect(rig.effects.viewers == [])
+        #expect(rig.pass(.seconds(1)).viewers == ["-x:v", "-y:v"])
+        while rig.client.state != .connected {
+            rig.pass(.seconds(1))
+            rig.connect("d")
+        }
+        #expect(rig.attached(hasPresence: true).viewers == [])
+        #expect(rig.receive(Self.page("1:a", Self.item(.present, "v", "x:0:0"))).viewers == [])
+        #expect(rig.receive(Self.page("1:")).viewers == ["+x:v"])
+    }
+
+    @Test func anotherPublisherIsWarnedOfOnce() {
+        func publisher(_ action: PresenceAction, _ client: String, _ connection: String) -> String {
+            #"{"action":14,"channel":"tracking:a","id":"\#(connection):0","connectionId":"\#(connection)","presence":["#
+                + #"{"action":\#(action.rawValue),"clientId":"\#(client)","data":"{\"type\":\"PUBLISHER\"}"}]}"#
+        }
+        let rig = Rig.entered()
+        // Ourselves, and what we left behind.
+        #expect(rig.receive(publisher(.enter, "van", "c")) == [])
+        #expect(rig.receive(publisher(.present, "van", "before")) == [])
+        #expect(rig.receive(publisher(.leave, "van", "before")) == [])
+        #expect(rig.receive(publisher(.present, "bus", "x")).warnings == [.secondPublisher(clientID: "bus")])
+        #expect(rig.receive(publisher(.update, "bus", "x")).warnings == [])
+        #expect(rig.receive(publisher(.update, "van", "y")).warnings == [.secondPublisher(clientID: "van")])
+        #expect(rig.effects.viewers == [])
+    }
+
+    @Test func aCrowdIsBounded() {
+        let rig = Rig.entered()
+        for number in 0..<400 { rig.receive(Self.presence(Self.item(.enter, "v", "x\(number):0:0"))) }
+        #expect(rig.effects.viewers.count == PresenceMap.membersMax && rig.effects.warnings == [.tooManyMembers])
+        rig.effects = []
+        rig.receive(Self.presence(Self.item(.leave, "v", "x0:1:0"), Self.item(.enter, "v", "x399:1:0")))
+        #expect(rig.effects.viewers == ["-x0:v", "+x399:v"])
+    }
+
+    @Test func whatNamesNobodyIsCounted() {
+        let rig = Rig.entered()
+        let long = String(repeating: "x", count: 300)
+        rig.receive(
+            Self.presence("{}", "1", #"{"action":2}"#, #"{"action":9,"clientId":"v"}"#, Self.item(.enter, long)))
+        rig.receive(Self.presence(#"{"action":2,"clientId":"v","connectionId":"x","id":"x:0:0","data":7}"#))
+        #expect(rig.effects.viewers == [] && rig.client.ignoredItems == 6)
+    }
+}
