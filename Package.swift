@@ -192,7 +192,10 @@ let package = Package(
         // Needs ../shared/corpus and ../shared/vectors; `.ci/run` and `make corpus` run it, `make test` does not.
         tests(
             "CorpusTests",
-            ["NMEA", "Positioning", "Tracking", "Configuration", "Replay", "Scoring", "DriveSimulation"],
+            [
+                "NMEA", "Positioning", "Tracking", "Configuration", "Replay", "Scoring", "DriveSimulation", "Channel",
+                "Delivery", "JSON",
+            ],
             tables: ["Halts.tsv"]),
     ],
     swiftLanguageModes: [.v6],
