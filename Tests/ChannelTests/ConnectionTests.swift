@@ -310,4 +310,13 @@ import Testing
         #expect(rig.receive(#"{"action":1,"msgSerial":-9223372036854775808,"count":9223372036854775807}"#) == [])
         #expect(rig.receive(#"{"action":1,"msgSerial":9223372036854775807,"count":9223372036854775807}"#) == [])
     }
+
+    @Test func beforeItIsConnectedOnlyTheConnectionIsSpokenOf() {
+        let rig = Rig()
+        rig.attach("a")
+        for frame in [#""action":9,"error":{"code":40160,"statusCode":401}"#, #""action":11"#, #""action":13"#] {
+            #expect(rig.receive(#"{"channel":"tracking:a",\#(frame)}"#) == [])
+        }
+        #expect(rig.receive(#"{"action":1,"msgSerial":0}"#) == [] && rig.state == .connecting)
+    }
 }

@@ -317,7 +317,8 @@ extension ChannelConnection {
             becomeIdle()
             return [.closed]
         case (.closing, _): return []
-        case (_, .error) where frame.channel != nil: return nil
+        case (.connected, .error) where frame.channel != nil: return nil
+        case (_, .error) where frame.channel != nil: return []
         case (_, .disconnected), (_, .closed), (_, .error):
             return dismissed(frame, jitter: jitter, &line, at: now)
         case (.connecting, .connected): return connected(frame, &line, at: now)
