@@ -161,7 +161,7 @@ let package = Package(
         tests("ChannelTests", ["Channel", "JSON", "Positioning", "Tracking", "Delivery"]),
         tests("OutboxTests", ["Outbox", "Delivery", "Positioning"]),
         tests("SensorsTests", ["Sensors", "NMEA", "Positioning", "CLinux", "CUdev"]),
-        tests("UplinkTests", ["Uplink", "Live", "Delivery", "Positioning", "CLinux"]),
+        tests("UplinkTests", ["Uplink", "Live", "Channel", "Tracking", "Delivery", "Positioning", "CLinux"]),
         tests("CollectorTests", ["waypost-collector"]),
         tests("SystemdTests", ["Systemd", logging]),
         tests("EventLoopTests", ["EventLoop", "Positioning", "CLinux"]),
