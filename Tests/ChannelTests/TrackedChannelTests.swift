@@ -157,6 +157,13 @@ import Testing
         #expect(again.settled == ["q-7 refused 40160"] && again.channelStates == [.failed])
     }
 
+    @Test func aMessageThatWaitsForATokenIsSettledWhenItCloses() throws {
+        let rig = Rig.entered()
+        try rig.publish(7)
+        rig.receive(#"{"action":2,"msgSerial":1,"error":{"code":40160,"statusCode":401}}"#)
+        #expect(rig.act { $0.close(at: $1) }.settled == ["q-7 unanswered"])
+    }
+
     // States.
 
     @Test func onlineFromTheFirstLocation() throws {

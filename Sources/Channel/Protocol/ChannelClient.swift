@@ -102,7 +102,7 @@ extension ChannelClient {
         }
         connection.close(&line, at: now)
         for index in channels.indices.reversed() { remove(index) }
-        settleAll(line.restart(), .unanswered)
+        settleAll(line.restart() + takeHeld(), .unanswered)
         return finish()
     }
 
