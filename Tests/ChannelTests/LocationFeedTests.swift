@@ -96,8 +96,8 @@ import Testing
         _ = next([row(1)])
         let again = refused(413, 40_009)
         #expect(again == nil && feed.dropped == 1 && feed.cursor == 1 && feed.nextDeadline == nil)
-        let small = feed.next([row(2)], bytesMax: 10, at: .zero)
-        #expect(small == nil && feed.dropped == 2 && feed.cursor == 2)
+        let small = feed.next([row(2), row(3)], bytesMax: 10, at: .zero)
+        #expect(small == nil && feed.dropped == 2 && feed.cursor == 3 && feed.passed == 1)
     }
 
     @Test mutating func rowsThatCannotBeSentAreDoneWith() {

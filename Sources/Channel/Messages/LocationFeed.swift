@@ -93,7 +93,7 @@ package struct LocationFeed: Sendable {
             id: id(choice.head), name: name, feature: choice.feature, skipped: choice.skipped.suffix(skippedMax),
             bytesMax: bytesMax)
         guard let message else {
-            drop(choice.head)
+            drop(choice, passed: choice.passed + choice.skipped.count + rowsBefore)
             return nil
         }
         let tooMany = choice.skipped.count - message.skippedCount
@@ -121,9 +121,15 @@ package struct LocationFeed: Sendable {
         cursor = newest
     }
 
-    private mutating func drop(_ head: Int64) {
+    private mutating func drop(_ choice: LocationChoice, passed more: Int) {
         dropped += 1
-        cursor = head
+        isDone(choice, passed: more)
+    }
+
+    private mutating func isDone(_ choice: LocationChoice, passed more: Int) {
+        cursor = max(cursor, choice.head)
+        passed += more
+        withoutAccuracy += choice.withoutAccuracy
         state = .idle
     }
 
@@ -150,10 +156,8 @@ extension LocationFeed {
         lastPublished = now
         isWantedAgain = false
         guard let choice = turn.choice else { return }
-        cursor = max(cursor, choice.head)
         last = choice.feature
-        passed += turn.passed
-        withoutAccuracy += choice.withoutAccuracy
+        isDone(choice, passed: turn.passed)
     }
 
     /// - Parameter jitter: 0 ≤ jitter < 1.
@@ -184,7 +188,7 @@ extension LocationFeed {
 
     private mutating func halved(_ turn: inout Turn, jitter: Double, at now: EventTime) -> ChannelMessage? {
         guard let choice = turn.choice, turn.message.skippedCount > 0 else {
-            if let choice = turn.choice { drop(choice.head) } else { state = .idle }
+            if let choice = turn.choice { drop(choice, passed: turn.passed) } else { state = .idle }
             return nil
         }
         skippedMax = turn.message.skippedCount / 2
