@@ -41,7 +41,8 @@ import Testing
         let refusal = #"{"action":9,"channel":"tracking:a","error":{"code":40160,"statusCode":401}}"#
         #expect(rig.receive(refusal).renewals == 1)
         let effects = rig.act { $0.credentialRenewed(.token(ChannelSecret("t2")), at: $1) }
-        #expect(effects.sent == ["authorize"])
+        #expect(effects.sent == ["authorize"] && effects.renewals == 0)
+        #expect(rig.receive(#"{"action":0}"#) == [])
         #expect(rig.connect().sent == ["attach tracking:a"])
         let again = rig.receive(refusal)
         #expect(again.renewals == 0 && again.channelStates == [.failed] && rig.state == .connected)

@@ -155,9 +155,9 @@ extension ChannelConnection {
         }
     }
 
-    /// A channel needs another token.
+    /// A channel needs another token. The one that the service has not answered yet may do.
     mutating func askForCredential(because error: ChannelError?, _ line: inout ChannelLine) {
-        guard !isRenewing, case .connected = phase else { return }
+        guard !isRenewing, authorizedUntil == nil, case .connected = phase else { return }
         isRenewing = true
         line.report(.renewCredential(because: error))
     }

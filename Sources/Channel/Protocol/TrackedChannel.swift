@@ -53,8 +53,7 @@ struct TrackedChannel: Sendable {
 
     var state: ChannelState {
         switch phase {
-        case .waiting: .initialized
-        case .attaching, .awaitingToken: .attaching
+        case .waiting, .attaching, .awaitingToken: .attaching
         case .attached: .attached
         case .suspended: .suspended
         case .detaching: .detaching

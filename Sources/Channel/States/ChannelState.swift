@@ -1,6 +1,7 @@
 /// Of the channel of one trackable, in the words of the protocol.
 package enum ChannelState: String, Hashable, Sendable, CaseIterable {
     case initialized
+    /// Or waiting for the connection.
     case attaching
     case attached
     case detaching
