@@ -143,6 +143,33 @@ import Testing
         #expect(openings < 10)
     }
 
+    @Test func aServiceThatAnswersNothingIsNotResumedForEver() {
+        let rig = Rig()
+        let names = (0..<100).map { "t\($0)" }
+        for name in names { rig.attach(name) }
+        var again: [Int] = []
+        for _ in 0..<15 {
+            let isResumed = rig.effects.openings.last?.secretItems.contains { $0.name == "resume" } == true
+            again.append(rig.connect(isResumed ? "c" : "d").sent.count { $0.hasPrefix("presence") })
+            for name in names { rig.attached(name) }
+            rig.pass(.seconds(60))
+            rig.effects = []
+            rig.lose()
+        }
+        // The test names two connections in turn, of which the first of each name cannot be a resumed one.
+        #expect(again == [0, 0] + (1...10).map { 100 * $0 } + [0, 0, 100])
+    }
+
+    @Test func theServiceHasHostsOfItsOwn() {
+        let rig = Rig { $0 = .ofService(clientID: "van") }
+        rig.attach("a")
+        rig.lose()
+        #expect(
+            rig.effects.openings.map(\.host) == [
+                "main.realtime.ably.net", "main.c.fallback.ably-realtime.com",
+            ])
+    }
+
     @Test func givesUpAnAttemptAfterTenSeconds() {
         let rig = Rig()
         rig.attach("a")

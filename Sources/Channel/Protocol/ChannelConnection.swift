@@ -204,10 +204,11 @@ extension ChannelConnection {
         switch phase {
         case .connected:
             let isStable = session.isStable(at: now)
+            if line.unanswered.areTooMany { session.forgetKey() }
             disconnected(at: now)
             if isStable {
-                let spread = Double(settings.firstReconnectSpread.nanoseconds) * max(0, min(jitter, 1))
-                wait(byServer ? .nanoseconds(Int64(spread)) : .zero, &line, at: now)
+                let spread = settings.firstReconnectSpread * max(0, min(jitter, 1))
+                wait(byServer ? spread : .zero, &line, at: now)
             } else {
                 retryLater(jitter: jitter, &line, at: now)
             }

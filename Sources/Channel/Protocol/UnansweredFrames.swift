@@ -13,10 +13,15 @@ struct UnansweredFrames: Sendable {
         var isAfterRenewal = false
     }
 
+    /// Beyond it the service answers nothing, and all would be sent again for ever.
+    private static let countMax = 1000
+
     private var entries: ArraySlice<Entry> = []
     private var nextSerial: Int64 = 0
 
     var all: [Entry] { Array(entries) }
+
+    var areTooMany: Bool { entries.count > Self.countMax }
 
     /// - Returns: its number.
     mutating func append(_ body: Body, of trackable: String, isAfterRenewal: Bool = false) -> Int64 {
