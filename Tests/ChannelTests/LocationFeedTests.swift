@@ -105,6 +105,14 @@ import Testing
         #expect(none == nil && feed.cursor == 2 && feed.withoutAccuracy == 2)
     }
 
+    @Test mutating func aRefusedOneWaitsForARowThatCanBeSent() {
+        _ = next([row(1)])
+        _ = refused(400)
+        let none = next([row(1), row(2, accuracy: nil)], at: seconds(9))
+        let next = next([row(1), row(2, accuracy: nil), row(3)], at: seconds(9))
+        #expect(none == nil && next?.skippedCount == 1)
+    }
+
     @Test mutating func whatWasNotSentIsFormedAnew() {
         _ = next([row(1)])
         feed.unsent(at: .zero)

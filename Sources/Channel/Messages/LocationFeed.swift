@@ -113,12 +113,11 @@ package struct LocationFeed: Sendable {
         "\(queue)-\(seq)" + (name == .raw ? "-raw" : "")
     }
 
-    /// Selected rows of which none can be published would be looked at for ever.
+    /// The oldest rows, if they can ride in no message either, would be looked at for ever.
     private mutating func passUnfit(_ rows: [QueuedLocation]) {
-        let unfit = rows.filter { $0.location.published && ChannelFeature($0.location) == nil }
-        guard let newest = unfit.last?.seq else { return }
+        let unfit = rows.prefix { ChannelFeature($0.location) == nil }
         withoutAccuracy += unfit.count
-        cursor = newest
+        cursor = unfit.last?.seq ?? cursor
     }
 
     private mutating func drop(_ choice: LocationChoice, passed more: Int) {
