@@ -96,6 +96,15 @@ import Testing
         rig.lose()
         rig.connect("c")
         #expect(rig.attached().texts[0].contains(#""presence":[{"action":2,"id":"c:0:0","data":"#))
+        rig.receive(#"{"action":1,"msgSerial":1}"#)
+        // With other data it is news, which has no id yet.
+        rig.pass(.seconds(60))
+        rig.lose()
+        rig.attach("a", PublisherPresence(resolution: nil))
+        rig.connect("c")
+        #expect(
+            rig.attached().texts[0].contains(
+                #""presence":[{"action":2,"data":"{\"type\":\"PUBLISHER\",\"resolution\":null"#))
         rig.pass(.seconds(60))
         rig.lose()
         rig.connect("d")

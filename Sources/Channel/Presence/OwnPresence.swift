@@ -60,7 +60,9 @@ struct OwnPresence: Sendable {
     func order(connectionID: String?, at now: EventTime) -> (action: PresenceAction, id: String?)? {
         guard let due, due <= now else { return nil }
         guard needsEntry else { return (.update, nil) }
-        return (.enter, member?.connectionID == connectionID ? member?.id : nil)
+        // Viewers take what has an id that they know for nothing new.
+        let isConfirmed = member?.connectionID == connectionID && shown == wanted
+        return (.enter, isConfirmed ? member?.id : nil)
     }
 
     mutating func said(serial: Int64, at now: EventTime) {
