@@ -58,7 +58,7 @@ import Testing
         try rig.publish(7)
         let effects = rig.lose()
         #expect(effects.openings.map { $0.secretItems.last?.value.revealed } == ["k"])
-        #expect(rig.connect("c").sent == ["attach tracking:a", "message 1 q-7 tracking:a"])
+        #expect(rig.connect("c").sent == ["message 1 q-7 tracking:a", "attach tracking:a"])
         // The one that was sent first has the same number, and the next one the next.
         #expect(rig.receive(#"{"action":1,"msgSerial":1,"count":1}"#).settled == ["q-7 taken"])
         #expect(rig.attached(isResumed: true).sent == ["presence 2 enter tracking:a"])

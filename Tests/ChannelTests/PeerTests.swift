@@ -47,7 +47,7 @@ import Testing
                 compared += 1
             }
         }
-        #expect(compared >= 13 && rig.state == .closed)
+        #expect(compared >= 17 && rig.state == .closed)
     }
 
     private func act(_ command: String, _ ms: Int64?, _ number: Int, _ rig: Rig) throws {

@@ -235,8 +235,8 @@ extension ChannelClient {
 
     private mutating func connected(isResumed: Bool, at now: EventTime) {
         if !isResumed { settleAll(line.restart() + takeHeld(), .unanswered) }
-        for index in channels.indices { channels[index].connected(isResumed: isResumed, &line, at: now) }
         line.sendAgain(at: now)
+        for index in channels.indices { channels[index].connected(isResumed: isResumed, &line, at: now) }
         sendHeld(at: now)
     }
 }
