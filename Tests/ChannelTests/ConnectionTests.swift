@@ -127,6 +127,16 @@ import Testing
         }
     }
 
+    @Test func comesBackAtOnceWhenTheNetworkDoes() {
+        let rig = Rig.entered()
+        rig.pass(.seconds(60))
+        rig.lose(byServer: true)
+        #expect(rig.act { $0.networkReturned(at: $1) }.openings.count == 1)
+        #expect(rig.act { $0.networkReturned(at: $1) } == [])
+        rig.connect()
+        #expect(rig.act { $0.networkReturned(at: $1) } == [])
+    }
+
     @Test func waitsLongerAfterEachFailure() {
         let rig = Rig()
         rig.jitter = 0

@@ -158,6 +158,15 @@ import Testing
         #expect(again.settled == ["q-7 refused 40160"] && again.channelStates == [.failed])
     }
 
+    @Test func aTokenThatNeverComesIsWaitedForAMinute() throws {
+        let rig = Rig.entered()
+        try rig.publish(7)
+        rig.receive(#"{"action":2,"msgSerial":1,"error":{"code":40160,"statusCode":401}}"#)
+        #expect(rig.pass(.seconds(59)).settled == [])
+        #expect(rig.pass(.seconds(1)).settled == ["q-7 refused 100002"] && rig.state == .connected)
+        try rig.publish(8)
+    }
+
     @Test func aMessageThatWaitsForATokenIsSettledWhenItCloses() throws {
         let rig = Rig.entered()
         try rig.publish(7)

@@ -67,7 +67,7 @@ private struct Rig {
         case 9: now = now + .milliseconds(Int64(input.number(bytes: 2)))
         case 10: reachDeadline(jitter: Double(more) / 16)
         case 11, 12: renew(more)
-        case 13: take { $0.retry(at: $1) }
+        case 13: take { more & 1 == 0 ? $0.retry(at: $1) : $0.networkReturned(at: $1) }
         case 14: if more == 0 { take { $0.close(at: $1) } }
         default: take { $0.deadlineReached(jitter: 0.5, at: $1) }
         }

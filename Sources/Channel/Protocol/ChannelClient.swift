@@ -51,9 +51,9 @@ package struct ChannelClient: Sendable {
 
     private func index(_ trackable: String) -> Int? { channels.firstIndex { $0.trackable == trackable } }
 
-    private mutating func finish() -> [Effect] {
+    private mutating func finish(at now: EventTime) -> [Effect] {
         if let waiting = channels.first(where: { $0.isAwaitingToken }) {
-            connection.askForCredential(because: waiting.error, &line)
+            connection.askForCredential(because: waiting.error, &line, at: now)
         }
         if state != announced {
             announced = state
@@ -72,7 +72,7 @@ extension ChannelClient {
     package mutating func attach(_ trackable: String, _ presence: PublisherPresence, at now: EventTime) -> [Effect]? {
         if let index = index(trackable) {
             channels[index].presenceChanged(presence, &line, at: now)
-            return finish()
+            return finish(at: now)
         }
         guard channels.count < Self.trackablesMax else { return nil }
         var channel = TrackedChannel(trackable: trackable, presence: presence)
@@ -80,7 +80,7 @@ extension ChannelClient {
         channels.append(channel)
         // One that failed is opened again by `retry`.
         if state != .failed { connection.open(&line, at: now) }
-        return finish()
+        return finish(at: now)
     }
 
     /// Takes a trackable away; the last one closes the connection. An unknown one is ignored.
@@ -92,7 +92,7 @@ extension ChannelClient {
         } else {
             remove(index)
         }
-        return finish()
+        return finish(at: now)
     }
 
     /// Takes all trackables away and says goodbye. The connection is then `closing`, and `closed` in ten seconds at most.
@@ -103,7 +103,7 @@ extension ChannelClient {
         connection.close(&line, at: now)
         for index in channels.indices.reversed() { remove(index) }
         settleAll(line.restart() + takeHeld(), .unanswered)
-        return finish()
+        return finish(at: now)
     }
 
     /// Sends a message. One of each name may be unanswered for a trackable.
@@ -120,13 +120,13 @@ extension ChannelClient {
         guard !isInFlight else { throw .inFlight }
         guard line.nextTurn <= now else { throw .tooMany }
         line.send(.message(message), of: trackable, at: now)
-        return finish()
+        return finish(at: now)
     }
 
     /// There is another credential: because of `renewCredential`, or because a person has changed it.
     package mutating func credentialRenewed(_ credential: ChannelCredential, at now: EventTime) -> [Effect] {
         apply(connection.credentialRenewed(credential, &line, at: now), at: now)
-        return state == .failed ? retry(at: now) : finish()
+        return state == .failed ? retry(at: now) : finish(at: now)
     }
 
     /// - Parameters:
@@ -139,7 +139,13 @@ extension ChannelClient {
         let changes = connection.credentialUnavailable(
             words, isFinal: isFinal, jitter: jitter, &line, at: now)
         apply(changes, at: now)
-        return finish()
+        return finish(at: now)
+    }
+
+    /// There is a way to the service again, after there was none: what waits for the next attempt need not wait.
+    package mutating func networkReturned(at now: EventTime) -> [Effect] {
+        connection.networkReturned(&line, at: now)
+        return finish(at: now)
     }
 
     /// Tries again what has failed: a person has mended something.
@@ -152,7 +158,7 @@ extension ChannelClient {
         } else {
             connection.open(&line, at: now)
         }
-        return finish()
+        return finish(at: now)
     }
 
     private mutating func remove(_ index: Int) {
@@ -166,17 +172,17 @@ extension ChannelClient {
     /// - Parameter byServer: it had been open, and the other side closed it.
     package mutating func transportLost(byServer: Bool, jitter: Double, at now: EventTime) -> [Effect] {
         apply(connection.transportLost(byServer: byServer, jitter: jitter, &line, at: now), at: now)
-        return finish()
+        return finish(at: now)
     }
 
     package mutating func deadlineReached(jitter: Double, at now: EventTime) -> [Effect] {
         apply(connection.deadlineReached(jitter: jitter, &line, at: now), at: now)
-        guard state == .connected else { return finish() }
+        guard state == .connected else { return finish(at: now) }
         for index in channels.indices.reversed()
         where channels[index].deadlineReached(&line, jitter: jitter, at: now) {
             remove(index)
         }
-        return finish()
+        return finish(at: now)
     }
 
     /// - Parameter text: a whole message.
@@ -194,7 +200,7 @@ extension ChannelClient {
         } else if let index = channels.firstIndex(where: { $0.name == frame.channel }) {
             received(frame, index, jitter: jitter, at: now)
         }
-        return finish()
+        return finish(at: now)
     }
 
     private mutating func received(_ frame: ServerFrame, _ index: Int, jitter: Double, at now: EventTime) {
@@ -272,7 +278,7 @@ extension ChannelClient {
             if let index { channels[index].refusedPresence(entry.serial, error, &line, at: now) }
         case .message where index != nil && !entry.isAfterRenewal && (error.isOfToken || error.isOfCapability):
             held.append(entry)
-            connection.askForCredential(because: error, &line)
+            connection.askForCredential(because: error, &line, at: now)
         case .message:
             line.settle(entry, .refused(error))
             if error.isOfCapability, let index { channels[index].fail(error) }

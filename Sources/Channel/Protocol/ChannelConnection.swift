@@ -48,7 +48,8 @@ struct ChannelConnection: Sendable {
     private var hasBeenOpen = false
     /// Why there is no connection; nil = the service did not tell.
     private(set) var error: ChannelError?
-    private var isRenewing = false
+    /// The owner gets a credential for a live connection; nil = it does not.
+    private var renewingUntil: EventTime?
     private var renewedAt: EventTime?
     /// The answer to AUTH.
     private var authorizedUntil: EventTime?
@@ -88,7 +89,7 @@ struct ChannelConnection: Sendable {
         case .closing(let until): until
         case .renewing(let until), .connecting(let until), .waiting(let until):
             suspendsAt.map { min($0, until) } ?? until
-        case .connected: [session.idleDeadline, authorizedUntil].compactMap { $0 }.min()
+        case .connected: [session.idleDeadline, authorizedUntil, renewingUntil].compactMap { $0 }.min()
         }
     }
 
@@ -109,13 +110,20 @@ extension ChannelConnection {
         connect(&line, at: now)
     }
 
+    /// There is a way to the service again: a wait for the next attempt ends.
+    mutating func networkReturned(_ line: inout ChannelLine, at now: EventTime) {
+        guard case .waiting = phase else { return }
+        hosts.restart()
+        connect(&line, at: now)
+    }
+
     /// Of a connection, what still waits to be sent goes out first.
     mutating func close(_ line: inout ChannelLine, at now: EventTime) {
         switch phase {
         case .connected:
             line.send(.close)
             authorizedUntil = nil
-            isRenewing = false
+            renewingUntil = nil
             phase = .closing(until: now + Self.answerLimit)
         case .connecting:
             line.report(.closeTransport)
@@ -129,11 +137,14 @@ extension ChannelConnection {
         _ credential: ChannelCredential, _ line: inout ChannelLine, at now: EventTime
     ) -> [Change] {
         self.credential = credential
-        if isRenewing { renewedAt = now }
-        isRenewing = false
         switch phase {
-        case .renewing: connect(&line, at: now)
-        case .connected: return authorize(&line, at: now)
+        case .renewing:
+            renewedAt = now
+            connect(&line, at: now)
+        case .connected:
+            if renewingUntil != nil { renewedAt = now }
+            renewingUntil = nil
+            return authorize(&line, at: now)
         case .idle, .connecting, .waiting, .closing, .failed: break
         }
         return []
@@ -142,7 +153,7 @@ extension ChannelConnection {
     mutating func credentialUnavailable(
         _ words: String, isFinal: Bool, jitter: Double, _ line: inout ChannelLine, at now: EventTime
     ) -> [Change] {
-        isRenewing = false
+        renewingUntil = nil
         let error = isFinal ? ChannelError.tokenRefused(words) : .tokenMissing(words)
         switch phase {
         case .renewing where isFinal: return fail(error)
@@ -156,9 +167,9 @@ extension ChannelConnection {
     }
 
     /// A channel needs another token. The one that the service has not answered yet may do.
-    mutating func askForCredential(because error: ChannelError?, _ line: inout ChannelLine) {
-        guard !isRenewing, authorizedUntil == nil, case .connected = phase else { return }
-        isRenewing = true
+    mutating func askForCredential(because error: ChannelError?, _ line: inout ChannelLine, at now: EventTime) {
+        guard renewingUntil == nil, authorizedUntil == nil, case .connected = phase else { return }
+        renewingUntil = now + Self.renewalLimit
         line.report(.renewCredential(because: error))
     }
 
@@ -190,7 +201,6 @@ extension ChannelConnection {
 
     private mutating func renew(because error: ChannelError?, _ line: inout ChannelLine, at now: EventTime) {
         self.error = error
-        isRenewing = true
         line.report(.renewCredential(because: error))
         phase = .renewing(until: now + Self.renewalLimit)
     }
@@ -230,7 +240,7 @@ extension ChannelConnection {
     private mutating func disconnected(at now: EventTime) {
         outage.began(isFirst: session.isStable(at: now), at: now)
         authorizedUntil = nil
-        isRenewing = false
+        renewingUntil = nil
         hosts.restart()
     }
 
@@ -260,7 +270,7 @@ extension ChannelConnection {
         outage.ended()
         session.forgetKey()
         authorizedUntil = nil
-        isRenewing = false
+        renewingUntil = nil
     }
 }
 
@@ -284,15 +294,20 @@ extension ChannelConnection {
         case .connecting(let until) where until <= now, .closing(let until) where until <= now:
             changes += drop(jitter: jitter, &line, at: now)
         case .waiting(let until) where until <= now: connect(&line, at: now)
-        case .renewing(let until) where until <= now:
-            changes += credentialUnavailable(
-                "there was none in time", isFinal: false, jitter: jitter, &line, at: now)
+        case .renewing(let until) where until <= now: changes += noCredential(jitter: jitter, &line, at: now)
         case .connected:
+            if let renewingUntil, renewingUntil <= now { changes += noCredential(jitter: jitter, &line, at: now) }
             let isOverdue = nextDeadline.map { $0 <= now } ?? false
             if isOverdue { changes += drop(jitter: jitter, &line, at: now) }
         case .idle, .renewing, .connecting, .waiting, .closing, .failed: break
         }
         return changes
+    }
+
+    private mutating func noCredential(
+        jitter: Double, _ line: inout ChannelLine, at now: EventTime
+    ) -> [Change] {
+        credentialUnavailable("there was none in time", isFinal: false, jitter: jitter, &line, at: now)
     }
 
     private var isOpening: Bool {
@@ -328,7 +343,7 @@ extension ChannelConnection {
             authorizedUntil = nil
             return [.authorized]
         case (.connected, .authorize):
-            askForCredential(because: nil, &line)
+            askForCredential(because: nil, &line, at: now)
             return []
         case (.connected, _): return nil
         default: return []
