@@ -82,8 +82,8 @@ let package = Package(
         module(
             "Agent",
             [
-                "JSON", "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "Systemd",
-                "EventLoop", "Configuration", "ControlProtocol", "Replay", "CLinux", logging,
+                "JSON", "Positioning", "NMEA", "Tracking", "Delivery", "Live", "Channel", "Sensors", "Outbox", "Uplink",
+                "Systemd", "EventLoop", "Configuration", "ControlProtocol", "Replay", "CLinux", logging,
             ]),
         // What is wrong with a host, from its files and a few values.
         module(

@@ -26,6 +26,7 @@ extension AgentConfig {
         let batteryTable = root.table("battery", .reload)
         let outboxTable = root.table("outbox")
         let endpointTables = root.tables("endpoint").map { ($0, $0.table("data_tracking_config")) }
+        let channelTables = root.tables("channel")
         let profileTable = root.table("profile")
         let controlTable = root.table("control")
         let logTable = root.table("log", .reload)
@@ -58,6 +59,7 @@ extension AgentConfig {
         outbox.settings.bound = tracking.sampling.bound
         profiles = ProfileLibrary(reading: profileTable)
         endpoints = EndpointConfig.all(endpointTables, device: device, profiles: profiles)
+        channels = ChannelConfig.all(channelTables, device: device)
         profiles.checkUnused(Set(endpoints.map(\.settings.profile.name)), profileTable)
         tracking.keepEngineFixes = endpoints.contains { $0.settings.feed == .engine }
         control = ControlConfig(reading: controlTable)
@@ -66,7 +68,7 @@ extension AgentConfig {
 
         guard let source else { return nil }
         self.source = source
-        if !root.has("endpoint") {
+        if !root.has("endpoint"), !root.has("channel") {
             root.warn("endpoint", "found none, expected at least one: locations are recorded but never uploaded")
         }
     }

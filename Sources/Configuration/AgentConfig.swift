@@ -15,6 +15,8 @@ public struct AgentConfig: Sendable {
     public var outbox: OutboxConfig
     /// In the order of the file; none = record, and upload nothing.
     public var endpoints: [EndpointConfig]
+    /// On which viewers watch; none = nobody can.
+    public var channels: [ChannelConfig]
     /// Those of the file, and the built-in ones.
     package var profiles = ProfileLibrary()
     public var control: ControlConfig

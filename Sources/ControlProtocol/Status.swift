@@ -26,6 +26,7 @@ public struct Status: ControlMessage {
     @Field("source", "The receiver") public var source = SourceStatus()
     @Field("power", "The power supply, as records carry it") public var power = PowerStatus()
     @Field("queue", "The queue") public var queue = QueueStatus()
+    @Field("channels", "Each live channel, at most 8") public var channels: [ChannelStatus]?
     @Field("endpoints", frameBytesMax: ControlFrame.bytesFilled, more: "endpoints_more", "Each endpoint")
     public var endpoints: [EndpointStatus] = []
     @Field("endpoints_more", "Endpoints that did not fit; see endpoint list") public var endpointsMore: Int?
@@ -195,6 +196,31 @@ public struct QueueStatus: ControlMessage {
 }
 
 /// State and counters of an endpoint. Without a daemon only the state and what waits is known.
+/// A live channel, on which viewers watch.
+public struct ChannelStatus: ControlMessage {
+    @Field("name", "Of the channel") public var name = ""
+    @Field("state", "Of the connection: connected, connecting, disconnected, suspended, failed and so on")
+    public var state = ""
+    @Field("problem", "What is wrong") public var problem: String?
+    @Field("published", "Messages that the service has") public var published = 0
+    @Field("passed", "Locations that were too many to be seen live; endpoints have them all the same")
+    public var passed = 0
+    @Field("trackables", "Each trackable, at most 20") public var trackables = Named<WatchedStatus>([])
+
+    public init() {}
+}
+
+/// What viewers can expect of a trackable, and who they are.
+public struct WatchedStatus: ControlMessage {
+    @Field("state", "offline, publishing (what viewers ask for is not known), online or failed") public var state = ""
+    @Field("problem", "What is wrong") public var problem: String?
+    @Field("viewers", "Who watches") public var viewers = 0
+    @Field("requests", "What they ask for, by member, of at most 8; viewers who ask for nothing are left out")
+    public var requests = Named<ResolutionValue>([])
+
+    public init() {}
+}
+
 public struct EndpointStatus: ControlMessage {
     @Field("name", "Its name") public var name = ""
     @Field("state", "active, paused, stopped, taken or rebind") public var state = ""

@@ -56,6 +56,11 @@ import Testing
             "found plain mqtt to b.example with a secret, expected mqtts"
         ),
         (
+            "base_url = \"ws://b.example\"\nprofile = \"waypost-mqtt\"\n"
+                + "auth = { kind = \"basic\", user = \"u\", password = \"env:P\" }",
+            "found plain ws to b.example with a secret, expected wss"
+        ),
+        (
             "base_url = \"mqtts://b.example\"\nprofile = \"waypost-mqtt\"\n"
                 + "auth = { kind = \"header\", name = \"X\", key = \"env:P\" }",
             "expected \"basic\""

@@ -54,7 +54,7 @@ final class EndpointCredentials {
     private let variables: [String: String]
     private let log: AgentLog
     private let clock: Clock
-    private let tls: TLSSettings?
+    let tls: TLSSettings?
     private var values: [String: String] = [:]
     private var source: TokenSource?
     private var token: String?

@@ -42,6 +42,7 @@ public final class Agent {
     private let log: AgentLog
     private let uplink: any Uplink
     private let endpoints: Endpoints
+    private let channels: [ChannelDelivery]
     private let supervision: Supervision
     private let startedAt: EventTime
     /// nil where no process is around the agent, as in the simulated world.
@@ -92,14 +93,14 @@ public final class Agent {
         } catch { throw StartupError(error) }
         let uplink = try edges.makeUplink(loop: loop)
         let receiverClock = ReceiverClock()
-        let endpoints = Endpoints(
-            config.endpoints, depths: current.depths, inFlight: inFlight, outbox: uuid, recorder: recorder,
-            uplink: uplink, log: log, loop: loop
-        ) { endpoint in
+        let makeCredentials = { (endpoint: EndpointConfig) in
             EndpointCredentials(
                 endpoint, environment: environment, stateDirectory: config.outbox.directory, uplink: uplink,
                 log: log, loop: loop, clock: .init(host: edges.host, receiver: receiverClock))
         }
+        let endpoints = Endpoints(
+            config.endpoints, depths: current.depths, inFlight: inFlight, outbox: uuid, recorder: recorder,
+            uplink: uplink, log: log, loop: loop, makeCredentials: makeCredentials)
         let pipeline = Pipeline(
             source: edges.source ?? config.source.makeSource(memory: memory.source), memory: memory.source,
             clock: receiverClock,
@@ -107,6 +108,10 @@ public final class Agent {
                 tracker: Tracker(settings: config.tracking, restored: memory.tracker), timetable: config.timetable),
             recorder: recorder, deliveries: endpoints.deliveries, log: log, loop: loop)
         (self.recorder, self.uplink, self.endpoints, self.pipeline) = (recorder, uplink, endpoints, pipeline)
+        channels = config.channels.map { channel in
+            ChannelDelivery(
+                channel, outbox: uuid, log: log, loop: loop, makeCredentials: makeCredentials)
+        }
 
         orders = OrderHandler(recorder: recorder, deliveries: endpoints.deliveries, loop: loop)
         flushes = FlushHandler(
@@ -118,7 +123,7 @@ public final class Agent {
         configuration = ConfigurationInForce(
             config, effective ?? EffectiveConfiguration(), reread: options.reread,
             keeper: LastGoodKeeper(options.lastGood, log: log, loop: loop), pipeline: pipeline, recorder: recorder,
-            endpoints: endpoints,
+            endpoints: endpoints, channels: channels,
             shutdown: shutdown, supervision: supervision, log: log, loop: loop)
         connect(receiverClock)
         if edges.isDaemon { try attach(to: config) }
@@ -199,6 +204,14 @@ public final class Agent {
             }
         }
         pipeline.changed = { [unowned self] in statusChanged() }
+        for channel in channels {
+            channel.changed = { [unowned self] in statusChanged() }
+            channel.subscriberChanged = { [unowned self] in pipeline.handle(.subscriberChanged($0), at: $1) }
+        }
+        pipeline.watched = { [unowned self] location, now in
+            for channel in channels { channel.recorded(location, at: now) }
+        }
+        pipeline.resolutionsChanged = { [unowned self] now in follow(at: now) }
         pipeline.ended = { [unowned self] now in shutdown.drain(at: now) }
         supervision.report = { [unowned self] now in report(at: now) }
         supervision.onWatchdogBeat = { [unowned self] now in host?.loopWoke(at: now) }
@@ -214,7 +227,7 @@ public final class Agent {
                     signal: { [unowned self] in received(signal: $0, at: $1) },
                     device: { [unowned self] in pipeline.deviceChanged($0, at: $1) },
                     power: { [unowned self] in pipeline.powerRead($0, at: $1) },
-                    links: { [unowned self] in endpoints.linksChanged(at: $0) }))
+                    links: { [unowned self] in linksChanged(at: $0) }))
             configuration.host = host
             let metrics = Metrics(hostName: HostIdentity.hostName(), log: log, loop: loop) { [unowned self] in
                 report(at: loop.now).status
@@ -261,6 +274,12 @@ public final class Agent {
         // The boot clock is the uptime: only just after boot may a whole fleet be starting.
         endpoints.start(sinceBoot: now < EventTime.zero + Self.hostStart, at: now)
         for delivery in endpoints.deliveries { delivery.step(at: now) }
+        follow(at: now)
+    }
+
+    /// Viewers see the trackables that there are.
+    private func follow(at now: EventTime) {
+        for channel in channels { channel.follow(pipeline.tracker.snapshot.trackables, at: now) }
     }
 
     /// Takes it down after the loop has stopped.
@@ -268,6 +287,7 @@ public final class Agent {
     package func end() -> Int {
         pipeline.close()
         host?.stop()
+        for channel in channels { channel.close() }
         uplink.close()
         control?.close()
         metrics?.close()
@@ -311,13 +331,16 @@ public final class Agent {
 
     private func statusChanged() { if shutdown.isServing { supervision.statusChanged() } }
 
-    func linksChanged(at now: EventTime) { endpoints.linksChanged(at: now) }
+    func linksChanged(at now: EventTime) {
+        endpoints.linksChanged(at: now)
+        for channel in channels { channel.linksChanged(at: now) }
+    }
 
     func report(at now: EventTime) -> StatusReport {
         StatusReport(
             now: now, startedAt: startedAt, wakeups: loop.wakeups,
             isClockSynchronised: loop.host.isClockSynchronised, pipeline: pipeline, recorder: recorder,
-            deliveries: endpoints.deliveries,
+            deliveries: endpoints.deliveries, channels: channels,
             sent: (uplink as? LoopedUplink)?.counters ?? HTTPUplink.Counters(), supplies: host?.supplies,
             configurationProblem: configuration.problem, configurationOrigin: configuration.origin,
             metricsProblems: metrics?.problems ?? [])

@@ -41,6 +41,7 @@ final class ConfigurationInForce {
     private let pipeline: Pipeline
     private let recorder: Recorder
     private let endpoints: Endpoints
+    private let channels: [ChannelDelivery]
     /// nil where no process is around the agent.
     var host: HostWatch?
     /// The same.
@@ -52,7 +53,8 @@ final class ConfigurationInForce {
     init(
         _ config: AgentConfig, _ effective: EffectiveConfiguration,
         reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?, keeper: LastGoodKeeper,
-        pipeline: Pipeline, recorder: Recorder, endpoints: Endpoints, shutdown: Shutdown,
+        pipeline: Pipeline, recorder: Recorder, endpoints: Endpoints,
+        channels: [ChannelDelivery], shutdown: Shutdown,
         supervision: Supervision, log: AgentLog, loop: EventLoop
     ) {
         self.config = config
@@ -62,6 +64,7 @@ final class ConfigurationInForce {
         self.pipeline = pipeline
         self.recorder = recorder
         self.endpoints = endpoints
+        self.channels = channels
         self.shutdown = shutdown
         self.supervision = supervision
         self.log = log
@@ -163,6 +166,10 @@ final class ConfigurationInForce {
     /// Reads again what may have changed outside the file.
     private func renewSecrets(at now: EventTime) {
         endpoints.rereadSecrets()
+        for channel in channels {
+            channel.reload(
+                config.channels.first { $0.endpoint.settings.name == channel.config.endpoint.settings.name }, at: now)
+        }
         host?.readPower(at: now)
     }
 }

@@ -34,6 +34,11 @@ struct ReloadPlan {
         config.log = wanted.log
         config.metrics = wanted.metrics
         config.outbox.commitWindow = wanted.outbox.commitWindow
+        for index in config.channels.indices {
+            let name = config.channels[index].endpoint.settings.name
+            guard let new = wanted.channels.first(where: { $0.endpoint.settings.name == name }) else { continue }
+            config.channels[index].endpoint.takeCredentials(of: new.endpoint)
+        }
         let areSame = Self.names(old.endpoints) == Self.names(wanted.endpoints)
         let whole = areSame ? takeEndpoints(of: wanted) : []
         name(ConfigurationDifference(from: oldKeys, to: new.effective), whole)

@@ -245,6 +245,20 @@ public struct AgentLog {
             Dictionary(uniqueKeysWithValues: counts.map { ($0.0, String($0.1)) }))
     }
 
+    /// - Parameter problem: what the service says is wrong; nil = nothing.
+    func channelChanged(_ name: String, _ state: String, _ problem: String?) {
+        let level: Logger.Level =
+            switch state {
+            case "failed": .warning
+            case "connected", "suspended": .info
+            default: .debug
+            }
+        log(
+            level, .upload,
+            "channel \(name): \(state)" + (problem.map { ": \($0)" } ?? ""),
+            ["channel": name, "state": state])
+    }
+
     func warning(_ text: String) {
         log(.warning, .configuration, text)
     }

@@ -62,6 +62,7 @@ final class Pipeline {
     /// The same for what happens to all devices with the same hours at once.
     private var sharedFlushWanted = false
     private var commitWanted = false
+    private var areResolutionsNew = false
     /// Logged at the end of the turn, with the trackables of then.
     private var motionChanges: [MotionChange] = []
     /// Empty; see `fire`.
@@ -70,6 +71,10 @@ final class Pipeline {
     private var powerLoggedAt: EventTime?
     /// A location is kept.
     var recorded: (Location, EventTime) -> Void = { _, _ in }
+    /// The same, for those who watch.
+    var watched: (Location, EventTime) -> Void = { _, _ in }
+    /// What is published of a trackable may have changed.
+    var resolutionsChanged: (EventTime) -> Void = { _ in }
     /// Motion or receiver changed: the status line is out of date.
     var changed: () -> Void = {}
     /// A file was read to its end, and everything that it gave was handed to the recorder.
@@ -252,7 +257,8 @@ final class Pipeline {
         case .wakeReceiver: looped.wakeRequested()
         case .setReceiver(let resolution): looped.intervalRequested(.milliseconds(resolution.intervalMs))
         case .count(.rejected(let reason)): reception.rejected(reason, at: now)
-        case .announceHalt, .announceGap, .announceResolution, .count: break
+        case .announceResolution: areResolutionsNew = true
+        case .announceHalt, .announceGap, .count: break
         }
     }
 
@@ -260,6 +266,7 @@ final class Pipeline {
         recorded(location, now)
         recorder.record(NewRow(location, receivedMs: loop.host.wallClockMs, recordedAt: now), at: now)
         for delivery in deliveries { delivery.recorded(location, at: now) }
+        watched(location, now)
         switch location.event {
         case .none, .heartbeat: break
         case .gap: commitWanted = true
@@ -304,6 +311,10 @@ final class Pipeline {
             changed()
         }
         for delivery in deliveries { delivery.step(at: now) }
+        if areResolutionsNew {
+            areResolutionsNew = false
+            resolutionsChanged(now)
+        }
         alarm?.deadline = clock.bootDeadline(run.nextDeadline)
     }
 }

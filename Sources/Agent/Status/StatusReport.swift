@@ -26,6 +26,7 @@ struct StatusReport {
     let pipeline: Pipeline
     let recorder: Recorder
     let deliveries: [EndpointDelivery]
+    let channels: [ChannelDelivery]
     let sent: HTTPUplink.Counters
     /// What power supplies said last, by name; nil = they are not read.
     let supplies: [(name: String, words: String)]?
@@ -39,7 +40,8 @@ struct StatusReport {
     ///   - metricsProblems: what keeps the metrics from being served or written.
     init(
         now: EventTime, startedAt: EventTime, wakeups: Int, isClockSynchronised: Bool, pipeline: Pipeline,
-        recorder: Recorder, deliveries: [EndpointDelivery], sent: HTTPUplink.Counters,
+        recorder: Recorder, deliveries: [EndpointDelivery], channels: [ChannelDelivery] = [],
+        sent: HTTPUplink.Counters,
         supplies: [(name: String, words: String)]?, configurationProblem: String?,
         configurationOrigin: ConfigurationInForce.Origin, metricsProblems: [String]
     ) {
@@ -50,6 +52,7 @@ struct StatusReport {
         self.pipeline = pipeline
         self.recorder = recorder
         self.deliveries = deliveries
+        self.channels = channels
         self.sent = sent
         self.supplies = supplies
         self.configurationOrigin = configurationOrigin
@@ -57,6 +60,7 @@ struct StatusReport {
             Self.problems(of: pipeline) + [configurationProblem].compactMap { $0 } + metricsProblems
             + [pipeline.source.remark.map { "receiver: \($0)" }, recorder.lastError?.description].compactMap { $0 }
             + recorder.latest.removed.map(Self.problem) + deliveries.flatMap(Self.problems)
+            + channels.compactMap(Self.problem)
     }
 
     private static func problems(of pipeline: Pipeline) -> [String] {
@@ -163,6 +167,7 @@ extension StatusReport {
         status.source = source
         status.power = power
         status.queue = queue
+        status.channels = channelStatus
         status.endpoints = endpoints()
         return status
     }

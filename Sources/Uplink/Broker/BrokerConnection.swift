@@ -4,24 +4,24 @@ import Positioning
 
 /// A broker over a real connection: plain or TLS, with WebSocket or without. The loop drives it as it drives `HTTPUplink`.
 package final class BrokerConnection {
-    private let address: BrokerAddress
-    private let random: () -> UInt32
+    /// What carries the bytes of MQTT.
+    private enum Carrier {
+        case plain(LiveConnection)
+        case webSocket(WebSocketConnection)
+    }
+
     private var link: BrokerLink
-    private var live: LiveConnection!
-    private var webSocket: WebSocketClient?
-    /// The bytes of MQTT may go out: there is no WebSocket, or it is open.
-    private var isReady = false
+    private var carrier: Carrier!
     private var peerAddress: String?
     private var completions: [Int: (UplinkOutcome) -> Void] = [:]
     /// Since the last outcome.
-    private var sent = 0
-    private var received = 0
-    private var isNew = false
+    private var recent = HTTPUplink.Counters()
     private var now = EventTime.zero
     /// Of all its life.
     package private(set) var counters = HTTPUplink.Counters()
 
     /// - Parameters:
+    ///   - url: `mqtt://`, `mqtts://`, `ws://` or `wss://`.
     ///   - random: of the system.
     ///   - jitter: 0 ≤ jitter < 1, of the system.
     ///   - isClockTrusted, watch: as of `HTTPUplink`.
@@ -34,16 +34,33 @@ package final class BrokerConnection {
         guard let address = BrokerAddress(url) else {
             throw HTTPUplink.SetupError(description: "the address is not that of a broker")
         }
-        self.address = address
-        self.random = random
         link = BrokerLink(session, jitter: jitter)
-        live = try LiveConnection(
-            url: address.connectURL, tls: tls, settings: settings, isClockTrusted: isClockTrusted, watch: watch
-        ) { [unowned self] event in take(event) }
+        guard let target = address.webSocketTarget else {
+            carrier = .plain(
+                try LiveConnection(
+                    url: address.connectURL, tls: tls, settings: settings, isClockTrusted: isClockTrusted, watch: watch
+                ) { [unowned self] in take($0) })
+            return
+        }
+        let host = address.connectURL.split(separator: "/").last.map(String.init) ?? ""
+        var webSocket = WebSocketClient.Settings(host: host, target: target)
+        webSocket.subprotocols = ["mqtt"]
+        // MQTT asks by itself.
+        webSocket.pingAfter = nil
+        carrier = .webSocket(
+            try WebSocketConnection(
+                address.connectURL, webSocket, tls: tls, transport: settings, isClockTrusted: isClockTrusted,
+                random: random, watch: watch
+            ) { [unowned self] event, _ in take(event) })
     }
 
     package var nextDeadline: EventTime? {
-        [live.nextDeadline, link.nextDeadline, webSocket?.nextDeadline].compactMap { $0 }.min()
+        let carried =
+            switch carrier! {
+            case .plain(let live): live.nextDeadline
+            case .webSocket(let webSocket): webSocket.nextDeadline
+            }
+        return [carried, link.nextDeadline].compactMap { $0 }.min()
     }
 
     package func send(
@@ -75,20 +92,26 @@ package final class BrokerConnection {
         let waiting = completions.values
         link.end()
         obey()
-        live.close()
+        closeCarrier()
         return Array(waiting)
     }
 
     package func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool, at now: EventTime) {
         self.now = now
-        live.descriptorReady(descriptor, readable: readable, writable: writable, at: now)
+        switch carrier! {
+        case .plain(let live): live.descriptorReady(descriptor, readable: readable, writable: writable, at: now)
+        case .webSocket(let webSocket):
+            webSocket.descriptorReady(descriptor, readable: readable, writable: writable, at: now)
+        }
         finish()
     }
 
     package func deadlineReached(at now: EventTime) {
         self.now = now
-        live.deadlineReached(at: now)
-        if let events = webSocket?.deadlineReached(at: now) { take(events) }
+        switch carrier! {
+        case .plain(let live): live.deadlineReached(at: now)
+        case .webSocket(let webSocket): webSocket.deadlineReached(at: now)
+        }
         link.deadlineReached(at: now)
         obey()
         finish()
@@ -98,124 +121,82 @@ package final class BrokerConnection {
         for outcome in link.takeOutcomes() {
             guard let completion = completions.removeValue(forKey: outcome.number) else { continue }
             counters.requests += 1
-            let (sent, received, isNew) = (self.sent, self.received, self.isNew)
-            (self.sent, self.received, self.isNew) = (0, 0, false)
+            let carried = recent
+            recent = HTTPUplink.Counters()
             completion(
                 UplinkOutcome(
-                    outcome.result, bytesSent: sent, bytesReceived: received, newConnection: isNew,
-                    peerAddress: peerAddress))
+                    outcome.result, bytesSent: carried.bytesSent, bytesReceived: carried.bytesReceived,
+                    newConnection: carried.connections > 0, peerAddress: peerAddress))
         }
     }
 }
 
-// Between the protocol and the connection.
+// Between the protocol and what carries it.
 extension BrokerConnection {
     private func obey() {
         for command in link.takeCommands() {
-            switch command {
-            case .connect: live.open()
-            case .write(let bytes): write(bytes)
-            case .close:
-                webSocket = nil
-                isReady = false
-                live.close()
+            switch (command, carrier!) {
+            case (.connect, .plain(let live)): live.open()
+            case (.connect, .webSocket(let webSocket)): webSocket.open()
+            case (.write(let bytes), .plain(let live)):
+                count { $0.bytesSent += bytes.count }
+                live.send(bytes)
+            case (.write(let bytes), .webSocket(let webSocket)):
+                count { $0.bytesSent += bytes.count }
+                // What does not fit ends in silence, and so in another connection.
+                webSocket.send(binary: bytes)
+            case (.close, _): closeCarrier()
             }
         }
     }
 
-    private func write(_ bytes: [UInt8]) {
-        guard webSocket != nil else { return transmit(bytes) }
-        // What does not fit ends in silence, and so in another connection.
-        _ = webSocket?.send(binary: bytes)
-        writeFrames()
+    private func closeCarrier() {
+        switch carrier! {
+        case .plain(let live): live.close()
+        case .webSocket(let webSocket): webSocket.close()
+        }
     }
 
-    private func writeFrames() {
-        while let piece = webSocket?.nextOutput(mask: random()) { transmit(piece) }
-    }
-
-    private func transmit(_ bytes: [UInt8]) {
-        sent += bytes.count
-        counters.bytesSent += bytes.count
-        live.send(bytes)
+    private func count(_ change: (inout HTTPUplink.Counters) -> Void) {
+        change(&counters)
+        change(&recent)
     }
 
     private func take(_ event: LiveConnection.Event) {
         switch event {
-        case .opened(let peer):
-            peerAddress = peer ?? peerAddress
-            isNew = true
-            counters.connections += 1
-            beginProtocol()
-        case .received(let bytes):
-            received += bytes.count
-            counters.bytesReceived += bytes.count
-            if webSocket != nil {
-                take(webSocket?.received(bytes[...], at: now) ?? [])
-                writeFrames()
-            } else {
-                link.received(bytes[...], at: now)
-            }
+        case .opened(let peer): opened(peer)
+        case .received(let bytes): received(bytes)
         case .written: break
-        case .ended(let failure):
-            webSocket = nil
-            isReady = false
-            link.lost(failure, at: now)
+        case .ended(let failure): link.lost(failure, at: now)
         }
         obey()
     }
 
-    private func beginProtocol() {
-        guard let target = address.webSocketTarget else { return link.opened(at: now) }
-        let host = address.connectURL.split(separator: "/").last.map(String.init) ?? ""
-        var settings = WebSocketClient.Settings(host: host, target: target)
-        settings.subprotocols = ["mqtt"]
-        // MQTT asks by itself.
-        settings.pingAfter = nil
-        var nonce = InlineArray<16, UInt8>(repeating: 0)
-        for index in nonce.indices { nonce[index] = UInt8(truncatingIfNeeded: random()) }
-        do throws(WebSocketSetupError) {
-            webSocket = try WebSocketClient(settings, nonce: nonce, at: now)
-            writeFrames()
-        } catch {
-            live.close()
-            link.lost(.broken(error.description), at: now)
+    private func take(_ event: WebSocketConnection.Event) {
+        guard case .webSocket(let webSocket) = carrier else { return }
+        switch event {
+        case .opened(subprotocol: "mqtt"): opened(webSocket.peerAddress)
+        case .opened: breakOff(webSocket, .broken("the server does not speak MQTT over this WebSocket"))
+        case .text: breakOff(webSocket, .broken("the broker sent text over WebSocket"))
+        case .binary(let bytes): received(bytes)
+        case .ended(let failure, _): link.lost(failure, at: now)
         }
+        obey()
     }
 
-    private func take(_ events: [WebSocketClient.Event]) {
-        for event in events {
-            switch event {
-            case .opened(let subprotocol):
-                guard subprotocol == "mqtt" else {
-                    return endWebSocket(.broken("the server does not speak MQTT over this WebSocket"))
-                }
-                link.opened(at: now)
-            case .binary(let bytes): link.received(bytes[...], at: now)
-            case .text: endWebSocket(.broken("the broker sent text over WebSocket"))
-            case .ended(let ending): endWebSocket(ending.failure)
-            }
-            obey()
-        }
-    }
-
-    private func endWebSocket(_ failure: TransportFailure) {
-        writeFrames()
-        webSocket = nil
-        live.close()
+    private func breakOff(_ webSocket: WebSocketConnection, _ failure: TransportFailure) {
+        webSocket.close()
         link.lost(failure, at: now)
     }
-}
 
-extension WebSocketClient.Ending {
-    fileprivate var failure: TransportFailure {
-        switch self {
-        case .refused(let refusal): .connect("the server refuses the WebSocket: status \(refusal.status)")
-        case .closed(_, _, let reason):
-            .closedWithoutReply("the server closed the WebSocket\(reason.isEmpty ? "" : ": \(reason.prefix(100))")")
-        case .violation(let violation): .broken("the server broke the protocol of WebSocket: \(violation.words)")
-        case .noAnswer: .timeout("no answer of the server over WebSocket in time")
-        case .lost: .closedWithoutReply("the server closed the connection")
-        }
+    private func opened(_ peer: String?) {
+        peerAddress = peer ?? peerAddress
+        count { $0.connections += 1 }
+        link.opened(at: now)
+    }
+
+    private func received(_ bytes: [UInt8]) {
+        count { $0.bytesReceived += bytes.count }
+        link.received(bytes[...], at: now)
     }
 }

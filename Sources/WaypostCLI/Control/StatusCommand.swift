@@ -103,7 +103,21 @@ extension Status {
         for endpoint in endpoints {
             lines += endpoint.lines.enumerated().map { ($0.offset == 0 ? "endpoint   " : "         ") + $0.element }
         }
+        for channel in channels ?? [] { lines += channel.lines }
         for problem in problems { lines.append("problem    \(problem)") }
+        return lines
+    }
+}
+
+extension ChannelStatus {
+    /// `channel    live: connected`, and who watches.
+    fileprivate var lines: [String] {
+        var lines = ["channel    \(name): \(state)\(problem.map { ", \($0)" } ?? "")"]
+        for (id, watched) in trackables.entries.map({ ($0.name, $0.value) }) {
+            let asked = watched.requests.entries.map { "\($0.name) asks for \($0.value.text)" }
+            let who = ["\(watched.state), \(InWords.count(watched.viewers, "viewer"))"] + asked
+            lines.append("           \(id): \(who.joined(separator: "; "))")
+        }
         return lines
     }
 }

@@ -1,0 +1,304 @@
+import Channel
+import Configuration
+import Delivery
+import EventLoop
+import Positioning
+import Tracking
+import Uplink
+
+/// Shows the locations of all trackables on a live channel as they are recorded, and brings what its viewers ask for to
+/// tracking. It never holds back an endpoint or a row: what is not seen live is in the history.
+final class ChannelDelivery {
+    /// The locations of a trackable on their way to the channel.
+    private struct Line {
+        var feed: LocationFeed
+        /// Beyond the cursor, oldest first.
+        var rows: [QueuedLocation] = []
+        /// Rows that were too many to keep.
+        var passed = 0
+        var state = TrackableState.offline
+        var error: ChannelError?
+    }
+
+    /// A message has a location and as many before it.
+    private static let rowsMax = ChannelMessage.skippedMax + 1
+
+    private(set) var config: ChannelConfig
+    private var credentials: EndpointCredentials
+    private let makeCredentials: (EndpointConfig) -> EndpointCredentials
+    private let queue: String
+    private var route: EgressRoute?
+    private let log: AgentLog
+    private let loop: EventLoop
+    private var client: ChannelClient
+    private var transport: ChannelTransport!
+    private var alarm: EventLoop.Alarm?
+    private var lines: [String: Line] = [:]
+    private(set) var viewers = ChannelViewers()
+    private(set) var error: ChannelError?
+    /// What is to be done, in order, while something is being done.
+    private var effects: [ChannelClient.Effect] = []
+    private var isPerforming = false
+    /// Messages that the service has.
+    private(set) var published = 0
+    /// For tracking.
+    var subscriberChanged: (SubscriberChange, EventTime) -> Void = { _, _ in }
+    /// The status line may be out of date.
+    var changed: () -> Void = {}
+
+    /// - Parameter outbox: the uuid of the queue, which names its messages.
+    init(
+        _ config: ChannelConfig, outbox: [UInt8], log: AgentLog, loop: EventLoop,
+        makeCredentials: @escaping (EndpointConfig) -> EndpointCredentials
+    ) {
+        self.config = config
+        self.makeCredentials = makeCredentials
+        credentials = makeCredentials(config.endpoint)
+        self.log = log
+        self.loop = loop
+        route = loop.host.egressRoute(to: nil)
+        queue = String(hexOf: outbox.prefix(4))
+        let address = BrokerAddress(config.endpoint.settings.baseURL)
+        let parts = (address?.connectURL ?? "").split(separator: "/", maxSplits: 1)
+        let host = parts.last.map { String($0.drop { $0 == "/" }) } ?? ""
+        var settings =
+            config.isUsualService
+            ? ChannelClient.Settings.ofService(clientID: config.clientID)
+            : ChannelClient.Settings(host: host, clientID: config.clientID)
+        settings.remainPresent = config.remainPresent
+        client = ChannelClient(settings, credential: nil)
+        transport = ChannelTransport(
+            scheme: parts.first == "http:" ? "http" : "https", tls: credentials.tls, loop: loop
+        ) { [unowned self] event, now in received(event, at: now) }
+        alarm = loop.alarm { [unowned self] now in due(at: now) }
+    }
+
+    var state: ConnectionState { client.state }
+
+    /// In the order of their ids.
+    var trackables: [(id: String, state: TrackableState, error: ChannelError?)] {
+        lines.sorted { $0.key < $1.key }.map { ($0.key, $0.value.state, $0.value.error) }
+    }
+
+    /// Rows of a trackable that were too many to be seen live.
+    func passed(_ trackable: String) -> Int { lines[trackable].map { $0.passed + $0.feed.passed } ?? 0 }
+
+    /// The trackables that there are, and what is published of each.
+    func follow(_ trackables: [TrackerSnapshot.TrackableResolution], at now: EventTime) {
+        for gone in Set(lines.keys).subtracting(trackables.map(\.id)) {
+            perform(client.leave(gone, at: now))
+            lines[gone] = nil
+        }
+        for trackable in trackables {
+            if lines[trackable.id] == nil {
+                lines[trackable.id] = Line(feed: LocationFeed(queue: queue, name: .enhanced, cursor: 0))
+            }
+            let presence = PublisherPresence(resolution: config.sendsResolution ? trackable.resolution : nil)
+            perform(client.attach(trackable.id, presence, at: now) ?? [])
+        }
+    }
+
+    func recorded(_ location: Location, at now: EventTime) {
+        guard let trackable = location.trackable, var line = lines[trackable] else { return }
+        // The row has no number in the queue yet: its time is one, which no other row of the trackable has.
+        let seq = max(location.time.milliseconds, (line.rows.last?.seq ?? line.feed.cursor) + 1)
+        line.rows.append(QueuedLocation(seq: seq, bootID: nil, receivedMs: nil, location: location))
+        if line.rows.count > Self.rowsMax {
+            line.rows.removeFirst()
+            line.passed += 1
+        }
+        lines[trackable] = line
+        publish(trackable, at: now)
+    }
+
+    /// Continues with what may be another credential, and tries again what has failed.
+    func reload(_ new: ChannelConfig?, at now: EventTime) {
+        if let new, !new.endpoint.hasCredentials(of: config.endpoint) {
+            config.endpoint.takeCredentials(of: new.endpoint)
+            credentials = makeCredentials(config.endpoint)
+            transport.trust(credentials.tls)
+            return obtainCredential(at: now)
+        }
+        if credentials.reread() { return obtainCredential(at: now) }
+        perform(client.retry(at: now))
+    }
+
+    /// Links, addresses or routes of this host may have changed.
+    func linksChanged(at now: EventTime) {
+        let found = loop.host.egressRoute(to: nil)
+        guard found != route else { return }
+        route = found
+        if found != nil { perform(client.networkReturned(at: now)) }
+    }
+
+    /// Takes its leave of the viewers. What the connection does not take at once is lost.
+    func close() {
+        perform(client.close(at: loop.now))
+        transport.close()
+        alarm?.deadline = nil
+    }
+}
+
+// Locations.
+extension ChannelDelivery {
+    private func publish(_ trackable: String, at now: EventTime) {
+        guard client.state == .connected, var line = lines[trackable] else { return }
+        let message = line.feed.next(line.rows, bytesMax: client.messageBytesMax, at: now)
+        line.rows.removeAll { $0.seq <= line.feed.cursor }
+        lines[trackable] = line
+        if let message { send(message, of: trackable, at: now) }
+        arm()
+    }
+
+    private func send(_ message: ChannelMessage, of trackable: String, at now: EventTime) {
+        do throws(ChannelClient.Refusal) {
+            perform(try client.publish(message, of: trackable, at: now))
+        } catch {
+            lines[trackable]?.feed.unsent(at: now)
+        }
+    }
+
+    private func settled(_ trackable: String, _ outcome: ChannelClient.Outcome, at now: EventTime) {
+        switch outcome {
+        case .taken:
+            published += 1
+            lines[trackable]?.feed.acknowledged(at: now)
+        case .unanswered: lines[trackable]?.feed.unsent(at: now)
+        case .refused(let error):
+            if let again = lines[trackable]?.feed.refused(error, jitter: loop.host.jitter, at: now) {
+                return send(again, of: trackable, at: now)
+            }
+        }
+        publish(trackable, at: now)
+    }
+}
+
+// The connection.
+extension ChannelDelivery {
+    private func received(_ event: WebSocketConnection.Event, at now: EventTime) {
+        switch event {
+        case .opened, .binary: break
+        case .text(let text): perform(client.received(text, jitter: loop.host.jitter, at: now))
+        case .ended(_, let byServer):
+            perform(client.transportLost(byServer: byServer, jitter: loop.host.jitter, at: now))
+        }
+    }
+
+    private func due(at now: EventTime) {
+        if let deadline = client.nextDeadline, deadline <= now {
+            perform(client.deadlineReached(jitter: loop.host.jitter, at: now))
+        }
+        for (trackable, line) in lines {
+            if let deadline = line.feed.nextDeadline, deadline <= now { publish(trackable, at: now) }
+        }
+        arm()
+    }
+
+    private func arm() {
+        let feeds = client.state == .connected ? lines.values.compactMap { $0.feed.nextDeadline } : []
+        alarm?.deadline = (feeds + [client.nextDeadline].compactMap { $0 }).min()
+    }
+
+    private func perform(_ more: [ChannelClient.Effect]) {
+        effects += more
+        guard !isPerforming else { return }
+        isPerforming = true
+        while !effects.isEmpty { perform(effects.removeFirst(), at: loop.now) }
+        isPerforming = false
+        arm()
+    }
+
+    private func perform(_ effect: ChannelClient.Effect, at now: EventTime) {
+        switch effect {
+        case .openTransport(let request): transport.open(request)
+        case .closeTransport: transport.close()
+        case .send(let frame): transport.send(frame)
+        case .renewCredential(let error): renewCredential(isFirst: error == nil, at: now)
+        case .settled(let trackable, _, _, let outcome): settled(trackable, outcome, at: now)
+        case .subscriberChanged(let change): viewersChanged(change, at: now)
+        case .connectionChanged(let state, let error):
+            self.error = error
+            log.channelChanged(config.endpoint.settings.name, state.rawValue, error?.message)
+            changed()
+            if state == .connected { for trackable in lines.keys { publish(trackable, at: now) } }
+        case .channelChanged(let trackable, let state, _):
+            if state == .attached { publish(trackable, at: now) }
+        case .trackableChanged(let trackable, let state, let error):
+            lines[trackable]?.state = state
+            lines[trackable]?.error = error
+            changed()
+        case .warned(let trackable, let warning):
+            log.warning("channel \(config.endpoint.settings.name), trackable \(trackable): \(warning.words)")
+        }
+    }
+
+    private func viewersChanged(_ change: SubscriberChange, at now: EventTime) {
+        viewers.changed(change)
+        if case .add = change.action { lines[change.trackable]?.feed.viewerArrived(at: now) }
+        subscriberChanged(change, now)
+        publish(change.trackable, at: now)
+    }
+}
+
+// Credentials.
+extension ChannelDelivery {
+    private func renewCredential(isFirst: Bool, at now: EventTime) {
+        guard !isFirst else { return obtainCredential(at: now) }
+        credentials.refresh(at: now) { [unowned self] renewal in
+            switch renewal {
+            case .new: obtainCredential(at: loop.now)
+            case .later: lacksCredential("no other credential is available now", isFinal: false)
+            case .none: lacksCredential("the credential is refused", isFinal: true)
+            }
+        }
+    }
+
+    private func obtainCredential(at now: EventTime) {
+        credentials.obtain(at: now) { [unowned self] result in
+            switch result {
+            case .failure(let problem): lacksCredential(problem.message, isFinal: !problem.isTransient)
+            case .success(let secrets):
+                guard let credential = credential(secrets) else {
+                    return lacksCredential("there is no credential", isFinal: true)
+                }
+                perform(client.credentialRenewed(credential, at: loop.now))
+            }
+        }
+    }
+
+    private func credential(_ secrets: RequestSecrets) -> ChannelCredential? {
+        switch config.endpoint.auth {
+        case .basic(let user, let password):
+            secrets.values[password].map { .key(ChannelSecret("\(user):\($0)")) }
+        case .bearer(let name): secrets.values[name].map { .token(ChannelSecret($0)) }
+        case .tokenCommand, .oauth2: secrets.token.map { .token(ChannelSecret($0)) }
+        case .header, nil: nil
+        }
+    }
+
+    private func lacksCredential(_ words: String, isFinal: Bool) {
+        perform(client.credentialUnavailable(words, isFinal: isFinal, jitter: loop.host.jitter, at: loop.now))
+    }
+}
+
+extension EndpointConfig {
+    func hasCredentials(of other: EndpointConfig) -> Bool {
+        auth == other.auth && secrets == other.secrets && tls == other.tls
+    }
+
+    mutating func takeCredentials(of other: EndpointConfig) {
+        (auth, secrets, tls) = (other.auth, other.secrets, other.tls)
+    }
+}
+
+extension ChannelClient.Warning {
+    fileprivate var words: String {
+        switch self {
+        case .secondPublisher(let clientID): "\(clientID.visible(bytesMax: 64)) publishes it as well"
+        case .malformedRequest(let member):
+            "viewer \(member.visible(bytesMax: 64)) asks for something that is no resolution"
+        case .tooManyMembers: "more viewers than are counted"
+        case .presenceRefused(let error): "viewers cannot see that it is there: \(error.message)"
+        }
+    }
+}

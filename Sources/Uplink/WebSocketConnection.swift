@@ -1,0 +1,155 @@
+import Delivery
+import Live
+import Positioning
+
+/// A WebSocket over a real connection. The loop drives it as it drives `HTTPUplink`; it may be opened again after its end.
+package final class WebSocketConnection {
+    package enum Event: Hashable, Sendable {
+        /// Messages may be sent.
+        ///
+        /// - Parameter subprotocol: what the server chose; nil = none.
+        case opened(subprotocol: String?)
+        case text(String)
+        case binary([UInt8])
+        /// - Parameter byServer: it had been open, and the other side ended it.
+        case ended(TransportFailure, byServer: Bool)
+    }
+
+    private let random: () -> UInt32
+    private let report: (Event, EventTime) -> Void
+    private var settings: WebSocketClient.Settings
+    private var live: LiveConnection!
+    private var machine: WebSocketClient?
+    private var isOpen = false
+    private var now = EventTime.zero
+    package private(set) var peerAddress: String?
+    /// Connections, and bytes of WebSocket in both directions.
+    package private(set) var counters = HTTPUplink.Counters()
+
+    /// - Parameters:
+    ///   - url: `http://host:port` or `https://host:port`.
+    ///   - random: of the system.
+    ///   - isClockTrusted, watch: as of `HTTPUplink`.
+    ///   - report: called only from inside `descriptorReady` and `deadlineReached`.
+    /// - Throws: when libcurl does not start.
+    package init(
+        _ url: String, _ settings: WebSocketClient.Settings, tls: TLSSettings?, transport: HTTPUplink.Settings,
+        isClockTrusted: @escaping () -> Bool, random: @escaping () -> UInt32,
+        watch: @escaping (Int32, HTTPUplink.Interest?) -> Void, report: @escaping (Event, EventTime) -> Void
+    ) throws(HTTPUplink.SetupError) {
+        self.settings = settings
+        self.random = random
+        self.report = report
+        live = try LiveConnection(
+            url: url, tls: tls, settings: transport, isClockTrusted: isClockTrusted, watch: watch
+        ) { [unowned self] in take($0) }
+    }
+
+    package var nextDeadline: EventTime? { [live.nextDeadline, machine?.nextDeadline].compactMap { $0 }.min() }
+
+    /// Begins to connect.
+    ///
+    /// - Parameter target: path and query, which may contain secrets; nil = as before.
+    package func open(target: String? = nil) {
+        if let target { settings.target = target }
+        live.open()
+    }
+
+    /// - Returns: false when the message is not taken, since it is not open or too much waits.
+    @discardableResult
+    package func send(text: String) -> Bool {
+        defer { flush() }
+        return machine?.send(text: text) ?? false
+    }
+
+    /// - Returns: as of `send(text:)`.
+    @discardableResult
+    package func send(binary: [UInt8]) -> Bool {
+        defer { flush() }
+        return machine?.send(binary: binary) ?? false
+    }
+
+    /// Ends it without a report.
+    package func close() {
+        flush()
+        (machine, isOpen) = (nil, false)
+        live.close()
+    }
+
+    package func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool, at now: EventTime) {
+        self.now = now
+        live.descriptorReady(descriptor, readable: readable, writable: writable, at: now)
+    }
+
+    package func deadlineReached(at now: EventTime) {
+        self.now = now
+        live.deadlineReached(at: now)
+        if let events = machine?.deadlineReached(at: now) { take(events) }
+        flush()
+    }
+
+    private func flush() {
+        while let piece = machine?.nextOutput(mask: random()) {
+            counters.bytesSent += piece.count
+            live.send(piece)
+        }
+    }
+
+    private func take(_ event: LiveConnection.Event) {
+        switch event {
+        case .opened(let peer):
+            peerAddress = peer ?? peerAddress
+            counters.connections += 1
+            begin()
+        case .received(let bytes):
+            counters.bytesReceived += bytes.count
+            take(machine?.received(bytes[...], at: now) ?? [])
+            flush()
+        case .written: break
+        case .ended(let failure): end(failure)
+        }
+    }
+
+    private func begin() {
+        var nonce = InlineArray<16, UInt8>(repeating: 0)
+        for index in nonce.indices { nonce[index] = UInt8(truncatingIfNeeded: random()) }
+        do throws(WebSocketSetupError) {
+            machine = try WebSocketClient(settings, nonce: nonce, at: now)
+            flush()
+        } catch {
+            end(.broken(error.description))
+        }
+    }
+
+    private func take(_ events: [WebSocketClient.Event]) {
+        for event in events {
+            switch event {
+            case .opened(let subprotocol):
+                isOpen = true
+                report(.opened(subprotocol: subprotocol), now)
+            case .text(let text): report(.text(text), now)
+            case .binary(let bytes): report(.binary(bytes), now)
+            case .ended(let ending): end(ending.failure)
+            }
+        }
+    }
+
+    private func end(_ failure: TransportFailure) {
+        let wasOpen = isOpen
+        close()
+        report(.ended(failure, byServer: wasOpen), now)
+    }
+}
+
+extension WebSocketClient.Ending {
+    fileprivate var failure: TransportFailure {
+        switch self {
+        case .refused(let refusal): .connect("the server refuses the WebSocket: status \(refusal.status)")
+        case .closed(_, _, let reason):
+            .closedWithoutReply("the server closed the WebSocket\(reason.isEmpty ? "" : ": \(reason.prefix(100))")")
+        case .violation(let violation): .broken("the server broke the protocol of WebSocket: \(violation.words)")
+        case .noAnswer: .timeout("no answer of the server over WebSocket in time")
+        case .lost: .closedWithoutReply("the server closed the connection")
+        }
+    }
+}
