@@ -259,6 +259,24 @@ def keys(bench):
     report.press(Keys.END)
     bench.equal("end is the end of the log", report.cursor(), "07:31:16")
     whole = report.picture("#timeline .base")
+    report.press("p")
+    bench.ok("a decision chosen by key has its tip", bench.wait(report.tip), report.tip()[:40])
+    report.press(Keys.ARROW_LEFT)
+    bench.equal("which goes when the cursor goes on", report.tip(), "")
+    report.press("p")
+    bench.wait(report.tip)
+    report.press(Keys.TAB)
+    bench.equal("and when the focus does", report.tip(), "")
+    # The tip comes two frames after its key.
+    ActionChains(report.browser.driver).send_keys("p", Keys.ESCAPE).perform()
+    report.browser.settle()
+    bench.equal("escape leaves neither tip nor cursor", (report.tip(), report.browser.js("location.hash")), ("", ""))
+    report.element("#next").click()
+    bench.wait(report.tip)
+    report.element("#raw").send_keys(Keys.ESCAPE)
+    report.browser.settle()
+    bench.equal("nor does it from a box to tick", (report.tip(), report.browser.js("location.hash")), ("", ""))
+    report.browser.js("document.querySelector('#timeline').focus()")
     report.press("+")
     bench.ok("plus zooms into time", report.picture("#timeline .base") != whole)
     report.press("0")
@@ -366,6 +384,11 @@ def looks(bench):
     bench.equal("the page does not scroll on a desktop", report.browser.js("document.documentElement.scrollHeight - innerHeight"), 0)
 
 
+def overlap(one, other):
+    """Whether two boxes (left, top, width, height) have a part in common."""
+    return all(one[side] < other[side] + other[side + 2] and other[side] < one[side] + one[side + 2] for side in (0, 1))
+
+
 def phone(bench):
     report = Report(bench, size=(390, 844), is_phone=True)
     browser = report.browser
@@ -390,6 +413,15 @@ def phone(bench):
     left, top, width, height = report.box("#timeline")
     browser.touch(*[[(left + width * (0.3 + 0.05 * step), top + 80)] for step in range(5)])
     bench.ok("phone: a finger moves the cursor", report.cursor() and "km/h" in report.text(".r-rest"), report.text("#readout"))
+    report.click("#next")
+    bench.wait(report.tip)
+    report.click("#next")
+    tip = bench.wait(report.tip) and report.box("#tip")
+    covered = [each for each in ("#map", "#timeline", "#readout") if overlap(tip, report.box(each))]
+    is_seen = tip[1] >= 0 and tip[1] + tip[3] <= 844 + 1
+    bench.equal("phone: the tip of a decision covers nothing, and is in sight", (covered, is_seen, "Decided at" in report.tip()), ([], True, True))
+    browser.screenshot("report-phone-tip")
+    report.press(Keys.ESCAPE)
     for tab in ("whatif", "log"):
         report.click(f"#tab-{tab}")
         bench.equal(f"phone: nothing is wider than the screen, {tab}", browser.sideways(), 0)
@@ -398,11 +430,16 @@ def phone(bench):
 
 
 def paper(bench):
+    whole = printed_pictures(Report(bench))
     report = Report(bench)
+    report.element(".leg:nth-child(2) .what button").click()
+    report.press("+", "+")
     shown = report.picture("#map canvas:first-child")
+    bench.ok("paper: it has the whole log, whatever is looked at", printed_pictures(report) == whole)
     report.browser.dark(True)
     report.browser.settle()
-    pdf = base64.b64decode(report.browser.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
+    # Without backgrounds, as browsers print unless one asks for them.
+    pdf = base64.b64decode(report.browser.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": False})["data"])
     (bench.output / "report.pdf").write_bytes(pdf)
     report.browser.dark(False)
     report.browser.settle()
@@ -412,7 +449,12 @@ def paper(bench):
     pages = PdfReader(bench.output / "report.pdf").pages
     texts = [page.extract_text() for page in pages]
     bench.ok("paper: no page is blank", all(len(text.strip()) > 40 for text in texts), [len(text) for text in texts])
-    bench.ok("paper: reasons and what-if are on it", "Decided at" in "".join(texts) and "What other settings" in "".join(texts))
+    text = "".join(texts)
+    bench.ok("paper: reasons and what-if are on it", "Decided at" in text and "What other settings" in text)
+    bench.ok("paper: defaults are a line", re.search(r"\d+ settings have their default", text) and "stationary_radius" not in text)
+    fills = set(re.findall(r"([\d.]+ [\d.]+ [\d.]+) rg", "".join(page.get_contents().get_data().decode("latin-1") for page in pages)))
+    colours = [tuple(round(float(part) * 255) for part in each.split()) for each in fills]
+    bench.equal("paper: the legend has its colours, those of light", [each for each in ((0x7C, 0x87, 0x96), (0x0B, 0x62, 0xC4)) if each not in colours], [])
     # The same on the screen, where it can be looked at.
     report.browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     report.browser.driver.execute_script("dispatchEvent(new Event('beforeprint'))")
@@ -423,6 +465,14 @@ def paper(bench):
     bench.ok("paper: map and timeline are drawn on it", len(colours) == 2 and min(colours) > 20, colours)
     report.browser.size(703, 1000)
     report.browser.screenshot("report-paper", whole=True)
+
+
+def printed_pictures(report):
+    report.browser.driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    sources = report.browser.js("[...document.querySelectorAll('img.paper')].map(image => image.src)")
+    report.browser.driver.execute_script("dispatchEvent(new Event('afterprint'))")
+    report.browser.settle()
+    return sources
 
 
 def without_scripts(bench):

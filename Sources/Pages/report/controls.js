@@ -17,6 +17,7 @@ export class Controls {
     this.#watchKeys();
     byId("help").addEventListener("click", () => byId("keys").showModal());
     byId("keysClose").addEventListener("click", () => byId("keys").close());
+    this.#watchLink();
     addEventListener("hashchange", () => navigation.followLink());
   }
 
@@ -65,6 +66,23 @@ export class Controls {
     state.on(["isPlaying"], () => {
       byId("play").setAttribute("aria-label", state.isPlaying ? "Pause" : "Play");
       byId("play").querySelector("path").setAttribute("d", state.isPlaying ? "M3 2h3.5v12H3zM9.5 2H13v12H9.5z" : "M3 2l11 6-11 6z");
+    });
+  }
+
+  #watchLink() {
+    const button = byId("link");
+    this.#state.on(["cursor", "isHeld"], () => {
+      button.disabled = !this.#state.isHeld;
+      button.textContent = "copy link";
+    });
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(this.#navigation.link);
+        button.textContent = "copied";
+      } catch {
+        // Not every browser lets a page write there; the address has the moment too.
+        button.textContent = "see address";
+      }
     });
   }
 
@@ -121,7 +139,8 @@ export class Controls {
     };
     addEventListener("keydown", event => {
       const { target, key } = event;
-      if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]") || target.matches?.("input, select")) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+      if (key !== "Escape" && target.matches?.("input, select")) return;
       if (key === " " && target.matches?.("button, summary, [role=tabpanel]")) return;
       const isFree = target === document.body || target.id === "timeline";
       const action = everywhere[key] ?? (isFree ? onTimeline[key] : undefined);

@@ -43,6 +43,7 @@ export class Navigation {
 
   /** The cursor stays at a time, which the address of the page then names. */
   hold(time, isRevealed = false) {
+    this.#tip.hide();
     const cursor = Math.round(this.#atEpoch(Math.max(this.#log.first, Math.min(this.#log.last, time))));
     this.#state.set({ cursor, isHeld: true });
     if (isRevealed) this.reveal();
@@ -76,9 +77,12 @@ export class Navigation {
 
   showDecision(decision) {
     this.hold(decision.time, true);
-    // The timeline may have moved.
+    const { cursor } = this.#state;
+    // The timeline may have moved, and by then the cursor may be elsewhere.
     requestAnimationFrame(() => requestAnimationFrame(() => {
+      if (!this.#state.isHeld || this.#state.cursor !== cursor) return;
       this.#tip.show(...this.#timeline.placeOf(decision), ...describe(decision, this.#log));
+      this.#tip.reveal();
     }));
   }
 
@@ -97,6 +101,11 @@ export class Navigation {
     this.#track.showAll();
     this.#state.set({ leg: null });
     this.release();
+  }
+
+  /** The address of this page at the cursor. */
+  get link() {
+    return `${location.href.split("#")[0]}#t=${Math.round(this.#state.cursor)}`;
   }
 
   /** To the time in the address of the page; returns whether it has one. */
