@@ -1,5 +1,5 @@
 // The health of the log, what became of its fixes, and the settings in force.
-import { amount, clock, span } from "../common/words.js";
+import { amount, clock, plural, span } from "../common/words.js";
 import { byId, cell, element, number, table } from "./dom.js";
 import { bytes, length, percent } from "./words.js";
 
@@ -26,7 +26,8 @@ export class Health {
     parts.push(element("h2", {}, "Settings in force"));
     if (chosen.length) parts.push(settingsTable("Settings in force", chosen));
     if (defaults.length) {
-      parts.push(element("details", {}, element("summary", {}, `${amount(defaults.length)} at their defaults`), settingsTable("Defaults in force", defaults)));
+      const summary = element("summary", {}, plural(defaults.length, "setting has its default", "settings have their default"));
+      parts.push(element("details", { className: "defaults" }, summary, settingsTable("Defaults in force", defaults)));
     }
     parts.push(element("p", {}, `Times are those of the receiver. Made ${made} by ${tool}.`));
     byId("log").replaceChildren(...parts);

@@ -18,7 +18,8 @@ export class Journey {
 
   constructor(log, state, navigation) {
     [this.#log, this.#state, this.#navigation] = [log, state, navigation];
-    state.on(["isUTC", "isDark"], () => this.build());
+    state.on(["isUTC"], () => this.build());
+    state.on(["isDark"], () => this.recolour());
     state.on(["cursor", "leg"], () => this.#mark());
     this.build();
   }
@@ -26,7 +27,6 @@ export class Journey {
   build() {
     const { legs } = this.#log;
     this.#rows.clear();
-    this.#colours.forget();
     if (!legs.length) {
       this.#panel.replaceChildren(element("p", {}, `${capital(this.#log.nothing ?? "no trips, stops or gaps")}.`));
       return;
@@ -43,13 +43,21 @@ export class Journey {
     });
     const heads = [`${zoneName()}`, "what", "length, time>"];
     this.#panel.replaceChildren(table("Trips, stops and gaps in the order of time", heads, rows));
+    this.recolour();
     this.#mark();
+  }
+
+  /** Gives trips the colours of the theme. */
+  recolour() {
+    this.#colours.forget();
+    for (const [{ trip }, row] of this.#rows) {
+      if (trip) row.querySelector(".badge").style.background = this.#colours.of(`--trips/${this.#log.trips.indexOf(trip)}`);
+    }
   }
 
   #row(leg) {
     const [name, sign] = leg.trip ? [`Trip ${leg.trip.number}`, String(leg.trip.number)] : NAMES[leg.kind];
     const badge = element("span", { className: `badge ${leg.kind}`, ariaHidden: "true" }, sign);
-    if (leg.trip) badge.style.background = this.#colours.of(`--trips/${this.#log.trips.indexOf(leg.trip)}`);
     const button = element("button", { type: "button" }, name);
     const row = element("tr", { className: "leg" },
       cell(minutes(leg.from), leg.open ? "…" : minutes(leg.to)),
@@ -71,7 +79,7 @@ export class Journey {
     ];
     const endsInStop = this.#log.stops.some(stop => stop.from === to);
     return [
-      note(facts.filter(Boolean).join(", ")), open ? note("had not ended when the log did") : null,
+      note(facts.filter(Boolean).join(", ")), open ? note("still under way at the end of the log") : null,
       reason("why it departs", start, leg.from, false), end && !endsInStop ? reason("why it ends", end, to, true) : null,
     ].filter(Boolean);
   }

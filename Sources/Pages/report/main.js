@@ -26,15 +26,15 @@ function build(log) {
   navigation.connect(track, timeline);
   const player = new Player(log, state, navigation, scale, timeline);
   new Readout(log, state);
-  new Journey(log, state, navigation);
+  const journey = new Journey(log, state, navigation);
   new WhatIf(log, state);
   new Health(log, state);
-  new Summary(log, state);
+  const summary = new Summary(log, state);
   new Controls(log, state, { navigation, timeline, track, player, scale });
   new Paper([
     { box: byId("map"), name: "Map of the track", height: 430, picture: (...size) => track.picture(...size), redraw: () => track.update() },
     { box: byId("timeline"), name: "Timeline", height: 230, picture: (...size) => timeline.picture(...size), redraw: () => timeline.drawNow() },
-  ]);
+  ], () => [journey, summary].forEach(view => view.recolour()));
   track.showAll();
   navigation.followLink();
 }

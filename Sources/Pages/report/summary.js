@@ -15,12 +15,12 @@ export class Summary {
   constructor(log, state) {
     [this.#log, this.#state] = [log, state];
     state.on(["isUTC"], () => this.#showPeriod());
-    state.on(["variant", "colourBy", "showsRaw", "isDark"], () => this.#showLegend());
+    state.on(["variant", "colourBy", "showsRaw", "isDark"], () => this.recolour());
     byId("name").textContent = log.name;
     byId("figures").replaceChildren(...this.#figures());
     if (log.tiles) byId("notice").append(" If you switch map tiles on, their server learns where you look.");
     this.#showPeriod();
-    this.#showLegend();
+    this.recolour();
   }
 
   #showPeriod() {
@@ -45,7 +45,8 @@ export class Summary {
     ].filter(Boolean);
   }
 
-  #showLegend() {
+  /** The legend, in the colours of the theme. */
+  recolour() {
     this.#colours.forget();
     const { colourBy, showsRaw, variant } = this.#state;
     const { gaps, refused, geofences, whatIf } = this.#log;

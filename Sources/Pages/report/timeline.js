@@ -109,11 +109,12 @@ export class Timeline {
     this.#drawOver();
   }
 
-  /** What is shown as an image for paper. */
+  /** The whole log as an image for paper, whatever part is shown. */
   picture(width, height) {
     const surface = Surface.hidden(width, height);
+    const frame = new Frame(this.#log, this.#scale, 0, this.#scale.whole, surface, this.#state.variant > 0);
     this.#colours.forget();
-    drawTimeline(surface, this.#frameOf(surface), this.#log, this.#state.variant, this.#colours);
+    drawTimeline(surface, frame, this.#log, this.#state.variant, this.#colours);
     this.#colours.forget();
     return surface.image();
   }

@@ -71,8 +71,10 @@ export class TrackView {
     this.map.reveal(this.#log.points.x(row), this.#log.points.y(row));
   }
 
+  /** The whole log as an image for paper, whatever part is shown; `update` shows that part again. */
   picture(width, height) {
-    return this.map.picture(width, height, this.#state.leg ? null : this.#log.bounds());
+    this.map.show(this.#layers(null));
+    return this.map.picture(width, height, this.#log.bounds());
   }
 
   /** The controls lie over the upper edge. */
@@ -81,14 +83,15 @@ export class TrackView {
     return { left: side, right: side + 20, top: 78, bottom: 50 };
   }
 
-  #layers() {
+  /** @param {?object} leg that stands out. */
+  #layers(leg = this.#state.leg) {
     const log = this.#log;
     const state = this.#state;
     const layers = [];
     if (state.showsRaw) {
       layers.push({ kind: "dots", points: log.points, only: row => log.isAdmitted(row), colour: "--raw", radius: 1.1, alpha: 0.75 });
     }
-    layers.push(...this.#gapsWhileParked(), ...log.trips.map((trip, index) => this.#tripLayer(trip, index)));
+    layers.push(...this.#gapsWhileParked(), ...log.trips.map((trip, index) => this.#tripLayer(trip, index, leg)));
     layers.push(...this.#fences);
     if (state.showsRaw) layers.push({ kind: "dots", points: log.refusedPoints, cross: true, colour: "--bad" });
     layers.push({ kind: "dots", points: log.kept.points, cased: true, radius: 2.6, colour: "--kept", most: this.#box.clientWidth / 4 });
@@ -102,8 +105,8 @@ export class TrackView {
     return layers;
   }
 
-  #tripLayer(trip, index) {
-    const { colourBy, leg } = this.#state;
+  #tripLayer(trip, index, leg) {
+    const { colourBy } = this.#state;
     const log = this.#log;
     const layer = {
       kind: "line", points: log.kept.points, ...log.kept.range(trip), breaks: log.kept.breaks, arrows: true, colour: `--trips/${index}`,
