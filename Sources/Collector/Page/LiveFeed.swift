@@ -5,7 +5,7 @@ import Synchronization
 final class LiveFeed: Sendable {
     /// Pages that may be open at once.
     static let readersMax = 32
-    private static let historyBytes = 8 << 20
+    static let historyBytes = 8 << 20
 
     typealias Chunk = (bytes: [UInt8], end: LiveHistory.Position)
 
@@ -37,12 +37,16 @@ final class LiveFeed: Sendable {
     /// - Parameters:
     ///   - run: distinguishes this life of the collector from others; letters and digits.
     ///   - counters: of a collector to which nothing has come, as JSON.
+    ///   - historyBytes: of the events that a page which comes back can still get.
     ///   - now: the wall clock, UTC in milliseconds.
-    init(run: String, counters: String, now: @escaping @Sendable () -> Int64) {
+    init(
+        run: String, counters: String, historyBytes: Int = LiveFeed.historyBytes,
+        now: @escaping @Sendable () -> Int64
+    ) {
         self.now = now
         state = Mutex(
             State(
-                run: run, started: now(), history: LiveHistory(run: run, bytesMax: Self.historyBytes),
+                run: run, started: now(), history: LiveHistory(run: run, bytesMax: historyBytes),
                 counters: LiveEvents.line(counters)))
     }
 

@@ -60,7 +60,9 @@ struct LivePage: Sendable {
     /// read every position with the rights of its visitor. The port may be that of a tunnel.
     static func isLocal(host: String?) -> Bool {
         guard let host = host?.lowercased() else { return false }
-        let name = host.hasPrefix("[") ? host.prefix { $0 != "]" } + "]" : host.prefix { $0 != ":" }
+        let name =
+            host.hasPrefix("[")
+            ? host.prefix(through: host.firstIndex(of: "]") ?? host.startIndex) : host.prefix { $0 != ":" }
         let port = host.dropFirst(name.count)
         let isPort = port.isEmpty || (port.first == ":" && port.dropFirst().allSatisfy { $0.isASCII && $0.isNumber })
         return isPort && ["127.0.0.1", "localhost", "[::1]"].contains(String(name))

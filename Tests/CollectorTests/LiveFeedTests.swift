@@ -1,0 +1,89 @@
+import Testing
+
+@testable import waypost_collector
+
+/// What pages are sent, each from where it was.
+@Suite struct LiveFeedTests {
+    private func feed(historyBytes: Int = 1 << 20) -> LiveFeed {
+        LiveFeed(run: "a1", counters: "{}", historyBytes: historyBytes, now: { 1000 })
+    }
+
+    private func receive(_ feed: LiveFeed, _ count: Int) {
+        for number in 0..<count { feed.received(LiveRequest(bodyBytes: number), counters: "{}") }
+    }
+
+    private func next(_ reader: LiveReader?) async -> String {
+        String(decoding: await reader?.next() ?? [], as: UTF8.self)
+    }
+
+    /// The numbers of the events, and whether it is the whole state.
+    private func ids(_ text: String) -> [String] {
+        text.split(separator: "\n").filter { $0.hasPrefix("id: ") }.map { String($0.dropFirst(4)) }
+    }
+
+    @Test func aNewPageStartsWithTheWholeStateAndGoesOnFromThere() async {
+        let feed = feed()
+        receive(feed, 2)
+        let reader = feed.reader(after: nil)
+        let first = await next(reader)
+        #expect(first.hasPrefix("retry: 1000\nevent: reset\nid: a1-0\ndata: {\"run\":\"a1\""))
+        #expect(ids(await next(reader)) == ["a1-1", "a1-2"])
+        receive(feed, 1)
+        #expect(ids(await next(reader)) == ["a1-3"])
+    }
+
+    @Test func aPageThatComesBackGetsWhatItMissed() async {
+        let feed = feed()
+        receive(feed, 5)
+        let text = await next(feed.reader(after: "a1-3"))
+        #expect(ids(text) == ["a1-4", "a1-5"])
+        #expect(!text.contains("event: reset"))
+    }
+
+    /// Of another life of the collector, of the future, or no id of ours.
+    @Test(arguments: ["b2-3", "a1-6", "a1--1", "", "nonsense\r\nid: a1-1"])
+    func anIdThatIsNotKnownStartsAgain(id: String) async {
+        let feed = feed()
+        receive(feed, 5)
+        #expect(await next(feed.reader(after: id)).hasPrefix("retry: 1000\nevent: reset\nid: a1-0\n"))
+    }
+
+    /// The memory is bounded: who was away too long starts again with what there is.
+    @Test func aPageThatWasAwayTooLongStartsAgain() async {
+        let feed = feed(historyBytes: 1000)
+        receive(feed, 100)
+        let reader = feed.reader(after: "a1-3")
+        let reset = await next(reader)
+        #expect(reset.contains("event: reset"))
+        let rest = await next(reader)
+        #expect(ids(rest).last == "a1-100")
+        #expect(ids(rest).first == ids(reset).first.map { "a1-\((Int($0.dropFirst(3)) ?? 0) + 1)" })
+        #expect(rest.utf8.count <= 1000)
+        #expect(ids(await next(feed.reader(after: "a1-99"))) == ["a1-100"])
+    }
+
+    @Test func aPageThatKnowsAllWaitsForTheNextEventOrBeat() async {
+        let feed = feed()
+        receive(feed, 1)
+        let reader = feed.reader(after: "a1-1")
+        async let waited = next(reader)
+        // Whether it waits already or not, a request is what it gets.
+        receive(feed, 1)
+        #expect(ids(await waited) == ["a1-2"])
+        let beats = Task { while !Task.isCancelled { feed.beat(); await Task.yield() } }
+        let beat = await next(reader)
+        beats.cancel()
+        #expect(beat.hasPrefix("event: beat\ndata: ") && ids(beat).isEmpty)
+        receive(feed, 1)
+        #expect(ids(await next(reader)) == ["a1-3"])
+    }
+
+    @Test func pagesBeyondTheLimitAreRefusedUntilOneCloses() {
+        let feed = feed()
+        var readers = (0..<LiveFeed.readersMax).map { _ in feed.reader(after: nil) }
+        #expect(readers.allSatisfy { $0 != nil })
+        #expect(feed.reader(after: nil) == nil)
+        readers.removeLast()
+        #expect(feed.reader(after: nil) != nil)
+    }
+}
