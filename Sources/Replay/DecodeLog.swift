@@ -56,6 +56,7 @@ public struct DecodeLog {
         }
         progress?.end()
         decoder.end(receive)
+        if let nothing = decoder.nothing { throw .content(nothing) }
         if format != .jsonl { text += Self.counts(decoder.counters, isNMEA: decoder.isNMEA) }
         _ = passOn()
         if let failure { throw .system(failure) }

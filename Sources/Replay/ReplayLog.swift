@@ -58,6 +58,7 @@ public struct ReplayLog {
         }
         progress?.end()
         decoder.end(receive)
+        if let nothing = decoder.nothing { throw .content(nothing) }
         run.ended { printer.effect($0, decided: $1) }
         printer.end(decoder.counters, isNMEA: decoder.isNMEA, run.tracker)
         if let failure = printer.failure { throw .system(failure) }

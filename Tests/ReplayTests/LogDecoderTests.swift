@@ -221,6 +221,7 @@ import Testing
     @Test(arguments: [
         ("", LogKind.nmea), ("$GPRMC", .nmea), ("# {\"class\"", .nmea), ("\u{FEFF} \n<?xml", .gpx), ("<gpx>", .gpx),
         ("<html><body>", .nmea), ("{\"class\":\"VERSION\"}", .gpsd), ("{ \"class\"", .gpsd), ("{x", .nmea),
+        ("\0$GPGGA,", .nmea), ("$\0$GPGGA", .nmea),
         ("<!", .nmea),
     ])
     func aLogIsRecognisedByItsContent(text: String, kind: LogKind) {
@@ -229,6 +230,55 @@ import Testing
             let soFar = LogKind.recognised(Array(text.utf8.prefix(count)), isAll: false)
             #expect(soFar == nil || soFar == kind, "after \(count) bytes")
         }
+    }
+
+    @Test(
+        arguments: [
+            ([0x1F, 0x8B, 8, 0, 0], "it is gzip: zcat log | waypost replay -"),
+            ([0x28, 0xB5, 0x2F, 0xFD, 4], "it is zstd: zstdcat log | waypost replay -"),
+            ([0xFF, 0xFE, 0x23, 0], "it is UTF-16 text: iconv -f UTF-16 -t UTF-8 log | waypost replay -"),
+            ([0x24, 0, 0x47, 0], "it is UTF-16 text: iconv -f UTF-16LE -t UTF-8 log | waypost replay -"),
+            ([0, 0x24, 0, 0x47], "it is UTF-16 text: iconv -f UTF-16BE -t UTF-8 log | waypost replay -"),
+            ([0x50, 0x4B, 3, 4, 20], "it is a ZIP archive: unzip -p log | waypost replay -"),
+        ] as [([UInt8], String)])
+    func saysWhatALogIsThatCannotBeRead(head: [UInt8], words: String) {
+        for pieces in 1...head.count {
+            var decoder = LogDecoder(settings: .init())
+            decoder.begin("log")
+            #expect(throws: LogProblem(file: "log", line: 1, words: words)) {
+                var rest = head[...]
+                while !rest.isEmpty {
+                    let piece = Array(rest.prefix(pieces))
+                    rest = rest.dropFirst(pieces)
+                    try decoder.read(piece.span) { _ in }
+                }
+                try decoder.finish { _ in }
+            }
+        }
+    }
+
+    /// A name with a blank would make another command of it.
+    @Test(arguments: [
+        ("standard input", "zcat | waypost"), ("my log", "zcat FILE | waypost"), ("a'b", "zcat FILE | waypost"),
+    ])
+    func namesALogSoThatTheCommandWorks(file: String, command: String) {
+        var decoder = LogDecoder(settings: .init())
+        decoder.begin(file)
+        #expect(throws: LogProblem(file: file, line: 1, words: "it is gzip: \(command) replay -")) {
+            try decoder.read([0x1F, 0x8B].span) { _ in }
+        }
+    }
+
+    @Test(arguments: [
+        ("", nil), ("no log\n", "no sentence, no fix: is it a log of a receiver?"),
+        ("$GPGGA,1*00\n", "no sentence, no fix (bad checksum: 1): is it a log of a receiver?"),
+        ("$GPRMC,101500,V,,,,,,,020326,,,N*53\n", nil), ("$PXYZ,1*16\n", nil), ("{\"class\":\"VERSION\"}\n", nil),
+        ("<gpx><wpt lat=\"9\" lon=\"9\"/></gpx>", "no track points; waypoints and routes are no measurements"),
+    ])
+    func aLogOfWhichNothingCouldBeReadIsNone(text: String, words: String?) throws {
+        let (_, decoder) = try epochs(text)
+        #expect(decoder.nothing?.words == words)
+        #expect(decoder.nothing == nil || decoder.nothing?.file == "log")
     }
 
     /// What is kept of a drive is enough to find its trips again.

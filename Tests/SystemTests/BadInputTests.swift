@@ -19,8 +19,15 @@ import Testing
         let rig = try Rig()
         try Data().write(to: URL(fileURLWithPath: rig.path("empty")))
         try uniform(300_000).write(to: URL(fileURLWithPath: rig.path("binary")))
+        try (Data([0x1F, 0x8B]) + uniform(3000)).write(to: URL(fileURLWithPath: rig.path("gzip")))
+        try "$GPRMC".write(toFile: rig.path("wide"), atomically: true, encoding: .utf16)
+        let gpx = "<gpx><wpt lat=\"9\" lon=\"9\"/></gpx>"
+        try gpx.write(toFile: rig.path("waypoints"), atomically: true, encoding: .utf8)
         for (log, status, words) in [
-            (rig.path("empty"), 0, ""), (rig.path("binary"), 0, ""), ("/dev/null", 0, ""),
+            (rig.path("empty"), 0, ""), (rig.path("binary"), 65, "is it a log of a receiver?"), ("/dev/null", 0, ""),
+            (rig.path("gzip"), 65, "zcat \(rig.path("gzip")) | waypost replay -"),
+            (rig.path("wide"), 65, "iconv -f UTF-16"),
+            (rig.path("waypoints"), 65, "waypoints and routes are no measurements"),
             (rig.directory.path, 66, "Is a directory"), (rig.path("missing"), 66, "No such file"),
         ] as [(String, Int32, String)] {
             let program = try rig.waypost([command, log])

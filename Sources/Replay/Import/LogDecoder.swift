@@ -30,9 +30,32 @@ enum LogKind: Hashable {
     /// The kind shows in the first of these.
     static let bytesMax = 1024
 
+    /// What is no log by its first bytes (nil = any), and how to make one of it; `FILE` stands for its name.
+    private static let others: [(beginning: [UInt8?], words: String)] = [
+        ([0x1F, 0x8B], "gzip: zcat FILE | waypost replay -"),
+        ([0x28, 0xB5, 0x2F, 0xFD], "zstd: zstdcat FILE | waypost replay -"),
+        ([0xFD, 0x37, 0x7A, 0x58, 0x5A], "xz: xzcat FILE | waypost replay -"),
+        (Array("BZh".utf8), "bzip2: bzcat FILE | waypost replay -"),
+        (Array("PK\u{3}\u{4}".utf8), "a ZIP archive: unzip -p FILE | waypost replay -"),
+        // A line that was noisy at first, and some receivers, begin with bytes like these: more of the text has to show.
+        ([0xFF, 0xFE, nil, 0], "UTF-16 text: iconv -f UTF-16 -t UTF-8 FILE | waypost replay -"),
+        ([0xFE, 0xFF, 0], "UTF-16 text: iconv -f UTF-16 -t UTF-8 FILE | waypost replay -"),
+        ([0x24, 0, nil, 0], "UTF-16 text: iconv -f UTF-16LE -t UTF-8 FILE | waypost replay -"),
+        ([0, 0x24, 0], "UTF-16 text: iconv -f UTF-16BE -t UTF-8 FILE | waypost replay -"),
+    ]
+
+    /// - Returns: nil where none of them shows.
+    static func foreign(_ head: some Collection<UInt8>) -> String? {
+        others.first { head.starts(with: $0.beginning) { $1 == nil || $0 == $1 } }?.words
+    }
+
     /// - Parameter isAll: nothing follows `head`.
     /// - Returns: nil = more has to be seen.
     static func recognised(_ head: some Collection<UInt8>, isAll: Bool) -> LogKind? {
+        let isUnclear = others.contains {
+            $0.beginning.count > head.count && $0.beginning.starts(with: head) { $0 == nil || $0 == $1 }
+        }
+        if !isAll, isUnclear { return nil }
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         if !isAll, head.count < mark.count, mark.starts(with: head) { return nil }
         let marked = head.starts(with: mark) ? head.dropFirst(mark.count) : head.dropFirst(0)
@@ -68,6 +91,7 @@ package struct LogDecoder {
     /// What was skipped, for people, with file and line.
     package private(set) var notices: [LogProblem] = []
     private static let noticesMax = 100
+    private static let standardInput = "standard input"
     /// Bytes: words quote the log, where a name may be as long as a tag.
     private static let wordsMax = 300
 
@@ -96,7 +120,7 @@ package struct LogDecoder {
     package mutating func read(
         _ path: String, _ emit: (Epoch) -> Void, _ goesOn: (Int) -> Bool
     ) throws(LogFailure) {
-        begin(path == "-" ? "standard input" : path)
+        begin(path == "-" ? Self.standardInput : path)
         var problem: LogProblem?
         do throws(SystemError) {
             try LogFile.read(path) { bytes in
@@ -137,6 +161,7 @@ package struct LogDecoder {
         case .undecided(let before):
             var head = before
             for index in bytes.indices.prefix(LogKind.bytesMax - before.count) { head.append(bytes[index]) }
+            if let words = LogKind.foreign(head) { throw isForeign(words) }
             guard let kind = LogKind.recognised(head, isAll: false) else {
                 reader = .undecided(head)
                 return
@@ -179,6 +204,16 @@ package struct LogDecoder {
     /// No log follows.
     package mutating func end(_ emit: (Epoch) -> Void) { nmea.endOfInput { epoch, _ in emit(epoch) } }
 
+    /// That nothing at all could be read of what there was; nil when something was, and for an empty log.
+    package var nothing: LogProblem? {
+        let counters = counters
+        guard counters.bytes > 0, counters.sentences == 0 else { return nil }
+        if let notice = notices.last { return notice }
+        let defects = ReplayStory.defects(counters).joined(separator: ", ")
+        let found = defects.isEmpty ? "" : " (\(defects))"
+        return LogProblem(file: file, line: 1, words: "no sentence, no fix\(found): is it a log of a receiver?")
+    }
+
     private mutating func begin(_ kind: LogKind, _ emit: (Epoch) -> Void) {
         if kind != .nmea {
             isNMEA = false
@@ -198,6 +233,16 @@ package struct LogDecoder {
     private static func problem(_ body: () throws(XMLReader.Problem) -> Void) -> XMLReader.Problem? {
         do throws(XMLReader.Problem) { try body() } catch { return error }
         return nil
+    }
+
+    /// - Parameter words: what it is, and how to make a log of it.
+    private func isForeign(_ words: String) -> LogProblem {
+        let isPlain = file.utf8.allSatisfy { $0 > 0x20 && $0 != UInt8(ascii: "'") && $0 < 0x7F }
+        let name = file == Self.standardInput ? "" : " " + (isPlain ? file : "FILE")
+        let parts = words.split(separator: " FILE", maxSplits: 1)
+        return LogProblem(
+            file: file, line: 1,
+            words: "it is \(parts[0])\(name)\(parts.dropFirst().joined())".cut(toBytes: Self.wordsMax))
     }
 
     private func located(_ problem: XMLReader.Problem) -> LogProblem {
