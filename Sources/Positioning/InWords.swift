@@ -25,6 +25,8 @@ package enum InWords {
         let seconds = max(0, milliseconds) / 1000
         let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60)
         func padded(_ value: Int64) -> String { value < 10 ? "0\(value)" : "\(value)" }
+        // Nobody counts weeks in hours.
+        if hours >= 48 { return hours % 24 > 0 ? "\(hours / 24) d \(hours % 24) h" : "\(hours / 24) d" }
         if hours > 0 { return minutes > 0 ? "\(hours) h \(padded(minutes)) min" : "\(hours) h" }
         if minutes > 0 { return rest > 0 ? "\(minutes) min \(padded(rest)) s" : "\(minutes) min" }
         return "\(rest) s"

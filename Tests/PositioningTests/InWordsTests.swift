@@ -9,8 +9,13 @@ import Testing
         #expect([0.001, 0.034, 0.5, 1.4, 12].map(InWords.accuracy) == ["0.01 m", "0.03 m", "0.50 m", "1 m", "12 m"])
         #expect([0, 14.4].map(InWords.speed) == ["0 km/h", "52 km/h"])
         #expect(
-            [0, 8.9, 60, 130, 3600, 3720, 90_000].map { InWords.span(milliseconds: Int64($0 * 1000)) }
-                == ["0 s", "8 s", "1 min", "2 min 10 s", "1 h", "1 h 02 min", "25 h"])
+            [0, 8.9, 60, 130, 3600, 3720, 90_000, 172_799, 172_800, 310_734_000].map {
+                InWords.span(milliseconds: Int64($0 * 1000))
+            }
+                == [
+                    "0 s", "8 s", "1 min", "2 min 10 s", "1 h", "1 h 02 min", "25 h", "47 h 59 min", "2 d",
+                    "3596 d 11 h",
+                ])
         #expect(
             [-1, 0, 119.4, 120, 7100, 7200, 172_000, 345_600, .nan].map(InWords.about(seconds:))
                 == ["0 s", "0 s", "119 s", "2 min", "118 min", "2 h", "48 h", "4 days", "0 days"])

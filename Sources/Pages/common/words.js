@@ -18,9 +18,10 @@ export const clock = ms => zoned(ms)?.slice(11, 19) ?? "?";
 /** `07:08` */
 export const minutes = ms => zoned(ms)?.slice(11, 16) ?? "?";
 
-/** "3 h 05 min", "2 min 25 s", "7 s"; what is negative is 0. */
+/** "3 d 4 h", "3 h 05 min", "2 min 25 s", "7 s"; what is negative is 0. */
 export function span(ms) {
   const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds >= 48 * 3600) return `${Math.floor(seconds / 86_400)} d ${Math.floor(seconds / 3600) % 24} h`;
   if (seconds >= 3600) return `${Math.floor(seconds / 3600)} h ${two(Math.floor(seconds / 60) % 60)} min`;
   return seconds >= 60 ? `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s` : `${seconds} s`;
 }

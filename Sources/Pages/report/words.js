@@ -14,6 +14,7 @@ export function period(from, to) {
 export function shortSpan(ms) {
   const seconds = Math.round(ms / 1000);
   const whole = Math.round(seconds / 60);
+  if (whole >= 48 * 60) return `${Math.floor(whole / 1440)} d ${Math.floor(whole / 60) % 24} h`;
   if (whole >= 60) return `${Math.floor(whole / 60)} h ${String(whole % 60).padStart(2, "0")}`;
   return seconds >= 60 ? `${whole} min` : `${seconds} s`;
 }
