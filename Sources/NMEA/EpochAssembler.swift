@@ -45,7 +45,7 @@ struct EpochAssembler: Sendable {
     private var dateAhead: (day: Int, timeOfDay: Int)?
     private(set) var resumePoint: ResumePoint
     private(set) var counters = NMEACounters()
-    private(set) var satellites = SatelliteSurvey()
+    private(set) var satellites: SatelliteSurvey
     private(set) var antenna: AntennaState?
 
     init(settings: NMEADecoder.Settings, resume: ResumePoint) {
@@ -56,6 +56,7 @@ struct EpochAssembler: Sendable {
         }
         dates = DateKeeper(newest: resume.time, rollover: settings.rollover)
         accuracy = AccuracyEstimator(rangeErrors: settings.rangeErrors, live: settings.live)
+        satellites = SatelliteSurvey(isThorough: settings.readsEverySurvey)
         resumePoint = resume
     }
 
@@ -272,6 +273,7 @@ struct EpochAssembler: Sendable {
             if fix.time == nil { counters.dateless += 1 }
             epoch = .fix(fix)
         case .void(var void):
+            if satellites.isThorough { void.satellitesInView = satellites.view?.inView }
             void.time = void.timeOfDay.flatMap { dates.counted(timeOfDay: $0) }
             counters.voidEpochs += 1
             epoch = .void(void)

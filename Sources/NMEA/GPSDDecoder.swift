@@ -35,6 +35,7 @@ public struct GPSDDecoder: Sendable {
 
     /// Set = only this device counts; nil = the first that gives a fix, until ``deviceWentStale()``.
     private let configuredDevice: String?
+    private let readsEverySurvey: Bool
     private var dates: DateKeeper
     private var accuracy: AccuracyEstimator
     private var intervals = RecentIntervals()
@@ -63,6 +64,7 @@ public struct GPSDDecoder: Sendable {
     public init(settings: NMEADecoder.Settings = .init(live: true), device: String? = nil) {
         configuredDevice = device
         self.device = device
+        readsEverySurvey = settings.readsEverySurvey
         dates = DateKeeper(newest: nil, rollover: settings.rollover)
         accuracy = AccuracyEstimator(rangeErrors: settings.rangeErrors, live: true)
     }
@@ -213,6 +215,7 @@ public struct GPSDDecoder: Sendable {
             if fix.time == nil { counters.dateless += 1 }
             epoch = .fix(fix)
         case .void(var void):
+            if readsEverySurvey { void.satellitesInView = satellites?.inView }
             void.time = void.timeOfDay.flatMap { dates.counted(timeOfDay: $0) }
             counters.voidEpochs += 1
             epoch = .void(void)

@@ -16,6 +16,9 @@ extension NMEADecoder {
         /// Accept known sentences without a checksum. The default is false.
         public var allowMissingChecksum: Bool
         public var rollover: Rollover
+        /// Read each list of satellites that the receiver sends instead of one a minute, and tell with a void epoch how many
+        /// were in view. It takes longer, and an epoch then depends on what came long before it.
+        package var readsEverySurvey = false
 
         public init(
             live: Bool = false, rangeErrors: UserRangeErrors = .init(), talker: String? = nil,

@@ -4,7 +4,7 @@
 /// complete when a group begins that was already in it. GSV is half of what many receivers send, so only one cycle of many
 /// is read: the view is for people.
 struct SatelliteSurvey: Sendable {
-    /// One of so many cycles is read: every minute at 1 Hz.
+    /// Of so many cycles one is read, unless all are: every minute at 1 Hz.
     private static let cyclesForOne = 60
     /// Sentences, for receivers that seldom send the list.
     private static let pauseMax = 2000
@@ -35,12 +35,16 @@ struct SatelliteSurvey: Sendable {
         }
     }
 
+    /// Whether the next cycle is read after each.
+    let isThorough: Bool
     private(set) var view: SatelliteView?
     private var groups: [Group] = []
     /// Sentences of any kind before the cycle that is read.
     private var beganAt = 0
     /// The same of the next one to read.
     private var nextAt = 0
+
+    init(isThorough: Bool) { self.isThorough = isThorough }
 
     /// - Parameter sentences: how many sentences there were so far.
     @inline(__always)
@@ -74,7 +78,7 @@ struct SatelliteSurvey: Sendable {
 
     /// A stream that starts again may be of another receiver.
     mutating func reset(sentences: Int) {
-        self = SatelliteSurvey()
+        self = SatelliteSurvey(isThorough: isThorough)
         nextAt = sentences
     }
 
@@ -115,7 +119,7 @@ struct SatelliteSurvey: Sendable {
         }
         self.view = view
         groups.removeAll(keepingCapacity: true)
-        nextAt = sentences + min((sentences - beganAt) * Self.cyclesForOne, Self.pauseMax)
+        nextAt = sentences + (isThorough ? 0 : min((sentences - beganAt) * Self.cyclesForOne, Self.pauseMax))
     }
 
     /// A satellite sends several signals and stands in the group of each: it counts with the one that is received best, in

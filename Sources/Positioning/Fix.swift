@@ -105,11 +105,13 @@ public struct VoidEpoch: Hashable, Sendable {
     public var reason: NoFixReason
     public var quality: FixQuality
     public var satellitesUsed: Int?
+    /// As the receiver listed them last; nil when it never did, and where nobody asked for every list.
+    public var satellitesInView: Int?
     public var hdop: Double?
 
     public init(
         time: UTCTime?, timeOfDay: Int?, at: EventTime, reason: NoFixReason, quality: FixQuality = .none,
-        satellitesUsed: Int? = nil, hdop: Double? = nil
+        satellitesUsed: Int? = nil, satellitesInView: Int? = nil, hdop: Double? = nil
     ) {
         self.time = time
         self.timeOfDay = timeOfDay
@@ -117,6 +119,7 @@ public struct VoidEpoch: Hashable, Sendable {
         self.reason = reason
         self.quality = quality
         self.satellitesUsed = satellitesUsed
+        self.satellitesInView = satellitesInView
         self.hdop = hdop
     }
 }

@@ -25,6 +25,24 @@ import Testing
         #expect(Self.satellites(others + Self.cycle + others + Self.cycle + others) == view)
     }
 
+    /// Every list is read only where somebody wants to know what was in view at each moment.
+    @Test(arguments: [(false, [nil, nil, nil, nil]), (true, [nil, 1, 1, 3])])
+    func aVoidEpochHasTheListBeforeIt(isThorough: Bool, inView: [Int?]) {
+        var settings = NMEADecoder.Settings()
+        settings.readsEverySurvey = isThorough
+        var decoder = NMEADecoder(settings: settings)
+        var found: [Int?] = []
+        var text = ""
+        for (second, count) in [1, 1, 3, 3, 3].enumerated() {
+            text += rmc("10150\(second)", "V") + sentence("GPGSV,1,1,0\(count),21,00,000,32")
+        }
+        let bytes = Array(text.utf8)
+        decoder.decode(bytes.span, at: .zero) { epoch, _ in
+            if case .void(let void) = epoch { found.append(void.satellitesInView) }
+        }
+        #expect(found == inView)
+    }
+
     @Test(arguments: ["GP", "GL", "GA", "GB", "GQ", "GN"]) func takesEveryTalker(_ talker: String) {
         let line = sentence("\(talker)GSV,1,1,01,21,00,000,32")
         #expect(Self.satellites(line + line) == SatelliteView(inView: 1, strong: 1, best: 32, median: 32))
