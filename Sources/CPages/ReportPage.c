@@ -60,9 +60,6 @@ static const unsigned char report_journey_js[] = {
 static const unsigned char report_whatif_js[] = {
 #embed "../Pages/report/whatif.js"
 };
-static const unsigned char report_health_js[] = {
-#embed "../Pages/report/health.js"
-};
 static const unsigned char report_summary_js[] = {
 #embed "../Pages/report/summary.js"
 };
@@ -107,7 +104,6 @@ static const PagePart parts[] = {
     PAGE_PART("report/readout.js", report_readout_js),
     PAGE_PART("report/journey.js", report_journey_js),
     PAGE_PART("report/whatif.js", report_whatif_js),
-    PAGE_PART("report/health.js", report_health_js),
     PAGE_PART("report/summary.js", report_summary_js),
     PAGE_PART("report/controls.js", report_controls_js),
     PAGE_PART("report/paper.js", report_paper_js),

@@ -60,6 +60,9 @@ public struct ReplayStory {
     package static let noPlace =
         "no place was certain before the log ended, or the log lies outside of [schedule]: a start takes 30 fixes, or 60 s"
 
+    /// m/s that do not fit to an asset whose positions stay at one place.
+    package static let doubtfulSpeed = 2.0
+
     /// Lines ended by a line feed, to be taken by the caller.
     public var text = ""
     private var waiting: [Line] = []
@@ -125,7 +128,11 @@ public struct ReplayStory {
             line(change.since ?? change.decided, "stops", words)
             self.trip = nil
         } else {
-            line(change.since ?? change.decided, "parked", "here when first seen \(why)")
+            let speed = change.evidence.speed ?? 0
+            let doubt = "positions at one place, although the receiver says \(InWords.speed(speed)) "
+            line(
+                change.since ?? change.decided, "parked",
+                "here when first seen \(speed >= Self.doubtfulSpeed ? doubt : "")\(why)")
         }
         parkedSince = change.moving ? nil : change.since ?? change.decided
         printWaiting()

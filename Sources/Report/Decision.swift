@@ -1,4 +1,5 @@
 import Positioning
+import Replay
 import Tracking
 
 /// One decision about motion with its evidence against the thresholds, in numbers and in words.
@@ -24,6 +25,9 @@ struct Decision {
         switch change.reason {
         case .start:
             words = "First seen here."
+            if let speed = evidence.speed, speed >= ReplayStory.doubtfulSpeed {
+                words += " The positions stayed at one place, although the receiver says \(InWords.speed(speed))."
+            }
         case .speed:
             distanceMax = settings.stationaryRadius
             words = "Fixes agreed on \(metres(evidence.evidence)) of movement"

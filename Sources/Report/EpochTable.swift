@@ -30,12 +30,15 @@ struct EpochTable {
     private(set) var speeds: [Int32] = []
     /// Decimetres.
     private(set) var accuracies: [Int32] = []
+    /// That are used; of a void epoch those in view.
     private(set) var satellites: [Int32] = []
     /// Metres above mean sea level; `unknownAltitude` = unknown.
     private(set) var altitudes: [Int32] = []
     /// Places in `verdicts`.
     private(set) var judged: [Int32] = []
     private(set) var verdicts: [Verdict] = []
+    /// Rows before which others were hidden.
+    private(set) var cuts: [Int] = []
     /// Epochs that are left out, since their time does not fit to that of the others. One that repeats a time is none of them.
     private(set) var leftOut = 0
 
@@ -90,7 +93,7 @@ struct EpochTable {
             }
             append(
                 time, Coordinate(latitudeE7: latitude, longitudeE7: longitude), speed: nil, accuracy: nil,
-                satellites: void.satellitesUsed, altitude: nil)
+                satellites: void.satellitesInView, altitude: nil)
             judge(count - 1, Verdict(kind: .void))
         }
         return count - 1
@@ -131,6 +134,26 @@ struct EpochTable {
             .max { $0.length < $1.length }
     }
 
+    /// The median time between rows, of the first thousands; nil with less than two rows.
+    var usualInterval: Int64? {
+        let times = times.prefix(5000)
+        let intervals = zip(times, times.dropFirst()).map { $1 - $0 }.sorted()
+        return intervals.isEmpty ? nil : intervals[intervals.count / 2]
+    }
+
+    /// Metres, of all fixes that have one, rising.
+    var sortedAccuracies: [Double] {
+        (0..<count).filter { verdict($0).kind != .void && accuracies[$0] >= 0 }.map { accuracies[$0] }.sorted()
+            .map { Double($0) / 10 }
+    }
+
+    /// What the receiver saw of the sky while it had no fix, for people.
+    var satellitesMeanwhile: String {
+        let seen = (0..<count).filter { verdict($0).kind == .void && satellites[$0] >= 0 }.map { satellites[$0] }
+        guard let least = seen.min(), let most = seen.max() else { return "not reported" }
+        return least == most ? "\(most)" : "\(least) to \(most)"
+    }
+
     /// The rows with believed fixes before and after a time, or at it.
     func believedRows(around time: Int64) -> [Int] {
         let next = row(from: time)
@@ -150,7 +173,9 @@ struct EpochTable {
         for row in (0..<count).reversed() {
             if isBelieved(row) { last = shown[row] } else { isBesideShown[row] = isBesideShown[row] && last }
         }
-        keep((0..<count).filter { isBesideShown[$0] && !isHidden(coordinate($0)) })
+        let rows = (0..<count).filter { isBesideShown[$0] && !isHidden(coordinate($0)) }
+        cuts = rows.indices.dropFirst().filter { rows[$0] > rows[$0 - 1] + 1 }
+        keep(rows)
     }
 
     /// Leaves out all rows but these, which rise.

@@ -61,7 +61,10 @@ struct Journey {
     var moving: Int64 { trips.reduce(0) { $0 + $1.end - $1.start } }
 
     /// Whether it is parked, or in a halt within a trip.
-    func isStanding(at time: Int64) -> Bool { !trips.covers(time) || halts.covers(time) }
+    func isStanding(at time: Int64) -> Bool { !trips.covers(time) || isHalted(at: time) }
+
+    /// Whether it is in a halt within a trip.
+    func isHalted(at time: Int64) -> Bool { halts.covers(time) }
 
     /// Leaves out what lies outside of a span of time, and cuts off what reaches over its ends.
     mutating func clip(to span: ClosedRange<Int64>) {

@@ -8,19 +8,22 @@ struct LineError {
     /// Metres; 95 % of the fixes are not further away.
     var most: Double
 
-    /// m/s below which a fix is not judged: the kept position of an asset that stands is held on purpose.
-    private static let speedMin: Int32 = 100
     private static let metresPerDegree = Coordinate.earthRadius * .pi / 180
 
-    /// - Parameter kept: rising in time.
+    /// - Parameters:
+    ///   - kept: rising in time.
+    ///   - judged: whose trips count.
+    ///   - own: what the settings that kept them made of the log. In its halts nothing is judged: the position of an asset that
+    ///     stands is held on purpose, while the receiver's wanders.
     /// - Returns: nil when no fix lies between two of them.
-    init?(of table: EpochTable, along kept: [KeptPoint], _ trips: [Journey.Trip]) {
+    init?(of table: EpochTable, along kept: [KeptPoint], in judged: Journey, heldAsIn own: Journey) {
         var errors: [Double] = []
-        for trip in trips {
+        for trip in judged.trips {
             let rows = table.rows(from: trip.start, through: trip.end)
             var next = kept.firstIndex(from: trip.start, by: \.time)
-            for row in rows where Self.isJudged(table, row) {
+            for row in rows where table.isBelieved(row) {
                 let time = table.times[row]
+                guard !own.isHalted(at: time) else { continue }
                 while next < kept.count, kept[next].time <= time { next += 1 }
                 guard next > 0, next < kept.count else { continue }
                 errors.append(Self.distance(table.coordinate(row), time, kept[next - 1], kept[next]))
@@ -30,11 +33,6 @@ struct LineError {
         errors.sort()
         worst = errors[last]
         most = errors[last * 95 / 100]
-    }
-
-    private static func isJudged(_ table: EpochTable, _ row: Int) -> Bool {
-        guard table.isBelieved(row) else { return false }
-        return table.speeds[row] < 0 || table.speeds[row] >= speedMin
     }
 
     private static func distance(

@@ -38,6 +38,8 @@ struct ReportData {
     var silence: (from: Int64, length: Int64)?
     var journey: Journey
     var outcomes: [Outcome]
+    /// Names of configurations that were to be compared, and do not differ.
+    var same: [String]
     var stopTimeouts: [StopTimeout]
     /// Locations that were kept and published, by the word for why.
     var kinds: [String: Int]
@@ -51,13 +53,22 @@ struct ReportData {
 
     /// What whoever passes the page on should know.
     var notice: String {
-        guard let radius = options.hideEnds else { return "This page holds every position of the log." }
-        return "Positions within \(InWords.distance(radius)) of the ends of trips are left out of this page."
+        let held =
+            options.hideEnds.map {
+                "Positions within \(InWords.distance($0)) of the ends of trips are left out of this page. It holds the others"
+            } ?? "This page holds every position of the log"
+        let load = options.tiles == nil ? " It loads nothing from anywhere." : ""
+        return "\(held): think before you pass it on.\(load)"
     }
 
     var kept: [KeptPoint] { outcomes.first?.kept ?? [] }
 
     var published: Int { outcomes.first?.published ?? 0 }
+
+    /// `kinds`, the most frequent first.
+    var kindsByCount: [(String, Int)] {
+        kinds.sorted { $0.value == $1.value ? $0.key < $1.key : $0.value > $1.value }.map { ($0.key, $0.value) }
+    }
 
     /// Kept while nothing moved: parked, or in a halt within a trip.
     var keptStanding: Int { kept.count { journey.isStanding(at: $0.time) } }

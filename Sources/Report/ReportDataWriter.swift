@@ -12,13 +12,10 @@ struct ReportDataWriter {
 
     init(_ data: ReportData) { self.data = data }
 
-    /// - Parameter made: when, Unix milliseconds.
-    mutating func bytes(made: Int64) -> [UInt8] {
+    mutating func bytes() -> [UInt8] {
         json.beginObject()
         json.field("version", 1)
         json.field("name", data.name)
-        json.field("tool", "waypost \(AgentVersion.current)")
-        json.field("made", "\(InWords.stamp(UTCTime(milliseconds: made)).prefix(16)) UTC")
         rows()
         verdicts()
         summary()
@@ -26,11 +23,8 @@ struct ReportDataWriter {
         stops()
         spans()
         fences()
-        counts()
+        json.field("keptStanding", data.keptStanding)
         outcomes()
-        stopTimeouts()
-        settings()
-        log()
         json.nullable("tiles", data.options.tiles)
         json.nullable("attribution", data.options.attribution)
         json.endObject()
@@ -42,6 +36,10 @@ struct ReportDataWriter {
     private mutating func rows() {
         let table = data.table
         json.field("rows", table.count)
+        json.key("cuts")
+        json.beginArray()
+        for row in table.cuts { json.value(Int64(row)) }
+        json.endArray()
         json.key("columns")
         json.beginArray()
         column("t", columns.append(table.times))
@@ -155,17 +153,6 @@ struct ReportDataWriter {
         }
     }
 
-    private mutating func counts() {
-        json.key("kinds")
-        json.beginObject()
-        for (reason, count) in data.kinds.sorted(by: { $0.value == $1.value ? $0.key < $1.key : $0.value > $1.value }) {
-            json.key(reason)
-            json.value(Int64(count))
-        }
-        json.endObject()
-        json.field("keptStanding", data.keptStanding)
-    }
-
     private mutating func outcomes() {
         let kilometres = data.journey.metres / 1000
         var packed: [Int] = []
@@ -186,40 +173,6 @@ struct ReportDataWriter {
             json.field("compact", outcome.compact)
             json.field("bytesColumn", bytes)
         }
-    }
-
-    private mutating func stopTimeouts() {
-        json.key("stopTimeouts")
-        list(data.stopTimeouts) { json, timeout in
-            json.field("value", InWords.span(milliseconds: timeout.value.milliseconds))
-            json.field("inForce", timeout.isInForce)
-            json.field("trips", timeout.trips)
-            json.field("stops", timeout.stops)
-            json.field("moving", timeout.moving)
-            json.field("kept", timeout.kept)
-        }
-    }
-
-    private mutating func settings() {
-        json.key("settings")
-        list(data.settings) { json, entry in
-            json.field("key", "\(entry.table) \(entry.key)")
-            json.field("value", entry.value ?? "not set")
-            json.field("origin", entry.origin.map { "\($0.file):\($0.line)" } ?? entry.note ?? "default")
-        }
-    }
-
-    /// What the summary does not say of the log.
-    private mutating func log() {
-        json.key("log")
-        json.beginObject()
-        json.field("isNMEA", data.isNMEA)
-        json.field("missingChecksums", data.decoded.missingChecksums)
-        json.field("cut", data.decoded.badBytes)
-        json.field("leftOut", data.table.leftOut)
-        json.field("silence", data.silence?.length ?? 0)
-        json.field("silenceFrom", data.silence?.from ?? data.first)
-        json.endObject()
     }
 
     private mutating func list<Item>(_ items: [Item], _ write: (inout JSONWriter, Item) -> Void) {

@@ -35,7 +35,7 @@ public struct ReportLog {
 
     private let settings: ReplaySettings
     private let entries: [EffectiveConfiguration.Entry]
-    private let compared: [(name: String, tracking: Tracker.Settings)]
+    private let compared: [ComparedSettings]
     private let options: ReportOptions
 
     /// - Parameters:
@@ -45,12 +45,12 @@ public struct ReportLog {
         _ loaded: LoadedConfiguration?, comparedWith compared: [(name: String, loaded: LoadedConfiguration)] = [],
         options: ReportOptions = ReportOptions()
     ) {
-        settings = ReplaySettings(loaded)
-        entries = (loaded?.effective.entries ?? []).filter { entry in
-            let table = entry.table.drop { $0 == "[" }.prefix { $0 != "." && $0 != "]" }
-            return entry.value != nil && Self.tables.contains(String(table))
+        let settings = ReplaySettings(loaded)
+        self.settings = settings
+        entries = (loaded?.effective.entries ?? []).filter { $0.value != nil && $0.isIn(Self.tables) }
+        self.compared = compared.map {
+            ComparedSettings($0.name, $0.loaded, with: loaded, settings, Self.tables + ["geofence", "geofences"])
         }
-        self.compared = compared.map { ($0.name, $0.loaded.config.tracking) }
         self.options = options
     }
 
@@ -72,8 +72,10 @@ public struct ReportLog {
     private func read(
         _ logs: [String], _ advanced: (Int) -> Void
     ) throws(Failure) -> (data: ReportData, notices: [LogProblem]) {
-        let whatIfs = WhatIf.list(around: settings.tracking, compared: compared)
-        var runs = whatIfs.map { LogRun($0.tracking, settings.timetable, upload: UploadSize(Self.profiles)) }
+        let whatIfs = WhatIf.list(around: settings, compared: compared.filter { !$0.isSame })
+        var runs = whatIfs.map {
+            LogRun($0.settings.tracking, $0.settings.timetable, upload: UploadSize(Self.profiles))
+        }
         runs += WhatIf.stopTimeouts(around: settings.tracking).map { LogRun($0, settings.timetable) }
         var table = EpochTable()
         let decoder = try decode(logs, &runs, &table, advanced)
@@ -88,6 +90,7 @@ public struct ReportLog {
             name: options.title ?? Self.name(of: logs), options: options, table: table, first: first, last: last,
             silence: table.longestSilence, journey: journey,
             outcomes: zip(whatIfs, runs).map { Self.outcome($0, $1, table, journey) },
+            same: compared.filter(\.isSame).map(\.name),
             stopTimeouts: Self.stopTimeouts([runs[0]] + runs[whatIfs.count...], table), kinds: runs[0].kinds,
             isNMEA: decoder.isNMEA, decoded: decoder.counters, tracked: runs[0].tracker.counters,
             odometer: runs[0].tracker.state.odometer,
@@ -104,7 +107,9 @@ public struct ReportLog {
     private func decode(
         _ logs: [String], _ runs: inout [LogRun], _ table: inout EpochTable, _ advanced: (Int) -> Void
     ) throws(Failure) -> LogDecoder {
-        var decoder = LogDecoder(settings: settings.decoding)
+        var decoding = settings.decoding
+        decoding.readsEverySurvey = true
+        var decoder = LogDecoder(settings: decoding)
         var clock = LogClock()
 
         func receive(_ epoch: Epoch) {
@@ -125,6 +130,7 @@ public struct ReportLog {
             } catch { throw .unreadable(error) }
         }
         decoder.end(receive)
+        if let nothing = decoder.nothing { throw .unreadable(.content(nothing)) }
         for index in runs.indices { runs[index].ended() }
         return decoder
     }
@@ -134,7 +140,8 @@ public struct ReportLog {
     ) -> ReportData.Outcome {
         ReportData.Outcome(
             whatIf: whatIf, kept: run.kept, published: run.published,
-            error: LineError(of: table, along: run.kept, journey.trips), bytes: run.upload?.bytes.first ?? 0,
+            error: LineError(of: table, along: run.kept, in: journey, heldAsIn: run.journey(in: table)),
+            bytes: run.upload?.bytes.first ?? 0,
             compact: run.upload?.bytes.last ?? 0)
     }
 

@@ -40,7 +40,7 @@ struct ReportPage {
     /// - Returns: nil when memory is short.
     func html(_ data: ReportData, made: Int64) -> [UInt8]? {
         var writer = ReportDataWriter(data)
-        guard let packed = Deflate.compress(writer.bytes(made: made), as: .zlib, level: 9),
+        guard let packed = Deflate.compress(writer.bytes(), as: .zlib, level: 9),
             let packedProgram = Deflate.compress(program, as: .zlib, level: 9)
         else { return nil }
         return Self.filled(
@@ -54,6 +54,8 @@ struct ReportPage {
                 "PROGRAM": Array(Base64.encode(packedProgram).utf8),
                 "DATA": Array(Base64.encode(packed).utf8),
                 "STATIC": Array(ReportTables.html(of: data).utf8),
+                "WHATIF": Array(WhatIfTables.html(of: data).utf8),
+                "LOG": Array(HealthTables.html(of: data, made: made).utf8),
             ])
     }
 

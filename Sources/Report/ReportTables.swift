@@ -2,50 +2,35 @@ import Positioning
 import Replay
 import Tracking
 
-/// The journey and the summary as HTML that can be read without scripts.
+/// What the page says without scripts: a summary and the journey, which the script replaces.
 struct ReportTables {
     private let data: ReportData
-    private var html = ""
 
     static func html(of data: ReportData) -> String {
-        var tables = ReportTables(data)
-        tables.summary()
-        tables.journey()
-        return tables.html
+        let tables = ReportTables(data: data)
+        return tables.summary + tables.journey
     }
 
-    private init(_ data: ReportData) { self.data = data }
-
-    private mutating func summary() {
-        html += "<table class=\"plain\"><caption>Summary</caption><tbody>\n"
-        row(
-            "time",
-            "\(InWords.stamp(UTCTime(milliseconds: data.first))) to \(InWords.stamp(UTCTime(milliseconds: data.last))) UTC"
-        )
-        row("distance", InWords.distance(data.journey.metres))
-        row("trips", "\(data.journey.trips.count)")
-        row("moving", InWords.span(milliseconds: data.journey.moving))
-        row("fixes", "\(data.decoded.fixes), \(data.tracked.admitted) of them believed")
-        row("kept", "\(data.published)")
-        row("gaps", "\(data.journey.gaps.count)")
-        html += "</tbody></table>\n"
+    private var summary: String {
+        var table = HTMLTable("Summary", [.words(""), .words("")])
+        let (first, last) = (UTCTime(milliseconds: data.first), UTCTime(milliseconds: data.last))
+        table.row("time", "\(InWords.stamp(first)) to \(InWords.stamp(last)) UTC")
+        table.row("distance", InWords.distance(data.journey.metres))
+        table.row("trips", "\(data.journey.trips.count)")
+        table.row("moving", InWords.span(milliseconds: data.journey.moving))
+        table.row("fixes", "\(data.decoded.fixes), \(data.tracked.admitted) of them believed")
+        table.row("kept", "\(data.published)")
+        table.row("gaps", "\(data.journey.gaps.count)")
+        return table.html
     }
 
-    private mutating func row(_ name: String, _ value: String) {
-        html += "<tr><th scope=\"row\">\(name)</th><td>\(Markup.text(value))</td></tr>\n"
-    }
-
-    private mutating func journey() {
-        if let nothing = data.nothing { html += "<p>\(Markup.text(nothing)).</p>\n" }
-        html +=
-            "<table class=\"plain\"><caption>Trips, stops and gaps</caption><thead><tr><th scope=\"col\">from (UTC)</th>"
-            + "<th scope=\"col\">to</th><th scope=\"col\">what</th></tr></thead><tbody>\n"
+    private var journey: String {
+        var table = HTMLTable("Trips, stops and gaps", [.words("from (UTC)"), .words("to"), .words("what")])
         for leg in legs.sorted(by: { $0.start < $1.start }) {
-            html +=
-                "<tr><td>\(InWords.stamp(UTCTime(milliseconds: leg.start)))</td><td>\(leg.isOpen ? "…" : InWords.stamp(UTCTime(milliseconds: leg.end)))</td>"
-                + "<td>\(Markup.text(leg.words))</td></tr>\n"
+            let end = leg.isOpen ? "…" : InWords.stamp(UTCTime(milliseconds: leg.end))
+            table.row(InWords.stamp(UTCTime(milliseconds: leg.start)), end, leg.words)
         }
-        html += "</tbody></table>\n"
+        return (data.nothing.map { "<p>\(Markup.text($0)).</p>\n" } ?? "") + table.html
     }
 
     private struct Leg {
@@ -77,6 +62,8 @@ struct ReportTables {
         words += InWords.span(milliseconds: trip.end - trip.start)
         if trip.idle >= 1 { words += ", \(InWords.span(seconds: trip.idle)) of it standing" }
         if let speed = trip.maxSpeed { words += ", at most \(InWords.speed(speed))" }
-        return words + ", \(trip.kept) kept. \(trip.departure.words)"
+        words += ", \(trip.kept) kept"
+        if trip.isOpen { words += ", still under way at the end of the log" }
+        return "\(words). \(trip.departure.words)"
     }
 }

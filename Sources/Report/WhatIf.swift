@@ -1,5 +1,6 @@
 import Configuration
 import Positioning
+import Replay
 import Tracking
 
 /// Other settings under which the same log is looked at.
@@ -9,16 +10,17 @@ struct WhatIf {
     var label: String
     /// When these settings keep a fix.
     var words: String
-    var tracking: Tracker.Settings
+    var settings: ReplaySettings
 
     /// What is in force first, then what differs from it.
-    /// - Parameter compared: settings of the user's own, with their names.
-    static func list(
-        around settings: Tracker.Settings, compared: [(name: String, tracking: Tracker.Settings)]
-    ) -> [WhatIf] {
+    /// - Parameter compared: settings of the user's own.
+    static func list(around settings: ReplaySettings, compared: [ComparedSettings]) -> [WhatIf] {
+        let usual = settings.tracking.resolution.default
         var list = [WhatIf("now", "as it is", settings)]
         for (index, other) in compared.enumerated() {
-            list.append(WhatIf("own\(index + 1)", other.name, other.tracking))
+            var own = WhatIf("own\(index + 1)", other.name, other.settings)
+            if !other.differences.isEmpty { own.words += "; differs in \(other.differences)" }
+            list.append(own)
         }
         for preset in SamplingPreset.allCases {
             var sampling = LocationSampler.Settings()
@@ -36,15 +38,14 @@ struct WhatIf {
             list.append(
                 WhatIf(
                     "track-error-\(Int(bound))", "track-error, \(Int(bound)) m",
-                    settings.sampled(by: sampling, at: settings.resolution.default)))
+                    settings.sampled(by: sampling, at: usual)))
         }
         var sampling = LocationSampler.Settings()
         sampling.rule = .interval
         let halfMinute = Resolution(priority: .balanced, intervalMs: 30_000, displacement: 0)
         list.append(WhatIf("interval-30", "every 30 s", settings.sampled(by: sampling, at: halfMinute)))
         sampling.rule = .significant
-        list.append(
-            WhatIf("significant", "significant", settings.sampled(by: sampling, at: settings.resolution.default)))
+        list.append(WhatIf("significant", "significant", settings.sampled(by: sampling, at: usual)))
         return list
     }
 
@@ -58,23 +59,23 @@ struct WhatIf {
         }
     }
 
-    private init(_ key: String, _ label: String, _ tracking: Tracker.Settings) {
+    private init(_ key: String, _ label: String, _ settings: ReplaySettings) {
         self.key = key
         self.label = label
-        self.tracking = tracking
-        let profile = tracking.moving ?? tracking.profile
+        self.settings = settings
+        let profile = settings.tracking.moving ?? settings.tracking.profile
         words = ReportWords.sampling(profile.sampling, profile.resolution)
     }
 }
 
-extension Tracker.Settings {
+extension ReplaySettings {
     /// The same with other fixes kept, moving or parked.
-    fileprivate func sampled(by sampling: LocationSampler.Settings, at resolution: Resolution) -> Tracker.Settings {
+    fileprivate func sampled(by sampling: LocationSampler.Settings, at resolution: Resolution) -> ReplaySettings {
         var other = self
-        other.sampling = sampling
-        other.resolution.default = resolution
-        other.moving = nil
-        other.stationary = nil
+        other.tracking.sampling = sampling
+        other.tracking.resolution.default = resolution
+        other.tracking.moving = nil
+        other.tracking.stationary = nil
         return other
     }
 }

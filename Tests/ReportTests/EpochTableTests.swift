@@ -35,6 +35,25 @@ import Testing
         #expect(table.verdict(1) == EpochTable.Verdict(kind: .void))
     }
 
+    @Test func aVoidEpochHasWhatTheReceiverSaw() {
+        var table = EpochTable()
+        _ = table.append(Self.fix(1000))
+        func void(_ ms: Int64, _ inView: Int?) -> Epoch {
+            .void(
+                VoidEpoch(
+                    time: UTCTime(milliseconds: ms), timeOfDay: 0, at: .zero, reason: .void, satellitesUsed: 0,
+                    satellitesInView: inView))
+        }
+        _ = table.append(void(2000, nil))
+        #expect(table.satellites[1] == -1)
+        #expect(table.satellitesMeanwhile == "not reported")
+        _ = table.append(void(3000, 4))
+        #expect(table.satellitesMeanwhile == "4")
+        _ = table.append(void(4000, 2))
+        #expect(table.satellites[2...] == [4, 2])
+        #expect(table.satellitesMeanwhile == "2 to 4")
+    }
+
     @Test func aClockSetBackTakesTheRowsThatItDatedWrongly() {
         var table = EpochTable()
         for ms in [1000, 2000, 3000] as [Int64] { _ = table.append(Self.fix(ms)) }

@@ -46,6 +46,15 @@ import Testing
         #expect((data.table.times.last ?? 0) < data.first + 8 * 60_000)
     }
 
+    /// No line may be drawn over what is hidden.
+    @Test func saysWhereItWasCut() throws {
+        let data = try Self.hidden.get()
+        #expect(!data.table.cuts.isEmpty)
+        for row in data.table.cuts { #expect(data.table.times[row] - data.table.times[row - 1] > 1000) }
+        #expect(try head(data)["cuts"] as? [Int] == data.table.cuts)
+        #expect(try Self.whole.get().table.cuts.isEmpty)
+    }
+
     @Test func theHeadingStillSaysWhenTheLogWas() throws {
         let (whole, data) = (try Self.whole.get(), try Self.hidden.get())
         #expect(data.table.times.first != whole.first)
@@ -54,7 +63,7 @@ import Testing
         #expect(data.silence?.length == 1000)
         let head = try head(data)
         #expect((head["summary"] as? [String: Any])?["first_ms"] as? Int64 == whole.first)
-        #expect((head["log"] as? [String: Any])?["silence"] as? Int64 == 1000)
+        #expect(HealthTables.html(of: data, made: 0).contains("<td>longest silence</td><td class=\"n\">1 s at"))
         #expect(ReportTables.html(of: data).contains("07:00:00 to 2026-03-02 07:31:16"))
     }
 

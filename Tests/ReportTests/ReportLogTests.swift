@@ -75,14 +75,81 @@ import Tracking
         #expect(outcomes.allSatisfy { $0.compact < $0.bytes && $0.bytes > 0 })
     }
 
+    /// In a halt the position is held while the receiver's creeps: there the bound is not meant.
+    @Test(arguments: [235, 330])
+    func theBoundHoldsThroughAHaltInWhichPositionsCreep(second: Int) throws {
+        var drive = try AlteredDrive()
+        drive.change(second..<second + 60) { sentence in
+            var fields = sentence.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+            let steps = min(
+                3,
+                60 * (Int(fields[1].dropFirst(2).prefix(2)) ?? 0) + (Int(fields[1].dropFirst(4).prefix(2)) ?? 0)
+                    - second + 1)
+            let place = sentence.hasPrefix("GNRMC") ? 3 : 2
+            fields[place] = String(format: "%010.5f", (Double(fields[place]) ?? 0) + Double(steps) * 2 / 1852)
+            if place == 3, steps < 3 { fields.replaceSubrange(7...8, with: ["3.90", "0.0"]) }
+            return fields.joined(separator: ",")
+        }
+        let text = smallest + "[sampling]\nrule = \"track-error\"\nbound = \"3m\"\n"
+        let data = try drive.data(ReportLog(try loaded(text)))
+        #expect(data.journey.halts.count == 5)
+        #expect(try #require(data.outcomes[0].error).worst <= 3.05)
+        let everywhere = LineError(of: data.table, along: data.kept, in: data.journey, heldAsIn: Journey())
+        #expect(try #require(everywhere).worst > 4)
+    }
+
     @Test func ownSettingsAreComparedSecond() throws {
-        let text = "[source]\nkind = \"file\"\npath = \"/dev/null\"\n[sampling]\nrule = \"interval\"\n"
-        let own = try loaded(text)
-        let data = try ReportLog(own, comparedWith: [("own.toml", own)]).data(of: [Self.demo])
-        #expect(data.outcomes[1].whatIf.label == "own.toml")
-        #expect(data.outcomes[1].kept.count == data.outcomes[0].kept.count)
-        let rule = try #require(data.settings.first { $0.table == "[sampling]" && $0.key == "rule" })
+        let own = try loaded(smallest + "[sampling]\nrule = \"interval\"\n[tracking]\nstop_timeout = \"4m\"\n")
+        let inForce = try loaded(smallest)
+        let data = try ReportLog(inForce, comparedWith: [("own.toml", own)]).data(of: [Self.demo])
+        let compared = data.outcomes[1].whatIf
+        #expect(compared.label == "own.toml")
+        #expect(
+            compared.words.hasSuffix(
+                #"; differs in [tracking] stop_timeout = "4m", [sampling] rule = "interval""#), "\(compared.words)")
+        #expect(data.outcomes[1].kept.count != data.outcomes[0].kept.count)
+        #expect(data.same.isEmpty)
+        let other = try ReportLog(own, comparedWith: [("own.toml", own)]).data(of: [Self.demo])
+        let rule = try #require(other.settings.first { $0.table == "[sampling]" && $0.key == "rule" })
         #expect(rule.origin?.line == 5)
+    }
+
+    @Test func ownHoursAreCompared() throws {
+        let own = try loaded(smallest + "[schedule]\ntimezone = \"UTC\"\ntrack = \"tue\"\n")
+        let data = try ReportLog(try loaded(smallest), comparedWith: [("tuesday.toml", own)]).data(of: [Self.demo])
+        #expect(data.outcomes[1].whatIf.words.contains(#"[schedule] track = "tue""#))
+        #expect(data.outcomes[1].kept.isEmpty && !data.outcomes[0].kept.isEmpty)
+    }
+
+    @Test func whatDoesNotDifferIsNotComparedButNamed() throws {
+        let same = try loaded("# Another file.\n" + smallest)
+        let data = try ReportLog(try loaded(smallest), comparedWith: [("same.toml", same)]).data(of: [Self.demo])
+        #expect(data.same == ["same.toml"])
+        #expect(data.outcomes.count == 8)
+        #expect(WhatIfTables.html(of: data).contains("<p>same.toml: the same settings as those in force.</p>"))
+    }
+
+    @Test func theTablesCanBeReadWithoutScripts() throws {
+        let data = try Self.data.get()
+        let tables = WhatIfTables.html(of: data)
+        for outcome in data.outcomes {
+            #expect(
+                tables.contains(
+                    "<tr><td>\(outcome.whatIf.label): \(outcome.whatIf.words)</td><td class=\"n\">\(outcome.published)<"
+                ))
+        }
+        #expect(tables.contains("<td>5 min (in force)</td><td class=\"n\">2</td>"))
+        let health = HealthTables.html(of: data, made: 0)
+        for row in [
+            "sentences</td><td class=\"n\">3\u{202F}754<", "a fix every</td><td class=\"n\">1 s<",
+            "accuracy, median</td><td class=\"n\">5.8 m<", "Made 1970-01-01 00:00 UTC",
+        ] { #expect(health.contains(row), "\(row)") }
+        let chosen = try loaded(smallest + "[tracking]\nstop_timeout = \"4m\"\n")
+        let settings = HealthTables.html(of: try ReportLog(chosen).data(of: [Self.demo]), made: 0)
+        let details = try #require(settings.range(of: "<details"))
+        #expect(settings[..<details.lowerBound].contains("<td>[tracking] stop_timeout</td><td>&quot;4m&quot;</td>"))
+        #expect(!settings[..<details.lowerBound].contains("stationary_radius"))
+        #expect(settings[details.lowerBound...].contains("<summary>63 settings have their default</summary>"))
     }
 
     @Test func aLongerStopTimeoutMakesFewerStops() throws {
@@ -135,7 +202,7 @@ import Tracking
     @Test func columnsReadBack() throws {
         let data = try Self.data.get()
         var writer = ReportDataWriter(data)
-        let bytes = writer.bytes(made: 0)
+        let bytes = writer.bytes()
         let length = bytes[..<4].reduce(0) { $0 << 8 | Int($1) }
         let head = try head(data)
         let columns = try #require(head["columns"] as? [[String: Any]])
@@ -201,7 +268,7 @@ import Tracking
 /// The head of what the page reads.
 func head(_ data: ReportData) throws -> [String: Any] {
     var writer = ReportDataWriter(data)
-    let bytes = writer.bytes(made: 0)
+    let bytes = writer.bytes()
     let length = bytes[..<4].reduce(0) { $0 << 8 | Int($1) }
     return try #require(try JSONSerialization.jsonObject(with: Data(bytes[4..<(4 + length)])) as? [String: Any])
 }

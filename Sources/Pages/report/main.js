@@ -2,7 +2,6 @@
 import { Controls } from "./controls.js";
 import { readLog } from "./data.js";
 import { byId } from "./dom.js";
-import { Health } from "./health.js";
 import { Journey } from "./journey.js";
 import { Navigation } from "./navigation.js";
 import { Paper } from "./paper.js";
@@ -28,7 +27,6 @@ function build(log) {
   new Readout(log, state);
   const journey = new Journey(log, state, navigation);
   new WhatIf(log, state);
-  new Health(log, state);
   const summary = new Summary(log, state);
   new Controls(log, state, { navigation, timeline, track, player, scale });
   new Paper([

@@ -1,5 +1,5 @@
 // What other settings would have done with the same log.
-import { amount, span } from "../common/words.js";
+import { amount } from "../common/words.js";
 import { byId, cell, element, number, table } from "./dom.js";
 import { bytes, length, percent } from "./words.js";
 
@@ -9,33 +9,20 @@ export class WhatIf {
 
   constructor(log, state) {
     [this.#log, this.#state] = [log, state];
-    byId("whatif").replaceChildren(...this.#content());
+    byId("whatif").querySelector("table").replaceWith(...this.#content());
     state.on(["variant"], () => this.#mark());
   }
 
+  /** In place of the table that needs no script. */
   #content() {
-    const { whatIf, stopTimeouts, keptStanding, summary } = this.#log;
-    const parts = [];
-    if (whatIf.length) {
-      parts.push(element("h2", {}, "What other settings would keep of this log"));
-      if (keptStanding > summary.published / 4) {
-        const share = `${amount(keptStanding)} of ${amount(summary.published)} kept locations (${percent(keptStanding, summary.published)})`;
-        parts.push(element("p", {}, element("b", {}, `${share} were taken while nothing moved.`)));
-      }
-      const rows = whatIf.map((variant, index) => this.#row(variant, index));
-      parts.push(
-        element("p", {}, "Choose one to lay it over map (dashed) and timeline."),
-        table("What other settings would keep", ["settings", "kept>", "worst error>", "upload>"], rows, "variants"),
-        element("p", {}, "Error: how far a fix of a trip lies from the straight line between kept locations, at its own time."),
-        element("p", {}, "Upload: bodies of requests; below, with profile waypost-compact."));
-    }
-    if (stopTimeouts.length) {
-      const rows = stopTimeouts.map(({ value, inForce, trips, stops, moving, kept: count }) => element("tr", {},
-        cell(value, inForce ? "in force" : null), number(amount(trips)), number(amount(stops)), number(span(moving)), number(amount(count))));
-      parts.push(element("h2", {}, "What another stop_timeout would decide"),
-        table("Other stop timeouts", ["stop_timeout", "trips>", "stops>", "under way>", "kept>"], rows));
-    }
-    return parts.length ? parts : [element("p", {}, "Nothing was computed.")];
+    const { whatIf, keptStanding, summary } = this.#log;
+    const rows = whatIf.map((variant, index) => this.#row(variant, index));
+    const share = `${amount(keptStanding)} of ${amount(summary.published)} kept locations (${percent(keptStanding, summary.published)})`;
+    return [
+      keptStanding > summary.published / 4 ? element("p", {}, element("b", {}, `${share} were taken while nothing moved.`)) : "",
+      element("p", {}, "Choose one to lay it over map (dashed) and timeline."),
+      table("What other settings would keep", ["settings", "kept>", "worst error>", "upload>"], rows, "variants"),
+    ];
   }
 
   #row(variant, index) {

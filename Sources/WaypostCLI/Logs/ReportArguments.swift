@@ -47,7 +47,9 @@ struct ReportArguments: ParsableArguments {
         options.hideEnds = hideEnds
         options.tiles = tiles
         options.attribution = attribution
-        let compared = try compare.map { (name: $0, loaded: try ConfigurationFile.load($0)) }
+        let compared = try compare.map { path in
+            (name: path.split(separator: "/").last.map(String.init) ?? path, loaded: try ConfigurationFile.load(path))
+        }
         let progress = ProgressLine(.bytes, total: LogFile.bytes(logs), output: output)
         do throws(ReportLog.Failure) {
             let page = try ReportLog(loaded ?? Self.shipped(), comparedWith: compared, options: options)
