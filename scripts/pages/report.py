@@ -1,6 +1,7 @@
 """The page that `waypost replay --format html` writes: the reports of four logs, and one log looked at in every way."""
 import base64, http.server, json, re, shutil, struct, subprocess, threading, zlib
 
+from pages.vehicle import sentence
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -25,6 +26,14 @@ def check(bench):
     names_that_mean_no_good(bench)
     tiles(bench)
     hidden_ends(bench)
+    open_end(bench)
+    spike(bench)
+    poles(bench)
+    link(bench)
+    void_epochs(bench)
+    long_times(bench)
+    first_seen(bench)
+    compared(bench)
     outside_of_the_hours(bench)
     fences(bench)
     damaged(bench)
@@ -206,6 +215,7 @@ def numbers_of_four_logs(bench):
 def page_bytes(path):
     """Without what depends on the log."""
     page = re.sub(r'(id="data">)[^<]*', r"\1", path.read_text())
+    page = re.sub(r'(id="(?:whatif|log)"[^>]*>).*?(</section>)', r"\1\2", page, flags=re.S)
     return len(re.sub(r'(id="static">).*?(<noscript>)', r"\1\2", page, flags=re.S).encode())
 
 
@@ -487,7 +497,15 @@ def without_scripts(bench):
     bench.ok("without scripts: the journey is there", "Trip 1" in body and "Trip 2" in body, body[:80].replace("\n", " | "))
     bench.ok("without scripts: the summary is there", "1877" in body.replace(NARROW_SPACE, "").replace(",", ""))
     bench.ok("without scripts: the notice is there", "This page holds every position of the log" in body)
-    bench.ok("without scripts: no empty controls", "raw fixes" not in body and "What if" not in body)
+    bench.ok("without scripts: no empty controls", "raw fixes" not in body and "copy link" not in body)
+    head, _, _ = unpacked(path.read_text())
+    rows = [line.replace(NARROW_SPACE, "") for line in body.split("\n")]
+    missing = [each["label"] for each in head["whatIf"] if not any(
+        line.startswith(f"{each['label']}: {each['words']} {each['kept']} ") for line in rows)]
+    bench.equal("without scripts: what-if is there", missing, [])
+    bench.ok("without scripts: other stop timeouts are there", any(line.startswith("5 min (in force) 2 2 ") for line in rows))
+    health = [f"sentences {head['summary']['sentences']}", f"kept {head['summary']['published']}", "a fix every 1 s", "64 settings have their default"]
+    bench.equal("without scripts: the health of the log is there", [line for line in health if line not in rows], [])
 
 
 def names_that_mean_no_good(bench):
@@ -546,6 +564,131 @@ def tiles(bench):
     bench.ok("tiles: without a server there is no box for them", without.browser.js("document.querySelector('#tilesLabel').hidden"))
 
 
+def altered(bench, name, change):
+    """The demo drive with other sentences: `change(second, fields)` gives a list of bodies without `$` and checksum, each of RMC and GGA."""
+    path, second = bench.folder / f"{name}.nmea", -1
+    with path.open("w") as log:
+        for line in (bench.root / "fixtures/nmea/demo-city-drive.nmea").read_text().splitlines():
+            if not line.startswith("$"):
+                continue
+            fields = line[1:].split("*")[0].split(",")
+            second += fields[0].endswith("RMC")
+            log.writelines(sentence(body) for body in change(second, fields))
+    return path
+
+
+def open_end(bench):
+    report = Report(bench, altered(bench, "open-end", lambda second, fields: [",".join(fields)] if second < 400 else []))
+    bench.ok("a trip that goes on: the journey says so", "still under way at the end of the log" in report.text("#journey"))
+    for _ in range(3):
+        report.press("n")
+        bench.wait(report.tip)
+    bench.ok("a trip that goes on: its end is a decision with a tip", "Trip 1 is still under way at the end of the log" in report.tip(), report.tip())
+    report.press(Keys.ESCAPE)
+    row = map_place(report, 1772435199000)  # 07:06:39, the last fix
+    report.open()
+    near = [near_colour(report, (row[0] + right, row[1]), (255, 255, 255)) for right in (0, 40)]
+    bench.equal("a trip that goes on: an open mark shows where", near, [True, False])
+    report.browser.screenshot("report-open-end")
+
+
+def spike(bench):
+    """One inaccurate fix must not flatten the accuracy of the others."""
+    def worse(factor):
+        return lambda second, fields: [",".join(fields[:8] + [f"{float(fields[8]) * (factor if second == 900 else 1):.1f}"] + fields[9:])
+                                       if fields[0].endswith("GGA") else ",".join(fields)]
+    pictures = []
+    for factor in (1, 12):
+        report = Report(bench, altered(bench, f"accuracy-{factor}", worse(factor)))
+        pictures.append([report.browser.js(
+            "((c, [from, to]) => { const w = c.width; return c.getContext('2d').getImageData(w * from, c.height * 0.7, w * (to - from), c.height * 0.2).data.join(); })"
+            "(document.querySelector('#timeline .base'), arguments[0])", part) for part in ((0.1, 0.4), (0.6, 0.9), (0.48, 0.54))])
+    bench.equal("a spike of accuracy: the others keep their scale", [one == other for one, other in zip(*pictures)], [True, True, False])
+    report.browser.screenshot("report-spike")
+
+
+def poles(bench):
+    """Beyond 85° all latitudes lie on the edge of the map: no length there is true."""
+    def far(second, fields):
+        place = 3 if fields[0].endswith("RMC") else 2
+        return [",".join(fields[:place] + ["89" + fields[place][2:]] + fields[place + 1:])]
+    bars = []
+    for log in ("demo-city-drive", altered(bench, "pole", far)):
+        report = Report(bench, log)
+        bars.append(report.browser.js(
+            "(c => { const r = c.width / c.clientWidth, d = c.getContext('2d').getImageData(16 * r, c.height - 14 * r, 40 * r, 1).data;"
+            " return new Set(new Uint32Array(d.buffer)).size === 1 && d[0] < 120; })(document.querySelector('#map canvas:first-child'))"))
+    bench.equal("poles: there is no bar of lengths", bars, [True, False])
+    report.browser.screenshot("report-pole")
+
+
+def link(bench):
+    report = Report(bench)
+    bench.ok("a link needs a moment", not report.element("#link").is_enabled())
+    report.browser.driver.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]})
+    report.press("n", "n")
+    report.click("#link")
+    bench.ok("the button says that it is copied", bench.wait(lambda: report.text("#link") == "copied"), report.text("#link"))
+    copied = report.browser.driver.execute_async_script("const done = arguments[0]; navigator.clipboard.readText().then(done, error => done(String(error)))")
+    bench.equal("and what is copied is the address of the moment", copied, report.browser.js("location.href"))
+
+
+def void_epochs(bench):
+    def change(has_survey):
+        def sentences(second, fields):
+            if not 300 <= second < 420:
+                return [",".join(fields)]
+            if fields[0].endswith("GGA"):
+                return [",".join(fields[:2] + ["", "", "", "", "0", "00", "", "", "", "", "", "", ""])]
+            seen = 3 if second < 400 else 4
+            survey = [f"GPGSV,1,1,0{seen}" + "".join(f",{number + 1:02},40,083,20" for number in range(min(4, seen)))] if has_survey else []
+            return [",".join(fields[:2] + ["V", "", "", "", "", "", ""] + fields[9:10] + ["", "", "N"])] + survey
+        return sentences
+    for name, has_survey, words, range_words in (("void", False, "satellites in view: not reported", "not reported"), ("sky", True, "3 satellites in view", "3 to 4")):
+        report = Report(bench, altered(bench, name, change(has_survey)))
+        report.open("#t=1772435120000")  # 07:05:20
+        bench.ok(f"{name}: the line says what was in view", words in report.text(".r-rest"), report.text(".r-rest"))
+        bench.equal(f"{name}: and so does the log", report.lines().get("satellites in view meanwhile"), range_words)
+    report.browser.screenshot("report-void")
+
+
+def long_times(bench):
+    def later(second, fields):
+        if fields[0].endswith("RMC") and second >= 900:
+            fields[9] = "070326"
+        return [",".join(fields)]
+    report = Report(bench, altered(bench, "days", later))
+    text = report.text("#journey") + report.text("#when")
+    bench.ok("days are not counted in hours", "5 d 0 h" in text and not re.search(r"\b1\d\d h", text), re.findall(r"\d+ d \d+ h", text))
+
+
+def first_seen(bench):
+    def fast(second, fields):
+        if fields[0].endswith("RMC") and second < 60:
+            fields[7:9] = "26.0", "90.0"
+        return [",".join(fields)]
+    path = altered(bench, "fast", fast)
+    report = Report(bench, path)
+    bench.ok("first seen with a speed: the page says what is known", "positions stayed at one place, although the receiver says 48 km/h" in report.text("#journey"))
+    text = subprocess.run([bench.programs / "waypost", "replay", path], check=True, capture_output=True, text=True).stdout
+    bench.ok("first seen with a speed: so does the text", "although the receiver says 48 km/h" in text, text.splitlines()[0])
+
+
+def compared(bench):
+    source = '[source]\nkind = "file"\npath = "/dev/null"\n'
+    (bench.folder / "same.toml").write_text(source)
+    (bench.folder / "other.toml").write_text(source + '[sampling]\nrule = "track-error"\nbound = "3m"\n')
+    report = Report(bench, "demo-city-drive", "--compare", bench.folder / "same.toml", "--compare", bench.folder / "other.toml")
+    report.click("#tab-whatif")
+    head, _, _ = unpacked(report.path.read_text())
+    text = report.text("#whatif")
+    bench.ok("compare: what is the same is said once", "same.toml: the same settings as those in force" in text and [
+        each["label"] for each in head["whatIf"] if "toml" in each["label"]] == ["other.toml"])
+    bench.ok("compare: keys that differ are named", 'differs in [sampling] rule = "track-error", [sampling] bound = "3m"' in text)
+    bench.ok("compare: the bound holds", next(each for each in head["whatIf"] if "toml" in each["label"])["worst"] <= 3.05)
+    report.browser.screenshot("report-compared")
+
+
 def hidden_ends(bench):
     report = Report(bench, "demo-city-drive", "--hide-ends", "200m")
     head, columns, _ = unpacked(report.path.read_text())
@@ -563,7 +706,37 @@ def hidden_ends(bench):
     bench.equal("hidden ends: the heading still says when the log was", report.text("#when"), Report(bench).text("#when"))
     bench.equal("hidden ends: what is hidden is no silence", "1 s at" in report.lines()["longest silence"], True)
     standing = re.match(r"[\d\u202f]+, (\d+) %", report.lines()["kept while nothing moved"])
+    far = Report(bench, "demo-city-drive", "--hide-ends", "500m")
+    head, columns, _ = unpacked(far.path.read_text())
+    far.click("#raw")
+    cut = head["cuts"][0]
+    # What is hidden lies between two rows of trip 1: nothing may be drawn between them, and lines where fixes are shown.
+    places = [map_place(far, columns["t"][row]) for row in (cut - 1, cut, cut // 2)]
+    far.open()
+    far.click("#raw")
+    middle = [(a + b) / 2 for a, b in zip(*places[:2])]
+    is_far = max(abs(a - b) for a, b in zip(*places[:2])) > 30
+    blue = [near_colour(far, place, (0x0B, 0x62, 0xC4)) for place in (middle, places[2])]
+    bench.equal("hidden ends: no line over what is hidden, and none under dots", (is_far, *blue), (True, False, True))
+    far.browser.screenshot("report-hidden-ends")
     bench.equal("hidden ends: shares are of all that was kept", int(standing[1]), round(100 * head["keptStanding"] / head["summary"]["published"]))
+
+
+def map_place(report, time):
+    """Where the cursor is on the map, in pixels of the canvas."""
+    report.open(f"#t={time}")
+    return report.browser.js(
+        "(c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let [n, x, y] = [0, 0, 0];"
+        " for (let i = 3; i < d.length; i += 4) if (d[i] > 200) { n++; x += (i >> 2) % c.width; y += (i >> 2) / c.width | 0; }"
+        " return [x / n, y / n]; })(document.querySelector('.map-overlay'))")
+
+
+def near_colour(report, place, colour):
+    """Whether a pixel of the map within 4 of a place has a colour."""
+    return report.browser.js(
+        "((c, x, y, colour) => { const d = c.getContext('2d').getImageData(x - 4, y - 4, 9, 9).data;"
+        " for (let i = 0; i < d.length; i += 4) if (colour.every((v, k) => Math.abs(v - d[i + k]) < 6)) return true; return false; })"
+        "(document.querySelector('#map canvas:first-child'), arguments[0], arguments[1], arguments[2])", *place, list(colour))
 
 
 def outside_of_the_hours(bench):

@@ -9,13 +9,14 @@ import { metresPerWorld, nearX, worldX, worldY } from "./projection.js";
  *
  * - `line`: `points`, `colour`; optional `from`, `to` (indices, `to` excluded), `width`, `cased` (on a line of the colour of
  *   the ground, unless false), `dash`, `alpha`, `arrows` (direction of
- *   travel), `breaks` (a Set of indices before which nothing was travelled: drawn as a gap), `bands` ({ of: index →
+ *   travel), `breaks` (a Set of indices before which nothing was travelled: drawn as a gap), `hidden` (a Set of those of them where nothing is drawn), `bands` ({ of: index →
  *   number of a colour, colours: […] }) for a line whose colour changes.
  * - `dots`: `points`, `colour`; optional `from`, `to`, `radius`, `cross` (a cross each, for what was refused), `cased`,
- *   `only` (index → whether it is drawn), `most` (none is drawn if more would be seen).
+ *   `only` (index → whether it is drawn), `most` (none is drawn if more would be seen). None that is `cased` is drawn either
+ *   where they would hide their own line.
  * - `circle`: `latitude`, `longitude`, `metres`, `colour`; optional `outlined`, `label`.
  * - `area`: `points` of its edge, `colour`; optional `label` above its highest point.
- * - `position`: `latitude`, `longitude`, `colour`; optional `course` in degrees (an arrow, else a disc), `label`, which is left
+ * - `position`: `latitude`, `longitude`, `colour`; optional `course` in degrees (an arrow, else a disc), `outlined`, `label`, which is left
  *   out where there is no room, `edge` (if it is out of sight, an arrow at the edge points to it).
  * - `badges`: `items` ({ latitude, longitude, weight }, heavier ones first in place), `sign` (one letter), `text` (items → text):
  *   a badge each, and one for those that would lie on one another. They keep clear of one another.
@@ -36,7 +37,7 @@ const ARROW = [[7, 0], [-4, -5], [-2, 0], [-4, 5]];
 const NEEDLE = [[0, -13], [9, 10], [0, 5], [-9, 10]];
 
 function drawLine(canvas, layer, view) {
-  const { points, from = 0, to = points.length, width = 3, cased = true, breaks } = layer;
+  const { points, from = 0, to = points.length, width = 3, cased = true, breaks, hidden } = layer;
   canvas.lineJoin = canvas.lineCap = "round";
   if (cased) stroke(canvas, "--case", width + 2.5, view, () => tracePath(canvas, points, from, to, breaks, view));
   canvas.setLineDash(layer.dash ?? []);
@@ -46,7 +47,7 @@ function drawLine(canvas, layer, view) {
     stroke(canvas, layer.colour, width, view, () => tracePath(canvas, points, from, to, breaks, view));
   }
   canvas.setLineDash([3, 6]);
-  if (breaks) stroke(canvas, "--gap", 2, view, () => traceGaps(canvas, points, from, to, breaks, view));
+  if (breaks) stroke(canvas, "--gap", 2, view, () => traceGaps(canvas, points, from, to, breaks, hidden, view));
   canvas.setLineDash([]);
   if (layer.arrows) drawArrows(canvas, points, from, to, breaks, layer.colour, view);
 }
@@ -104,9 +105,9 @@ function tracePath(canvas, points, from, to, breaks, view) {
   }
 }
 
-function traceGaps(canvas, points, from, to, breaks, view) {
+function traceGaps(canvas, points, from, to, breaks, hidden, view) {
   for (const index of breaks) {
-    if (index <= from || index >= to) continue;
+    if (index <= from || index >= to || hidden?.has(index)) continue;
     canvas.moveTo(view.x(points.x(index - 1)), view.y(points.y(index - 1)));
     canvas.lineTo(view.x(points.x(index)), view.y(points.y(index)));
   }
@@ -183,7 +184,7 @@ function drawDots(canvas, layer, view) {
     if (isPlain) canvas.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
     else if (seen.push(x, y) > 2 * most) return;
   }
-  if (isPlain || !seen.length) return;
+  if (isPlain || !seen.length || (cased && isCrowded(seen, 2 * radius + 2))) return;
   canvas.lineWidth = cross ? 1.5 : 1;
   canvas.beginPath();
   for (let at = 0; at < seen.length; at += 2) {
@@ -200,6 +201,15 @@ function drawDots(canvas, layer, view) {
     canvas.strokeStyle = view.colour("--case");
   }
   canvas.stroke();
+}
+
+/** Whether most of the places (x, y, x, y, …) are nearer to the one before than this: dots would hide their own line. */
+function isCrowded(places, distance) {
+  let near = 0;
+  for (let at = 2; at < places.length; at += 2) {
+    if (Math.abs(places[at] - places[at - 2]) + Math.abs(places[at + 1] - places[at - 1]) < distance) near += 1;
+  }
+  return near > places.length / 4;
 }
 
 function place(item, view) {
@@ -261,7 +271,7 @@ function labelBeside(canvas, text, x, y, view) {
 
 function drawPosition(canvas, layer, view) {
   const [x, y] = place(layer, view);
-  const [fill, edge] = [view.colour(layer.colour), view.colour("--case")];
+  const [fill, edge] = [layer.outlined ? "--panel" : layer.colour, layer.outlined ? layer.colour : "--case"].map(view.colour);
   if (layer.edge && !isInside(x, y, view)) return drawEdgeArrow(canvas, x, y, view, fill, edge);
   if (layer.course != null) shape(canvas, x, y, layer.course * Math.PI / 180, NEEDLE, fill, edge, 2.5);
   else disc(canvas, x, y, 8, fill, edge, 2.5);

@@ -218,10 +218,13 @@ export class TrackMap {
   }
 
   #drawScale(canvas, view) {
+    const [ink, ground] = [view.colour("--ink"), view.colour("--map")];
+    canvas.font = `12px ${FONT}`;
+    // Where the square of the world ends, all latitudes beyond are drawn on its edge.
+    if (Math.abs(view.centreY - 0.5) > 0.498) return haloText(canvas, "no scale beyond 85°", 14, view.height - 14, ink, ground);
     const metresPerPixel = metresPerWorld(view.centreY) / view.scale;
     const metres = niceBelow(110 * metresPerPixel);
     const [length, left, bottom] = [metres / metresPerPixel, 14, view.height - 14];
-    const [ink, ground] = [view.colour("--ink"), view.colour("--map")];
     for (const [colour, width] of [[ground, 4], [ink, 1.5]]) {
       canvas.strokeStyle = colour;
       canvas.lineWidth = width;
@@ -229,7 +232,6 @@ export class TrackMap {
       for (const [x, y] of [[left, bottom - 5], [left, bottom], [left + length, bottom], [left + length, bottom - 5]]) canvas.lineTo(x, y);
       canvas.stroke();
     }
-    canvas.font = `12px ${FONT}`;
     haloText(canvas, metres >= 1000 ? `${metres / 1000} km` : `${metres} m`, left + 5, bottom - 6, ink, ground);
     shape(canvas, left + length + 14, bottom - 5, 0, NORTH, ink, ground);
     haloText(canvas, "N", left + length + 22, bottom, ink, ground);

@@ -69,9 +69,17 @@ class Track {
     this.points = new ChosenPoints(log.points, rows);
     /** Indices before which there is a gap. */
     this.breaks = new Set();
+    /** Those of them where places were hidden: not even a gap is drawn. */
+    this.hidden = new Set();
     for (const gap of log.gaps) {
       const index = lowerBound(rows, log.rowFrom((gap.from + gap.to) / 2));
       if (index > 0 && index < rows.length && log.time[rows[index - 1]] >= gap.from - 60_000) this.breaks.add(index);
+    }
+    for (const cut of log.cuts) {
+      const index = lowerBound(rows, cut);
+      if (index === 0 || index >= rows.length) continue;
+      this.hidden.add(index);
+      this.breaks.add(index);
     }
   }
 
@@ -148,6 +156,7 @@ export class Log {
   speed(row) { return known(this.#speeds[row], UNKNOWN, 100); }
   /** In metres; null if it is not known. */
   accuracy(row) { return known(this.#accuracies[row], UNKNOWN, 10); }
+  /** That are used; where there is no fix, those in view. */
   satellites(row) { return known(this.#columns.satellites[row], UNKNOWN, 1); }
   altitude(row) { return known(this.#columns.altitude[row], UNKNOWN_ALTITUDE, 1); }
 
@@ -263,6 +272,7 @@ export class Log {
       ...this.trips.map(trip => ({ kind: "departure", time: trip.from, decided: trip.start.at, why: trip.start, trip })),
       ...this.stops.map(stop => ({ kind: stop.why.reason === "start" ? "firstSeen" : "stop", time: stop.from, decided: stop.why.at, why: stop.why })),
       ...this.gaps.map(gap => ({ kind: "gap", time: gap.from, gap })),
+      ...this.trips.filter(trip => trip.open).map(trip => ({ kind: "open", time: trip.to, trip })),
       ...this.crossings.map(crossing => ({ kind: "crossing", time: crossing.t, crossing })),
     ];
     return decisions.sort((one, other) => one.time - other.time);

@@ -35,7 +35,7 @@ export class Readout {
       const time = isFar ? cursor : log.time[row];
       this.#time.textContent = `${day(log.first) === day(log.last) ? "" : `${day(time).slice(5)} `}${clock(time)}${zone.isUTC ? " UTC" : ""}`;
       const isStill = !isFar && log.haltAt(time);
-      const bits = isFar ? this.#withoutFix(time) : this.#fix(row);
+      const bits = isFar ? this.#withoutFix(time, row) : this.#fix(row);
       this.#rest.replaceChildren(bit(this.#stateAt(time, isStill), "strong"), ...bits);
     }
     this.#slider.setAttribute("aria-valuenow", Math.round(((cursor ?? log.first) - log.first) / (log.last - log.first || 1) * 100));
@@ -48,13 +48,18 @@ export class Readout {
     return this.#log.stopAt(time) || this.#log.stops.some(stop => stop.open && stop.from <= time) ? "parked" : "not known yet";
   }
 
-  #withoutFix(time) {
-    const gap = this.#log.gapAt(time);
-    const row = this.#log.lastFixRow(time);
+  /** @param {number} near row that is nearest. */
+  #withoutFix(time, near) {
+    const log = this.#log;
+    const gap = log.gapAt(time);
+    const row = log.lastFixRow(time);
+    const isVoid = !log.hasFix(near) && Math.abs(log.time[near] - time) <= FAR;
+    const inView = log.satellites(near);
     return [
       bit(gap ? `gap: ${gap.words}` : "no fix", "bad"),
-      bit(row < 0 ? "no fix before" : `last fix ${span(time - this.#log.time[row])} before`, "mute"),
-    ];
+      isVoid ? bit(inView === null ? "satellites in view: not reported" : `${plural(inView, "satellite")} in view`) : null,
+      bit(row < 0 ? "no fix before" : `last fix ${span(time - log.time[row])} before`, "mute"),
+    ].filter(Boolean);
   }
 
   #fix(row) {

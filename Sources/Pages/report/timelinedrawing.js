@@ -6,12 +6,14 @@ import { length, shortSpan } from "./words.js";
 
 const AXIS_TOPS = [10, 20, 30, 50, 60, 80, 100, 120, 150, 200, 300, 400, 600, 1000];
 const SPEED_UNIT = 3.6;
+const ACCURACY_MAX = 200; // metres; the scale of accuracy has no greater top
 
 const TRIANGLE = [[-4, -6], [7, 0], [-4, 6]];
 const SQUARE = [[-5, -5], [5, -5], [5, 5], [-5, 5]];
 const DIAMOND = [[0, -6], [6, 0], [0, 6], [-6, 0]];
 const GLYPHS = {
   departure: [TRIANGLE, "--moving"], stop: [SQUARE, "--ink"], firstSeen: [SQUARE, "--parked"], gap: [DIAMOND, "--gap"],
+  open: [SQUARE, "--panel", "--moving"],
 };
 
 const topOf = value => AXIS_TOPS.find(top => value <= top) ?? Math.ceil(value / 500) * 500;
@@ -71,13 +73,19 @@ class TimelineDrawing {
 
   #colour(name) { return this.#colours.of(name); }
 
+  /** Fits all but the worst fiftieth: one bad fix would flatten the others. */
   #findAccuracyTop() {
     const [from, to] = this.#frame.visibleRows();
-    let most = 20;
+    const counts = new Uint32Array(ACCURACY_MAX + 1);
+    let rest = 0;
     for (let row = from; row < to; row += 1) {
       const accuracy = this.#log.accuracy(row);
-      if (accuracy > most && accuracy <= 100) most = accuracy;
+      if (accuracy === null) continue;
+      counts[Math.min(ACCURACY_MAX, Math.ceil(accuracy))] += 1;
+      rest += 0.02;
     }
+    let most = ACCURACY_MAX;
+    while (most > 20 && (rest -= counts[most]) >= 0) most -= 1;
     return topOf(most);
   }
 
@@ -188,8 +196,8 @@ class TimelineDrawing {
       canvas.setLineDash([]);
     }
     if (kind === "crossing") return disc(canvas, x, y, 4, this.#colour("--panel"), this.#colour("--fence"), 2.5);
-    const [corners, colour] = GLYPHS[kind];
-    shape(canvas, x, y, 0, corners, this.#colour(colour), this.#colour("--panel"));
+    const [corners, colour, edge = "--panel"] = GLYPHS[kind];
+    shape(canvas, kind === "open" ? Math.min(x, this.#frame.right - 7) : x, y, 0, corners, this.#colour(colour), this.#colour(edge));
   }
 
   #drawCharts(canvas) {
@@ -200,7 +208,26 @@ class TimelineDrawing {
     const top = this.#accuracyTop;
     const accuracyOf = row => log.hasFix(row) && log.accuracy(row) !== null ? Math.min(top, log.accuracy(row)) : null;
     if (log.hasAccuracy) this.#chart(canvas, accuracy, accuracyOf, top, "--accuracy-area", "--accuracy-line");
+    if (log.hasAccuracy) this.#drawCut(canvas, top, accuracy.top);
     this.#drawRefused(canvas, (log.hasAccuracy ? accuracy : speed).top + 2);
+  }
+
+  /** Marks what lies beyond the scale of accuracy. */
+  #drawCut(canvas, most, y) {
+    const [[from, to], place] = [this.#frame.visibleRows(), this.#frame.placer()];
+    canvas.fillStyle = this.#colour("--accuracy-line");
+    canvas.beginPath();
+    let last = -Infinity;
+    for (let row = from; row < to; row += 1) {
+      if (!this.#log.hasFix(row) || !(this.#log.accuracy(row) > most)) continue;
+      const x = place(row);
+      if (x - last < 7) continue;
+      last = x;
+      canvas.moveTo(x, y - 1);
+      canvas.lineTo(x + 3.5, y + 5);
+      canvas.lineTo(x - 3.5, y + 5);
+    }
+    canvas.fill();
   }
 
   #drawRefused(canvas, top) {

@@ -101,7 +101,7 @@ export class TrackView {
       text: items => `${items.length > 1 ? `${items.length}× ` : ""}${shortSpan(items.reduce((sum, item) => sum + item.weight, 0))}`,
     });
     const items = log.trips.map((trip, index) => ({ ...log.kept.range(trip), text: String(trip.number), colour: `--trips/${index}` }));
-    layers.push({ kind: "numbers", points: log.kept.points, items });
+    layers.push({ kind: "numbers", points: log.kept.points, items }, ...log.trips.flatMap((trip, index) => this.#openEnd(trip, index)));
     return layers;
   }
 
@@ -109,7 +109,7 @@ export class TrackView {
     const { colourBy } = this.#state;
     const log = this.#log;
     const layer = {
-      kind: "line", points: log.kept.points, ...log.kept.range(trip), breaks: log.kept.breaks, arrows: true, colour: `--trips/${index}`,
+      kind: "line", points: log.kept.points, ...log.kept.range(trip), breaks: log.kept.breaks, hidden: log.kept.hidden, arrows: true, colour: `--trips/${index}`,
       alpha: leg?.trip && leg.trip !== trip ? 0.3 : 1,
     };
     if (colourBy === "trip") return layer;
@@ -117,18 +117,26 @@ export class TrackView {
     return { ...layer, colour: "--ink", bands: { of: index => band(log, log.kept.rows[index]), colours: [...RAMP, "--raw"] } };
   }
 
+  /** Where a trip goes on when the log ends, unless that place is hidden. */
+  #openEnd(trip, index) {
+    const [log, row] = [this.#log, trip.lastRow];
+    if (!trip.open || log.time[row] !== trip.to) return [];
+    const place = { latitude: log.latitude(row), longitude: log.longitude(row) };
+    return [{ kind: "position", ...place, outlined: true, colour: `--trips/${index}`, label: "still under way" }];
+  }
+
   /** Trips show their own gaps. */
   #gapsWhileParked() {
-    const { points, breaks } = this.#log.kept;
+    const { points, breaks, hidden } = this.#log.kept;
     const ranges = this.#log.trips.map(trip => this.#log.kept.range(trip));
-    return [...breaks].filter(index => !ranges.some(({ from, to }) => from < index && index < to))
+    return [...breaks].filter(index => !hidden.has(index) && !ranges.some(({ from, to }) => from < index && index < to))
       .map(index => ({ kind: "line", points, from: index - 1, to: index + 1, breaks: new Set([index]), width: 2, colour: "--gap" }));
   }
 
   #variantLayers(track) {
-    const { points, breaks } = track;
+    const { points, breaks, hidden } = track;
     const lines = this.#log.trips.map(trip => (
-      { kind: "line", points, ...track.range(trip), breaks, width: 2, cased: false, dash: [7, 4], colour: "--variant" }));
+      { kind: "line", points, ...track.range(trip), breaks, hidden, width: 2, cased: false, dash: [7, 4], colour: "--variant" }));
     return [...lines, { kind: "dots", points, cased: true, radius: 3, colour: "--variant", most: this.#box.clientWidth / 4 }];
   }
 

@@ -1,6 +1,7 @@
 // The evidence of a decision, in words and as bars against the threshold.
 import { clock, kilometresPerHour, span } from "../common/words.js";
 import { element } from "./dom.js";
+import { length } from "./words.js";
 
 /** A bar; the mark is where the threshold lies. */
 function meter(name, value, unit, most, threshold = null, relation = "") {
@@ -60,6 +61,13 @@ const CROSSINGS = { enter: "Enters", exit: "Leaves", dwell: "Stays in" };
 /** What a tip over a decision says. */
 export function describe(decision, log) {
   if (decision.kind === "gap") return describeGap(decision.gap);
+  if (decision.kind === "open") {
+    const { number, from, to, metres } = decision.trip;
+    return [
+      element("div", { className: "title" }, `Trip ${number} is still under way at the end of the log`),
+      element("p", {}, `${length(metres)} in ${span(to - from)} so far`),
+    ];
+  }
   if (decision.kind === "crossing") {
     const { action, id, t } = decision.crossing;
     const verb = CROSSINGS[String(action).toLowerCase()] ?? action;
