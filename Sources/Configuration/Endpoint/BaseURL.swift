@@ -42,7 +42,8 @@ package struct BaseURL: Equatable {
         guard let host = host(of: authority) else { return .failure(Mistake()) }
         return .success(
             BaseURL(
-                isEncrypted: ["https", "mqtts", "wss"].contains(scheme), isBroker: !scheme.hasPrefix("http"), host: host,
+                isEncrypted: ["https", "mqtts", "wss"].contains(scheme), isBroker: !scheme.hasPrefix("http"),
+                host: host,
                 text: "\(scheme)://\(rest)"))
     }
 
