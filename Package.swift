@@ -139,8 +139,8 @@ let package = Package(
         module(
             "Simworld",
             [
-                "Agent", "Configuration", "EventLoop", "Positioning", "NMEA", "Tracking", "Delivery", "Live", "Sensors",
-                "Outbox", "Uplink", "CSimDisk", "CSQLite", "DriveSimulation", logging,
+                "Agent", "Configuration", "EventLoop", "Positioning", "NMEA", "Tracking", "Delivery", "Live", "Channel",
+                "Sensors", "Outbox", "Uplink", "CSimDisk", "CSQLite", "DriveSimulation", logging,
             ]),
         .executableTarget(
             name: "waypost-simworld", dependencies: ["Simworld", "CSimDisk", argumentParser],
@@ -174,8 +174,8 @@ let package = Package(
         tests(
             "AgentTests",
             [
-                "Agent", "Configuration", "ControlProtocol", "Delivery", "EventLoop", "JSON", "NMEA", "Outbox",
-                "Positioning", "Sensors", "Tracking", "Uplink", "WaypostCLI", logging,
+                "Agent", "Channel", "Configuration", "ControlProtocol", "Delivery", "EventLoop", "JSON", "NMEA",
+                "Outbox", "Positioning", "Sensors", "Tracking", "Uplink", "WaypostCLI", logging,
             ]),
         tests("ReportTests", ["Report", "Configuration", "NMEA", "Positioning", "Replay", "Tracking"]),
         tests("DoctorTests", ["Doctor", "Configuration", "ControlProtocol", "Delivery", "JSON"]),

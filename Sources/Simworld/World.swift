@@ -33,6 +33,8 @@ public final class World {
     private let seed: UInt64
     /// Worlds in which more can coincide. What they draw shifts no run of the others.
     private let isRich: Bool
+    /// Of the service of a live channel; nil = there is none.
+    private let serviceDice: Dice?
     private let prints: Bool
     private let host: SimulatedHost
     private let books: Books
@@ -97,9 +99,10 @@ public final class World {
             schedule.faults.remove(at: index)
         }
         self.schedule = schedule
+        serviceDice = [3, 11, 12].contains(seed % 16) ? Dice(seed: seed &* 5) : nil
         configuration = WorldConfiguration(
             dice: configurationDice, brokerDice: seed % 16 == 9 || seed % 16 == 11 ? Dice(seed: seed &* 3) : nil,
-            isLong: schedule.isLong, isRich: isRich)
+            hasChannel: serviceDice != nil, isLong: schedule.isLong, isRich: isRich)
         lastGood = configuration
         current = CurrentConfiguration(configuration.text)
         let epochMs: Int64 = 1_790_000_000_000
@@ -256,7 +259,7 @@ public final class World {
         let medium = SimulatedMedium { host.bootTime.nanoseconds }
         let digits = String(boot + 1, radix: 16)
         let bootID = String(repeating: "0", count: 32 - digits.count) + digits
-        let edges = Edges(
+        var edges = Edges(
             host: host, medium: medium, bootID: bootID,
             makeWriter: { [unowned self] outbox in
                 let writer = SimulatedWriter(outbox, world: world)
@@ -264,6 +267,7 @@ public final class World {
                 return writer
             }, uplink: network,
             source: SimulatedReceiver(asset: asset, host: host), isDaemon: false)
+        edges.makeCarrier = serviceDice.map { dice in { SimulatedService(host: host, dice: dice, report: $0) } }
         let sink = WorldLog.Sink { [unowned self] level, text in
             logLines += 1
             trace("log \(level): \(text)")

@@ -20,13 +20,15 @@ struct WorldConfiguration {
     private let isRich: Bool
     /// Whether the next endpoint is a broker; nil = none is.
     private let brokerDice: Dice?
+    private let hasChannel: Bool
     var outbox: [String] = []
     var facts: OutboxConfigFacts
     var sampling: [String] = []
 
-    init(dice: Dice, brokerDice: Dice?, isLong: Bool, isRich: Bool) {
+    init(dice: Dice, brokerDice: Dice?, hasChannel: Bool, isLong: Bool, isRich: Bool) {
         self.isRich = isRich
         self.brokerDice = brokerDice
+        self.hasChannel = hasChannel
         let window = dice.pick([1, 5, 10, 10, 30])
         fastest = dice.pick([28, 28, 28, 4])
         fleetTime = dice.pick(["$time_iso", "$time_iso_s"])
@@ -348,6 +350,7 @@ struct WorldConfiguration {
             retry_codes = ["busy"]
 
             """
+        if hasChannel { text += "[[channel]]\nauth = { kind = \"bearer\", token = \"env:SIM_SECRET\" }\n" }
         for (endpoint, own) in zip(endpoints, lines) {
             text += """
                 [[endpoint]]

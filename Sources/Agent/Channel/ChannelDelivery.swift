@@ -31,7 +31,7 @@ final class ChannelDelivery {
     private let log: AgentLog
     private let loop: EventLoop
     private var client: ChannelClient
-    private var transport: ChannelTransport!
+    private var transport: (any ChannelCarrier)!
     private var alarm: EventLoop.Alarm?
     private var lines: [String: Line] = [:]
     private(set) var viewers = ChannelViewers()
@@ -48,7 +48,7 @@ final class ChannelDelivery {
 
     /// - Parameter outbox: the uuid of the queue, which names its messages.
     init(
-        _ config: ChannelConfig, outbox: [UInt8], log: AgentLog, loop: EventLoop,
+        _ config: ChannelConfig, outbox: [UInt8], log: AgentLog, loop: EventLoop, makeCarrier: Edges.MakeCarrier?,
         makeCredentials: @escaping (EndpointConfig) -> EndpointCredentials
     ) {
         self.config = config
@@ -67,9 +67,11 @@ final class ChannelDelivery {
             : ChannelClient.Settings(host: host, clientID: config.clientID)
         settings.remainPresent = config.remainPresent
         client = ChannelClient(settings, credential: nil)
-        transport = ChannelTransport(
-            scheme: parts.first == "http:" ? "http" : "https", tls: credentials.tls, loop: loop
-        ) { [unowned self] event, now in received(event, at: now) }
+        let report = { [unowned self] (event: WebSocketConnection.Event, now: EventTime) in received(event, at: now) }
+        transport =
+            makeCarrier?(report)
+            ?? ChannelTransport(
+                scheme: parts.first == "http:" ? "http" : "https", tls: credentials.tls, loop: loop, report: report)
         alarm = loop.alarm { [unowned self] now in due(at: now) }
     }
 

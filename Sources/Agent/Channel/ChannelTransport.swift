@@ -6,8 +6,19 @@ import Live
 import Positioning
 import Uplink
 
+/// What carries the frames of a channel: a WebSocket, or in the simulated world a service that is made up. It reports from the loop,
+/// never from inside these calls.
+package protocol ChannelCarrier: AnyObject {
+    func open(_ request: TransportRequest)
+    func send(_ frame: ClientFrame)
+    /// Without a report.
+    func close()
+    /// From the next connection on.
+    func trust(_ tls: TLSSettings?)
+}
+
 /// The WebSocket of a channel on the event loop: to one host after the other, as the protocol wants.
-final class ChannelTransport {
+final class ChannelTransport: ChannelCarrier {
     private let scheme: String
     private var tls: TLSSettings?
     private let loop: EventLoop
@@ -30,7 +41,6 @@ final class ChannelTransport {
         alarm = loop.alarm { [unowned self] now in due(at: now) }
     }
 
-    /// From the next connection on.
     func trust(_ new: TLSSettings?) {
         guard new != tls else { return }
         tls = new

@@ -110,7 +110,8 @@ public final class Agent {
         (self.recorder, self.uplink, self.endpoints, self.pipeline) = (recorder, uplink, endpoints, pipeline)
         channels = config.channels.map { channel in
             ChannelDelivery(
-                channel, outbox: uuid, log: log, loop: loop, makeCredentials: makeCredentials)
+                channel, outbox: uuid, log: log, loop: loop, makeCarrier: edges.makeCarrier,
+                makeCredentials: makeCredentials)
         }
 
         orders = OrderHandler(recorder: recorder, deliveries: endpoints.deliveries, loop: loop)

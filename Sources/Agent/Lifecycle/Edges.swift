@@ -17,6 +17,11 @@ package struct Edges {
     package var makeWriter: (sending Outbox) throws(OutboxError) -> any CommitWriter
     /// nil: libcurl on the loop.
     package var uplink: (any Uplink)?
+    package typealias MakeCarrier = (
+        _ report: @escaping (WebSocketConnection.Event, EventTime) -> Void
+    ) -> any ChannelCarrier
+    /// For live channels; nil: a WebSocket.
+    package var makeCarrier: MakeCarrier?
     /// nil: the one of the configuration.
     package var source: (any FixSource)?
     /// It listens on the control socket, receives signals, and watches devices, links and supplies. Otherwise its owner calls

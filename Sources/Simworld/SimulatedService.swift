@@ -1,0 +1,140 @@
+import Agent
+import Channel
+import Delivery
+import Positioning
+import Uplink
+
+/// The service of a live channel, which does whatever comes to its mind, and its viewers, who ask for anything. Nothing of it may
+/// ever cost an endpoint a row.
+final class SimulatedService: ChannelCarrier {
+    private let host: SimulatedHost
+    private let dice: Dice
+    private let report: (WebSocketConnection.Event, EventTime) -> Void
+    /// Of the connection that is open, or being opened; others are over.
+    private var connection = 0
+    private var isOpen = false
+    private var identity = 0
+    private var serial = 0
+    private var channels: Set<String> = []
+
+    init(
+        host: SimulatedHost, dice: Dice, report: @escaping (WebSocketConnection.Event, EventTime) -> Void
+    ) {
+        self.host = host
+        self.dice = dice
+        self.report = report
+    }
+
+    func trust(_ tls: TLSSettings?) {}
+
+    func open(_ request: TransportRequest) {
+        connection += 1
+        let isRefused = host.interface == nil || dice.chance(0.2)
+        later(dice.between(0, 3)) { [unowned self] in
+            if isRefused { return tell(.ended(.connect("refused"), byServer: false)) }
+            isOpen = true
+            tell(.opened(subprotocol: nil))
+            if !request.secretItems.contains(where: { $0.name == "resume" }) || dice.chance(0.3) {
+                identity += 1
+                serial = 0
+                channels = []
+            }
+            say(
+                #"{"action":4,"connectionId":"c\#(identity)","connectionDetails":{"connectionKey":"k\#(identity)","#
+                    + #""maxMessageSize":\#(dice.pick([65_536, 4000])),"maxIdleInterval":15000}}"#)
+            live()
+        }
+    }
+
+    func close() {
+        connection += 1
+        isOpen = false
+    }
+
+    func send(_ frame: ClientFrame) {
+        guard isOpen else { return }
+        if dice.chance(0.02) { return cut() }
+        switch frame {
+        case .attach(let channel, _): attach(channel)
+        case .detach(let channel): answer(#"{"action":13,"channel":"\#(channel)"}"#)
+        case .presence(_, let serial, _, _, _), .message(_, let serial, _): acknowledge(serial)
+        case .close: answer(#"{"action":8}"#)
+        case .authorize: break
+        }
+    }
+
+    private func attach(_ channel: String) {
+        if dice.chance(0.1) {
+            return answer(
+                #"{"action":9,"channel":"\#(channel)","error":{"code":\#(dice.pick([40_160, 50_000])),"message":"no"}}"#
+            )
+        }
+        if dice.chance(0.1) { return }
+        channels.insert(channel)
+        answer(#"{"action":11,"channel":"\#(channel)","flags":\#(720_896 | (dice.chance(0.5) ? 1 : 0))}"#)
+        answer(#"{"action":16,"channel":"\#(channel)","channelSerial":"s:","presence":[\#(viewer(1))]}"#)
+    }
+
+    private func acknowledge(_ serial: Int64) {
+        switch dice.below(20) {
+        case 0: break
+        case 1:
+            let code = dice.pick([42_911, 40_009, 40_142, 40_160, 50_000])
+            answer(#"{"action":2,"msgSerial":\#(serial),"count":1,"error":{"code":\#(code),"message":"no"}}"#)
+        default: answer(#"{"action":1,"msgSerial":\#(serial),"count":1}"#)
+        }
+    }
+
+    /// Viewers come and go, the service beats, and sometimes it is over.
+    private func live() {
+        later(dice.between(1, 12)) { [unowned self] in
+            guard isOpen else { return }
+            switch dice.below(40) {
+            case 0: return cut()
+            case 1: say(#"{"action":6,"error":{"code":\#(dice.pick([40_142, 80_003])),"message":"moved"}}"#)
+            case 2: say(dice.pick(["", "{", "[]", #"{"action":"x"}"#, #"{"action":99}"#]))
+            case 3: if let channel = channels.min() { say(#"{"action":13,"channel":"\#(channel)"}"#) }
+            case 4...9:
+                if let channel = channels.min() {
+                    serial += 1
+                    say(#"{"action":14,"channel":"\#(channel)","presence":[\#(viewer(dice.pick([2, 3, 3, 4])))]}"#)
+                }
+            default: say(#"{"action":0}"#)
+            }
+            live()
+        }
+    }
+
+    private func viewer(_ action: Int) -> String {
+        let name = dice.pick(["ada", "bob", "eve"])
+        let data = dice.pick([
+            #"{\"type\":\"SUBSCRIBER\"}"#, "x",
+            #"{\"type\":\"SUBSCRIBER\",\"resolution\":{\"accuracy\":\"MAXIMUM\",\"desiredInterval\":0,\"minimumDisplacement\":0}}"#,
+            #"{\"type\":\"SUBSCRIBER\",\"resolution\":{\"accuracy\":\"HIGH\",\"desiredInterval\":2000,\"minimumDisplacement\":5}}"#,
+        ])
+        return
+            #"{"action":\#(action),"clientId":"\#(name)","connectionId":"of-\#(name)","id":"of-\#(name):\#(serial):0","#
+            + #""data":"\#(data)"}"#
+    }
+
+    private func cut() {
+        isOpen = false
+        later(0.01) { [unowned self] in tell(.ended(.broken("reset"), byServer: true)) }
+    }
+
+    private func answer(_ text: String) { later(dice.between(0, 0.5)) { [unowned self] in if isOpen { say(text) } } }
+    private func say(_ text: String) { tell(.text(text)) }
+
+    private func tell(_ event: WebSocketConnection.Event) {
+        if case .ended = event { isOpen = false }
+        report(event, host.time)
+    }
+
+    /// While the connection is the same.
+    private func later(_ seconds: Double, _ action: @escaping () -> Void) {
+        let connection = connection
+        host.after(.milliseconds(Int64(1 + 1000 * seconds)), ofProcess: true) { [weak self] in
+            if self?.connection == connection { action() }
+        }
+    }
+}
