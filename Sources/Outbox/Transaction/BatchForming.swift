@@ -106,7 +106,11 @@ struct BatchForming {
             try database.count(of: endpoint, after: endpoint.formed, through: below.last)
         }
         // A failing medium may not show all that was stored: later rows would overtake what is missing.
-        if let found, found >= endpoint.waiting - own { return endpoint.formed }
+        if let found, found >= endpoint.waiting - own {
+            // It may have shown less when they were counted. With too low a count, the last ones would be removed as delivered.
+            queue[index].waiting = found + own
+            return endpoint.formed
+        }
         // Where only the newest row counts, those on disk have been overtaken.
         let isOvertaken = sender.delivery == .latest && own > 0
         guard isOvertaken || queue.memory?.passesUnreadable == true else { return nil }
