@@ -122,7 +122,7 @@ final class EndpointDelivery {
     /// rows.
     func connect() {
         let route = routes[0]
-        guard route.settings.profile.isForBroker, schedule.state == .active else { return }
+        guard route.settings.profile.isForBroker, schedule.state == .active, maySend(at: loop.now) else { return }
         route.credentials.obtain(at: loop.now) { [unowned self] result in
             do throws(CredentialProblem) {
                 let context = RenderContext(identify: RecordID.make, secrets: try result.get(), gzip: false)
@@ -523,6 +523,7 @@ extension EndpointDelivery {
         if link.egressRoute != nil {
             schedule.linkChanged(at: now)
             uplink.reconnect(at: now)
+            connect()
         }
         changed()
         step(at: now)
