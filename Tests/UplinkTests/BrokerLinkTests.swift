@@ -112,6 +112,43 @@ import Testing
         #expect(bench.outcomes == [.init(number: 1, result: .published(BrokerReply([.success])))])
     }
 
+    /// RabbitMQ 3.10.
+    @Test func aBrokerThatClosesWithoutAWordIsAskedInTheOlderVersion() {
+        let bench = BrokerBench()
+        bench.send(1)
+        bench.closeUnanswered()
+        #expect(bench.isConnecting && bench.outcomes.isEmpty)
+        bench.open()
+        #expect(bench.broker.version == .v3)
+        bench.answer(0)
+        #expect(bench.outcomes == [.init(number: 1, result: .published(BrokerReply([.success])))])
+        // From now on it is known.
+        bench.lose()
+        bench.send(1)
+        bench.pass(.seconds(60))
+        bench.closeUnanswered()
+        #expect(!bench.isConnecting && bench.broker.version == .v3)
+    }
+
+    @Test func whatClosesInBothVersionsIsAskedInTheNewerOneLater() {
+        let bench = BrokerBench()
+        bench.send(1)
+        bench.closeUnanswered()
+        bench.closeUnanswered()
+        #expect(!bench.isConnecting && bench.broker.version == .v3)
+        #expect(bench.outcomes == [.init(number: 1, result: .failed(.broken("cut")))])
+        bench.send(1)
+        bench.pass(.seconds(60))
+        bench.open()
+        #expect(bench.broker.version == .v5)
+        // It is away, which says nothing about the version that it has answered in.
+        bench.lose()
+        bench.send(1)
+        bench.pass(.seconds(60))
+        bench.closeUnanswered()
+        #expect(!bench.isConnecting && bench.broker.version == .v5)
+    }
+
     @Test func aRefusedClientIsNotTriedAgainByItself() {
         let bench = BrokerBench(showsPresence: true)
         bench.send(1)
@@ -266,6 +303,17 @@ private final class BrokerBench {
         link.received(
             broker.connack(broker.version == .v3 && reason == 0x84 ? 1 : reason, window: window)[...], at: now)
         obey()
+    }
+
+    /// The connection that was asked for is there, and ends before CONNACK.
+    func closeUnanswered() {
+        guard isConnecting else { return }
+        isConnecting = false
+        isOpen = true
+        broker.reset()
+        link.opened(at: now)
+        obey()
+        lose()
     }
 
     func answer(_ place: Int, _ reason: UInt8 = 0) {

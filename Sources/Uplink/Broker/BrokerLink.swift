@@ -49,6 +49,8 @@ struct BrokerLink {
     let session: BrokerSession
     private let jitter: () -> Double
     private var version = MQTTVersion.v5
+    /// The broker has answered a CONNECT of this version, or refused the other.
+    private var isVersionKnown = false
     private var state = State.resting
     private var client: MQTTClient?
     /// CONNACK has come.
@@ -185,6 +187,7 @@ extension BrokerLink {
             switch event {
             case .connected:
                 isConnected = true
+                isVersionKnown = true
                 delay.connected()
                 takeover.connected(at: now)
                 unsentBirths = session.births[...]
@@ -204,14 +207,31 @@ extension BrokerLink {
 
     private mutating func ended(_ ending: MQTTClient.Ending, _ failure: TransportFailure?, at now: EventTime) {
         let isTaken = takeover.ended(ending, at: now)
-        if case .refused(let reason, _) = ending, reason.meaning == .version, version == .v5 {
-            version = .v3
+        if isOtherVersionNext(after: ending) {
             close()
             notBefore = now
             return
         }
         let (reason, detail) = isTaken ? (.sessionTakenOver, nil) : ending.said
         stop(failure ?? ending.failure, reason: reason, detail: detail, at: now)
+    }
+
+    /// A broker that does not know MQTT 5 says so, or closes without a word as RabbitMQ 3.10 does. So does what stands before a
+    /// broker that is away: when 3.1.1 gets no answer either, 5 is the next again.
+    private mutating func isOtherVersionNext(after ending: MQTTClient.Ending) -> Bool {
+        switch ending {
+        case .refused(let reason, _):
+            isVersionKnown = true
+            guard reason.meaning == .version, version == .v5 else { return false }
+        case .lost where !isVersionKnown:
+            guard version == .v5 else {
+                version = .v5
+                return false
+            }
+        default: return false
+        }
+        version = .v3
+        return true
     }
 
     /// The connection is over, and with it the requests.
