@@ -105,7 +105,10 @@ class Queue:
         source = f'kind = "file"\npath = "{self.folder}/drive.nmea"\nplayback = "max"'
         daemon = rig.Daemon(copy, self.url, source, endpoint, profile=self.profile).start()
         peak = Peak(daemon.process.pid)
-        return *ended(daemon.process, daemon.said), peak
+        try:
+            return *ended(daemon.process, daemon.said), peak
+        finally:
+            daemon.stop()
 
 
 def lines(path):

@@ -155,6 +155,13 @@ class Trial:
     def run(self, happenings=(), patience=400):
         """Until all is sent. A happening is a part of the locations after which something is done."""
         self.daemon.start()
+        try:
+            self.watch(happenings, patience)
+        finally:
+            self.daemon.stop()
+        return self
+
+    def watch(self, happenings, patience):
         todo, began, last, heard = collections.deque(happenings), time.monotonic(), 0, time.monotonic()
         if not rig.within(60, lambda: self.daemon.status().get("source", {}).get("fixes", 0) > 0):
             raise RuntimeError(f"the daemon reads nothing: {self.daemon.said()}")
@@ -172,8 +179,6 @@ class Trial:
             time.sleep(0.1)
         self.took = time.monotonic() - began
         self.accepted, self.endpoint = accepted, endpoint
-        self.daemon.stop()
-        return self
 
     def verdict(self, payloads):
         """Missing and repeated among the payloads of this device."""
