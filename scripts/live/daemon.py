@@ -312,6 +312,8 @@ def presence(folder):
     """who subscribes sees whether the device is there"""
     broker = Broker(folder)
     subscriber = Subscriber(broker.port, "fleet/+/status")
+    # Who stores locations, so that nothing else is wrong.
+    Subscriber(broker.port, "fleet/+/location")
     status = lambda: subscriber.texts("fleet/van-7/status")
     daemon = Daemon(folder, broker.port, ENGINE, follow=True)
     ok("it is announced", within(10, lambda: status() == ["online"]), status())
