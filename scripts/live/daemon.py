@@ -4,8 +4,9 @@ import json, os, pathlib, random, shutil, signal, socket, subprocess, sys, tempf
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
+from rig import WAYPOST as waypost, free_port, listens, within
+
 root = pathlib.Path(__file__).resolve().parent.parent.parent
-waypost = subprocess.run([root / "scripts/build", "--path"], capture_output=True, text=True, check=True).stdout.strip() + "/waypost"
 mosquitto = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 drive = root / "fixtures/nmea/demo-city-drive.nmea"
 failures = []
@@ -15,22 +16,6 @@ def ok(what, condition, detail=""):
     print(f"{'ok   ' if condition else 'FAIL '} {what}{'' if condition else f': {detail}'}", flush=True)
     if not condition:
         failures.append(what)
-
-
-def within(seconds, condition, pause=0.05):
-    """What the condition gives as soon as that is true, or at last."""
-    end = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value or time.monotonic() > end:
-            return value
-        time.sleep(pause)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Broker:
@@ -45,12 +30,8 @@ class Broker:
         (self.folder / "mosquitto.conf").write_text(f"user root\nlistener {self.port} 127.0.0.1\n{self.lines}")
         log = open(self.folder / "mosquitto.log", "ab")
         self.process = subprocess.Popen([mosquitto, "-c", self.folder / "mosquitto.conf"], stdout=log, stderr=log)
-        if not within(10, lambda: self.listens()):
+        if not within(10, lambda: listens(self.port)):
             sys.exit(f"daemon: mosquitto does not listen: {(self.folder / 'mosquitto.log').read_text()}")
-
-    def listens(self):
-        with socket.socket() as s:
-            return s.connect_ex(("127.0.0.1", self.port)) == 0
 
     def signal(self, number):
         self.process.send_signal(number)
@@ -246,6 +227,7 @@ def secure(folder):
     tls = f"certfile {folder}/cert.pem\nkeyfile {folder}/key.pem\n"
     plain = free_port()
     broker = Broker(folder, f"allow_anonymous false\npassword_file {folder}/users\n{tls}listener {web} 127.0.0.1\nprotocol websockets\n{tls}listener {plain} 127.0.0.1\n")
+    within(10, lambda: listens(plain) and listens(web))
     subscriber = Subscriber(plain, "fleet/+/location", username="van", password="sesame")
     auth = f'tls = {{ ca = "{folder}/cert.pem" }}\nauth = {{ kind = "basic", user = "van", password = "env:BROKER" }}\n{ENGINE}'
     for scheme, port in (("mqtts", broker.port), ("wss", web)):
