@@ -114,16 +114,17 @@ async def scenario(service, folder, daemon):
     await until(lambda: viewer.presence[-1:] == [(UPDATE, 3000)], f"the publisher to move; there is {viewer.presence}", 30)
     await viewer.sees(1, "a location without anybody asking")
     slow = await rate(viewer, 9)
-    assert 2 <= slow <= 4, f"{slow} messages in 9 s at one in 3 s"
+    assert 2 <= slow <= 5, f"{slow} messages in 9 s at one in 3 s"
 
     began = time.monotonic()
     await viewer.ask(500)
     await viewer.told(UPDATE, 500)
     await viewer.sees(len(viewer.messages) + 2, "the next ones")
     took = time.monotonic() - began
-    assert took < 2, f"the rate changed after {took:.1f} s"
+    # Two seconds where nothing else runs: docs/measurements.md.
+    assert took < 5, f"the rate changed after {took:.1f} s"
     fast = await rate(viewer, 5)
-    assert 8 <= fast <= 11, f"{fast} messages in 5 s at two a second"
+    assert 6 <= fast <= 12, f"{fast} messages in 5 s at two a second"
     said = await asyncio.to_thread(status, folder)
     watched = said["trackables"]["van"]
     assert said["state"] == "connected" and watched["state"] == "online" and watched["viewers"] == 1, said
