@@ -26,12 +26,6 @@ extension SimulatedDiskTests {
             }
         }
 
-        /// Each of these once lost rows.
-        @Test(arguments: [6_003_979] as [UInt64]) func aSeedThatFailedOnceIsGood(seed: UInt64) {
-            let report = World(seed: seed).run()
-            #expect(report.violations.isEmpty, "\(report.violations)")
-        }
-
         @Test func startsWhileTheFileHasAMistake() {
             var starts = 0
             for seed in [13, 29, 45] as [UInt64] {
