@@ -115,8 +115,8 @@ final class ChannelDelivery {
 
     /// Continues with what may be another credential, and tries again what has failed.
     func reload(_ new: ChannelConfig?, at now: EventTime) {
-        if let new, !new.endpoint.hasCredentials(of: config.endpoint) {
-            config.endpoint.takeCredentials(of: new.endpoint)
+        if let new, new.endpoint.credentials != config.endpoint.credentials {
+            config = new
             credentials = makeCredentials(config.endpoint)
             transport.trust(credentials.tls)
             return obtainCredential(at: now)
@@ -280,16 +280,6 @@ extension ChannelDelivery {
 
     private func lacksCredential(_ words: String, isFinal: Bool) {
         perform(client.credentialUnavailable(words, isFinal: isFinal, jitter: loop.host.jitter, at: loop.now))
-    }
-}
-
-extension EndpointConfig {
-    func hasCredentials(of other: EndpointConfig) -> Bool {
-        auth == other.auth && secrets == other.secrets && tls == other.tls
-    }
-
-    mutating func takeCredentials(of other: EndpointConfig) {
-        (auth, secrets, tls) = (other.auth, other.secrets, other.tls)
     }
 }
 

@@ -34,14 +34,9 @@ struct ReloadPlan {
         config.log = wanted.log
         config.metrics = wanted.metrics
         config.outbox.commitWindow = wanted.outbox.commitWindow
-        for index in config.channels.indices {
-            let name = config.channels[index].endpoint.settings.name
-            guard let new = wanted.channels.first(where: { $0.endpoint.settings.name == name }) else { continue }
-            config.channels[index].endpoint.takeCredentials(of: new.endpoint)
-        }
         let areSame = Self.names(old.endpoints) == Self.names(wanted.endpoints)
         let whole = areSame ? takeEndpoints(of: wanted) : []
-        name(ConfigurationDifference(from: oldKeys, to: new.effective), whole)
+        name(ConfigurationDifference(from: oldKeys, to: new.effective), whole, takeChannels(of: wanted))
         nameUnshown(old, wanted, areSame ? whole : nil)
     }
 
@@ -54,15 +49,28 @@ struct ReloadPlan {
             config.endpoints[index].settings.copyPace(from: new.settings)
             guard old.isSameButForPaceAndCredentials(as: new) else { return false }
             guard old.credentials != new.credentials else { return true }
-            // systemd hands credentials over at a start.
-            guard !new.credentials.namesNewCredentials(besides: old.credentials) else { return false }
+            guard !new.needsNewCredentials(besides: old) else { return false }
             config.endpoints[index] = new
             newCredentials.insert(new.settings.name)
             return true
         }
     }
 
-    private mutating func name(_ difference: ConfigurationDifference, _ whole: [Bool]) {
+    /// - Returns: whether each has its new credentials now.
+    private mutating func takeChannels(of wanted: AgentConfig) -> [Bool] {
+        guard Self.names(config.channels.map(\.endpoint)) == Self.names(wanted.channels.map(\.endpoint)) else {
+            return []
+        }
+        return zip(config.channels.indices, wanted.channels).map { index, new in
+            guard !new.endpoint.needsNewCredentials(besides: config.channels[index].endpoint) else { return false }
+            config.channels[index].endpoint.credentials = new.endpoint.credentials
+            return true
+        }
+    }
+
+    private mutating func name(
+        _ difference: ConfigurationDifference, _ whole: [Bool], _ channels: [Bool]
+    ) {
         var kept: [ConfigurationDifference.Change] = []
         for change in difference.changes {
             let isLive: Bool =
@@ -70,6 +78,7 @@ struct ReloadPlan {
                 case "[[endpoint]]":
                     change.index < whole.count && (change.effect == .reload || whole[change.index])
                 case _ where change.table.hasPrefix("[endpoint."): !whole.isEmpty && whole.allSatisfy { $0 }
+                case _ where change.table.hasPrefix("[channel."): !channels.isEmpty && channels.allSatisfy { $0 }
                 default: change.effect == .reload
                 }
             if isLive {
@@ -101,27 +110,33 @@ struct ReloadPlan {
 
 extension EndpointConfig {
     /// What a request carries beside the rows.
-    fileprivate struct Credentials: Hashable {
+    struct Credentials: Hashable {
         var secrets: [String: Secret.Reference]
         var auth: EndpointAuth?
         var sign: EndpointSignature?
         var tls: EndpointTLS?
         var clock: SigningClock
 
-        func namesNewCredentials(besides old: Credentials) -> Bool {
-            let known = Set(old.references)
-            return references.contains { reference in
-                if case .credential = reference { !known.contains(reference) } else { false }
-            }
-        }
-
-        private var references: [Secret.Reference] {
+        fileprivate var references: [Secret.Reference] {
             secrets.values + [tls?.authorities, tls?.certificate, tls?.key].compactMap { $0 }
         }
     }
 
-    fileprivate var credentials: Credentials {
-        Credentials(secrets: secrets, auth: auth, sign: sign, tls: tls, clock: signingClock)
+    var credentials: Credentials {
+        get { Credentials(secrets: secrets, auth: auth, sign: sign, tls: tls, clock: signingClock) }
+        set {
+            (secrets, auth, sign, tls, signingClock) = (
+                newValue.secrets, newValue.auth, newValue.sign, newValue.tls, newValue.clock
+            )
+        }
+    }
+
+    /// It names some that systemd would have to hand over, which it does at a start.
+    fileprivate func needsNewCredentials(besides old: EndpointConfig) -> Bool {
+        let known = Set(old.credentials.references)
+        return credentials.references.contains { reference in
+            if case .credential = reference { !known.contains(reference) } else { false }
+        }
     }
 
     fileprivate func isSameButForPaceAndCredentials(as other: EndpointConfig) -> Bool {

@@ -120,6 +120,30 @@ import Tracking
         #expect(plan.config.endpoints == old.config.endpoints)
     }
 
+    @Test func aChannelTakesItsCredentialsAtOnceUnlessTheUnitHasThem() throws {
+        let folder = try TemporaryDirectory()
+        for name in ["a", "b"] { try folder.write(name, name) }
+        let environment = testEnvironment(["CREDENTIALS_DIRECTORY": folder.path])
+        func channel(_ token: String, _ more: String = "") throws -> LoadedConfiguration {
+            try loaded(
+                base + "[[channel]]\n\(more)[channel.auth]\nkind = \"bearer\"\ntoken = \"\(token)\"\n", environment)
+        }
+        let (old, new) = (try channel("file:\(folder.path)/a"), try channel("file:\(folder.path)/b"))
+        let plan = ReloadPlan(from: old.config, old.effective, to: new)
+        #expect(plan.live == ["[channel.auth] token"] && plan.atRestart.isEmpty)
+        #expect(plan.config.channels == new.config.channels && plan.newCredentials.isEmpty)
+
+        let elsewhere = try channel("file:\(folder.path)/b", "url = \"wss://realtime.example\"\n")
+        let moved = ReloadPlan(from: old.config, old.effective, to: elsewhere)
+        #expect(moved.live == ["[channel.auth] token"] && moved.atRestart == ["[[channel]] url"])
+        #expect(moved.config.channels == new.config.channels)
+
+        let unit = try channel("credential:a")
+        let waits = ReloadPlan(from: old.config, old.effective, to: unit)
+        #expect(waits.atRestart == ["[channel.auth] token"] && waits.live.isEmpty)
+        #expect(waits.config.channels == old.config.channels)
+    }
+
     @Test func theTrackableOfADeviceKeepsItsName() throws {
         let plan = try plan(base, base.replacing("\"van\"", with: "\"bus\"") + "[tracking]\nheartbeat = 60\n")
         #expect(plan.config.tracking.trackables.map(\.id) == ["van"])
