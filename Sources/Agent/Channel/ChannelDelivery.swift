@@ -18,10 +18,25 @@ final class ChannelDelivery {
         var passed = 0
         var state = TrackableState.offline
         var error: ChannelError?
-    }
 
-    /// A message has a location and as many before it.
-    private static let rowsMax = ChannelMessage.skippedMax + 1
+        /// A message has a location and as many before it.
+        private static let rowsMax = ChannelMessage.skippedMax + 1
+
+        mutating func add(_ location: Location) {
+            // The row has no number in the queue yet: its time is one, which no other row of the trackable has.
+            let seq = max(location.time.milliseconds, (rows.last?.seq ?? feed.cursor) + 1)
+            rows.append(QueuedLocation(seq: seq, bootID: nil, receivedMs: nil, location: location))
+            guard rows.count > Self.rowsMax else { return }
+            rows.removeFirst()
+            passed += 1
+        }
+
+        mutating func next(bytesMax: Int, at now: EventTime) -> ChannelMessage? {
+            let message = feed.next(rows, bytesMax: bytesMax, at: now)
+            rows.removeAll { $0.seq <= feed.cursor }
+            return message
+        }
+    }
 
     private(set) var config: ChannelConfig
     private var credentials: EndpointCredentials
@@ -59,19 +74,17 @@ final class ChannelDelivery {
         route = loop.host.egressRoute(to: nil)
         queue = String(hexOf: outbox.prefix(4))
         let address = BrokerAddress(config.endpoint.settings.baseURL)
-        let parts = (address?.connectURL ?? "").split(separator: "/", maxSplits: 1)
-        let host = parts.last.map { String($0.drop { $0 == "/" }) } ?? ""
         var settings =
             config.isUsualService
             ? ChannelClient.Settings.ofService(clientID: config.clientID)
-            : ChannelClient.Settings(host: host, clientID: config.clientID)
+            : ChannelClient.Settings(host: address?.authority ?? "", clientID: config.clientID)
         settings.remainPresent = config.remainPresent
         client = ChannelClient(settings, credential: nil)
         let report = { [unowned self] (event: WebSocketConnection.Event, now: EventTime) in received(event, at: now) }
         transport =
             makeCarrier?(report)
             ?? ChannelTransport(
-                scheme: parts.first == "http:" ? "http" : "https", tls: credentials.tls, loop: loop, report: report)
+                isEncrypted: address?.isEncrypted ?? true, tls: credentials.tls, loop: loop, report: report)
         alarm = loop.alarm { [unowned self] now in due(at: now) }
     }
 
@@ -101,15 +114,8 @@ final class ChannelDelivery {
     }
 
     func recorded(_ location: Location, at now: EventTime) {
-        guard let trackable = location.trackable, var line = lines[trackable] else { return }
-        // The row has no number in the queue yet: its time is one, which no other row of the trackable has.
-        let seq = max(location.time.milliseconds, (line.rows.last?.seq ?? line.feed.cursor) + 1)
-        line.rows.append(QueuedLocation(seq: seq, bootID: nil, receivedMs: nil, location: location))
-        if line.rows.count > Self.rowsMax {
-            line.rows.removeFirst()
-            line.passed += 1
-        }
-        lines[trackable] = line
+        guard let trackable = location.trackable else { return }
+        lines[trackable]?.add(location)
         publish(trackable, at: now)
     }
 
@@ -144,11 +150,10 @@ final class ChannelDelivery {
 // Locations.
 extension ChannelDelivery {
     private func publish(_ trackable: String, at now: EventTime) {
-        guard client.state == .connected, var line = lines[trackable] else { return }
-        let message = line.feed.next(line.rows, bytesMax: client.messageBytesMax, at: now)
-        line.rows.removeAll { $0.seq <= line.feed.cursor }
-        lines[trackable] = line
-        if let message { send(message, of: trackable, at: now) }
+        guard client.state == .connected else { return }
+        if let message = lines[trackable]?.next(bytesMax: client.messageBytesMax, at: now) {
+            send(message, of: trackable, at: now)
+        }
         arm()
     }
 

@@ -19,7 +19,7 @@ package protocol ChannelCarrier: AnyObject {
 
 /// The WebSocket of a channel on the event loop: to one host after the other, as the protocol wants.
 final class ChannelTransport: ChannelCarrier {
-    private let scheme: String
+    private let isEncrypted: Bool
     private var tls: TLSSettings?
     private let loop: EventLoop
     private let report: (WebSocketConnection.Event, EventTime) -> Void
@@ -29,12 +29,11 @@ final class ChannelTransport: ChannelCarrier {
     /// It could not be set up: told from the loop.
     private var failure: TransportFailure?
 
-    /// - Parameter scheme: `https` or `http`.
     init(
-        scheme: String, tls: TLSSettings?, loop: EventLoop,
+        isEncrypted: Bool, tls: TLSSettings?, loop: EventLoop,
         report: @escaping (WebSocketConnection.Event, EventTime) -> Void
     ) {
-        self.scheme = scheme
+        self.isEncrypted = isEncrypted
         self.tls = tls
         self.loop = loop
         self.report = report
@@ -77,7 +76,8 @@ final class ChannelTransport: ChannelCarrier {
         settings.pingAfter = nil
         var generator = SystemRandomNumberGenerator()
         return try WebSocketConnection(
-            "\(scheme)://\(host)", settings, tls: tls, transport: .init(version: AgentVersion.current),
+            "\(isEncrypted ? "https" : "http")://\(host)", settings, tls: tls,
+            transport: .init(version: AgentVersion.current),
             isClockTrusted: { [host = loop.host] in host.isClockSynchronised },
             random: { UInt32.random(in: 0...UInt32.max, using: &generator) },
             watch: { [unowned self] descriptor, interest in watch(descriptor, interest) },

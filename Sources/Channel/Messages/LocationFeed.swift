@@ -75,12 +75,9 @@ package struct LocationFeed: Sendable {
 
     /// - Parameters:
     ///   - rows: of the trackable, in the order of the queue, the newest included. Those up to the cursor do not matter.
-    ///   - rowsBefore: how many more there are between the cursor and the first of `rows`.
     ///   - bytesMax: what the service takes (`ChannelClient.messageBytesMax`).
     /// - Returns: what is to be published now; nil = nothing.
-    package mutating func next(
-        _ rows: [QueuedLocation], rowsBefore: Int = 0, bytesMax: Int, at now: EventTime
-    ) -> ChannelMessage? {
+    package mutating func next(_ rows: [QueuedLocation], bytesMax: Int, at now: EventTime) -> ChannelMessage? {
         if case .inFlight = state { return nil }
         if case .waiting(let until) = state, now < until { return nil }
         state = .idle
@@ -93,11 +90,11 @@ package struct LocationFeed: Sendable {
             id: id(choice.head), name: name, feature: choice.feature, skipped: choice.skipped.suffix(skippedMax),
             bytesMax: bytesMax)
         guard let message else {
-            drop(choice, passed: choice.passed + choice.skipped.count + rowsBefore)
+            drop(choice, passed: choice.passed + choice.skipped.count)
             return nil
         }
         let tooMany = choice.skipped.count - message.skippedCount
-        state = .inFlight(Turn(choice: choice, message: message, passed: choice.passed + tooMany + rowsBefore))
+        state = .inFlight(Turn(choice: choice, message: message, passed: choice.passed + tooMany))
         return message
     }
 

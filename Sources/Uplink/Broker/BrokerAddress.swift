@@ -1,14 +1,17 @@
 /// Where a broker is: `mqtt://host[:port]`, `mqtts://…`, or MQTT over WebSocket as `ws://host[:port]/path` and `wss://…`.
 package struct BrokerAddress: Hashable, Sendable {
-    /// As libcurl takes it, whose transport is the same.
-    package let connectURL: String
+    /// Host and port.
+    package let authority: String
+    package let isEncrypted: Bool
     /// Of the upgrade; nil = MQTT without WebSocket.
     package let webSocketTarget: String?
 
-    private static let schemes: [String: (web: String, port: Int, isWebSocket: Bool)] = [
-        "mqtt": ("http", 1883, false), "mqtts": ("https", 8883, false), "ws": ("http", 80, true),
-        "wss": ("https", 443, true),
+    private static let schemes: [String: (isEncrypted: Bool, port: Int, isWebSocket: Bool)] = [
+        "mqtt": (false, 1883, false), "mqtts": (true, 8883, false), "ws": (false, 80, true), "wss": (true, 443, true),
     ]
+
+    /// As libcurl takes it, whose transport is the same.
+    package var connectURL: String { "\(isEncrypted ? "https" : "http")://\(authority)" }
 
     /// nil for other URLs.
     package init?(_ url: String) {
@@ -16,11 +19,11 @@ package struct BrokerAddress: Hashable, Sendable {
             let scheme = Self.schemes[url[..<separator.lowerBound].lowercased()]
         else { return nil }
         let rest = url[separator.upperBound...]
-        let authority = rest.prefix { $0 != "/" }
-        let path = rest.dropFirst(authority.count)
-        let afterAddress = authority.lastIndex(of: "]").map { authority[$0...] } ?? authority
-        let port = afterAddress.contains(":") ? "" : ":\(scheme.port)"
-        connectURL = "\(scheme.web)://\(authority)\(port)"
+        let written = rest.prefix { $0 != "/" }
+        let path = rest.dropFirst(written.count)
+        let afterAddress = written.lastIndex(of: "]").map { written[$0...] } ?? written
+        authority = afterAddress.contains(":") ? String(written) : "\(written):\(scheme.port)"
+        isEncrypted = scheme.isEncrypted
         webSocketTarget = scheme.isWebSocket ? (path.isEmpty ? "/mqtt" : String(path)) : nil
     }
 }

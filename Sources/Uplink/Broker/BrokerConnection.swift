@@ -42,8 +42,7 @@ package final class BrokerConnection {
                 ) { [unowned self] in take($0) })
             return
         }
-        let host = address.connectURL.split(separator: "/").last.map(String.init) ?? ""
-        var webSocket = WebSocketClient.Settings(host: host, target: target)
+        var webSocket = WebSocketClient.Settings(host: address.authority, target: target)
         webSocket.subprotocols = ["mqtt"]
         // MQTT asks by itself.
         webSocket.pingAfter = nil
