@@ -11,6 +11,8 @@ public struct ChannelConfig: Hashable, Sendable {
     public var isUsualService: Bool
     /// Viewers are told the resolution in force. The default is true.
     public var sendsResolution = true
+    /// Viewers are shown what the receiver says besides. The default is false.
+    public var sendsRaw = false
     /// How long viewers see the trackables as present after the connection was lost. The default is 60 s.
     public var remainPresent = Duration.seconds(60)
 
@@ -46,6 +48,7 @@ public struct ChannelConfig: Hashable, Sendable {
         clientID = device
         table.read("client_id", into: &clientID, as: .name, note: "as [device]")
         table.read("send_resolution", into: &sendsResolution, as: .flag)
+        table.read("raw_locations", into: &sendsRaw, as: .flag)
         table.read("remain_present", into: &remainPresent, as: .duration(.between(0, 3600)))
         var allowsPlaintext = false
         table.read("allow_plaintext", into: &allowsPlaintext, as: .flag)

@@ -199,7 +199,10 @@ public struct QueueStatus: ControlMessage {
 /// A live channel, on which viewers watch.
 public struct ChannelStatus: ControlMessage {
     @Field("name", "Of the channel") public var name = ""
-    @Field("state", "Of the connection: connected, connecting, disconnected, suspended, failed and so on")
+    @Field(
+        "state",
+        "Of the connection: connected, connecting, disconnected, suspended, failed and so on; by-requests = there is none, "
+            + "and messages go by single requests of HTTP")
     public var state = ""
     @Field("problem", "What is wrong") public var problem: String?
     @Field("published", "Messages that the service has") public var published = 0
@@ -212,7 +215,10 @@ public struct ChannelStatus: ControlMessage {
 
 /// What viewers can expect of a trackable, and who they are.
 public struct WatchedStatus: ControlMessage {
-    @Field("state", "offline, publishing (what viewers ask for is not known), online or failed") public var state = ""
+    @Field(
+        "state",
+        "offline, publishing (viewers cannot see that it is there, or what they ask for is not known), online or failed"
+    ) public var state = ""
     @Field("problem", "What is wrong") public var problem: String?
     @Field("viewers", "Who watches") public var viewers = 0
     @Field("requests", "What they ask for, by member, of at most 8; viewers who ask for nothing are left out")

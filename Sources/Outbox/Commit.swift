@@ -128,10 +128,8 @@ public struct FormRequest: Hashable, Sendable {
 public struct Commit: Sendable {
     /// Oldest first.
     public var rows: [NewRow]
-    /// The tracker's state after these rows; nil = unchanged.
-    public var trackerState: [UInt8]?
-    /// What the source needs to continue after these rows, such as the place in a file; nil = unchanged.
-    public var sourceState: [UInt8]?
+    /// After these rows.
+    public var parts: PartStates
     public var answers: [BatchAnswer]
     /// States of endpoints that changed.
     public var states: [StateChange]
@@ -158,13 +156,12 @@ public struct Commit: Sendable {
     }
 
     public init(
-        rows: [NewRow] = [], trackerState: [UInt8]? = nil, sourceState: [UInt8]? = nil,
-        answers: [BatchAnswer] = [], states: [StateChange] = [], orders: [QueueOrder] = [],
+        rows: [NewRow] = [], parts: PartStates = PartStates(), answers: [BatchAnswer] = [], states: [StateChange] = [],
+        orders: [QueueOrder] = [],
         forms: [FormRequest] = [], ages: AgeReference? = nil
     ) {
         self.rows = rows
-        self.trackerState = trackerState
-        self.sourceState = sourceState
+        self.parts = parts
         self.answers = answers
         self.states = states
         self.orders = orders

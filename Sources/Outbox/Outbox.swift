@@ -14,10 +14,8 @@ public final class Outbox {
     public var name: String { String(hexOf: uuid.prefix(4)) }
     /// Why the disk refuses; a later commit tries again. nil = it does not.
     public var refusal: OutboxError? { memory?.refusal }
-    /// As of the last commit that brought one; nil in a new queue.
-    public private(set) var trackerState: [UInt8]?
-    /// As of the last commit that brought one; nil without a file source.
-    public private(set) var sourceState: [UInt8]?
+    /// Each as of the last commit that brought it.
+    public private(set) var parts = PartStates()
 
     private(set) var ledger = Ledger()
     private(set) var processRun: ProcessRun
@@ -98,8 +96,7 @@ public final class Outbox {
         uuid = opened.uuid
         ledger = opened.ledger
         ledger.recorded = RecordingTimes(earlierThrough: ledger.lastSeq)
-        trackerState = opened.trackerState
-        sourceState = opened.sourceState
+        parts = opened.parts
     }
 
     /// Depths and counts as of the last commit.
@@ -138,6 +135,9 @@ public final class Outbox {
                 ? endpoint.batches.compactMap { try? batch($0, of: endpoint) } : []
         }
     }
+
+    /// The last rows on disk, oldest first; none where they cannot be read.
+    public func newest(_ count: Int) -> [QueuedLocation] { (try? database?.newest(count)) ?? [] }
 
     private func batch(_ row: BatchRow, of endpoint: Ledger.Endpoint) throws(OutboxError) -> Batch? {
         let id = row.id(outbox: name, endpoint: endpoint.settings.name)
@@ -223,8 +223,7 @@ public final class Outbox {
         ledger = transaction.ledger
         processRun = transaction.processRun
         if let row = commit.rows.last { lastTime = row.location.time.milliseconds }
-        if let state = commit.trackerState { trackerState = state }
-        if let state = commit.sourceState { sourceState = state }
+        parts.update(commit.parts)
         known = [:]
         for id in ledger.batchIDs(outbox: name) { known[id] = transaction.known[id] }
         for batch in reply.formed { known[batch.id] = batch }
@@ -316,8 +315,7 @@ public final class Outbox {
                 released.append(ledger.endpoints[index].settings.name)
             }
         }
-        trackerState = queue.opened.trackerState
-        sourceState = queue.opened.sourceState
+        parts = queue.opened.parts
         database = queue.database
         return queue.database
     }
@@ -485,8 +483,7 @@ extension Outbox {
                 if isOther {
                     try handover.append(of: name)
                 } else {
-                    try handover.goOn(
-                        plan: queue.plan, states: (trackerState, sourceState), isReplaced: !memory.copies.isEmpty)
+                    try handover.goOn(plan: queue.plan, parts: parts, isReplaced: !memory.copies.isEmpty)
                 }
             }
         } catch {
@@ -498,7 +495,7 @@ extension Outbox {
         reply.formed.removeAll { transaction.dissolved.contains($0.id) }
         if isOther {
             reply.wasFoundLate = true
-            reply.foundState = queue.opened.trackerState
+            reply.foundState = queue.opened.parts.tracker
             reply.formed = []
             known = [:]
             former = transaction.former
@@ -519,7 +516,6 @@ extension Outbox {
 
 extension Commit {
     fileprivate var isEmpty: Bool {
-        rows.isEmpty && trackerState == nil && sourceState == nil && answers.isEmpty && states.isEmpty
-            && orders.isEmpty && forms.isEmpty
+        rows.isEmpty && parts.isEmpty && answers.isEmpty && states.isEmpty && orders.isEmpty && forms.isEmpty
     }
 }

@@ -34,6 +34,17 @@ import Tracking
     }
 }
 
+extension ConvergenceTests {
+    @Test func someOfItGoesByRequests() {
+        let runs = testSeeds(1...20).map { seed in
+            let run = ConvergenceRun(seed: seed)
+            for _ in 0..<400 { run.step() }
+            return run.service.requests
+        }
+        #expect(runs.contains { $0 > 20 })
+    }
+}
+
 private final class ConvergenceRun {
     private(set) var client: ChannelClient
     private(set) var feed = LocationFeed(queue: "q", name: .enhanced, cursor: 0)
@@ -45,6 +56,8 @@ private final class ConvergenceRun {
     private var channel = ChannelState.initialized
     private(set) var presence = Rig.presence
     private var now = EventTime.zero
+    /// No WebSocket comes through.
+    private var isBlocked = false
 
     init(seed: UInt64) {
         service = ServiceModel(seed: seed)
@@ -62,6 +75,7 @@ private final class ConvergenceRun {
         case 4: if service.chance(6) { service.detach() }
         case 5: if service.chance(20) { service.token += 1 }
         case 6: service.forget()
+        case 9: if service.chance(8) { block() }
         case 7:
             presence.resolution?.intervalMs = Int64(service.number(1..<1000))
             perform(client.attach("a", presence, at: now) ?? [])
@@ -70,6 +84,18 @@ private final class ConvergenceRun {
         }
         if client.state == .failed || channel == .failed, service.number(0..<5) == 0 { mend() }
         if service.number(0..<3) == 0 { pass(.milliseconds(service.number(0..<2000))) }
+    }
+
+    /// Some minutes in a network that lets only requests through.
+    private func block() {
+        isBlocked = true
+        for _ in 0..<service.number(1..<40) {
+            lose()
+            if service.chance(3) { service.changeViewers() }
+            record()
+            pass(.seconds(10))
+        }
+        isBlocked = false
     }
 
     /// What was refused for ever is mended by a person.
@@ -133,6 +159,7 @@ private final class ConvergenceRun {
         while let next = [client.nextDeadline, feed.nextDeadline].compactMap({ $0 }).min(), next <= end {
             now = max(now, next)
             perform(client.deadlineReached(jitter: jitter, at: now))
+            if isBlocked { lose() }
             if service.isCalm { deliver(.max) }
             offer()
             if let next = [client.nextDeadline, feed.nextDeadline].compactMap({ $0 }).min(), next <= now { break }
@@ -165,7 +192,11 @@ private final class ConvergenceRun {
             case .channelChanged(_, let new, _):
                 channel = new
                 offer()
-            case .connectionChanged: offer()
+            case .connectionChanged, .requestsArrive: offer()
+            case .request(let request):
+                let (status, body) = service.answer(request)
+                perform(
+                    client.answered(request.number, status: status, body: Array(body.utf8), jitter: jitter, at: now))
             case .warned: break
             }
         }

@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test func theLastLocationBeforeTheStartIsKnown() {
-        var feed = LocationFeed(queue: "q", name: .enhanced, cursor: 9, lastKnown: row(9).location)
+        var feed = LocationFeed(queue: "q", name: .enhanced, cursor: 9, lastKnown: ChannelFeature(row(9).location))
         feed.viewerArrived(at: .zero)
         #expect(feed.next([], bytesMax: 65_536, at: .zero)?.id == "q-9-again-1")
         feed.unsent(at: .zero)

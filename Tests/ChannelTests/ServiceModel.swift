@@ -32,6 +32,8 @@ final class ServiceModel {
     private(set) var hasTransport = false
     /// Frames that it sends, in order.
     private var outgoing: [String] = []
+    /// That were answered.
+    private(set) var requests = 0
     var token = 1
     /// No more faults.
     var isCalm = false
@@ -156,12 +158,28 @@ final class ServiceModel {
             return say(
                 #"{"action":2,"msgSerial":\#(serial),"count":1,"error":{"code":\#(code),"statusCode":\#(status)}}"#)
         }
-        if action == 15 { store(frame) } else { present(frame, connection, serial) }
+        if action == 15 { store(frame["messages"]?.items?.first) } else { present(frame, connection, serial) }
         say(#"{"action":1,"msgSerial":\#(serial),"count":1}"#)
     }
 
-    private func store(_ frame: JSONValue) {
-        guard let item = frame["messages"]?.items?.first, let id = item["id"]?.string, let data = item["data"]?.string,
+    /// - Returns: status and body; no status = the answer was lost.
+    func answer(_ request: ServiceRequest) -> (Int?, String) {
+        if chance(8) { return (nil, "") }
+        guard request.credential == .token(ChannelSecret("\(token)")) else {
+            return (401, #"{"error":{"code":40142,"statusCode":401}}"#)
+        }
+        if chance(8) { return (number(0..<2) == 0 ? 503 : 200, "<html>") }
+        requests += 1
+        guard let body = request.body else {
+            let items = members.values.sorted { ($0.connection, $0.client) < ($1.connection, $1.client) }
+            return (200, "[\(items.map { item(1, $0) }.joined(separator: ","))]")
+        }
+        store(JSONReader.read(body))
+        return chance(8) ? (nil, "") : (201, #"{"channel":"tracking:a"}"#)
+    }
+
+    private func store(_ item: JSONValue?) {
+        guard let item, let id = item["id"]?.string, let data = item["data"]?.string,
             let update = JSONReader.read(Array(data.utf8)), let location = update["location"],
             let skipped = update["skippedLocations"]?.items
         else { return complaints.append("no message") }

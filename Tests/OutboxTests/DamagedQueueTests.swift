@@ -18,8 +18,8 @@ import Testing
         for start in stride(from: 0, to: rows, by: 50) {
             _ = try outbox.commit(
                 Commit(
-                    rows: (start..<start + 50).map { NewRow(.numbered($0)) }, trackerState: [1, 2, 3],
-                    sourceState: [4]))
+                    rows: (start..<start + 50).map { NewRow(.numbered($0)) },
+                    parts: .init(tracker: [1, 2, 3], source: [4])))
             if start % 200 == 150 { try outbox.acknowledge(try #require(try outbox.form(20))) }
         }
         _ = try outbox.form(10)
@@ -30,7 +30,7 @@ import Testing
     /// Commits until everything that can be read is back.
     private func bringAllBack(_ outbox: Outbox) throws {
         for round in 0..<200 {
-            let reply = try outbox.commit(Commit(trackerState: [UInt8(round % 200)]))
+            let reply = try outbox.commit(Commit(parts: .init(tracker: [UInt8(round % 200)])))
             if !reply.recovery.isSalvaging { return }
         }
         Issue.record("it is never done")
@@ -219,10 +219,10 @@ import Testing
         copy.log = []
         copy.write(to: damaged.path)
         var outbox = try Outbox.open(damaged)
-        #expect(outbox.name != "" && outbox.trackerState == [1, 2, 3] && outbox.sourceState == [4])
+        #expect(outbox.name != "" && outbox.parts.tracker == [1, 2, 3] && outbox.parts.source == [4])
         var rounds = 0
         while outbox.current.recovery.isSalvaging, rounds < 50 {
-            _ = try outbox.commit(Commit(trackerState: [UInt8(rounds)]))
+            _ = try outbox.commit(Commit(parts: .init(tracker: [UInt8(rounds)])))
             outbox.close()
             outbox = try Outbox.open(damaged)
             rounds += 1
@@ -362,7 +362,7 @@ import Testing
         try first.append(0..<600)
         try first.acknowledge(try #require(try first.form(600, endpoint: "b")))
         try spoilHeader(first)
-        _ = try first.commit(Commit(trackerState: [1]))
+        _ = try first.commit(Commit(parts: .init(tracker: [1])))
         #expect(first.current.recovery.isSalvaging)
         first.close()
         settings[1].device = "van-8"
@@ -370,13 +370,13 @@ import Testing
         #expect(outbox.current.depths.map(\.state) == [.active, .rebind])
         // Nor does more damage change that.
         try spoilHeader(outbox)
-        var released = try outbox.commit(Commit(trackerState: [2])).released
+        var released = try outbox.commit(Commit(parts: .init(tracker: [2]))).released
         #expect(released == [] && outbox.current.depths.map(\.state) == [.active, .rebind])
         try outbox.append(600..<601)
         while outbox.current.recovery.isSalvaging {
-            released += try outbox.commit(Commit(trackerState: [2])).released
+            released += try outbox.commit(Commit(parts: .init(tracker: [2]))).released
         }
-        released += try outbox.commit(Commit(trackerState: [3])).released
+        released += try outbox.commit(Commit(parts: .init(tracker: [3]))).released
         #expect(released == ["b"])
         #expect(outbox.current.depths.map(\.state) == [.active, .active])
         #expect(outbox.current.depths.map(\.waiting) == [601, 1])
@@ -386,7 +386,7 @@ import Testing
     @Test(.bug(id: 11)) func damageThatOnlyTheRecoveryMeetsIsNotTriedForEver() throws {
         let settings = try reboundAfterDamage(600)
         let before = try Outbox.open(scratch, [settings])
-        while before.current.recovery.salvaged < 500 { _ = try before.commit(Commit(trackerState: [1])) }
+        while before.current.recovery.salvaged < 500 { _ = try before.commit(Commit(parts: .init(tracker: [1]))) }
         before.close()
         try spoilPage(of: "location")
         let outbox = try Outbox.open(scratch, [settings])
@@ -444,7 +444,7 @@ import Testing
         let before = try Outbox.open(scratch, [.test(), spare])
         try before.append(0..<600)
         try spoilHeader(before)
-        _ = try before.commit(Commit(trackerState: [1]))
+        _ = try before.commit(Commit(parts: .init(tracker: [1])))
         before.close()
         spare.device = "van-8"
         let outbox = try Outbox.open(scratch, [.test(), spare])
@@ -468,7 +468,7 @@ import Testing
         let next = try #require(try inMemory(Commit(answers: [answer], forms: [form])).formed.first)
         #expect(next.rows.count == 40)
         try spoilHeader(outbox)
-        let reply = try outbox.commit(Commit(trackerState: [1]))
+        let reply = try outbox.commit(Commit(parts: .init(tracker: [1])))
         #expect(reply.refusal == nil && reply.dissolved == [next.id])
         try bringAllBack(outbox)
         #expect(try rows(outbox).map { Int($0.location.odometer) } == Array(60..<100))
@@ -638,7 +638,7 @@ import Testing
         try outbox.append(3000..<3001)
         let database = try #require(outbox.database)
         try database.connection.execute("PRAGMA max_page_count = 1")
-        for number in 0..<20 { _ = try outbox.commit(Commit(trackerState: [UInt8(number)])) }
+        for number in 0..<20 { _ = try outbox.commit(Commit(parts: .init(tracker: [UInt8(number)]))) }
         let recovery = outbox.current.recovery
         #expect(recovery.isSalvaging && (250..<3000).contains(recovery.salvaged), "\(recovery)")
         try database.connection.execute("PRAGMA max_page_count = 100000")

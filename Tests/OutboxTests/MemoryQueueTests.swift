@@ -150,7 +150,7 @@ import Testing
             let ages = AgeReference(
                 now: EventTime(nanoseconds: now * 1_000_000_000), started: .zero,
                 trusted: UTCTime(milliseconds: Location.sample(0).time.milliseconds + 86_400_000 * 4000))
-            var commit = Commit(rows: rows, trackerState: [1], ages: ages)
+            var commit = Commit(rows: rows, parts: .init(tracker: [1]), ages: ages)
             commit.asksDisk = asksDisk
             return try outbox.commit(commit).dropped.expired
         }
@@ -191,8 +191,8 @@ import Testing
         }
         let trusted = UTCTime(milliseconds: Location.sample(3).time.milliseconds + 1_000_000)
         let ages = AgeReference(now: .zero, started: .zero, trusted: trusted)
-        #expect(try outbox.commit(Commit(trackerState: [1], ages: ages)).refusal == nil)
-        #expect(try outbox.commit(Commit(trackerState: [2], ages: ages)).dropped.expired == 3)
+        #expect(try outbox.commit(Commit(parts: .init(tracker: [1]), ages: ages)).refusal == nil)
+        #expect(try outbox.commit(Commit(parts: .init(tracker: [2]), ages: ages)).dropped.expired == 3)
     }
 
     @Test func refusedRowsGoToTheQuarantineOfTheDisk() throws {

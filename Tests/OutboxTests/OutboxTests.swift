@@ -54,13 +54,13 @@ import Testing
 
     @Test func keepsWhatTheTrackerAndTheFileSourceGave() throws {
         let first = try Outbox.open(scratch)
-        #expect(first.trackerState == nil)
-        #expect(first.sourceState == nil)
-        _ = try first.commit(Commit(trackerState: [1, 2, 3], sourceState: []))
+        #expect(first.parts.tracker == nil)
+        #expect(first.parts.source == nil)
+        _ = try first.commit(Commit(parts: .init(tracker: [1, 2, 3], source: [])))
         first.close()
         let second = try Outbox.open(scratch)
-        #expect(second.trackerState == [1, 2, 3])
-        #expect(second.sourceState == [])
+        #expect(second.parts.tracker == [1, 2, 3])
+        #expect(second.parts.source == [])
         #expect(second.name == "7f3a91c2")
     }
 

@@ -151,18 +151,24 @@ import Testing
         _ = try outbox.commit(Commit(rows: (0..<2000).map { NewRow(.sample($0, event: $0 == 3 ? .power : .none)) }))
         let newest = Location.sample(1999).time.milliseconds
         // Nothing ages by a date that two do not agree on.
-        #expect(try outbox.commit(Commit(trackerState: [0], ages: ages(now: 0, trusted: nil))).dropped.expired == 0)
-        var expired = try outbox.commit(Commit(trackerState: [1], ages: ages(now: 60, trusted: newest))).dropped.expired
+        #expect(
+            try outbox.commit(Commit(parts: .init(tracker: [0]), ages: ages(now: 0, trusted: nil))).dropped.expired == 0
+        )
+        var expired = try outbox.commit(Commit(parts: .init(tracker: [1]), ages: ages(now: 60, trusted: newest)))
+            .dropped.expired
         #expect(expired == 998)
         #expect(try rows().prefix(4).map(\.seq) == [3, 4, 999, 1000])
         // Absurd time: half of it, and the rest not before a minute has passed.
         let absurd = newest + 315_360_000_000
-        expired = try outbox.commit(Commit(trackerState: [2], ages: ages(now: 120, trusted: absurd))).dropped.expired
+        expired = try outbox.commit(Commit(parts: .init(tracker: [2]), ages: ages(now: 120, trusted: absurd))).dropped
+            .expired
         #expect((490...510).contains(expired))
         #expect(
-            try outbox.commit(Commit(trackerState: [3], ages: ages(now: 179, trusted: absurd))).dropped.expired == 0)
+            try outbox.commit(Commit(parts: .init(tracker: [3]), ages: ages(now: 179, trusted: absurd))).dropped.expired
+                == 0)
         #expect(
-            try outbox.commit(Commit(trackerState: [4], ages: ages(now: 180, trusted: absurd))).dropped.expired > 200)
+            try outbox.commit(Commit(parts: .init(tracker: [4]), ages: ages(now: 180, trusted: absurd))).dropped.expired
+                > 200)
         #expect(try OutboxReader(path: scratch.path).verify() == [])
     }
 
@@ -174,11 +180,11 @@ import Testing
         _ = try outbox.commit(Commit(rows: true30, ages: ages(now: 30, trusted: newest)))
         for (minute, days) in [35, 35, 4000, -4000, 35, 0].enumerated() {
             let ages = ages(now: Int64(minute + 2) * 60, trusted: newest + Int64(days) * 86_400_000)
-            #expect(try outbox.commit(Commit(trackerState: [1], ages: ages)).dropped == DropCounts())
+            #expect(try outbox.commit(Commit(parts: .init(tracker: [1]), ages: ages)).dropped == DropCounts())
         }
         // Nor does it stay for one.
         let old = ages(now: 30 * 86_400 + 20, trusted: newest)
-        #expect(try outbox.commit(Commit(trackerState: [2], ages: old)).dropped.expired > 10)
+        #expect(try outbox.commit(Commit(parts: .init(tracker: [2]), ages: old)).dropped.expired > 10)
         #expect(try rows().filter { !isGap($0) }.map(\.seq).suffix(10) == Array(21...30))
     }
 
@@ -215,9 +221,11 @@ import Testing
         let newest = Location.sample(0).time.milliseconds
         let rows = (0..<100).map { NewRow(.sample($0 - 1_000_000), receivedMs: newest) }
         _ = try outbox.commit(Commit(rows: rows))
-        #expect(try outbox.commit(Commit(trackerState: [1], ages: ages(now: 0, trusted: newest))).dropped.expired == 0)
+        #expect(
+            try outbox.commit(Commit(parts: .init(tracker: [1]), ages: ages(now: 0, trusted: newest))).dropped.expired
+                == 0)
         let later = ages(now: 60, trusted: newest + 3_600_001)
-        #expect(try outbox.commit(Commit(trackerState: [1], ages: later)).dropped.expired > 40)
+        #expect(try outbox.commit(Commit(parts: .init(tracker: [1]), ages: later)).dropped.expired > 40)
     }
 
     @Test func findsWhatIsTooOldBehindRowsInFlight() throws {
@@ -229,7 +237,7 @@ import Testing
         // The clock of the receiver was ahead.
         _ = try outbox.append(0..<100)
         let newest = Location.sample(10_199).time.milliseconds
-        let found = try outbox.commit(Commit(trackerState: [1], ages: ages(now: 60, trusted: newest)))
+        let found = try outbox.commit(Commit(parts: .init(tracker: [1]), ages: ages(now: 60, trusted: newest)))
         #expect(found.dropped.expired > 90)
     }
 

@@ -111,7 +111,7 @@ private final class ChannelPublisher {
         case .channelChanged(_, .attached, _):
             loop.now = max(loop.now, feed.nextDeadline ?? loop.now)
             publish(feed.next(rows, bytesMax: client.messageBytesMax, at: loop.now))
-        case .channelChanged, .connectionChanged, .trackableChanged: break
+        case .channelChanged, .connectionChanged, .trackableChanged, .request, .requestsArrive: break
         case .warned(_, let warning): Issue.record("\(warning)")
         }
     }

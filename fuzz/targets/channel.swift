@@ -32,6 +32,7 @@ private struct Rig {
     private var number = 0
     private var viewers: [String: Set<String>] = [:]
     private var nextSerial: Int64 = 0
+    private var asked: [ServiceRequest] = []
     private let feature: ChannelFeature
 
     init(choice: UInt8) {
@@ -68,7 +69,7 @@ private struct Rig {
         case 10: reachDeadline(jitter: Double(more) / 16)
         case 11, 12: renew(more)
         case 13: take { more & 1 == 0 ? $0.retry(at: $1) : $0.networkReturned(at: $1) }
-        case 14: if more == 0 { take { $0.close(at: $1) } }
+        case 14: if more == 0 { take { $0.close(at: $1) } } else { answerRequest(more, &input) }
         default: take { $0.deadlineReached(jitter: 0.5, at: $1) }
         }
     }
@@ -135,6 +136,21 @@ private struct Rig {
             #"{"action":\#(more & 1 == 0 ? 1 : 2),"msgSerial":\#(nextSerial - back),"count":\#(more >> 2)\#(error)}"#)
     }
 
+    private mutating func answerRequest(_ more: UInt8, _ input: inout Input) {
+        guard !asked.isEmpty else { return }
+        let request = asked.remove(at: Int(more >> 2) % asked.count)
+        let status = [nil, 200, 401, 503][Int(more & 3)]
+        let body =
+            switch input.byte() & 7 {
+            case 0: input.line()
+            case 1: Array(#"[{"action":1,"clientId":"v","connectionId":"x","data":"{\"type\":\"SUBSCRIBER\"}"}]"#.utf8)
+            case 2: Array(#"{"error":{"code":40142,"statusCode":401}}"#.utf8)
+            case 3: Array(#"{"error":{"code":40160,"statusCode":401}}"#.utf8)
+            default: Array((request.body == nil ? "[]" : "{}").utf8)
+            }
+        take { $0.answered(request.number, status: status, body: body, jitter: 0.5, at: $1) }
+    }
+
     private mutating func receive(_ text: String) { if isOpen { take { $0.received(text, jitter: 0.5, at: $1) } } }
 
     private mutating func lose(byServer: Bool, jitter: Double) {
@@ -193,7 +209,8 @@ private struct Rig {
                 } else {
                     viewers[change.trackable, default: []].insert(change.member)
                 }
-            case .connectionChanged, .channelChanged, .trackableChanged, .warned: break
+            case .request(let request): asked.append(request)
+            case .connectionChanged, .requestsArrive, .channelChanged, .trackableChanged, .warned: break
             }
         }
     }

@@ -74,7 +74,7 @@ private struct QueueImage {
                 OutboxSettings(path: path), endpoints: Daemon.endpoints + [Daemon.endpoint("old")], bootID: "boot",
                 newUUID: random, medium: SimulatedMedium { 0 })
             _ = try outbox.commit(
-                Commit(rows: (0..<30).map { NewRow(.numbered($0)) }, trackerState: [1, 2], sourceState: [3]))
+                Commit(rows: (0..<30).map { NewRow(.numbered($0)) }, parts: .init(tracker: [1, 2], source: [3])))
             let forms = ["main", "late"].map { FormRequest(endpoint: $0, limit: 8, sentMs: 1_700_000_000_000) }
             let formed = try outbox.commit(Commit(forms: forms)).formed
             _ = try outbox.commit(
@@ -250,7 +250,8 @@ private struct Daemon {
         row += count
         let before = outbox.current.lastSeq
         let reply = commit(
-            outbox, Commit(rows: (row - count..<row).map { NewRow(.numbered($0)) }, trackerState: [UInt8(row & 255)]))
+            outbox,
+            Commit(rows: (row - count..<row).map { NewRow(.numbered($0)) }, parts: .init(tracker: [UInt8(row & 255)])))
         demand(reply.lastSeq >= before + Int64(count), "\(reply.lastSeq) after \(before) and \(count) rows")
         return reply
     }

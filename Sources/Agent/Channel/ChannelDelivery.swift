@@ -9,35 +9,6 @@ import Uplink
 /// Shows the locations of all trackables on a live channel as they are recorded, and brings what its viewers ask for to
 /// tracking. It never holds back an endpoint or a row: what is not seen live is in the history.
 final class ChannelDelivery {
-    /// The locations of a trackable on their way to the channel.
-    private struct Line {
-        var feed: LocationFeed
-        /// Beyond the cursor, oldest first.
-        var rows: [QueuedLocation] = []
-        /// Rows that were too many to keep.
-        var passed = 0
-        var state = TrackableState.offline
-        var error: ChannelError?
-
-        /// A message has a location and as many before it.
-        private static let rowsMax = ChannelMessage.skippedMax + 1
-
-        mutating func add(_ location: Location) {
-            // The row has no number in the queue yet: its time is one, which no other row of the trackable has.
-            let seq = max(location.time.milliseconds, (rows.last?.seq ?? feed.cursor) + 1)
-            rows.append(QueuedLocation(seq: seq, bootID: nil, receivedMs: nil, location: location))
-            guard rows.count > Self.rowsMax else { return }
-            rows.removeFirst()
-            passed += 1
-        }
-
-        mutating func next(bytesMax: Int, at now: EventTime) -> ChannelMessage? {
-            let message = feed.next(rows, bytesMax: bytesMax, at: now)
-            rows.removeAll { $0.seq <= feed.cursor }
-            return message
-        }
-    }
-
     private(set) var config: ChannelConfig
     private var credentials: EndpointCredentials
     private let makeCredentials: (EndpointConfig) -> EndpointCredentials
@@ -47,10 +18,15 @@ final class ChannelDelivery {
     private let loop: EventLoop
     private var client: ChannelClient
     private var transport: (any ChannelCarrier)!
+    private let requests: ChannelRequests
     private var alarm: EventLoop.Alarm?
-    private var lines: [String: Line] = [:]
+    /// By id.
+    private var watched: [String: WatchedTrackable] = [:]
+    private let earlier: Earlier
     private(set) var viewers = ChannelViewers()
     private(set) var error: ChannelError?
+    /// Messages arrive by single requests, for want of a connection.
+    private(set) var isByRequests = false
     /// What is to be done, in order, while something is being done.
     private var effects: [ChannelClient.Effect] = []
     private var isPerforming = false
@@ -61,14 +37,24 @@ final class ChannelDelivery {
     /// The status line may be out of date.
     var changed: () -> Void = {}
 
+    /// What an earlier process left.
+    struct Earlier {
+        /// What viewers saw last, by trackable.
+        var seen: [String: ChannelFeature] = [:]
+        /// The last rows of the queue, oldest first.
+        var rows: [Location] = []
+    }
+
     /// - Parameter outbox: the uuid of the queue, which names its messages.
     init(
-        _ config: ChannelConfig, outbox: [UInt8], log: AgentLog, loop: EventLoop, makeCarrier: Edges.MakeCarrier?,
+        _ config: ChannelConfig, outbox: [UInt8], earlier: Earlier, uplink: any Uplink, log: AgentLog,
+        loop: EventLoop, makeCarrier: Edges.MakeCarrier?,
         makeCredentials: @escaping (EndpointConfig) -> EndpointCredentials
     ) {
         self.config = config
         self.makeCredentials = makeCredentials
         credentials = makeCredentials(config.endpoint)
+        self.earlier = earlier
         self.log = log
         self.loop = loop
         route = loop.host.egressRoute(to: nil)
@@ -80,11 +66,12 @@ final class ChannelDelivery {
             : ChannelClient.Settings(host: address?.authority ?? "", clientID: config.clientID)
         settings.remainPresent = config.remainPresent
         client = ChannelClient(settings, credential: nil)
+        let isEncrypted = address?.isEncrypted ?? true
+        requests = ChannelRequests(isEncrypted: isEncrypted, uplink: uplink)
         let report = { [unowned self] (event: WebSocketConnection.Event, now: EventTime) in received(event, at: now) }
         transport =
             makeCarrier?(report)
-            ?? ChannelTransport(
-                isEncrypted: address?.isEncrypted ?? true, tls: credentials.tls, loop: loop, report: report)
+            ?? ChannelTransport(isEncrypted: isEncrypted, tls: credentials.tls, loop: loop, report: report)
         alarm = loop.alarm { [unowned self] now in due(at: now) }
     }
 
@@ -92,31 +79,58 @@ final class ChannelDelivery {
 
     /// In the order of their ids.
     var trackables: [(id: String, state: TrackableState, error: ChannelError?)] {
-        lines.sorted { $0.key < $1.key }.map { ($0.key, $0.value.state, $0.value.error) }
+        watched.sorted { $0.key < $1.key }.map { ($0.key, $0.value.state, $0.value.error) }
     }
 
     /// Rows of a trackable that were too many to be seen live.
-    func passed(_ trackable: String) -> Int { lines[trackable].map { $0.passed + $0.feed.passed } ?? 0 }
+    func passed(_ trackable: String) -> Int { watched[trackable]?.enhanced.passed ?? 0 }
+
+    /// What viewers saw last.
+    var seen: [(trackable: String, feature: ChannelFeature)] {
+        watched.sorted { $0.key < $1.key }.compactMap { id, trackable in
+            trackable.enhanced.feed.last.map { (id, $0) }
+        }
+    }
 
     /// The trackables that there are, and what is published of each.
     func follow(_ trackables: [TrackerSnapshot.TrackableResolution], at now: EventTime) {
-        for gone in Set(lines.keys).subtracting(trackables.map(\.id)) {
+        for gone in Set(watched.keys).subtracting(trackables.map(\.id)) {
             perform(client.leave(gone, at: now))
-            lines[gone] = nil
+            watched[gone] = nil
         }
         for trackable in trackables {
-            if lines[trackable.id] == nil {
-                lines[trackable.id] = Line(feed: LocationFeed(queue: queue, name: .enhanced, cursor: 0))
-            }
-            let presence = PublisherPresence(resolution: config.sendsResolution ? trackable.resolution : nil)
+            watched[trackable.id, default: added(trackable.id, at: now)].resolution = trackable.resolution
+            let presence = PublisherPresence(
+                resolution: config.sendsResolution ? trackable.resolution : nil, hasRawLocations: config.sendsRaw)
             perform(client.attach(trackable.id, presence, at: now) ?? [])
         }
     }
 
+    private func added(_ trackable: String, at now: EventTime) -> WatchedTrackable {
+        let seen = earlier.seen[trackable]
+        // By a clock that is not set it was in the future. Viewers of just now may have seen more than is known.
+        let age = seen.map { max(0, loop.host.wallClockMs - $0.time.milliseconds) } ?? 0
+        var added = WatchedTrackable(
+            queue: queue, hasRaw: config.sendsRaw, seen: seen, at: now - .milliseconds(age))
+        // Viewers of before get what they have not seen; whoever comes now sees the newest.
+        guard let seen else { return added }
+        for row in earlier.rows where row.trackable == trackable && row.time > seen.time { added.enhanced.add(row) }
+        return added
+    }
+
     func recorded(_ location: Location, at now: EventTime) {
         guard let trackable = location.trackable else { return }
-        lines[trackable]?.add(location)
+        watched[trackable]?.enhanced.add(location)
         publish(trackable, at: now)
+    }
+
+    /// The receiver gave a fix.
+    func received(_ fix: Fix, time: UTCTime, at now: EventTime) {
+        guard config.sendsRaw else { return }
+        for trackable in watched.keys {
+            watched[trackable]?.add(fix, time: time)
+            publish(trackable, at: now)
+        }
     }
 
     /// Continues with what may be another credential, and tries again what has failed.
@@ -143,6 +157,7 @@ final class ChannelDelivery {
     func close() {
         perform(client.close(at: loop.now))
         transport.close()
+        requests.cancelAll()
         alarm?.deadline = nil
     }
 }
@@ -150,29 +165,35 @@ final class ChannelDelivery {
 // Locations.
 extension ChannelDelivery {
     private func publish(_ trackable: String, at now: EventTime) {
-        guard client.state == .connected else { return }
-        if let message = lines[trackable]?.next(bytesMax: client.messageBytesMax, at: now) {
-            send(message, of: trackable, at: now)
+        guard client.takesMessages else { return }
+        for name in ChannelMessage.Name.allCases {
+            if let message = watched[trackable]?[name]?.next(bytesMax: client.messageBytesMax, at: now) {
+                send(message, of: trackable, at: now)
+            }
         }
         arm()
     }
+
+    private func publishAll(at now: EventTime) { for trackable in watched.keys { publish(trackable, at: now) } }
 
     private func send(_ message: ChannelMessage, of trackable: String, at now: EventTime) {
         do throws(ChannelClient.Refusal) {
             perform(try client.publish(message, of: trackable, at: now))
         } catch {
-            lines[trackable]?.feed.unsent(at: now)
+            watched[trackable]?[message.name]?.feed.unsent(at: now)
         }
     }
 
-    private func settled(_ trackable: String, _ outcome: ChannelClient.Outcome, at now: EventTime) {
+    private func settled(
+        _ trackable: String, _ name: ChannelMessage.Name, _ outcome: ChannelClient.Outcome, at now: EventTime
+    ) {
         switch outcome {
         case .taken:
             published += 1
-            lines[trackable]?.feed.acknowledged(at: now)
-        case .unanswered: lines[trackable]?.feed.unsent(at: now)
+            watched[trackable]?[name]?.feed.acknowledged(at: now)
+        case .unanswered: watched[trackable]?[name]?.feed.unsent(at: now)
         case .refused(let error):
-            if let again = lines[trackable]?.feed.refused(error, jitter: loop.host.jitter, at: now) {
+            if let again = watched[trackable]?[name]?.feed.refused(error, jitter: loop.host.jitter, at: now) {
                 return send(again, of: trackable, at: now)
             }
         }
@@ -195,14 +216,14 @@ extension ChannelDelivery {
         if let deadline = client.nextDeadline, deadline <= now {
             perform(client.deadlineReached(jitter: loop.host.jitter, at: now))
         }
-        for (trackable, line) in lines {
-            if let deadline = line.feed.nextDeadline, deadline <= now { publish(trackable, at: now) }
+        for (id, trackable) in watched where trackable.feedDeadlines.contains(where: { $0 <= now }) {
+            publish(id, at: now)
         }
         arm()
     }
 
     private func arm() {
-        let feeds = client.state == .connected ? lines.values.compactMap { $0.feed.nextDeadline } : []
+        let feeds = client.takesMessages ? watched.values.flatMap(\.feedDeadlines) : []
         alarm?.deadline = (feeds + [client.nextDeadline].compactMap { $0 }).min()
     }
 
@@ -220,19 +241,30 @@ extension ChannelDelivery {
         case .openTransport(let request): transport.open(request)
         case .closeTransport: transport.close()
         case .send(let frame): transport.send(frame)
+        case .request(let request):
+            requests.send(request, credentials.tls) { [unowned self] status, body in
+                perform(
+                    client.answered(
+                        request.number, status: status, body: body, jitter: loop.host.jitter, at: loop.now))
+            }
         case .renewCredential(let error): renewCredential(isFirst: error == nil, at: now)
-        case .settled(let trackable, _, _, let outcome): settled(trackable, outcome, at: now)
+        case .settled(let trackable, let name, _, let outcome): settled(trackable, name, outcome, at: now)
         case .subscriberChanged(let change): viewersChanged(change, at: now)
         case .connectionChanged(let state, let error):
             self.error = error
             log.channelChanged(config.endpoint.settings.name, state.rawValue, error?.message)
             changed()
-            if state == .connected { for trackable in lines.keys { publish(trackable, at: now) } }
+            if state == .connected { publishAll(at: now) }
+        case .requestsArrive(let arrive):
+            isByRequests = arrive
+            log.channelByRequests(config.endpoint.settings.name, arrive)
+            changed()
+            if arrive { publishAll(at: now) }
         case .channelChanged(let trackable, let state, _):
             if state == .attached { publish(trackable, at: now) }
         case .trackableChanged(let trackable, let state, let error):
-            lines[trackable]?.state = state
-            lines[trackable]?.error = error
+            watched[trackable]?.state = state
+            watched[trackable]?.error = error
             changed()
         case .warned(let trackable, let warning):
             log.warning("channel \(config.endpoint.settings.name), trackable \(trackable): \(warning.words)")
@@ -241,7 +273,7 @@ extension ChannelDelivery {
 
     private func viewersChanged(_ change: SubscriberChange, at now: EventTime) {
         viewers.changed(change)
-        if case .add = change.action { lines[change.trackable]?.feed.viewerArrived(at: now) }
+        if case .add = change.action { watched[change.trackable]?.viewerArrived(at: now) }
         subscriberChanged(change, now)
         publish(change.trackable, at: now)
     }

@@ -30,8 +30,8 @@ extension Agent {
     /// Links, addresses or routes may have changed.
     package func linksChanged() { linksChanged(at: loop.now) }
 
-    /// Called with each location that the tracker keeps, before anything is done with it.
-    package func onRecord(_ hear: @escaping (Location, EventTime) -> Void) { pipeline.recorded = hear }
+    /// Called with each location that the tracker keeps.
+    package func onRecord(_ hear: @escaping (Location, EventTime) -> Void) { pipeline.recorded.append(hear) }
 
     /// The disk refused the last commit: what lies on it may not be known.
     package var diskRefuses: Bool { recorder.latest.refusal != nil }

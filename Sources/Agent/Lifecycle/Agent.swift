@@ -80,8 +80,11 @@ public final class Agent {
         let outbox = try Self.openOutbox(config, edges, log)
         let (current, inFlight, uuid) = (outbox.current, outbox.inFlight(), outbox.uuid)
         let memory = StoredMemory(
-            tracker: outbox.trackerState, source: outbox.sourceState, isFile: config.source.isFile,
+            outbox.parts, isFile: config.source.isFile,
             fromStart: options.fromStart, log)
+        let unseen =
+            config.channels.isEmpty
+            ? [] : outbox.newest(LiveStream.rowsMax * config.tracking.trackables.count).map(\.location)
         let writer: any CommitWriter
         do throws(OutboxError) { writer = try edges.makeWriter(outbox) } catch { throw StartupError(error) }
         let recorder: Recorder
@@ -110,7 +113,9 @@ public final class Agent {
         (self.recorder, self.uplink, self.endpoints, self.pipeline) = (recorder, uplink, endpoints, pipeline)
         channels = config.channels.map { channel in
             ChannelDelivery(
-                channel, outbox: uuid, log: log, loop: loop, makeCarrier: edges.makeCarrier,
+                channel, outbox: uuid,
+                earlier: .init(seen: memory.channels.seen(on: channel.endpoint.settings.name), rows: unseen),
+                uplink: uplink, log: log, loop: loop, makeCarrier: edges.makeCarrier,
                 makeCredentials: makeCredentials)
         }
 
@@ -186,7 +191,9 @@ public final class Agent {
     /// Ties the parts' events together.
     private func connect(_ receiverClock: ReceiverClock) {
         recorder.snapshot = { [unowned self] in
-            (pipeline.tracker.state.bytes, pipeline.memory.bytes)
+            PartStates(
+                tracker: pipeline.tracker.state.bytes, source: pipeline.memory.bytes,
+                channels: ChannelMemory(channels)?.bytes)
         }
         recorder.trustedTime = { [unowned self] now in
             receiverClock.trustedTime(
@@ -209,8 +216,9 @@ public final class Agent {
             channel.changed = { [unowned self] in statusChanged() }
             channel.subscriberChanged = { [unowned self] in pipeline.handle(.subscriberChanged($0), at: $1) }
         }
-        pipeline.watched = { [unowned self] location, now in
-            for channel in channels { channel.recorded(location, at: now) }
+        for channel in channels { pipeline.recorded.append { [unowned channel] in channel.recorded($0, at: $1) } }
+        pipeline.heard = { [unowned self] fix, time, now in
+            for channel in channels { channel.received(fix, time: time, at: now) }
         }
         pipeline.resolutionsChanged = { [unowned self] now in follow(at: now) }
         pipeline.ended = { [unowned self] now in shutdown.drain(at: now) }

@@ -1,4 +1,5 @@
 import NMEA
+import Outbox
 import Tracking
 
 /// What an earlier process stored in the queue about itself.
@@ -6,9 +7,10 @@ struct StoredMemory {
     /// nil = tracking begins as if for the first time.
     let tracker: StoredState?
     let source: SourceMemory?
+    let channels: ChannelMemory
 
     /// - Parameter fromStart: a file is read from its beginning; state from its end would not fit.
-    init(tracker: [UInt8]?, source: [UInt8]?, isFile: Bool, fromStart: Bool, _ log: AgentLog) {
+    init(_ parts: PartStates, isFile: Bool, fromStart: Bool, _ log: AgentLog) {
         // A value that cannot be read was written by another version; the queue itself is good, so go on without it.
         func decode<Value>(_ bytes: [UInt8]?, _ what: String, _ decode: ([UInt8]) -> Value?) -> Value? {
             guard let bytes else { return nil }
@@ -17,7 +19,8 @@ struct StoredMemory {
             return value
         }
         self.tracker =
-            fromStart && isFile ? nil : decode(tracker, "tracker state", StoredState.init(bytes:))
-        self.source = fromStart ? nil : decode(source, "source state", SourceMemory.init(bytes:))
+            fromStart && isFile ? nil : decode(parts.tracker, "tracker state", StoredState.init(bytes:))
+        self.source = fromStart ? nil : decode(parts.source, "source state", SourceMemory.init(bytes:))
+        channels = decode(parts.channels, "state of live channels", ChannelMemory.init(bytes:)) ?? ChannelMemory()
     }
 }

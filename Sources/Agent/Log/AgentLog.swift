@@ -245,6 +245,14 @@ public struct AgentLog {
             Dictionary(uniqueKeysWithValues: counts.map { ($0.0, String($0.1)) }))
     }
 
+    /// - Parameter arrive: by requests; false = not any more.
+    func channelByRequests(_ name: String, _ arrive: Bool) {
+        log(
+            .info, .upload,
+            "channel \(name): " + (arrive ? "no connection, publishing by requests" : "no more publishing by requests"),
+            ["channel": name, "state": arrive ? "by-requests" : "connection"])
+    }
+
     /// - Parameter problem: what the service says is wrong; nil = nothing.
     func channelChanged(_ name: String, _ state: String, _ problem: String?) {
         let level: Logger.Level =

@@ -69,10 +69,10 @@ final class Pipeline {
     private var effectsBuffer: [Effect] = []
     private var wasInHours = true
     private var powerLoggedAt: EventTime?
-    /// A location is kept.
-    var recorded: (Location, EventTime) -> Void = { _, _ in }
-    /// The same, for those who watch.
-    var watched: (Location, EventTime) -> Void = { _, _ in }
+    /// For those who watch: a location is kept.
+    var recorded: [(Location, EventTime) -> Void] = []
+    /// The receiver gave a fix, believed or not.
+    var heard: (Fix, UTCTime, EventTime) -> Void = { _, _, _ in }
     /// What is published of a trackable may have changed.
     var resolutionsChanged: (EventTime) -> Void = { _ in }
     /// Motion or receiver changed: the status line is out of date.
@@ -217,7 +217,10 @@ final class Pipeline {
             }
         }
         let at = clock.time(of: stamp)
-        if case .fix(let fix) = epoch, let time = fix.time { receiverClock.received(time, at: now) }
+        if case .fix(let fix) = epoch, let time = fix.time {
+            receiverClock.received(time, at: now)
+            heard(fix, time, now)
+        }
         let admitted = run.tracker.counters.admitted
         fire(now: now) { $0.epochReceived(epoch, at: at, $1) }
         if run.tracker.counters.admitted > admitted {
@@ -263,10 +266,9 @@ final class Pipeline {
     }
 
     private func record(_ location: Location, at now: EventTime) {
-        recorded(location, now)
         recorder.record(NewRow(location, receivedMs: loop.host.wallClockMs, recordedAt: now), at: now)
         for delivery in deliveries { delivery.recorded(location, at: now) }
-        watched(location, now)
+        for tell in recorded { tell(location, now) }
         switch location.event {
         case .none, .heartbeat: break
         case .gap: commitWanted = true

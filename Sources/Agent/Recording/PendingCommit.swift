@@ -39,11 +39,11 @@ struct PendingCommit {
     /// Empties it into a commit.
     /// - Returns: the commit, the callbacks of its orders, and those that wait for it.
     mutating func take(
-        trackerState: [UInt8]?, sourceState: [UInt8]?, ages: AgeReference
+        _ parts: PartStates, ages: AgeReference
     ) -> (commit: Commit, ordered: [(OrderResult) -> Void], waiters: [() -> Void]) {
         var commit = Commit(
-            rows: ring.takeAll(), trackerState: trackerState, sourceState: sourceState, answers: answers,
-            states: states, orders: orders.map(\.order), forms: forms, ages: ages)
+            rows: ring.takeAll(), parts: parts, answers: answers, states: states, orders: orders.map(\.order),
+            forms: forms, ages: ages)
         commit.reloaded = endpoints
         let taken = (commit, orders.map(\.done), waiters)
         let ring = ring

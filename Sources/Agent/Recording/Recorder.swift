@@ -48,8 +48,8 @@ final class Recorder {
     private(set) var counters = Counters()
     private(set) var latest: CommitReply
 
-    /// State of tracker and source as of the rows recorded so far.
-    var snapshot: () -> (trackerState: [UInt8]?, sourceState: [UInt8]?) = { (nil, nil) }
+    /// As of the rows recorded so far.
+    var snapshot: () -> PartStates = { PartStates() }
     /// See `TrustedTime`.
     var trustedTime: (EventTime) -> UTCTime? = { _ in nil }
     /// A commit is done, which carried these form requests: on disk, or in memory while the disk refuses.
@@ -149,11 +149,9 @@ final class Recorder {
             commitWanted = true
             return
         }
-        let state = snapshot()
         let isAwaited = pending.isAwaited
         let taken = pending.take(
-            trackerState: state.trackerState, sourceState: state.sourceState,
-            ages: AgeReference(now: now, started: started, trusted: trustedTime(now)))
+            snapshot(), ages: AgeReference(now: now, started: started, trusted: trustedTime(now)))
         var commit = taken.commit
         disk.prepare(&commit, isAwaited: isAwaited, at: now)
         underWay = commit

@@ -21,7 +21,7 @@ extension StatusReport {
     private static func status(of channel: ChannelDelivery) -> ChannelStatus {
         var status = ChannelStatus()
         status.name = channel.config.endpoint.settings.name
-        status.state = channel.state.rawValue
+        status.state = channel.isByRequests ? "by-requests" : channel.state.rawValue
         status.problem = channel.error.map { shortened($0.message) }
         status.published = channel.published
         let trackables = channel.trackables

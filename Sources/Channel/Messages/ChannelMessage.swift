@@ -44,6 +44,14 @@ package struct ChannelMessage: Hashable, Sendable {
         skippedCount = kept.count
     }
 
+    func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.field("id", id)
+        writer.field("name", name.rawValue)
+        writer.field("data", data)
+        writer.endObject()
+    }
+
     private static func data(_ name: Name, _ feature: ChannelFeature, _ skipped: ArraySlice<ChannelFeature>) -> [UInt8]
     {
         var writer = JSONWriter(reserving: 200 * (skipped.count + 2))

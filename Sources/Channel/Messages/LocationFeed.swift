@@ -40,7 +40,8 @@ package struct LocationFeed: Sendable {
     private var failures = 0
     /// The service has refused more as too large.
     private var skippedMax = ChannelMessage.skippedMax
-    private var last: ChannelFeature?
+    /// What viewers saw last; nil = nothing.
+    package private(set) var last: ChannelFeature?
     private var lastPublished: EventTime?
     private var isWantedAgain = false
     private var repeats = 0
@@ -55,8 +56,10 @@ package struct LocationFeed: Sendable {
     /// - Parameters:
     ///   - queue: names the queue in the ids of messages, without a colon.
     ///   - lastKnown: published before the start; nil = none.
+    ///   - lastPublished: when that was; nil = long ago.
     package init(
-        queue: String, name: ChannelMessage.Name, cursor: Int64, lastKnown: Location? = nil,
+        queue: String, name: ChannelMessage.Name, cursor: Int64, lastKnown: ChannelFeature? = nil,
+        lastPublished: EventTime? = nil,
         backoff: Backoff = Backoff()
     ) {
         self.queue = queue
@@ -64,7 +67,8 @@ package struct LocationFeed: Sendable {
         self.cursor = cursor
         self.backoff = backoff
         joined = cursor
-        last = lastKnown.flatMap(ChannelFeature.init)
+        last = lastKnown
+        self.lastPublished = lastPublished
     }
 
     /// When `next` is wanted although nothing happens; nil = never.

@@ -9,6 +9,8 @@ import Positioning
 /// `closeTransport`; it sets no limit of its own for opening. It calls `deadlineReached` at `nextDeadline`. For
 /// `renewCredential` it reads the credential again.
 ///
+/// While the connection is suspended, it tries single requests (`request`, whose fate is `answered`).
+///
 /// Locations come from a `LocationFeed` for each trackable: what its `next` gives is published; `settled` is told to the
 /// feed, and so is a `Refusal` (as `unsent`); a `subscriberChanged` that adds one is told to it (`viewerArrived`) and to
 /// the tracker; a `channelChanged` or `connectionChanged` is a reason to ask `next` again. No queue is in here: what is
@@ -19,9 +21,11 @@ package struct ChannelClient: Sendable {
 
     private let frameBytesMax: Int
     private var connection: ChannelConnection
+    private var route: RequestRoute
     private var line: ChannelLine
     private var channels: [TrackedChannel] = []
     private var announced = ConnectionState.initialized
+    private var announcedRoute = false
     /// Messages that wait for another token.
     private var held: [UnansweredFrames.Entry] = []
 
@@ -32,10 +36,14 @@ package struct ChannelClient: Sendable {
     package init(_ settings: Settings, credential: ChannelCredential?) {
         frameBytesMax = settings.frameBytesMax
         connection = ChannelConnection(settings, credential: credential)
+        route = RequestRoute(settings)
         line = ChannelLine(clientID: settings.clientID)
     }
 
     package var state: ConnectionState { connection.state }
+
+    /// Messages can be published: over the connection, or by requests.
+    package var takesMessages: Bool { state == .connected || route.isOpen }
 
     /// Bytes of a message that the service takes.
     package var messageBytesMax: Int { connection.messageBytesMax }
@@ -45,7 +53,9 @@ package struct ChannelClient: Sendable {
 
     /// When `deadlineReached` is wanted; nil = never.
     package var nextDeadline: EventTime? {
-        guard connection.state == .connected else { return connection.nextDeadline }
+        guard connection.state == .connected else {
+            return [connection.nextDeadline, route.pollAt].compactMap { $0 }.min()
+        }
         return (channels.map { $0.nextDeadline(line) } + [connection.nextDeadline]).compactMap { $0 }.min()
     }
 
@@ -55,11 +65,25 @@ package struct ChannelClient: Sendable {
         if let waiting = channels.first(where: { $0.isAwaitingToken }) {
             connection.askForCredential(because: waiting.error, &line, at: now)
         }
+        if state == .suspended {
+            let watched = channels.filter { $0.state != .failed }.map(\.trackable)
+            route.poll(watched, connection.credential, &line, at: now)
+        } else {
+            for (message, trackable) in route.end() {
+                line.report(.settled(trackable: trackable, message.name, id: message.id, .unanswered))
+            }
+        }
         if state != announced {
             announced = state
             line.report(.connectionChanged(state, connection.error))
         }
-        for index in channels.indices { channels[index].announce(state.link, connection.failure, &line) }
+        if route.isOpen != announcedRoute {
+            announcedRoute = route.isOpen
+            line.report(.requestsArrive(route.isOpen))
+        }
+        for index in channels.indices {
+            channels[index].announce(state.link, connection.failure, isByRequests: route.isOpen, &line)
+        }
         return line.takeEffects()
     }
 }
@@ -111,7 +135,7 @@ extension ChannelClient {
         _ message: ChannelMessage, of trackable: String, at now: EventTime
     ) throws(Refusal) -> [Effect] {
         guard let index = index(trackable) else { throw .unknownTrackable }
-        guard state == .connected else { throw .notConnected }
+        guard state == .connected else { return try publishByRequest(message, of: trackable, index, at: now) }
         guard channels[index].takesMessages else { throw .channelAway }
         let isInFlight = (line.unanswered.all + held).contains { entry in
             guard case .message(let other) = entry.body else { return false }
@@ -120,6 +144,17 @@ extension ChannelClient {
         guard !isInFlight else { throw .inFlight }
         guard line.nextTurn <= now else { throw .tooMany }
         line.send(.message(message), of: trackable, at: now)
+        return finish(at: now)
+    }
+
+    private mutating func publishByRequest(
+        _ message: ChannelMessage, of trackable: String, _ index: Int, at now: EventTime
+    ) throws(Refusal) -> [Effect] {
+        guard route.isOpen, let credential = connection.credential else { throw .notConnected }
+        guard channels[index].state != .failed else { throw .channelAway }
+        guard !route.isCarrying(message.name, of: trackable) else { throw .inFlight }
+        guard line.nextTurn <= now else { throw .tooMany }
+        route.publish(message, of: trackable, credential, &line, at: now)
         return finish(at: now)
     }
 
@@ -244,6 +279,46 @@ extension ChannelClient {
         line.sendAgain(at: now)
         for index in channels.indices { channels[index].connected(isResumed: isResumed, &line, at: now) }
         sendHeld(at: now)
+    }
+}
+
+// What becomes of requests.
+extension ChannelClient {
+    /// - Parameters:
+    ///   - number: of the request.
+    ///   - status: of HTTP; nil = there was no answer.
+    ///   - body: of the answer, as far as `ServiceRequest.answerBytesMax`.
+    package mutating func answered(
+        _ number: Int, status: Int?, body: [UInt8], jitter: Double, at now: EventTime
+    ) -> [Effect] {
+        let wasOpen = route.isOpen
+        guard let answer = route.answered(number, status: status, body, jitter: jitter, at: now) else { return [] }
+        switch answer {
+        case .present(let trackable, let items, let unread):
+            connection.credentialWorksAway()
+            if let index = index(trackable) { channels[index].polled(items, unreadItems: unread, &line) }
+        case .unseen(let trackable, let error):
+            if let index = index(trackable) { channels[index].connectionSuspended() }
+            // A token that may only publish does that.
+            if !error.isOfCapability { refused(trackable, error, at: now) }
+        case .settled(let message, let trackable, let outcome):
+            line.report(.settled(trackable: trackable, message.name, id: message.id, outcome))
+            switch outcome {
+            case .taken:
+                connection.credentialWorksAway()
+                if message.name == .enhanced, let index = index(trackable) { channels[index].published() }
+            case .refused(let error): refused(trackable, error, at: now)
+            case .unanswered: break
+            }
+        }
+        // Whoever was there may be gone.
+        if wasOpen, !route.isOpen { for index in channels.indices { channels[index].connectionSuspended() } }
+        return finish(at: now)
+    }
+
+    private mutating func refused(_ trackable: String, _ error: ChannelError, at now: EventTime) {
+        if error.isOfToken { apply(connection.renewWhileAway(because: error, &line, at: now), at: now) }
+        if error.isOfCapability, let index = index(trackable) { channels[index].fail(error) }
     }
 }
 

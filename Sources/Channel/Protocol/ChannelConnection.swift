@@ -40,7 +40,7 @@ struct ChannelConnection: Sendable {
     private static let renewalGap = Duration.seconds(30)
 
     private let settings: ChannelClient.Settings
-    private var credential: ChannelCredential?
+    private(set) var credential: ChannelCredential?
     private var phase = Phase.idle
     private var session = Session()
     private var outage = Outage()
@@ -51,6 +51,8 @@ struct ChannelConnection: Sendable {
     /// The owner gets a credential for a live connection; nil = it does not.
     private var renewingUntil: EventTime?
     private var renewedAt: EventTime?
+    /// It was renewed because a request was refused, and none has been taken since.
+    private var isRenewedAway = false
     /// The answer to AUTH.
     private var authorizedUntil: EventTime?
 
@@ -173,6 +175,23 @@ extension ChannelConnection {
         line.report(.renewCredential(because: error))
     }
 
+    /// A request was refused for its token while there is no connection.
+    mutating func renewWhileAway(because error: ChannelError, _ line: inout ChannelLine, at now: EventTime) -> [Change]
+    {
+        switch phase {
+        case .waiting: break
+        case .connecting: line.report(.closeTransport)
+        case .idle, .renewing, .connected, .closing, .failed: return []
+        }
+        if isRenewedAway { return fail(error) }
+        isRenewedAway = true
+        renew(because: error, &line, at: now)
+        return []
+    }
+
+    /// The service takes the credential.
+    mutating func credentialWorksAway() { isRenewedAway = false }
+
     private mutating func authorize(_ line: inout ChannelLine, at now: EventTime) -> [Change] {
         switch credential {
         case .token(let token):
@@ -269,6 +288,7 @@ extension ChannelConnection {
     private mutating func rest() {
         outage.ended()
         session.forgetKey()
+        isRenewedAway = false
         authorizedUntil = nil
         renewingUntil = nil
     }
@@ -377,6 +397,7 @@ extension ChannelConnection {
         adopt(frame, &line)
         session.opened(at: now)
         outage.ended()
+        isRenewedAway = false
         phase = .connected
         hasBeenOpen = true
         error = frame.error

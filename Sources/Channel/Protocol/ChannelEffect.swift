@@ -8,6 +8,8 @@ extension ChannelClient {
         /// Nothing of it is handed in any more, what it still has to say included; what was sent before goes out first.
         case closeTransport
         case send(ClientFrame)
+        /// Report what becomes of it with `answered`, once.
+        case request(ServiceRequest)
         /// Get a new credential and call `credentialRenewed` or `credentialUnavailable`.
         ///
         /// - Parameter because: what the service said; nil = there is none yet, or the service asked for another.
@@ -17,6 +19,8 @@ extension ChannelClient {
         /// For the resolution board.
         case subscriberChanged(SubscriberChange)
         case connectionChanged(ConnectionState, ChannelError?)
+        /// Whether messages arrive by single requests, for want of a connection.
+        case requestsArrive(Bool)
         case channelChanged(trackable: String, ChannelState, ChannelError?)
         case trackableChanged(String, TrackableState, ChannelError?)
         case warned(trackable: String, Warning)

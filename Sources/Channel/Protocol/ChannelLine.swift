@@ -36,6 +36,9 @@ struct ChannelLine: Sendable {
         return serial
     }
 
+    /// A message goes out another way.
+    mutating func limited(at now: EventTime) { limit.sent(at: now) }
+
     /// The service lost the connection, but not our place: it may not have had them.
     mutating func sendAgain(at now: EventTime) {
         for entry in unanswered.all {

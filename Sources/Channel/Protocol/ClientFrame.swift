@@ -28,19 +28,21 @@ package enum ClientFrame: Hashable, Sendable, CustomStringConvertible {
         case .presence(let channel, let serial, let action, let id, let data):
             writer.field("channel", channel)
             writer.field("msgSerial", serial)
-            Self.writeItem("presence", to: &writer) {
-                $0.field("action", action.rawValue)
-                $0.field("id", id)
-                $0.field("data", data)
-            }
+            writer.key("presence")
+            writer.beginArray()
+            writer.beginObject()
+            writer.field("action", action.rawValue)
+            writer.field("id", id)
+            writer.field("data", data)
+            writer.endObject()
+            writer.endArray()
         case .message(let channel, let serial, let message):
             writer.field("channel", channel)
             writer.field("msgSerial", serial)
-            Self.writeItem("messages", to: &writer) {
-                $0.field("id", message.id)
-                $0.field("name", message.name.rawValue)
-                $0.field("data", message.data)
-            }
+            writer.key("messages")
+            writer.beginArray()
+            message.write(to: &writer)
+            writer.endArray()
         case .close: break
         case .authorize(let token):
             writer.key("auth")
@@ -50,17 +52,6 @@ package enum ClientFrame: Hashable, Sendable, CustomStringConvertible {
         }
         writer.endObject()
         return String(decoding: writer.bytes, as: UTF8.self)
-    }
-
-    private static func writeItem(
-        _ name: StaticString, to writer: inout JSONWriter, _ members: (inout JSONWriter) -> Void
-    ) {
-        writer.key(name)
-        writer.beginArray()
-        writer.beginObject()
-        members(&writer)
-        writer.endObject()
-        writer.endArray()
     }
 
     private var action: FrameAction {

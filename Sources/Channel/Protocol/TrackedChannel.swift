@@ -252,6 +252,14 @@ extension TrackedChannel {
         }
     }
 
+    /// Who is there, as the answer to a request says.
+    mutating func polled(_ items: [PresenceItem], unreadItems: Int, _ line: inout ChannelLine) {
+        viewers.attached(hasPresence: true)
+        line.ignoredItems += unreadItems
+        for item in items { take(item, &line) }
+        viewers.synchronizationEnded()
+    }
+
     private mutating func beginPage(_ frame: ServerFrame) {
         let sequence = frame.channelSerial?.prefix { $0 != ":" }
         if !viewers.map.isSynchronizing || (self.sequence != nil && self.sequence != sequence) {
@@ -327,15 +335,21 @@ extension TrackedChannel {
         for change in viewers.takeChanges() { line.report(.subscriberChanged(change)) }
     }
 
-    mutating func announce(_ connection: ChannelLink, _ failure: ChannelError?, _ line: inout ChannelLine) {
+    /// - Parameter isByRequests: messages arrive although there is no connection.
+    mutating func announce(
+        _ connection: ChannelLink, _ failure: ChannelError?, isByRequests: Bool, _ line: inout ChannelLine
+    ) {
         report(&line)
         if state != announcedState {
             announcedState = state
             line.report(.channelChanged(trackable: trackable, state, error))
         }
-        let trackableState = TrackableState(
-            connection: connection, channel: state.link, isShown: hasPublished && own.isEntered,
-            isSubscribed: hearsPresence)
+        let trackableState =
+            isByRequests && hasPublished && state != .failed
+            ? .publishing
+            : TrackableState(
+                connection: connection, channel: state.link, isShown: hasPublished && own.isEntered,
+                isSubscribed: hearsPresence)
         guard trackableState != announced else { return }
         announced = trackableState
         line.report(.trackableChanged(trackable, trackableState, failure ?? error))

@@ -1,3 +1,5 @@
+import Delivery
+
 /// The connection that the owner is to open: a WebSocket to a host, with a query.
 package struct TransportRequest: Hashable, Sendable, CustomStringConvertible {
     package struct Item: Hashable, Sendable {
@@ -39,29 +41,13 @@ package struct TransportRequest: Hashable, Sendable, CustomStringConvertible {
     /// Path and query, with its secrets: for the request, and for nothing that people read.
     package var target: ChannelSecret {
         let all = items.map { ($0.name, $0.value) } + secretItems.map { ($0.name, $0.value.revealed) }
-        return ChannelSecret("/?" + all.map { "\($0)=\(Self.escaped($1))" }.joined(separator: "&"))
+        return ChannelSecret("/?" + all.map { "\($0)=\(String(percentEncoding: $1.utf8))" }.joined(separator: "&"))
     }
 
     /// Without secrets.
     package var description: String {
-        let shown = items.map { "\($0.name)=\(Self.escaped($0.value))" } + secretItems.map { "\($0.name)=…" }
+        let shown =
+            items.map { "\($0.name)=\(String(percentEncoding: $0.value.utf8))" } + secretItems.map { "\($0.name)=…" }
         return "\(host)/?\(shown.joined(separator: "&"))"
-    }
-
-    /// RFC 3986, 2.3: what needs no escape anywhere.
-    private static func escaped(_ text: String) -> String {
-        var escaped = ""
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                escaped.unicodeScalars.append(Unicode.Scalar(byte))
-            default:
-                let digits = String(byte, radix: 16, uppercase: true)
-                escaped += (digits.utf8.count < 2 ? "%0" : "%") + digits
-            }
-        }
-        return escaped
     }
 }

@@ -1,7 +1,7 @@
 /// What viewers can expect of a trackable.
 package enum TrackableState: String, Hashable, Sendable, CaseIterable {
     case offline
-    /// Locations arrive, but what viewers ask for is not known.
+    /// Locations arrive, but viewers cannot see that we are there, or what they ask for is not known.
     case publishing
     case online
     /// It needs a person, or new credentials.

@@ -7,8 +7,7 @@ extension Database {
         var uuid: [UInt8]
         /// Its uuid was made just now.
         var isNew: Bool
-        var trackerState: [UInt8]?
-        var sourceState: [UInt8]?
+        var parts: PartStates
     }
 
     /// Reads what the ledger needs and reconciles the configured endpoints with the known ones.
@@ -50,8 +49,7 @@ extension Database {
                 ledger.mark = ledger.lastSeq
             }
             return Opened(
-                ledger: ledger, uuid: uuid, isNew: isNew, trackerState: try blob(.tracker),
-                sourceState: try blob(.file))
+                ledger: ledger, uuid: uuid, isNew: isNew, parts: try partStates())
         }
     }
 

@@ -20,6 +20,7 @@ enum Schema {
         case file
         /// The highest generation of a batch of an endpoint that was forgotten; 0 before the first.
         case generation
+        case channels
         /// See `Retention.stored`.
         case thinned = 32
         /// See `SalvagePlan.bytes`.

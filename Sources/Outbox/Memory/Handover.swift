@@ -34,7 +34,7 @@ struct Handover {
     ///   - states: of tracker and source.
     ///   - isReplaced: the file has replaced a damaged one: what is missing in it is to be brought back.
     func goOn(
-        plan: SalvagePlan, states: (tracker: [UInt8]?, source: [UInt8]?), isReplaced: Bool
+        plan: SalvagePlan, parts: PartStates, isReplaced: Bool
     ) throws(OutboxError) {
         let database = queue.database
         for answer in memory.deferred { try AnswerHandling(queue: queue).apply(answer) }
@@ -55,8 +55,7 @@ struct Handover {
         try quarantine(try memory.database.quarantinedRecords(names: above.names))
         // A commit that was stored although it failed may have set aside rows that wait in memory.
         try QuarantineIntake(queue: queue).applyCollisionRules()
-        if let state = states.tracker { try database.store(.tracker, state) }
-        if let state = states.source { try database.store(.file, state) }
+        try database.store(parts)
         queue.ledger.droppableFrom = 0
         try RowRemoval(queue: queue).removeDelivered()
         try queue.writeCounts()

@@ -80,15 +80,7 @@ public final class OutboxReader {
 
     /// The last rows of the queue, oldest first.
     public func newest(_ count: Int) throws(OutboxError) -> [QueuedLocation] {
-        try snapshot([]) { (database) throws(OutboxError) in
-            let first = try database.connection.optionalInteger(
-                """
-                SELECT min(seq) FROM (SELECT seq FROM location ORDER BY seq DESC LIMIT \(max(0, count)))
-                """)
-            guard let first else { return [] }
-            return try database.rows(
-                from: first, through: .max, feed: .engine, limit: count, names: database.names())
-        }
+        try snapshot([]) { (database) throws(OutboxError) in try database.newest(count) }
     }
 
     /// Checks every page and every count, which takes seconds for a large queue.
@@ -133,5 +125,17 @@ public final class OutboxReader {
     ) throws(OutboxError) -> Value {
         guard let database else { return blank }
         return try database.snapshot(read)
+    }
+}
+
+extension Database {
+    /// The last rows, oldest first.
+    func newest(_ count: Int) throws(OutboxError) -> [QueuedLocation] {
+        let first = try connection.optionalInteger(
+            """
+            SELECT min(seq) FROM (SELECT seq FROM location ORDER BY seq DESC LIMIT \(max(0, count)))
+            """)
+        guard let first else { return [] }
+        return try rows(from: first, through: .max, feed: .engine, limit: count, names: names())
     }
 }

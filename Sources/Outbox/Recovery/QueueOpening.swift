@@ -70,8 +70,7 @@ struct QueueOpening {
                 try database.write(earlier.begun(as: Int64(number + 1), after: mark))
             }
             try database.store(.salvage, plan.bytes)
-            if let state = damaged.trackerState { try database.store(.tracker, state) }
-            if let state = damaged.sourceState { try database.store(.file, state) }
+            try database.store(damaged.parts)
         }
         return plan
     }
@@ -125,8 +124,7 @@ extension Ledger.Endpoint {
 private struct DamagedQueue {
     var lastSeq: Int64 = 0
     var plan = SalvagePlan()
-    var trackerState: [UInt8]?
-    var sourceState: [UInt8]?
+    var parts = PartStates()
     /// For whom rows waited, or may come back.
     var endpoints: [Ledger.Endpoint] = []
 
@@ -141,8 +139,9 @@ private struct DamagedQueue {
             guard let seq = try? connection.integer(sql), (0...Ledger.seqMax / 2).contains(seq) else { continue }
             lastSeq = max(lastSeq, seq)
         }
-        trackerState = (try? database.blob(.tracker)) ?? nil
-        sourceState = (try? database.blob(.file)) ?? nil
+        parts = PartStates(
+            tracker: (try? database.blob(.tracker)) ?? nil, source: (try? database.blob(.file)) ?? nil,
+            channels: (try? database.blob(.channels)) ?? nil)
         plan = SalvagePlan(bytes: (try? database.blob(.salvage)) ?? nil ?? [])
         let isRecovering = !plan.parts.isEmpty
         endpoints = ((try? database.knownEndpoints()) ?? []).filter { endpoint in

@@ -64,8 +64,7 @@ final class Transaction {
 
     private func perform(_ commit: Commit) throws(OutboxError) -> CommitReply {
         try RowAppending(queue: self).append(commit.rows, boot: processRun.bootID)
-        if let state = commit.trackerState { try database.store(.tracker, state) }
-        if let state = commit.sourceState { try database.store(.file, state) }
+        try database.store(commit.parts)
         for answer in commit.answers { try AnswerHandling(queue: self).apply(answer) }
         for change in commit.states { try apply(change) }
         let orders = try OrderHandling(queue: self).carryOut(commit.orders)

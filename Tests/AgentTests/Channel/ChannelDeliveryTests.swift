@@ -80,6 +80,93 @@ import Uplink
         #expect(bench.channel.state == .connected)
     }
 
+    @Test func theFixesOfTheReceiverAreShownBesideWhereThatIsWanted() throws {
+        let bench = try ChannelBench(isRaw: true)
+        bench.follow(interval: 2000)
+        bench.connect()
+        #expect(bench.carrier.sent.last?.text.contains(#"\"rawLocations\":true"#) == true)
+        for second in 1...4 { bench.receive(second) }
+        #expect(bench.carrier.messages == ["11223344-1000-raw"])
+        bench.record(2)
+        #expect(bench.carrier.messages.last == "11223344-2000", "one of each name may be unanswered")
+        bench.acknowledge()
+        // Every two seconds by the resolution of the trackable; those between ride along.
+        #expect(bench.carrier.messages.last == "11223344-3000-raw")
+        #expect(bench.carrier.sent.last?.text.contains(#"\"time\":2"#) == true)
+    }
+
+    @Test func fixesAreNotShownUnlessThatIsWanted() {
+        bench.follow(interval: 1000)
+        bench.connect()
+        bench.receive(1)
+        #expect(bench.carrier.messages == [])
+        #expect(bench.carrier.sent.last?.text.contains("rawLocations") == false)
+    }
+
+    @Test func aRestartGoesOnWhereViewersAre() throws {
+        bench.follow(interval: 1000)
+        bench.connect()
+        bench.record(1)
+        bench.acknowledge()
+        for second in 2...4 { bench.record(second) }
+        let bytes = try #require(ChannelMemory([bench.channel])?.bytes)
+        let memory = try #require(ChannelMemory(bytes: bytes))
+
+        let rows = (1...4).map { ChannelBench.location($0) }
+        let next = try ChannelBench(earlier: .init(seen: memory.seen(on: "live"), rows: rows))
+        next.follow(interval: 1000)
+        next.connect()
+        #expect(next.carrier.messages == ["11223344-4000"])
+        let text = next.carrier.sent.map(\.text).joined()
+        #expect([1, 2, 3].map { text.contains(#"\"time\":\#($0)"#) } == [false, true, true])
+    }
+
+    @Test func aViewerOfAParkedVehicleSeesItAfterARestart() throws {
+        let seen = try #require(ChannelFeature(ChannelBench.location(1)))
+        let bench = try ChannelBench(earlier: .init(seen: ["van": seen]))
+        bench.follow(interval: 1000)
+        bench.connect()
+        #expect(bench.carrier.messages == [])
+        bench.presence(2, #"{\"type\":\"SUBSCRIBER\"}"#)
+        #expect(bench.carrier.messages == ["11223344-1000-again-1"])
+    }
+
+    @Test func whatIsStoredMayBeAnything() {
+        #expect(ChannelMemory(bytes: []) == nil)
+        #expect(ChannelMemory(bytes: [1, 2, 3]) == nil)
+        #expect(ChannelMemory([]) == nil, "without a channel nothing is stored")
+    }
+
+    /// Two minutes in a network that lets no WebSocket through.
+    @Test func publishesByRequestsWhereNoConnectionIsPossible() throws {
+        let bench = try ChannelBench(host: LeapingHost())
+        bench.follow(interval: 1000)
+        for _ in 0..<3 where bench.uplink.requestsOpen == 0 {
+            try bench.loop.run {
+                bench.carrier.report(.ended(.connect("refused"), byServer: false), bench.loop.now)
+                return bench.uplink.requestsOpen > 0
+            }
+        }
+        let poll = try #require(bench.uplink.requests.last)
+        #expect(poll.method == "GET")
+        #expect(poll.url == "https://realtime.example:443/channels/tracking%3Avan/presence?limit=1000")
+        #expect(poll.headers.first == .init("Authorization", "Bearer c2VzYW1l"))
+        bench.record(1)
+        bench.uplink.answer(
+            200,
+            #"[{"action":1,"clientId":"ada","connectionId":"x","id":"x:0:0","data":"{\"type\":\"SUBSCRIBER\"}"}]"#)
+        #expect(bench.changes.map(\.member) == ["x:ada"])
+        let message = try #require(bench.uplink.requests.last)
+        #expect(message.method == "POST" && message.url.hasSuffix("/channels/tracking%3Avan/messages"))
+        #expect(String(decoding: message.body, as: UTF8.self).hasPrefix(#"{"id":"11223344-1000","name":"enhanced""#))
+        bench.uplink.answer(201, #"{"channel":"tracking:van","messageId":"m"}"#)
+        #expect(bench.channel.published == 1)
+        #expect(bench.channel.isByRequests && bench.channel.trackables.map(\.state) == [.publishing])
+        bench.record(2)
+        bench.channel.close()
+        #expect(bench.uplink.requestsOpen == 0)
+    }
+
     @Test func takesItsLeave() {
         bench.follow(interval: 1000)
         bench.connect()
@@ -128,12 +215,14 @@ private final class ChannelBench {
     let loop: EventLoop
     let channel: ChannelDelivery
     let carrier = ScriptedCarrier()
+    let uplink = ScriptedUplink()
     private(set) var changes: [SubscriberChange] = []
     private var serial = 0
 
-    init() throws {
-        let loop = try EventLoop()
+    init(earlier: ChannelDelivery.Earlier = .init(), isRaw: Bool = false, host: (any Host)? = nil) throws {
+        let loop = try host.map { EventLoop(on: $0) } ?? EventLoop()
         self.loop = loop
+        let uplink = uplink
         let config = try #require(
             try loaded(
                 smallest + """
@@ -141,14 +230,14 @@ private final class ChannelBench {
                     name = "live"
                     url = "wss://realtime.example"
                     client_id = "van"
+                    raw_locations = \(isRaw)
                     auth = { kind = "bearer", token = "env:SECRET" }
                     """, testEnvironment(["SECRET": "sesame"])
             ).config.channels.first)
         let carrier = carrier
         let log = AgentLog.silent
-        let uplink = ScriptedUplink()
         channel = ChannelDelivery(
-            config, outbox: [0x11, 0x22, 0x33, 0x44, 0x55], log: log, loop: loop,
+            config, outbox: [0x11, 0x22, 0x33, 0x44, 0x55], earlier: earlier, uplink: uplink, log: log, loop: loop,
             makeCarrier: { report in
                 carrier.report = report
                 return carrier
@@ -190,12 +279,21 @@ private final class ChannelBench {
                 + #""connectionId":"of-ada","id":"of-ada:\#(action):0","data":"\#(data)"}]}"#)
     }
 
-    func record(_ second: Int) {
-        channel.recorded(
-            Location(
-                trackable: "van", time: UTCTime(milliseconds: Int64(second) * 1000), at: loop.now,
-                coordinate: Coordinate(latitudeE7: 525_000_000, longitudeE7: 134_000_000), horizontalAccuracy: 4,
-                moving: true, published: true), at: loop.now)
+    func record(_ second: Int) { channel.recorded(Self.location(second), at: loop.now) }
+
+    static func location(_ second: Int) -> Location {
+        Location(
+            trackable: "van", time: UTCTime(milliseconds: Int64(second) * 1000), at: .zero, coordinate: place,
+            horizontalAccuracy: 4, moving: true, published: true)
     }
+
+    func receive(_ second: Int) {
+        let time = UTCTime(milliseconds: Int64(second) * 1000)
+        channel.received(
+            Fix(time: time, timeOfDay: 0, at: loop.now, coordinate: Self.place, horizontalAccuracy: 4), time: time,
+            at: loop.now)
+    }
+
+    private static let place = Coordinate(latitudeE7: 525_000_000, longitudeE7: 134_000_000)
 
 }
