@@ -99,6 +99,9 @@ public final class Outbox {
         parts = opened.parts
     }
 
+    /// The last rows on disk, oldest first; none where they cannot be read.
+    public func newest(_ count: Int) -> [QueuedLocation] { (try? database?.newest(count)) ?? [] }
+
     /// Depths and counts as of the last commit.
     public var current: CommitReply { complete(CommitReply(lastSeq: ledger.lastSeq)) }
 
@@ -135,9 +138,6 @@ public final class Outbox {
                 ? endpoint.batches.compactMap { try? batch($0, of: endpoint) } : []
         }
     }
-
-    /// The last rows on disk, oldest first; none where they cannot be read.
-    public func newest(_ count: Int) -> [QueuedLocation] { (try? database?.newest(count)) ?? [] }
 
     private func batch(_ row: BatchRow, of endpoint: Ledger.Endpoint) throws(OutboxError) -> Batch? {
         let id = row.id(outbox: name, endpoint: endpoint.settings.name)

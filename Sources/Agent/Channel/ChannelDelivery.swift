@@ -23,6 +23,12 @@ final class ChannelDelivery {
     /// By id.
     private var watched: [String: WatchedTrackable] = [:]
     private let earlier: Earlier
+    private let share: Double
+    private let openingSpread: Duration
+    /// See `startedWithHost`.
+    private var opensAt = EventTime.zero
+    /// What is attached then.
+    private var unopened: [TrackerSnapshot.TrackableResolution] = []
     private(set) var viewers = ChannelViewers()
     private(set) var error: ChannelError?
     /// Messages arrive by single requests, for want of a connection.
@@ -65,6 +71,8 @@ final class ChannelDelivery {
             ? ChannelClient.Settings.ofService(clientID: config.clientID)
             : ChannelClient.Settings(host: address?.authority ?? "", clientID: config.clientID)
         settings.remainPresent = config.remainPresent
+        openingSpread = settings.firstReconnectSpread
+        share = FleetShare.of(outbox: outbox, endpoint: config.endpoint.settings.name)
         client = ChannelClient(settings, credential: nil)
         let isEncrypted = address?.isEncrypted ?? true
         requests = ChannelRequests(isEncrypted: isEncrypted, uplink: uplink)
@@ -92,6 +100,9 @@ final class ChannelDelivery {
         }
     }
 
+    /// This host has just started, perhaps together with a fleet: each device connects at a time of its own.
+    func startedWithHost(at now: EventTime) { opensAt = now + FleetShare.part(share, of: openingSpread) }
+
     /// The trackables that there are, and what is published of each.
     func follow(_ trackables: [TrackerSnapshot.TrackableResolution], at now: EventTime) {
         for gone in Set(watched.keys).subtracting(trackables.map(\.id)) {
@@ -100,6 +111,13 @@ final class ChannelDelivery {
         }
         for trackable in trackables {
             watched[trackable.id, default: added(trackable.id, at: now)].resolution = trackable.resolution
+        }
+        guard opensAt <= now else {
+            unopened = trackables
+            return arm()
+        }
+        unopened = []
+        for trackable in trackables {
             let presence = PublisherPresence(
                 resolution: config.sendsResolution ? trackable.resolution : nil, hasRawLocations: config.sendsRaw)
             perform(client.attach(trackable.id, presence, at: now) ?? [])
@@ -216,6 +234,7 @@ extension ChannelDelivery {
         if let deadline = client.nextDeadline, deadline <= now {
             perform(client.deadlineReached(jitter: loop.host.jitter, at: now))
         }
+        if !unopened.isEmpty { follow(unopened, at: now) }
         for (id, trackable) in watched where trackable.feedDeadlines.contains(where: { $0 <= now }) {
             publish(id, at: now)
         }
@@ -224,7 +243,8 @@ extension ChannelDelivery {
 
     private func arm() {
         let feeds = client.takesMessages ? watched.values.flatMap(\.feedDeadlines) : []
-        alarm?.deadline = (feeds + [client.nextDeadline].compactMap { $0 }).min()
+        let opening = unopened.isEmpty ? nil : opensAt
+        alarm?.deadline = (feeds + [client.nextDeadline, opening].compactMap { $0 }).min()
     }
 
     private func perform(_ more: [ChannelClient.Effect]) {

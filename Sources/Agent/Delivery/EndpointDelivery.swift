@@ -44,6 +44,9 @@ final class EndpointDelivery {
     private var transfer: UplinkTransfer?
     private var binding: Binding?
     private(set) var bindAlarm: EventLoop.Alarm?
+    /// Before it no connection is made that has nothing to carry.
+    private var presentFrom = EventTime.zero
+    private var presenceAlarm: EventLoop.Alarm?
     /// When rows of a taken asset were last handled as `on_collision` says; nil = not since it was taken.
     private var collisionHandledAt: EventTime?
     /// Something about this endpoint changed that the status line shows.
@@ -80,6 +83,7 @@ final class EndpointDelivery {
         link = EndpointLink(settings, host: loop.host)
         alarm = loop.alarm { [unowned self] now in step(at: now) }
         bindAlarm = loop.alarm { [unowned self] _ in bindTimedOut() }
+        presenceAlarm = loop.alarm { [unowned self] _ in connect() }
     }
 
     /// What is wrong with it, for people; nil = nothing.
@@ -123,6 +127,10 @@ final class EndpointDelivery {
     func connect() {
         let route = routes[0]
         guard route.settings.profile.isForBroker, schedule.state == .active, maySend(at: loop.now) else { return }
+        guard presentFrom <= loop.now else {
+            presenceAlarm?.deadline = presentFrom
+            return
+        }
         route.credentials.obtain(at: loop.now) { [unowned self] result in
             do throws(CredentialProblem) {
                 let context = RenderContext(identify: RecordID.make, secrets: try result.get(), gzip: false)
@@ -529,10 +537,11 @@ extension EndpointDelivery {
         step(at: now)
     }
 
-    /// This host has just started, perhaps together with a fleet: what waits from before goes out a moment later, and the
-    /// first window is shorter.
+    /// This host has just started, perhaps together with a fleet: what waits from before goes out a moment later, the first
+    /// window is shorter, and a broker sees it at a time of its own.
     func startedWithHost(at now: EventTime) {
         schedule.startedWithHost(at: now)
+        presentFrom = now + FleetShare.part(share, of: ReconnectDelay.spread)
         if waiting > 0 { link.gate.startedWithBacklog(window: settings.batchWindow, share: share, at: now) }
     }
 

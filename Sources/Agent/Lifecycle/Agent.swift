@@ -80,8 +80,7 @@ public final class Agent {
         let outbox = try Self.openOutbox(config, edges, log)
         let (current, inFlight, uuid) = (outbox.current, outbox.inFlight(), outbox.uuid)
         let memory = StoredMemory(
-            outbox.parts, isFile: config.source.isFile,
-            fromStart: options.fromStart, log)
+            outbox.parts, isFile: config.source.isFile, fromStart: options.fromStart, log)
         let unseen =
             config.channels.isEmpty
             ? [] : outbox.newest(LiveStream.rowsMax * config.tracking.trackables.count).map(\.location)
@@ -281,7 +280,9 @@ public final class Agent {
         pipeline.start(at: now)
         host?.watchLinks()
         // The boot clock is the uptime: only just after boot may a whole fleet be starting.
-        endpoints.start(sinceBoot: now < EventTime.zero + Self.hostStart, at: now)
+        let sinceBoot = now < EventTime.zero + Self.hostStart
+        endpoints.start(sinceBoot: sinceBoot, at: now)
+        if sinceBoot { for channel in channels { channel.startedWithHost(at: now) } }
         for delivery in endpoints.deliveries { delivery.step(at: now) }
         follow(at: now)
     }

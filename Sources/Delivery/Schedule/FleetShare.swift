@@ -34,7 +34,7 @@ public enum FleetShare {
     /// The part of a window, or of the longest time if that is shorter.
     ///
     /// - Parameter share: anything but 0 ≤ share < 1 is clamped.
-    static func part(_ share: Double, of window: Duration) -> Duration {
+    public static func part(_ share: Double, of window: Duration) -> Duration {
         let whole = Double(max(0, min(window, longest).nanoseconds))
         return .nanoseconds(Int64(whole * (share > 0 ? min(share, 1) : 0)))
     }

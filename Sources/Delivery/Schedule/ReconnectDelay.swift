@@ -5,6 +5,9 @@ import Positioning
 /// A server that restarts closes the connections of a whole fleet: they come back within a spread that it can accept. A
 /// link of this host that comes back concerns one device, which connects at once.
 public struct ReconnectDelay: Hashable, Sendable {
+    /// In which the devices of a fleet connect that do so for the same reason.
+    public static let spread = Duration.seconds(60)
+
     private let spread: Duration
     private let backoff: Backoff
     /// The longest wait before the first attempt that follows.
@@ -15,7 +18,7 @@ public struct ReconnectDelay: Hashable, Sendable {
     ///   - spread: over which the devices of a fleet come back after the server has closed their connections: a minute, or
     ///     20 s where people watch.
     ///   - backoff: its base is that of attempts on a link that has just come back.
-    public init(spread: Duration = .seconds(60), backoff: Backoff = Backoff()) {
+    public init(spread: Duration = spread, backoff: Backoff = Backoff()) {
         self.spread = spread
         self.backoff = backoff
         first = backoff.base

@@ -167,6 +167,20 @@ import Uplink
         #expect(bench.uplink.requestsOpen == 0)
     }
 
+    /// A whole fleet may have been powered on.
+    @Test func connectsAtATimeOfItsOwnAfterTheHostHasStarted() throws {
+        let bench = try ChannelBench(host: LeapingHost())
+        let start = bench.loop.now
+        bench.channel.startedWithHost(at: start)
+        bench.follow(interval: 1000)
+        bench.record(1)
+        #expect(bench.carrier.target == nil)
+        try bench.loop.run { bench.carrier.target != nil }
+        #expect(bench.loop.now > start + .seconds(1) && bench.loop.now < start + .seconds(20))
+        bench.connect()
+        #expect(bench.carrier.messages == ["11223344-1000"])
+    }
+
     @Test func takesItsLeave() {
         bench.follow(interval: 1000)
         bench.connect()

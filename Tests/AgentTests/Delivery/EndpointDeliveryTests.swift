@@ -32,12 +32,12 @@ import Testing
     /// A delivery beside a recorder whose commits the test answers itself.
     func bench(
         _ settings: EndpointSettings? = nil, spares: [EndpointSettings] = [], lines: LogLines = LogLines(),
-        share: Double = 0,
+        share: Double = 0, host: (any Host)? = nil,
         _ body: (EventLoop, EndpointDelivery, ScriptedUplink) throws -> Void
     ) throws {
         let routes = [settings ?? self.settings] + spares
         let directory = try makeTemporaryDirectory()
-        let loop = try EventLoop()
+        let loop = try host.map { EventLoop(on: $0) } ?? EventLoop()
         let log = AgentLog(logger: Logger(label: "") { _ in lines }, positions: false)
         let outbox = try Outbox(
             OutboxSettings(path: directory + "/outbox.db"), endpoints: [routes[0]], bootID: nil,
@@ -293,6 +293,27 @@ import Testing
             #expect(!delivery.schedule.isForming && !delivery.maySend(at: loop.now))
             delivery.step(at: loop.now + .seconds(30))
             #expect(delivery.schedule.isForming)
+        }
+    }
+
+    /// Others see from the connection to a broker that the device is there; a whole fleet may have been powered on.
+    @Test func isPresentAtATimeOfItsOwnAfterTheHostStarted() throws {
+        let settings = try loaded(
+            smallest
+                + """
+                [[endpoint]]
+                base_url = "mqtts://broker.example"
+                profile = "home-assistant-mqtt"
+                """
+        ).config.endpoints.last?.settings
+        for share in [0, 0.5] {
+            try bench(settings, share: share, host: LeapingHost()) { loop, delivery, uplink in
+                delivery.startedWithHost(at: loop.now)
+                delivery.connect()
+                #expect((uplink.requests.count == 1) == (share == 0))
+                try loop.run { uplink.requests.count == 1 }
+                #expect(uplink.requests.first?.broker?.session.showsPresence == true)
+            }
         }
     }
 
