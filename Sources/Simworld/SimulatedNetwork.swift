@@ -55,6 +55,8 @@ final class SimulatedNetwork: Uplink {
     private let trace: (() -> String) -> Void
     var servers: [String: Server] = [:]
     var issuer = Issuer()
+    /// nil = there is no live channel.
+    var service: SimulatedService?
     private var isClosed = false
     private var transfers = 0
     private var underWay: [UplinkTransfer: RequestOracle.Attempt] = [:]
@@ -108,6 +110,11 @@ final class SimulatedNetwork: Uplink {
         let name =
             request.url.split(separator: "/").dropFirst().first?.split(separator: ".").first.map(String.init) ?? ""
         if name == "issuer" { return issue(transfer, completion) }
+        if name == SimulatedService.hostName, let service {
+            let result = host.interface == nil ? .failed(.connect("refused")) : service.answer(request)
+            return finish(
+                result, RequestOracle.Attempt(), transfer, after: dice.between(0, 3), accepts: false, completion)
+        }
         guard let server = servers[name] else {
             return finish(
                 .failed(.resolve("no such host")), RequestOracle.Attempt(), transfer, after: 0.01, accepts: false,

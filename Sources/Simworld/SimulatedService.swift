@@ -16,6 +16,11 @@ final class SimulatedService: ChannelCarrier {
     private var identity = 0
     private var serial = 0
     private var channels: Set<String> = []
+    /// Until then the network lets only requests through.
+    private var blockedUntil = EventTime.zero
+
+    /// The first label of all its hosts.
+    static let hostName = "main"
 
     init(
         host: SimulatedHost, dice: Dice, report: @escaping (WebSocketConnection.Event, EventTime) -> Void
@@ -29,7 +34,8 @@ final class SimulatedService: ChannelCarrier {
 
     func open(_ request: TransportRequest) {
         connection += 1
-        let isRefused = host.interface == nil || dice.chance(0.2)
+        if dice.chance(0.05) { blockedUntil = host.time + .seconds(dice.pick([100, 300, 1500])) }
+        let isRefused = host.interface == nil || host.time < blockedUntil || dice.chance(0.2)
         later(dice.between(0, 3)) { [unowned self] in
             if isRefused { return tell(.ended(.connect("refused"), byServer: false)) }
             isOpen = true
@@ -44,6 +50,24 @@ final class SimulatedService: ChannelCarrier {
                     + #""maxMessageSize":\#(dice.pick([65_536, 4000])),"maxIdleInterval":15000}}"#)
             live()
         }
+    }
+
+    /// To a request of HTTP.
+    func answer(_ request: UplinkRequest) -> UplinkOutcome.Result {
+        func reply(_ status: Int, _ body: String) -> UplinkOutcome.Result {
+            .reply(UplinkReply(status: status, headers: [], body: Array(body.utf8)))
+        }
+        switch dice.below(12) {
+        case 0: return .failed(dice.pick([.connect("refused"), .timeout("timeout"), .broken("reset")]))
+        case 1: return reply(dice.pick([200, 302, 503]), "<html>")
+        case 2:
+            let code = dice.pick([40_009, 40_142, 40_160, 42_911, 50_000])
+            return reply(code / 100, #"{"error":{"code":\#(code),"statusCode":\#(code / 100),"message":"no"}}"#)
+        default: break
+        }
+        serial += 1
+        return request.method == "GET"
+            ? reply(200, "[\(dice.chance(0.5) ? viewer(1) : "")]") : reply(201, #"{"messageId":"m"}"#)
     }
 
     func close() {

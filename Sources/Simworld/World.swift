@@ -267,7 +267,13 @@ public final class World {
                 return writer
             }, uplink: network,
             source: SimulatedReceiver(asset: asset, host: host), isDaemon: false)
-        edges.makeCarrier = serviceDice.map { dice in { SimulatedService(host: host, dice: dice, report: $0) } }
+        edges.makeCarrier = serviceDice.map { [network] dice in
+            { report in
+                let service = SimulatedService(host: host, dice: dice, report: report)
+                network.service = service
+                return service
+            }
+        }
         let sink = WorldLog.Sink { [unowned self] level, text in
             logLines += 1
             trace("log \(level): \(text)")

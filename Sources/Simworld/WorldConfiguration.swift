@@ -350,7 +350,14 @@ struct WorldConfiguration {
             retry_codes = ["busy"]
 
             """
-        if hasChannel { text += "[[channel]]\nauth = { kind = \"bearer\", token = \"env:SIM_SECRET\" }\n" }
+        if hasChannel {
+            text += """
+                [[channel]]
+                auth = { kind = "bearer", token = "env:SIM_SECRET" }
+                raw_locations = \(brokerDice != nil)
+
+                """
+        }
         for (endpoint, own) in zip(endpoints, lines) {
             text += """
                 [[endpoint]]
