@@ -21,10 +21,11 @@ struct EndpointCounters: Hashable, Sendable {
     /// Newest rows sent ahead of their turn.
     var previewSent = 0
 
-    mutating func count(_ outcome: UplinkOutcome, _ verdict: Verdict) {
+    /// - Parameter verdict: nil = nothing was sent but what makes a connection.
+    mutating func count(_ outcome: UplinkOutcome, _ verdict: Verdict?) {
         bytesSent += outcome.bytesSent
         bytesReceived += outcome.bytesReceived
         if outcome.newConnection { connections += 1 }
-        if verdict.asked != nil { retryAfterHonoured += 1 }
+        if verdict?.asked != nil { retryAfterHonoured += 1 }
     }
 }

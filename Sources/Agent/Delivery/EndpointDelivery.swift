@@ -137,7 +137,7 @@ final class EndpointDelivery {
                 guard var request = RequestRenderer(route.settings, in: context).connectRequest() else { return }
                 try route.credentials.complete(&request, batchID: "", at: loop.now)
                 guard request.broker?.session.showsPresence == true else { return }
-                uplink.send(request) { _ in }
+                uplink.send(request) { [unowned self] outcome in counters.count(outcome, nil) }
             } catch { return }
         }
     }

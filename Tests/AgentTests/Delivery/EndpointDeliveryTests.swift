@@ -313,6 +313,8 @@ import Testing
                 #expect((uplink.requests.count == 1) == (share == 0))
                 try loop.run { uplink.requests.count == 1 }
                 #expect(uplink.requests.first?.broker?.session.showsPresence == true)
+                uplink.end(UplinkOutcome(.published(BrokerReply([])), bytesSent: 30, newConnection: true))
+                #expect(delivery.counters.connections == 1 && delivery.counters.bytesSent == 30)
             }
         }
     }

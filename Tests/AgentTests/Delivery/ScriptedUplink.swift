@@ -42,7 +42,7 @@ final class ScriptedUplink: Uplink {
     func fail(_ failure: TransportFailure) { end(UplinkOutcome(.failed(failure))) }
 
     /// A request that was expected and did not come is an issue, and does not end the run.
-    private func end(_ outcome: UplinkOutcome) {
+    func end(_ outcome: UplinkOutcome) {
         guard !open.isEmpty else {
             Issue.record("no request is open")
             return
