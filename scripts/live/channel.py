@@ -203,6 +203,68 @@ class Service:
         self.of(client).socket.transport.abort()
 
 
+class Gate:
+    """A network in front of the service that lets requests of HTTP through and, while `blocks`, no WebSocket."""
+
+    def __init__(self, service):
+        self.service, self.blocks, self.requests, self.refused = service, True, [], 0
+
+    async def __aenter__(self):
+        self.server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
+        self.port = self.server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_):
+        self.server.close()
+
+    async def serve(self, reader, writer):
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                line, *rest = head.decode().strip().split("\r\n")
+                headers = {name.lower(): value.strip() for name, _, value in (each.partition(":") for each in rest)}
+                if headers.get("upgrade", "").lower() == "websocket":
+                    return await self.socket(head, reader, writer)
+                body = await reader.readexactly(int(headers.get("content-length", 0)))
+                status, answer = await self.answer(line.split()[0], urllib.parse.unquote(line.split()[1]), headers, body)
+                data = json.dumps(answer).encode()
+                writer.write(f"HTTP/1.1 {status} said\r\nContent-Type: application/json\r\n"
+                             f"Content-Length: {len(data)}\r\n\r\n".encode() + data)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async def socket(self, head, reader, writer):
+        if self.blocks:
+            self.refused += 1
+            writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+            return await writer.drain()
+        to_reader, to_writer = await asyncio.open_connection("127.0.0.1", self.service.port)
+        to_writer.write(head)
+
+        async def pump(source, sink):
+            while data := await source.read(65536):
+                sink.write(data)
+            sink.close()
+        await asyncio.gather(pump(reader, to_writer), pump(to_reader, writer), return_exceptions=True)
+
+    async def answer(self, method, target, headers, body):
+        """As the service does: https://ably.com/docs/api/rest-api"""
+        path, _, query = target.partition("?")
+        self.requests.append((method, target, headers, body))
+        _, _, name, what = path.split("/")
+        channel = self.service.channels.setdefault(name, Channel())
+        if (method, what) == ("GET", "presence"):
+            return 200, [{**each, "action": PRESENT} for each in channel.members.values()]
+        if (method, what) == ("POST", "messages"):
+            messages = json.loads(body)
+            number = len(self.requests)
+            await self.service.message(Connection(f"rest{number}", None), channel, {
+                "channel": name, "msgSerial": 0, "messages": messages if isinstance(messages, list) else [messages]})
+            return 201, {"channel": name, "messageId": f"m{number}"}
+        return 404, {"error": {"code": 40400, "statusCode": 404, "message": "no such path"}}
+
+
 def client(service, name, **options):
     return AblyRealtime(key="app.key:secret", endpoint=f"127.0.0.1:{service.port}", tls=False, client_id=name,
                         use_binary_protocol=False, **options)

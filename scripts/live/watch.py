@@ -1,7 +1,9 @@
 """The scenario of scripts/live/watch: viewers come, ask, lose sight and leave, while the history goes on."""
 import asyncio, datetime, gzip, http.server, json, math, os, pathlib, signal, socket, subprocess, sys, tempfile, threading, time
 
-from channel import ENTER, LEAVE, UPDATE, Service, Viewer, until
+from ably import AblyRest
+
+from channel import CHANNEL, ENTER, LEAVE, UPDATE, Gate, Service, Viewer, until
 
 root = pathlib.Path(__file__).resolve().parent.parent.parent
 waypost = os.environ.get("WAYPOST") or subprocess.run(
@@ -53,12 +55,14 @@ class History(http.server.BaseHTTPRequestHandler):
         pass
 
 
-async def main():
+async def main(blocked):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), History)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     receiver = Receiver()
     with tempfile.TemporaryDirectory(prefix="waypost-watch-") as folder:
-        async with Service() as service:
+        async with Service() as service, Gate(service) as gate:
+            # The real client sends no key without TLS.
+            auth = 'kind = "bearer", token = "env:SECRET"' if blocked else 'kind = "basic", user = "app.key", password = "env:SECRET"'
             pathlib.Path(folder, "waypost.toml").write_text(f"""
 [device]
 id = "van"
@@ -79,15 +83,15 @@ base_url = "http://127.0.0.1:{server.server_port}"
 batch_window = "2s"
 [[channel]]
 name = "live"
-url = "ws://127.0.0.1:{service.port}"
-auth = {{ kind = "basic", user = "app.key", password = "env:SECRET" }}
+url = "ws://127.0.0.1:{gate.port if blocked else service.port}"
+auth = {{ {auth} }}
 """)
             log = open(pathlib.Path(folder, "log"), "wb")
             start = lambda: subprocess.Popen([waypost, "run", "--config", f"{folder}/waypost.toml"], stdout=log, stderr=log,
                                              env=os.environ | {"SECRET": "secret"})
             daemon = start()
             try:
-                await scenario(service, folder, daemon)
+                await (through(gate, folder, daemon) if blocked else scenario(service, folder, daemon))
             except BaseException:
                 daemon.kill()
                 sys.stderr.write(pathlib.Path(folder, "log").read_text()[-3000:])
@@ -157,4 +161,48 @@ async def scenario(service, folder, daemon):
     print(f"watch: {len(viewer.messages)} messages with {len(flat)} locations, the rate followed in {took:.2f} s; {len(seqs)} rows of history")
 
 
-asyncio.run(main())
+def form(gate, method):
+    """-> the newest request of this kind: path, names of headers that matter, and members of the body"""
+    _, target, headers, body = [each for each in gate.requests if each[0] == method][-1]
+    said = json.loads(body) if body else None
+    return (target.partition("?")[0], sorted(headers.keys() & {"authorization", "content-type", "x-ably-version"}),
+            headers["authorization"].split()[0], sorted((said[0] if isinstance(said, list) else said) if said else []))
+
+
+async def through(gate, folder, daemon):
+    """Where no WebSocket comes through, locations arrive by requests, in the form in which the real client makes them."""
+    service, viewer = gate.service, Viewer(gate.service, "viewer")
+    await viewer.watch()
+    await viewer.ask(500)
+    await until(lambda: viewer.messages, "a location by a request", 170)
+    assert gate.refused > 0 and not any(each["clientId"] == "van" for each in service.channels[CHANNEL].members.values())
+    ours = form(gate, "GET"), form(gate, "POST")
+    # Whoever watches is asked for.
+    fast = await rate(viewer, 5)
+    assert 6 <= fast <= 12, f"{fast} messages in 5 s at two a second"
+    said = await asyncio.to_thread(status, folder)
+    assert said["state"] == "by-requests" and said["trackables"]["van"]["state"] == "publishing", said
+    assert said["trackables"]["van"]["viewers"] == 1, said
+
+    async with AblyRest(token="app.token", endpoint="127.0.0.1", port=gate.port, tls=False, use_binary_protocol=False) as real:
+        members = (await real.channels.get(CHANNEL).presence.get()).items
+        assert [each.client_id for each in members] == ["viewer"], members
+        await real.channels.get("tracking:other").publish("enhanced", "{}")
+    theirs = form(gate, "GET"), form(gate, "POST")
+    assert (ours[0], ours[1][1]) == (theirs[0], theirs[1][1]) or print("ours", ours, "theirs", theirs), "another form"
+
+    gate.blocks = False
+    await viewer.told(ENTER, 500) if viewer.presence else await until(
+        lambda: viewer.presence, "the connection to take over", 60)
+    said = await asyncio.to_thread(status, folder)
+    assert said["state"] == "connected", said
+    times = [each for _, message in viewer.messages for each in message]
+    assert times == sorted(set(times)), "a location came twice, or went back in time"
+    daemon.send_signal(signal.SIGTERM)
+    assert daemon.wait(20) == 0
+    await viewer.client.close()
+    posted = sum(each[0] == "POST" for each in gate.requests)
+    print(f"watch blocked: {posted} messages by requests, {gate.refused} WebSockets refused, then the connection took over")
+
+
+asyncio.run(main(sys.argv[1:] == ["blocked"]))
