@@ -208,6 +208,7 @@ public struct ChannelStatus: ControlMessage {
     @Field("published", "Messages that the service has") public var published = 0
     @Field("passed", "Locations that were too many to be seen live; endpoints have them all the same")
     public var passed = 0
+    @Field("unfit", "Locations that viewers could not read: without an accuracy") public var unfit = 0
     @Field("trackables", "Each trackable, at most 20") public var trackables = Named<WatchedStatus>([])
 
     public init() {}

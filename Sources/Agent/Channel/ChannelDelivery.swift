@@ -85,19 +85,25 @@ final class ChannelDelivery {
 
     var state: ConnectionState { client.state }
 
+    /// In an order that is the same in each process.
+    private var ids: [String] { watched.keys.sorted() }
+
     /// In the order of their ids.
     var trackables: [(id: String, state: TrackableState, error: ChannelError?)] {
-        watched.sorted { $0.key < $1.key }.map { ($0.key, $0.value.state, $0.value.error) }
+        ids.compactMap { id in watched[id].map { (id, $0.state, $0.error) } }
     }
 
     /// Rows of a trackable that were too many to be seen live.
     func passed(_ trackable: String) -> Int { watched[trackable]?.enhanced.passed ?? 0 }
 
+    /// Locations of a trackable that viewers could not read: without an accuracy, or too large even alone.
+    func unfit(_ trackable: String) -> Int {
+        watched[trackable].map { $0.enhanced.feed.withoutAccuracy + $0.enhanced.feed.dropped } ?? 0
+    }
+
     /// What viewers saw last.
     var seen: [(trackable: String, feature: ChannelFeature)] {
-        watched.sorted { $0.key < $1.key }.compactMap { id, trackable in
-            trackable.enhanced.feed.last.map { (id, $0) }
-        }
+        ids.compactMap { id in watched[id]?.enhanced.feed.last.map { (id, $0) } }
     }
 
     /// This host has just started, perhaps together with a fleet: each device connects at a time of its own.
@@ -105,7 +111,7 @@ final class ChannelDelivery {
 
     /// The trackables that there are, and what is published of each.
     func follow(_ trackables: [TrackerSnapshot.TrackableResolution], at now: EventTime) {
-        for gone in Set(watched.keys).subtracting(trackables.map(\.id)) {
+        for gone in ids where !trackables.contains(where: { $0.id == gone }) {
             perform(client.leave(gone, at: now))
             watched[gone] = nil
         }
@@ -145,7 +151,7 @@ final class ChannelDelivery {
     /// The receiver gave a fix.
     func received(_ fix: Fix, time: UTCTime, at now: EventTime) {
         guard config.sendsRaw else { return }
-        for trackable in watched.keys {
+        for trackable in ids {
             watched[trackable]?.add(fix, time: time)
             publish(trackable, at: now)
         }
@@ -192,7 +198,7 @@ extension ChannelDelivery {
         arm()
     }
 
-    private func publishAll(at now: EventTime) { for trackable in watched.keys { publish(trackable, at: now) } }
+    private func publishAll(at now: EventTime) { for trackable in ids { publish(trackable, at: now) } }
 
     private func send(_ message: ChannelMessage, of trackable: String, at now: EventTime) {
         do throws(ChannelClient.Refusal) {
@@ -235,9 +241,7 @@ extension ChannelDelivery {
             perform(client.deadlineReached(jitter: loop.host.jitter, at: now))
         }
         if !unopened.isEmpty { follow(unopened, at: now) }
-        for (id, trackable) in watched where trackable.feedDeadlines.contains(where: { $0 <= now }) {
-            publish(id, at: now)
-        }
+        for id in ids where watched[id]?.feedDeadlines.contains(where: { $0 <= now }) == true { publish(id, at: now) }
         arm()
     }
 

@@ -26,6 +26,7 @@ extension StatusReport {
         status.published = channel.published
         let trackables = channel.trackables
         status.passed = trackables.reduce(0) { $0 + channel.passed($1.id) }
+        status.unfit = trackables.reduce(0) { $0 + channel.unfit($1.id) }
         status.trackables = Named(
             trackables.prefix(watchedMax).map { id, state, error in
                 var watched = WatchedStatus()

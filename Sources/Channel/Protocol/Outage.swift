@@ -29,6 +29,6 @@ struct Outage: Sendable {
     /// - Returns: how long to wait for the next attempt.
     mutating func attemptFailed(jitter: Double) -> Duration {
         failures += 1
-        return isLong ? ReconnectDelay.suspended : ReconnectDelay.after(failures: failures, jitter: jitter)
+        return isLong ? AttemptPause.suspended : AttemptPause.after(failures: failures, jitter: jitter)
     }
 }

@@ -237,7 +237,7 @@ extension TrackedChannel {
         failures += 1
         serial = nil
         own.detached()
-        phase = .suspended(until: now + ReconnectDelay.after(failures: failures, jitter: jitter))
+        phase = .suspended(until: now + AttemptPause.after(failures: failures, jitter: jitter))
     }
 
     private mutating func told(_ frame: ServerFrame, _ line: inout ChannelLine) {

@@ -112,7 +112,8 @@ extension Status {
 extension ChannelStatus {
     /// `channel    live: connected`, and who watches.
     fileprivate var lines: [String] {
-        var lines = ["channel    \(name): \(state)\(problem.map { ", \($0)" } ?? "")"]
+        let unread = unfit > 0 ? ", \(InWords.count(unfit, "location")) without an accuracy not shown" : ""
+        var lines = ["channel    \(name): \(state)\(problem.map { ", \($0)" } ?? "")\(unread)"]
         for (id, watched) in trackables.entries.map({ ($0.name, $0.value) }) {
             let asked = watched.requests.entries.map { "\($0.name) asks for \($0.value.text)" }
             let who = ["\(watched.state), \(InWords.count(watched.viewers, "viewer"))"] + asked

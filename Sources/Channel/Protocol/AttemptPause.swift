@@ -1,7 +1,7 @@
 import Positioning
 
 /// How long to wait for the next attempt, of a connection and of a channel.
-enum ReconnectDelay {
+enum AttemptPause {
     /// While the connection is suspended.
     static let suspended = Duration.seconds(30)
 
