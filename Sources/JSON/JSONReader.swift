@@ -159,10 +159,16 @@ public struct JSONReader {
     private mutating func string() -> String? {
         guard consume(UInt8(ascii: "\"")) else { return nil }
         let start = position
-        while let byte = next, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 { position += 1 }
+        var all: UInt8 = 0
+        while let byte = next, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 {
+            all |= byte
+            position += 1
+        }
         if next == UInt8(ascii: "\"") {
             position += 1
-            return String(validating: bytes[start..<position - 1], as: UTF8.self)
+            let text = bytes[start..<position - 1]
+            // ASCII is valid, and to be told so takes longer than to make a text of it.
+            return all < 0x80 ? String(decoding: text, as: UTF8.self) : String(validating: text, as: UTF8.self)
         }
         var text = Array(bytes[start..<position])
         while let byte = next {

@@ -49,8 +49,12 @@ package enum ChannelSchema {
         return (resolution == .null || Resolution(onChannel: resolution) != nil) && (raw == .null || raw.bool != nil)
     }
 
-    private static func hasOnly(_ value: JSONValue, _ names: Set<String>) -> Bool {
+    /// Each of the names once at most. They are so few that sets of them would cost more than to look at all.
+    private static func hasOnly(_ value: JSONValue, _ names: [String]) -> Bool {
         guard let members = value.members else { return false }
-        return members.allSatisfy { names.contains($0.name) } && Set(members.map(\.name)).count == members.count
+        return members.indices.allSatisfy { index in
+            let name = members[index].name
+            return names.contains(name) && !members[..<index].contains { $0.name == name }
+        }
     }
 }
