@@ -36,6 +36,15 @@ import Testing
         #expect(try Outbox.open(scratch).inFlight().map(\.id) == ["7f3a91c2-main-3-5-g3"])
     }
 
+    @Test func aStatementThatIsUsedAgainHasForgottenItsParameters() throws {
+        Scratch.write([], to: scratch.path)
+        let connection = try Connection(path: scratch.path, access: .readWrite)
+        let found = try connection.reusingStatements { () throws(OutboxError) in
+            [try connection.optionalInteger("SELECT ?", 7), try connection.optionalInteger("SELECT ?")]
+        }
+        #expect(found == [7, nil])
+    }
+
     /// Rows 3 to 9 with a batch of the first three, as the first version left them.
     private func writeFirstVersion(mark: Int64) throws {
         Scratch.write([], to: scratch.path)

@@ -89,6 +89,21 @@ final class Connection {
         if code != SQLITE_OK { throw error(code, sql: sql) }
     }
 
+    /// Prepared statements that nobody uses now, by their text; nil: none is kept.
+    fileprivate var idle: [String: OpaquePointer]?
+
+    /// What is asked for each endpoint is prepared once during this work, which is repeated with each commit while the disk
+    /// refuses.
+    func reusingStatements<Value>(_ work: () throws(OutboxError) -> Value) throws(OutboxError) -> Value {
+        guard idle == nil else { return try work() }
+        idle = [:]
+        defer {
+            idle?.values.forEach { sqlite3_finalize($0) }
+            idle = nil
+        }
+        return try work()
+    }
+
     func prepare(_ sql: String) throws(OutboxError) -> Statement {
         let statement = Statement(sql, connection: self)
         try statement.prepare()
@@ -106,11 +121,23 @@ final class Connection {
         return rows
     }
 
-    /// The first column of the first row; 0 when there is none or it is NULL.
-    func integer(_ sql: String) throws(OutboxError) -> Int64 { try optionalInteger(sql) ?? 0 }
+    /// Runs a statement with these parameters.
+    func run(_ sql: String, _ parameters: (any SQLValue)?...) throws(OutboxError) {
+        _ = try rows(sql, parameters) { _ in }
+    }
 
-    func optionalInteger(_ sql: String) throws(OutboxError) -> Int64? {
+    /// The first column of the first row; 0 when there is none or it is NULL.
+    func integer(_ sql: String, _ parameters: Int64...) throws(OutboxError) -> Int64 {
+        try first(sql, parameters) ?? 0
+    }
+
+    func optionalInteger(_ sql: String, _ parameters: Int64...) throws(OutboxError) -> Int64? {
+        try first(sql, parameters)
+    }
+
+    private func first(_ sql: String, _ parameters: [Int64]) throws(OutboxError) -> Int64? {
         let statement = try prepare(sql)
+        statement.bind(parameters)
         return try statement.step() ? statement.optionalInteger(0) : nil
     }
 
@@ -181,7 +208,8 @@ final class Statement {
     private let sql: String
     /// A statement must not outlive its connection.
     private let connection: Connection
-    private var prepared: OpaquePointer?
+    /// Read for each column of each row, and never while it is being changed.
+    @exclusivity(unchecked) private var prepared: OpaquePointer?
     /// Why it could not be prepared; the next step throws it.
     private var failure: OutboxError?
 
@@ -190,10 +218,18 @@ final class Statement {
         self.connection = connection
     }
 
-    deinit { sqlite3_finalize(prepared) }
+    deinit {
+        guard let prepared, connection.idle != nil, connection.idle?[sql] == nil else {
+            return _ = sqlite3_finalize(prepared)
+        }
+        sqlite3_reset(prepared)
+        sqlite3_clear_bindings(prepared)
+        connection.idle?[sql] = prepared
+    }
 
     /// nil: it cannot be prepared. SQLite takes that for a misuse, which does nothing.
     private var handle: OpaquePointer? {
+        if prepared == nil { prepared = connection.idle?.removeValue(forKey: sql) }
         if prepared == nil, failure == nil {
             let code = sqlite3_prepare_v3(
                 connection.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)

@@ -53,7 +53,7 @@ extension Database {
     }
 
     func rewriteBatches(of endpoint: Ledger.Endpoint) throws(OutboxError) {
-        try connection.execute("DELETE FROM batch WHERE endpoint = \(endpoint.id)")
+        try connection.run("DELETE FROM batch WHERE endpoint = ?", endpoint.id)
         for batch in endpoint.batches { try write(batch, endpoint: endpoint.id) }
     }
 
@@ -62,8 +62,8 @@ extension Database {
         try connection.rows(
             """
             SELECT first, last, rows, feed, origin, through, sent_ms, newest_seq, generation, picked, broken, route,
-            rendering FROM batch WHERE endpoint = \(endpoint) ORDER BY origin, first LIMIT \(BatchRow.longest)
-            """
+            rendering FROM batch WHERE endpoint = ? ORDER BY origin, first LIMIT \(BatchRow.longest)
+            """, [endpoint]
         ) { Self.batchRow($0) }
     }
 

@@ -80,10 +80,10 @@ extension Database {
 
     func ahead(of endpoint: Int64) throws(OutboxError) -> SequenceRanges {
         var ranges = SequenceRanges()
-        let select = "SELECT first, last FROM ahead WHERE endpoint = \(endpoint) ORDER BY first"
+        let select = "SELECT first, last FROM ahead WHERE endpoint = ? ORDER BY first"
         for (first, last) in try connection.rows(
-            select, read: { (Ledger.clamped($0.integer(0)), Ledger.clamped($0.integer(1))) }) where first <= last
-        {
+            select, [endpoint], read: { (Ledger.clamped($0.integer(0)), Ledger.clamped($0.integer(1))) })
+        where first <= last {
             ranges.append(first...last)
         }
         return ranges
@@ -96,7 +96,7 @@ extension Database {
 
     /// Replaces what an endpoint has had beyond its cursor.
     func rewriteAhead(of endpoint: Ledger.Endpoint) throws(OutboxError) {
-        try connection.execute("DELETE FROM ahead WHERE endpoint = \(endpoint.id)")
+        try connection.run("DELETE FROM ahead WHERE endpoint = ?", endpoint.id)
         try writeAhead(endpoint.ahead.ranges, of: endpoint.id)
     }
 

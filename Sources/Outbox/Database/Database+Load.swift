@@ -15,6 +15,10 @@ extension Database {
     /// Counts are read as of the last mark and only the rows after it are counted, so a queue of a million rows opens
     /// as fast as an empty one.
     func load(endpoints configured: [EndpointSettings], newUUID: [UInt8]) throws(OutboxError) -> Opened {
+        try connection.reusingStatements { () throws(OutboxError) in try read(configured, newUUID: newUUID) }
+    }
+
+    private func read(_ configured: [EndpointSettings], newUUID: [UInt8]) throws(OutboxError) -> Opened {
         var ledger = Ledger()
         ledger.names = try names()
         let mark = try mark()
@@ -90,7 +94,7 @@ extension Database {
     func mark() throws(OutboxError) -> Int64 { try integer(.mark) }
 
     func integer(_ key: Schema.Key) throws(OutboxError) -> Int64 {
-        try connection.integer("SELECT value FROM state WHERE id = \(key.rawValue)")
+        try connection.integer("SELECT value FROM state WHERE id = ?", key.rawValue)
     }
 
     func rowCount(mark: Int64) throws(OutboxError) -> Int {
@@ -131,7 +135,8 @@ extension Database {
     }
 
     func blob(_ key: Schema.Key) throws(OutboxError) -> [UInt8]? {
-        let statement = try connection.prepare("SELECT value FROM state WHERE id = \(key.rawValue)")
+        let statement = try connection.prepare("SELECT value FROM state WHERE id = ?")
+        statement.bind([key.rawValue])
         return try statement.step() ? statement.blob(0) : nil
     }
 
@@ -159,7 +164,7 @@ extension Database {
         return count
             + Int(
                 clamping: try connection.integer(
-                    "SELECT count(*) FROM location WHERE seq BETWEEN \(from) AND \(last)\(condition)"))
+                    "SELECT count(*) FROM location WHERE seq BETWEEN ? AND ?\(condition)", from, last))
     }
 
     /// Rows after a number, the cursor of an endpoint or one beyond it, that are not finished for it.

@@ -11,8 +11,9 @@ extension Database {
         let statement = try connection.prepare(
             """
             SELECT count(*), sum(size), sum(retry = \(Quarantine.Retry.wanted.rawValue)) FROM quarantine
-            WHERE endpoint = \(endpoint)
+            WHERE endpoint = ?
             """)
+        statement.bind([endpoint])
         guard try statement.step() else { return .init() }
         func number(_ column: Int32) -> Int { Int(Ledger.clamped(statement.integer(column))) }
         return .init(records: number(0), bytes: number(1), retrying: number(2))
@@ -127,8 +128,8 @@ extension Database {
         let marked = try connection.optionalInteger(
             """
             SELECT count(*) FROM quarantine
-            WHERE endpoint = \(endpoint.id) AND retry = \(Quarantine.Retry.inFlight.rawValue)
-            """)
+            WHERE endpoint = ? AND retry = \(Quarantine.Retry.inFlight.rawValue)
+            """, endpoint.id)
         guard marked != Int64(inFlight) else { return }
         let inBatches = endpoint.batches.filter { $0.origin == .quarantine }.flatMap { $0.picked ?? [] }
         try connection.execute(

@@ -26,7 +26,20 @@ enum Schema {
         /// See `SalvagePlan.bytes`.
         case salvage
 
-        var name: String { "\(self)" }
+        /// Written with each commit, so not found by reflection.
+        var name: String {
+            switch self {
+            case .uuid: "uuid"
+            case .mark: "mark"
+            case .rows: "rows"
+            case .tracker: "tracker"
+            case .file: "file"
+            case .generation: "generation"
+            case .channels: "channels"
+            case .thinned: "thinned"
+            case .salvage: "salvage"
+            }
+        }
     }
 
     // Small integers keep a row at some 50 bytes. NULL is unknown. Only rare things (crossings, trips) have tables of

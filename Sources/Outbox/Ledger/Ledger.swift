@@ -121,9 +121,10 @@ struct Ledger {
     }
 
     var depths: [EndpointDepth] {
-        endpoints.filter { $0.removedAt == nil }.map { endpoint in
-            let primary = endpoint.settings.backupFor.flatMap { name in index(of: name).map { endpoints[$0] } }
-            return endpoint.depth(ackedThrough: (primary ?? endpoint).ackedThrough)
+        // By their places: this is asked with each commit, and an endpoint is much to copy.
+        endpoints.indices.filter { endpoints[$0].removedAt == nil }.map { place in
+            let primary = endpoints[place].settings.backupFor.flatMap { index(of: $0) } ?? place
+            return endpoints[place].depth(ackedThrough: endpoints[primary].ackedThrough)
         }
     }
 }

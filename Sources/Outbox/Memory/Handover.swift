@@ -51,7 +51,9 @@ struct Handover {
             if queue.ledger.rows == 0 { queue.ledger.firstSeq = row.seq }
             queue.ledger.rows += 1
         }
-        for endpoint in above.endpoints { try goOn(endpoint, isReplaced: isReplaced) }
+        try database.connection.reusingStatements { () throws(OutboxError) in
+            for endpoint in above.endpoints { try goOn(endpoint, isReplaced: isReplaced) }
+        }
         try quarantine(try memory.database.quarantinedRecords(names: above.names))
         // A commit that was stored although it failed may have set aside rows that wait in memory.
         try QuarantineIntake(queue: queue).applyCollisionRules()
