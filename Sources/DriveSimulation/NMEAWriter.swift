@@ -104,9 +104,10 @@ private struct Lines {
     var bytes: [UInt8] = []
 
     mutating func add(_ body: String) {
-        let checksum = body.utf8.reduce(0, ^)
         bytes.append(UInt8(ascii: "$"))
+        let start = bytes.count
         bytes += body.utf8
+        let checksum = bytes[start...].reduce(0, ^)
         bytes.append(UInt8(ascii: "*"))
         bytes += [hexDigit(checksum >> 4), hexDigit(checksum & 15), 13, 10]
     }

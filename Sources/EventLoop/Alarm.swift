@@ -3,7 +3,8 @@ import Positioning
 extension EventLoop {
     /// A deadline that its owner moves. It fires once and is then unset. It leaves the loop when its owner releases it.
     public final class Alarm {
-        public var deadline: EventTime?
+        /// Each turn of the loop reads those of all alarms, and nobody holds one while it is read.
+        @exclusivity(unchecked) public var deadline: EventTime?
         let fire: (EventTime) -> Void
         private let list: AlarmList
 

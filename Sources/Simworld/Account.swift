@@ -83,7 +83,7 @@ final class Account {
 
     /// A commit has come to the disk: it bears the answers that were seen before the commit before it.
     func committed() {
-        had = had.filter { $0 >= floor }
+        if had.contains(where: { $0 < floor }) { had = had.filter { $0 >= floor } }
         onDisk = seen
         seen = (floor, had)
     }

@@ -59,15 +59,15 @@ final class RequestOracle {
         }
         asks(account, at: endpoint.name)
         let payloads = request.broker.map { $0.messages.map(\.payload) }
-        let body = payloads.map { Array($0.joined()) } ?? request.body
-        guard let records = payloads.map({ WireBody.records($0) }) ?? WireBody.records(body, endpoint.profile) else {
+        let body = payloads?.reduce(into: []) { $0 += $1 } ?? request.body
+        let messages = payloads.flatMap { WireBody.records($0) }
+        guard let records = payloads == nil ? WireBody.records(body, endpoint.profile) : messages?.records else {
             books.fail(.numbersAddUp, "a body that is not of the profile \(endpoint.profile)")
             return Attempt()
         }
         // A string of structured fields: between quotation marks.
         let key = request.headers.first { $0.name.lowercased() == "idempotency-key" }?.value ?? ""
-        let id =
-            payloads?.first.map { WireBody.batch($0) } ?? String(key.drop { $0 == "\"" }.prefix { $0 != "\"" })
+        let id = messages?.batch ?? String(key.drop { $0 == "\"" }.prefix { $0 != "\"" })
         let digest = WireBody.digest(body)
         if let known = account.digests.updateValue(digest, forKey: id), known != digest, !id.isEmpty,
             books.isDiskTrusted

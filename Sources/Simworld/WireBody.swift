@@ -13,23 +13,22 @@ enum WireBody {
         var mayBeCrossing = false
     }
 
-    /// Each message to a broker has one.
-    static func records(_ payloads: [[UInt8]]) -> [Record]? {
+    /// Each message to a broker has one, and the id of the batch that it belongs to.
+    static func records(_ payloads: [[UInt8]]) -> (records: [Record], batch: String)? {
         var records: [Record] = []
+        var batch: String?
         for payload in payloads {
             guard let row = JSON(payload), let outbox = row["outbox"]?.text, let seq = row["seq"]?.integer else {
                 return nil
             }
+            batch = batch ?? row["batch"]?.text ?? ""
             records.append(
                 Record(
                     key: RowKey(ms: row["ms"]?.integer ?? -1, event: row["event"]?.text ?? "none"),
                     identity: "\(outbox)/\(seq)", trackable: row["who"]?.text))
         }
-        return records
+        return (records, batch ?? "")
     }
-
-    /// The id of the batch that a message belongs to.
-    static func batch(_ payload: [UInt8]) -> String { JSON(payload)?["batch"]?.text ?? "" }
 
     /// nil: the body is not of this profile.
     static func records(_ body: [UInt8], _ profile: String) -> [Record]? {
@@ -195,7 +194,7 @@ struct RowKey: Hashable {
 }
 
 /// As much of JSON as the bodies have.
-indirect enum JSON {
+enum JSON {
     case null, flag(Bool), number(Double), string(String), list([JSON]), object([(String, JSON)])
 
     subscript(_ name: String) -> JSON? {

@@ -41,6 +41,6 @@ extension Agent {
 
     /// For each endpoint with a cursor: rows not accepted yet, in flight included, and its state.
     package var backlog: [(endpoint: String, waiting: Int, state: EndpointState)] {
-        report(at: loop.now).deliveries.map { ($0.settings.name, $0.waiting, $0.schedule.state) }
+        endpoints.deliveries.map { ($0.settings.name, $0.waiting, $0.schedule.state) }
     }
 }

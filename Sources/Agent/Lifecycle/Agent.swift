@@ -41,7 +41,7 @@ public final class Agent {
     let configuration: ConfigurationInForce
     private let log: AgentLog
     private let uplink: any Uplink
-    private let endpoints: Endpoints
+    let endpoints: Endpoints
     private let channels: [ChannelDelivery]
     private let supervision: Supervision
     private let startedAt: EventTime
