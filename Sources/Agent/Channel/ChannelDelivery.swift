@@ -19,7 +19,7 @@ final class ChannelDelivery {
     private var client: ChannelClient
     private var transport: (any ChannelCarrier)!
     private let requests: ChannelRequests
-    private var alarm: EventLoop.Alarm?
+    private(set) var alarm: EventLoop.Alarm?
     /// By id.
     private var watched: [String: WatchedTrackable] = [:]
     private let earlier: Earlier
@@ -189,7 +189,8 @@ final class ChannelDelivery {
 // Locations.
 extension ChannelDelivery {
     private func publish(_ trackable: String, at now: EventTime) {
-        guard client.takesMessages else { return }
+        // A message is much work, and an event tells when they are taken again.
+        guard client.takesMessages(of: trackable) else { return }
         for name in ChannelMessage.Name.allCases {
             if let message = watched[trackable]?[name]?.next(bytesMax: client.messageBytesMax, at: now) {
                 send(message, of: trackable, at: now)
@@ -246,7 +247,7 @@ extension ChannelDelivery {
     }
 
     private func arm() {
-        let feeds = client.takesMessages ? watched.values.flatMap(\.feedDeadlines) : []
+        let feeds = watched.flatMap { client.takesMessages(of: $0) ? $1.feedDeadlines : [] }
         let opening = unopened.isEmpty ? nil : opensAt
         alarm?.deadline = (feeds + [client.nextDeadline, opening].compactMap { $0 }).min()
     }
@@ -284,8 +285,7 @@ extension ChannelDelivery {
             log.channelByRequests(config.endpoint.settings.name, arrive)
             changed()
             if arrive { publishAll(at: now) }
-        case .channelChanged(let trackable, let state, _):
-            if state == .attached { publish(trackable, at: now) }
+        case .channelChanged(let trackable, _, _): publish(trackable, at: now)
         case .trackableChanged(let trackable, let state, let error):
             watched[trackable]?.state = state
             watched[trackable]?.error = error

@@ -45,6 +45,12 @@ package struct ChannelClient: Sendable {
     /// Messages can be published: over the connection, or by requests.
     package var takesMessages: Bool { state == .connected || route.isOpen }
 
+    /// Whether those of a trackable can. That they can again comes as `channelChanged`, `connectionChanged` or `requestsArrive`.
+    package func takesMessages(of trackable: String) -> Bool {
+        guard takesMessages, let index = index(trackable) else { return false }
+        return state == .connected ? channels[index].takesMessages : channels[index].state != .failed
+    }
+
     /// Bytes of a message that the service takes.
     package var messageBytesMax: Int { connection.messageBytesMax }
 

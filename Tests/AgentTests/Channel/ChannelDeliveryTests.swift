@@ -181,6 +181,17 @@ import Uplink
         #expect(bench.carrier.messages == ["11223344-1000"])
     }
 
+    @Test func aChannelThatIsAwayWakesNobody() {
+        bench.follow(interval: 1000)
+        bench.connect()
+        bench.carrier.say(#"{"action":9,"channel":"tracking:van","error":{"code":50000,"message":"no"}}"#)
+        for second in 1...3 { bench.record(second) }
+        #expect(bench.carrier.messages.isEmpty)
+        #expect(bench.channel.alarm?.deadline == nil)
+        bench.channel.reload(bench.channel.config, at: bench.loop.now)
+        #expect(bench.carrier.messages == ["11223344-3000"])
+    }
+
     @Test func takesItsLeave() {
         bench.follow(interval: 1000)
         bench.connect()
