@@ -99,9 +99,9 @@ public final class World {
             schedule.faults.remove(at: index)
         }
         self.schedule = schedule
-        serviceDice = [3, 11, 12].contains(seed % 16) ? Dice(seed: seed &* 5) : nil
+        serviceDice = Self.hasChannel(seed) ? Dice(seed: seed &* 5) : nil
         configuration = WorldConfiguration(
-            dice: configurationDice, brokerDice: seed % 16 == 9 || seed % 16 == 11 ? Dice(seed: seed &* 3) : nil,
+            dice: configurationDice, brokerDice: Self.mayHaveBroker(seed) ? Dice(seed: seed &* 3) : nil,
             hasChannel: serviceDice != nil, isLong: schedule.isLong, isRich: isRich)
         lastGood = configuration
         current = CurrentConfiguration(configuration.text)
@@ -122,6 +122,12 @@ public final class World {
         simdisk_reset(dice.next())
         simdisk_set(Int32(simdisk_powersafe_overwrite), worldDice.chance(0.7) ? 1 : 0)
     }
+
+    private static func mayHaveBroker(_ seed: UInt64) -> Bool { seed % 16 == 9 || seed % 16 == 11 }
+    private static func hasChannel(_ seed: UInt64) -> Bool { [3, 11, 12].contains(seed % 16) }
+
+    /// The world of this seed has a live channel, or endpoints that may be brokers.
+    public static func isLive(_ seed: UInt64) -> Bool { mayHaveBroker(seed) || hasChannel(seed) }
 
     /// How many faults a seed brings.
     public var faultCount: Int { schedule.faults.count }

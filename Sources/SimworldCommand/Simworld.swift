@@ -14,6 +14,9 @@ struct SimworldCommand: ParsableCommand {
     @Option(help: ArgumentHelp("A range of seeds.", valueName: "first-last"))
     var seeds: String?
 
+    @Flag(help: "Of the range, only the worlds that may have live endpoints: MQTT brokers or a live channel.")
+    var live = false
+
     @Option(help: "Processes that share the range.")
     var jobs = 1
 
@@ -84,23 +87,36 @@ struct SimworldCommand: ParsableCommand {
         for violation in World(seed: seed, leftOut: Set(left)).run().violations { print("  \(violation)") }
     }
 
+    /// The first seed from here on that is wanted, after some that others take.
+    private func wanted(from first: UInt64, after others: Int) -> UInt64 {
+        var seed = first
+        var others = others
+        while true {
+            if !live || World.isLive(seed) {
+                if others == 0 { return seed }
+                others -= 1
+            }
+            seed += 1
+        }
+    }
+
     private func many(_ first: UInt64, _ last: UInt64) throws {
         var children: [pid_t] = []
-        var mine = first
-        var step: UInt64 = 1
+        var mine = wanted(from: first, after: 0)
+        let step = max(jobs, stride)
         if jobs > 1 {
-            step = UInt64(jobs)
             for job in 1..<jobs {
-                let arguments = [
-                    CommandLine.arguments[0], "--seeds", "\(first + UInt64(job))-\(last)", "--stride", "\(jobs)",
-                    "--failures", "\(failures)",
-                ]
+                let start = wanted(from: first, after: job)
+                guard start <= last else { break }
+                let arguments =
+                    [
+                        CommandLine.arguments[0], "--seeds", "\(start)-\(last)", "--stride", "\(jobs)", "--failures",
+                        "\(failures)",
+                    ] + (live ? ["--live"] : [])
                 var pointers = arguments.map { strdup($0) } + [nil]
                 var child = pid_t()
                 if posix_spawn(&child, "/proc/self/exe", nil, nil, &pointers, environ) == 0 { children.append(child) }
             }
-        } else {
-            step = UInt64(stride)
         }
         var sum = Tally()
         var failed = 0
@@ -112,7 +128,7 @@ struct SimworldCommand: ParsableCommand {
                 print("seed \(mine) FAILED: \(report.violations[0])")
                 fflush(nil)
             }
-            mine += step
+            mine = wanted(from: mine, after: step)
         }
         print(sum.text)
         for child in children {

@@ -26,6 +26,16 @@ extension SimulatedDiskTests {
             }
         }
 
+        @Test func onlyWorldsThatMayBeLiveAreLive() {
+            let isLive = (0..<160 as Range<UInt64>).map { seed in
+                let text = World(seed: seed).configurationText
+                let isLive = text.contains("[[channel]]") || text.contains("mqtts://")
+                #expect(!isLive || World.isLive(seed), "\(seed)")
+                return isLive
+            }
+            #expect(isLive.count { $0 } > 30)
+        }
+
         @Test func startsWhileTheFileHasAMistake() {
             var starts = 0
             for seed in [13, 29, 45] as [UInt64] {
