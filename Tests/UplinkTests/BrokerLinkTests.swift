@@ -176,6 +176,19 @@ import Testing
         #expect(reply.ending == .sessionTakenOver)
     }
 
+    /// Else the rows of a device would stop for ever when the nodes of a broker fail in turn.
+    @Test func aBrokerInTroubleIsNoOtherClient() {
+        let bench = BrokerBench()
+        for _ in 0..<10 {
+            bench.send(1)
+            bench.pass(.seconds(40))
+            bench.open()
+            bench.pass(.seconds(4))
+            bench.lose()
+        }
+        #expect(bench.outcomes.count == 10 && bench.outcomes.allSatisfy { $0.result == .failed(.broken("cut")) })
+    }
+
     @Test func withoutAConnectionInTimeItFails() {
         let bench = BrokerBench()
         bench.send(1)

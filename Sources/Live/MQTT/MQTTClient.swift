@@ -128,9 +128,10 @@ package struct MQTTClient: Sendable {
         }
     }
 
-    private var answerDeadline: EventTime? {
-        [requests.first?.since, pinged].compactMap { $0 }.min().map { $0 + settings.answerLimit }
-    }
+    /// What the server has not answered for longest was sent then; nil = it owes nothing.
+    package var unansweredSince: EventTime? { [requests.first?.since, pinged].compactMap { $0 }.min() }
+
+    private var answerDeadline: EventTime? { unansweredSince.map { $0 + settings.answerLimit } }
 
     /// A server may close after one and a half of the interval in which it heard nothing. We also ask when we heard
     /// nothing for as long, because messages of QoS 0 would go into a dead connection for ever.

@@ -7,6 +7,8 @@ package struct TakeoverWatch: Sendable {
     /// So many losses in a row, each so soon after CONNACK, are no accident.
     private static let lossesMin = 3
     private static let soon = Duration.seconds(10)
+    /// A broker that has owed an answer for longer, or cannot be reached, is in trouble itself.
+    private static let answerLimit = Duration.seconds(2)
 
     private var connectedAt: EventTime?
     private var losses = 0
@@ -15,13 +17,23 @@ package struct TakeoverWatch: Sendable {
 
     package mutating func connected(at now: EventTime) { connectedAt = now }
 
+    /// No connection could be made.
+    package mutating func failed() { losses = 0 }
+
+    /// - Parameter unansweredSince: as the client had it when the connection was lost.
     /// - Returns: whether the client id is taken.
-    package mutating func ended(_ ending: MQTTClient.Ending, at now: EventTime) -> Bool {
+    package mutating func ended(
+        _ ending: MQTTClient.Ending, unansweredSince: EventTime?, at now: EventTime
+    ) -> Bool {
         defer { connectedAt = nil }
         if ending.meaning == .taken { return true }
-        // An attempt that did not get as far says nothing.
-        guard let connectedAt else { return losses >= Self.lossesMin }
-        losses = ending == .lost && now < connectedAt + Self.soon ? losses + 1 : 0
+        guard ending == .lost, let connectedAt, now < connectedAt + Self.soon,
+            now < (unansweredSince ?? now) + Self.answerLimit
+        else {
+            losses = 0
+            return false
+        }
+        losses += 1
         return losses >= Self.lossesMin
     }
 }

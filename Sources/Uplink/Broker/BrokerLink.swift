@@ -156,22 +156,24 @@ extension BrokerLink {
 
     mutating func received(_ bytes: ArraySlice<UInt8>, at now: EventTime) {
         guard let events = client?.received(bytes, at: now) else { return }
-        take(events, nil, at: now)
+        take(events, at: now)
         advance(at: now)
     }
 
     /// The connection could not be made, or has ended.
     mutating func lost(_ failure: TransportFailure, at now: EventTime) {
+        let unansweredSince = client?.unansweredSince
         if let events = client?.connectionLost(at: now) {
-            take(events, failure, at: now)
+            take(events, failure, unansweredSince: unansweredSince, at: now)
         } else if case .connecting = state {
+            takeover.failed()
             stop(failure, reason: nil, detail: nil, at: now)
         }
         advance(at: now)
     }
 
     mutating func deadlineReached(at now: EventTime) {
-        if let events = client?.deadlineReached(at: now) { take(events, nil, at: now) }
+        if let events = client?.deadlineReached(at: now) { take(events, at: now) }
         if !isConnected {
             for request in requests where request.deadline <= now {
                 outcomes.append(
@@ -182,7 +184,10 @@ extension BrokerLink {
         advance(at: now)
     }
 
-    private mutating func take(_ events: [MQTTClient.Event], _ failure: TransportFailure?, at now: EventTime) {
+    private mutating func take(
+        _ events: [MQTTClient.Event], _ failure: TransportFailure? = nil, unansweredSince: EventTime? = nil,
+        at now: EventTime
+    ) {
         for event in events {
             switch event {
             case .connected:
@@ -193,7 +198,9 @@ extension BrokerLink {
                 unsentBirths = session.births[...]
             case .settled(let id, let reason, let detail): settled(id, reason, detail)
             case .subscribed, .unsubscribed, .message: break
-            case .ended(let ending, _): ended(ending, failure, at: now)
+            case .ended(let ending, _):
+                let isTaken = takeover.ended(ending, unansweredSince: unansweredSince, at: now)
+                ended(ending, failure, isTaken: isTaken, at: now)
             }
         }
     }
@@ -205,8 +212,9 @@ extension BrokerLink {
         if reason.isError { requests[0].detail = detail }
     }
 
-    private mutating func ended(_ ending: MQTTClient.Ending, _ failure: TransportFailure?, at now: EventTime) {
-        let isTaken = takeover.ended(ending, at: now)
+    private mutating func ended(
+        _ ending: MQTTClient.Ending, _ failure: TransportFailure?, isTaken: Bool, at now: EventTime
+    ) {
         if isOtherVersionNext(after: ending) {
             close()
             notBefore = now
