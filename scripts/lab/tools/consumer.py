@@ -5,7 +5,7 @@
     consumer.py DATABASE nats DURABLE URL…
 
 A message is confirmed after the transaction that stored it. Whenever this program dies, at most the same messages come again, and
-the key of the table makes that no difference. Needs psycopg2, and pika or nats-py.
+the key of the table makes that no difference. Needs psycopg2, pika or nats-py, and the extension postgis in the database.
 """
 
 import asyncio
@@ -19,17 +19,20 @@ import uuid
 import psycopg2
 
 BATCH = 1000
+COLUMNS = "device, outbox, seq, time, id, lat, lon, record"
 TABLES = """
 CREATE TABLE IF NOT EXISTS locations (
     device text NOT NULL, outbox text NOT NULL, seq bigint NOT NULL, time timestamptz NOT NULL,
     id uuid NOT NULL, lat float8 NOT NULL, lon float8 NOT NULL, record jsonb NOT NULL,
+    place geography(Point, 4326) GENERATED ALWAYS AS (ST_SetSRID(ST_MakePoint(lon, lat), 4326)::geography) STORED,
     PRIMARY KEY (device, outbox, seq, time)
 ) PARTITION BY RANGE (time);
+CREATE INDEX IF NOT EXISTS locations_place ON locations USING gist (place);
 CREATE TABLE IF NOT EXISTS not_locations (received timestamptz DEFAULT now(), reason text, payload bytea);
 """
 # COPY is several times as fast as INSERT, but knows no conflicts.
-INCOMING = "CREATE TEMP TABLE incoming (LIKE locations) ON COMMIT DELETE ROWS"
-MOVE = "INSERT INTO locations SELECT * FROM incoming ON CONFLICT DO NOTHING"
+INCOMING = f"CREATE TEMP TABLE incoming ON COMMIT DELETE ROWS AS SELECT {COLUMNS} FROM locations WITH NO DATA"
+MOVE = f"INSERT INTO locations ({COLUMNS}) SELECT {COLUMNS} FROM incoming ON CONFLICT DO NOTHING"
 ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
