@@ -3,7 +3,7 @@ import Positioning
 @testable import Live
 
 /// A protocol machine of `Live`.
-protocol LiveMachine {
+protocol LiveMachine: Sendable {
     associatedtype Event: Equatable
     mutating func received(_ bytes: ArraySlice<UInt8>, at now: EventTime) -> [Event]
     mutating func deadlineReached(at now: EventTime) -> [Event]
@@ -14,7 +14,7 @@ extension MQTTClient: LiveMachine {}
 extension WebSocketClient: LiveMachine {}
 
 /// The same connection twice, of which one gets all bytes singly: how they come in pieces must change nothing.
-struct Twins<Machine: LiveMachine> {
+struct Twins<Machine: LiveMachine>: Sendable {
     private(set) var one: Machine
     private var other: Machine
     private(set) var now = EventTime.zero
@@ -31,7 +31,7 @@ struct Twins<Machine: LiveMachine> {
     mutating func received(_ bytes: [UInt8]) -> [Machine.Event] {
         let events = one.received(bytes[...], at: now)
         var others: [Machine.Event] = []
-        for byte in bytes { others += other.received([byte], at: now) }
+        for index in bytes.indices { others += other.received(bytes[index...index], at: now) }
         if bytes.isEmpty { _ = other.received([], at: now) }
         demand(events == others, "events depend on the pieces")
         return events

@@ -10,8 +10,8 @@ import Positioning
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzMQTT(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     var input = Input(data, size)
-    guard var rig = Rig(choice: input.byte()) else { return 0 }
-    while !input.isOver {
+    var rig = rigs[Int(input.byte() & 15)]
+    while !input.isOver, rig.actsAfterEnd < 8 {
         rig.act(input.byte(), &input)
         rig.check()
     }
@@ -19,20 +19,25 @@ public func fuzzMQTT(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     return 0
 }
 
-private struct Rig {
+/// The beginnings that there are.
+private let rigs = (0..<16).map { Rig(choice: $0) }
+
+private struct Rig: Sendable {
     private var twins: Twins<MQTTClient>
     private let version: MQTTVersion
     private var window = 0
     private var waiting: Set<UInt16> = []
     private var hasEnded = false
+    /// What is done with what is over, which soon says nothing new.
+    private(set) var actsAfterEnd = 0
 
-    init?(choice: UInt8) {
+    init(choice: UInt8) {
         var settings = MQTTClient.Settings(clientID: "van")
         version = choice & 1 == 0 ? .v5 : .v3
         settings.version = version
         settings.packetBytesMax = choice & 2 == 0 ? 100 : 65_536
         settings.keepAlive = choice & 4 == 0 ? 300 : 0
-        guard let client = try? MQTTClient(settings, at: .zero) else { return nil }
+        guard let client = try? MQTTClient(settings, at: .zero) else { fatalError("settings that make no CONNECT") }
         twins = Twins(client)
         if choice & 8 == 0 { receive(version == .v5 ? [0x20, 3, 0, 0, 0] : [0x20, 2, 0, 0]) }
     }
@@ -123,7 +128,9 @@ private struct Rig {
         twins.check()
         let room = twins.same { client, _ in client.room }
         demand(waiting.count <= window && room == (hasEnded ? 0 : window - waiting.count), "the window")
-        if hasEnded { demand(twins.one.nextDeadline == nil, "a deadline after the end") }
+        guard hasEnded else { return }
+        demand(twins.one.nextDeadline == nil, "a deadline after the end")
+        actsAfterEnd += 1
     }
 
     mutating func end() {
