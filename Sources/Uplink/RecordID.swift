@@ -6,17 +6,26 @@ public enum RecordID {
     ///   - outbox: uuid of the queue that numbered the record, 16 bytes.
     ///   - seq: its sequence number there.
     public static func make(outbox: [UInt8], seq: Int64) -> String {
-        let name = outbox + (0..<8).map { UInt8(truncatingIfNeeded: seq >> Int64(56 - 8 * $0)) }
-        var bytes = Array(SHA256.hash(name).prefix(16))
+        var bytes = SHA256.hash(withUnsafeBytes(of: seq.bigEndian) { outbox + $0 })
         bytes[6] = bytes[6] & 0x0F | 0x80
         bytes[8] = bytes[8] & 0x3F | 0x80
-        let digits = String(hexOf: bytes)
-        var text = ""
-        var rest = Substring(digits)
-        for length in [8, 4, 4, 4, 12] {
-            text += (text.isEmpty ? "" : "-") + rest.prefix(length)
-            rest = rest.dropFirst(length)
+        // In place, because each location that is sent has one.
+        return String(unsafeUninitializedCapacity: 36) { text in
+            var end = 0
+            for (index, byte) in bytes.prefix(16).enumerated() {
+                if [4, 6, 8, 10].contains(index) {
+                    text[end] = UInt8(ascii: "-")
+                    end += 1
+                }
+                text[end] = hexDigit(byte >> 4)
+                text[end + 1] = hexDigit(byte & 0x0F)
+                end += 2
+            }
+            return end
         }
-        return text
+    }
+
+    private static func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
 }
