@@ -177,7 +177,9 @@ extension Database {
             let wanted = limit - rows.count
             let found = try self.rows(
                 from: from, through: Ledger.highestSeq, feed: endpoint.settings.feed, limit: wanted, names: names)
-            rows += endpoint.ahead.isEmpty ? found : found.filter { !endpoint.ahead.contains($0.seq) }
+            let unsent = endpoint.ahead.isEmpty ? found : found.filter { !endpoint.ahead.contains($0.seq) }
+            // Not a copy where one statement finds all.
+            rows = rows.isEmpty ? unsent : rows + unsent
             guard let last = found.last, found.count == wanted else { break }
             from = (endpoint.ahead.range(of: last.seq)?.upperBound ?? last.seq) + 1
         }

@@ -138,7 +138,8 @@ final class Database {
         }
         range.bind([max(first, (below?.last ?? -1) + 1), last, feed == .engine ? 1 : 0, Int64(limit - rows.count)])
         defer { range.reset() }
-        rows.reserveCapacity(min(limit, 256))
+        // An array that grows leaves its former places as holes in memory.
+        rows.reserveCapacity(min(limit, 1024))
         var from = first
         while try range.step() {
             var (row, hasGeofence, hasTrip) = Record.location(range, names: names)

@@ -9,7 +9,7 @@ enum Schema {
     static let migrations = [version1, version2]
 
     /// Rows of `state`.
-    enum Key: Int64 {
+    enum Key: Int64, CaseIterable {
         /// 16 random bytes, made once.
         case uuid = 1
         /// The newest sequence number ever given, as of the last commit that did more than append.
@@ -26,20 +26,10 @@ enum Schema {
         /// See `SalvagePlan.bytes`.
         case salvage
 
-        /// Written with each commit, so not found by reflection.
-        var name: String {
-            switch self {
-            case .uuid: "uuid"
-            case .mark: "mark"
-            case .rows: "rows"
-            case .tracker: "tracker"
-            case .file: "file"
-            case .generation: "generation"
-            case .channels: "channels"
-            case .thinned: "thinned"
-            case .salvage: "salvage"
-            }
-        }
+        var name: String { Self.names[self] ?? "" }
+
+        /// Made once: what Swift makes of the name of a case costs more than the statement that stores it.
+        private static let names = Dictionary(uniqueKeysWithValues: allCases.map { ($0, "\($0)") })
     }
 
     // Small integers keep a row at some 50 bytes. NULL is unknown. Only rare things (crossings, trips) have tables of

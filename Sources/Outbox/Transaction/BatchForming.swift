@@ -90,7 +90,10 @@ struct BatchForming {
             let batches = batches(of: plan, rows, generation: nil, mayHaveGaps: false)
             if batches.isEmpty { queue.needsCounts = true }
             for places in plan.batches {
-                queue.notePlanned(places.filter(rows.indices.contains).map { rows[$0] }, of: endpoint)
+                // Most batches take all the rows: then these are not copied.
+                let planned =
+                    places.elementsEqual(rows.indices) ? rows : places.filter(rows.indices.contains).map { rows[$0] }
+                queue.notePlanned(planned, of: endpoint)
             }
             try add(batches)
         }
