@@ -61,9 +61,14 @@ struct MQTTFieldReader {
 struct MQTTFieldWriter {
     private(set) var bytes: [UInt8] = []
 
+    init(reserving capacity: Int = 0) { bytes.reserveCapacity(capacity) }
+
     mutating func byte(_ value: UInt8) { bytes.append(value) }
 
-    mutating func short(_ value: UInt16) { bytes += [UInt8(value >> 8), UInt8(value & 0xFF)] }
+    mutating func short(_ value: UInt16) {
+        byte(UInt8(value >> 8))
+        byte(UInt8(value & 0xFF))
+    }
 
     mutating func long(_ value: UInt32) {
         short(UInt16(value >> 16))
@@ -81,6 +86,22 @@ struct MQTTFieldWriter {
         bytes.append(UInt8(rest))
     }
 
+    /// What `write` appends, after its length.
+    mutating func counted(_ write: (inout MQTTFieldWriter) -> Void) {
+        var place = bytes.count
+        byte(0)
+        write(&self)
+        var rest = bytes.count - place - 1
+        precondition(rest <= MQTTPacketType.lengthMax, "a length that has no form")
+        while rest > 0x7F {
+            bytes[place] = UInt8(rest & 0x7F) | 0x80
+            rest >>= 7
+            place += 1
+            bytes.insert(0, at: place)
+        }
+        bytes[place] = UInt8(rest)
+    }
+
     /// - Parameter value: at most 65,535 bytes.
     mutating func data(_ value: some Collection<UInt8>) {
         precondition(value.count <= 0xFFFF, "a field that is too long")
@@ -88,7 +109,10 @@ struct MQTTFieldWriter {
         bytes += value
     }
 
-    mutating func text(_ value: String) { data(value.utf8) }
+    mutating func text(_ value: String) {
+        var value = value
+        value.withUTF8 { data($0) }
+    }
 
     mutating func append(_ more: some Collection<UInt8>) { bytes += more }
 }

@@ -73,5 +73,10 @@ package struct MQTTSubscription: Hashable, Sendable {
 
 extension String {
     /// Whether a field of a packet can have it.
-    var isMQTTText: Bool { utf8.count <= 0xFFFF && !utf8.contains(0) }
+    var isMQTTText: Bool { utf8.count <= 0xFFFF && !hasByte { $0 == 0 } }
+
+    /// As `utf8.contains(where:)`, which asks at each byte how the text is stored.
+    func hasByte(_ isWanted: (UInt8) -> Bool) -> Bool {
+        utf8.withContiguousStorageIfAvailable { $0.contains(where: isWanted) } ?? utf8.contains(where: isWanted)
+    }
 }

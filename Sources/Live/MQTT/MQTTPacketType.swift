@@ -16,14 +16,17 @@ enum MQTTPacketType: UInt8, Sendable {
         }
     }
 
-    /// The packet of a body.
+    /// The packet with the body that `write` appends.
     ///
-    /// - Parameter flags: of PUBLISH.
-    func packet(_ body: [UInt8], flags: UInt8 = 0) -> [UInt8] {
-        var writer = MQTTFieldWriter()
-        writer.byte(rawValue << 4 | (self.flags ?? flags))
-        writer.variable(body.count)
-        writer.append(body)
-        return writer.bytes
+    /// - Parameters:
+    ///   - flags: of PUBLISH.
+    ///   - bytes: of the body, about; more than that takes another place in memory.
+    func packet(
+        flags: UInt8 = 0, reserving bytes: Int = 0, _ write: (inout MQTTFieldWriter) -> Void = { _ in }
+    ) -> [UInt8] {
+        var packet = MQTTFieldWriter(reserving: bytes)
+        packet.byte(rawValue << 4 | (self.flags ?? flags))
+        packet.counted(write)
+        return packet.bytes
     }
 }

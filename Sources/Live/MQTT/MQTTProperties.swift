@@ -167,22 +167,21 @@ extension MQTTProperties {
     }
 
     func write(to writer: inout MQTTFieldWriter) {
-        var fields = MQTTFieldWriter()
-        for entry in entries {
-            fields.byte(entry.name.rawValue)
-            switch (entry.value, entry.name.kind) {
-            case (.number(let number), .flag): fields.byte(UInt8(truncatingIfNeeded: number))
-            case (.number(let number), .short): fields.short(UInt16(truncatingIfNeeded: number))
-            case (.number(let number), .variable): fields.variable(Int(number))
-            case (.number(let number), _): fields.long(number)
-            case (.text(let text), _): fields.text(text)
-            case (.data(let data), _): fields.data(data)
-            case (.pair(let name, let value), _):
-                fields.text(name)
-                fields.text(value)
+        writer.counted { fields in
+            for entry in entries {
+                fields.byte(entry.name.rawValue)
+                switch (entry.value, entry.name.kind) {
+                case (.number(let number), .flag): fields.byte(UInt8(truncatingIfNeeded: number))
+                case (.number(let number), .short): fields.short(UInt16(truncatingIfNeeded: number))
+                case (.number(let number), .variable): fields.variable(Int(number))
+                case (.number(let number), _): fields.long(number)
+                case (.text(let text), _): fields.text(text)
+                case (.data(let data), _): fields.data(data)
+                case (.pair(let name, let value), _):
+                    fields.text(name)
+                    fields.text(value)
+                }
             }
         }
-        writer.variable(fields.bytes.count)
-        writer.append(fields.bytes)
     }
 }

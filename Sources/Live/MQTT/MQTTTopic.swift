@@ -4,10 +4,10 @@ package enum MQTTTopic {
     package static func problem(of topic: String) -> String? {
         if topic.isEmpty { return "the topic is empty" }
         if topic.utf8.count > 0xFFFF { return "the topic is longer than 65535 bytes" }
-        if topic.utf8.contains(where: { $0 == UInt8(ascii: "#") || $0 == UInt8(ascii: "+") }) {
+        if topic.hasByte({ $0 == UInt8(ascii: "#") || $0 == UInt8(ascii: "+") }) {
             return "the topic has a wildcard (# or +)"
         }
-        return topic.utf8.contains(0) ? "the topic has a NUL" : nil
+        return topic.hasByte { $0 == 0 } ? "the topic has a NUL" : nil
     }
 
     /// What is wrong with a filter to subscribe to, for people; nil = nothing.
@@ -47,6 +47,8 @@ package enum MQTTTopic {
         for scalar in value.unicodeScalars {
             switch scalar {
             case ".", "/", "+", "#", "*", ">": return "it has a \(scalar), which separates or matches topics"
+            // Swift looks the properties up in tables, also those of letters and digits.
+            case "!"..."~": break
             case _ where scalar.properties.isWhitespace || scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value):
                 return "it has a blank or a control character"
             default: break
