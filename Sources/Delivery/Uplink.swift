@@ -2,7 +2,7 @@ import Live
 import Positioning
 
 /// One request, complete: of HTTP, or messages to a broker.
-public struct UplinkRequest: Hashable, Sendable {
+public struct UplinkRequest: Sendable {
     public var method: String
     public var url: String
     /// In the order in which they are sent. `Content-Length`, `Host` and `User-Agent` are the uplink's.
@@ -50,26 +50,40 @@ public struct UplinkRequest: Hashable, Sendable {
         self.idleLimit = idleLimit
         self.replyLimit = replyLimit
     }
-
-    /// Bytes of the rows as they are sent, before compression.
-    public var contentBytes: Int {
-        broker?.messages.reduce(body.count) { $0 + $1.topic.utf8.count + $1.payload.count } ?? body.count
-    }
 }
 
 /// Messages to a broker, and the connection over which they go.
-public struct BrokerRequest: Hashable, Sendable {
+public struct BrokerRequest: Sendable {
     public var session: BrokerSession
     /// In the order in which they are published. None = there only has to be a connection.
-    package var messages: [MQTTMessage]
+    package var messages: BrokerMessages
     /// Maximum messages in a second; nil = as many as the broker takes.
     package var rate: Int?
 
-    package init(session: BrokerSession, messages: [MQTTMessage] = [], rate: Int? = nil) {
+    package init(session: BrokerSession, messages: BrokerMessages = .none, rate: Int? = nil) {
         self.session = session
         self.messages = messages
         self.rate = rate
     }
+}
+
+/// The messages of a request. Each is made when it is asked for: only those that the broker has not answered are in memory
+/// as they are sent, however large the batch is.
+package struct BrokerMessages: RandomAccessCollection, Sendable {
+    package static let none = BrokerMessages(count: 0) { _ in preconditionFailure("there is no message") }
+
+    package let endIndex: Int
+    private let make: @Sendable (Int) -> MQTTMessage
+
+    /// - Parameter make: the message at a place; always the same one.
+    package init(count: Int, _ make: @escaping @Sendable (Int) -> MQTTMessage) {
+        endIndex = count
+        self.make = make
+    }
+
+    package var startIndex: Int { 0 }
+
+    package subscript(place: Int) -> MQTTMessage { make(place) }
 }
 
 /// A connection to a broker that stays open.

@@ -298,7 +298,8 @@ private final class BrokerBench {
     @discardableResult
     func send(_ messages: [MQTTMessage], rate: Int? = nil) -> Int {
         lastNumber += 1
-        let request = BrokerRequest(session: session, messages: messages, rate: rate)
+        let request = BrokerRequest(
+            session: session, messages: BrokerMessages(count: messages.count) { messages[$0] }, rate: rate)
         link.send(request, number: lastNumber, limit: .seconds(60), at: now)
         obey()
         return lastNumber

@@ -13,9 +13,9 @@ struct BatchContext {
         self.settings = settings
         self.render = render
         self.batch = batch
-        let first = batch.rows.first
-        hasOneBoot = batch.rows.allSatisfy { $0.bootID == first?.bootID }
-        hasOneTrackable = batch.rows.allSatisfy { $0.location.trackable == first?.location.trackable }
+        let rows = batch.rows
+        hasOneBoot = rows.dropFirst().allSatisfy { $0.bootID == rows[0].bootID }
+        hasOneTrackable = rows.dropFirst().allSatisfy { $0.location.trackable == rows[0].location.trackable }
     }
 
     func value(_ name: RecordName, of row: QueuedLocation) -> RenderedValue? {

@@ -7,25 +7,23 @@ extension RequestRenderer {
     /// The request that only has to be connected; nil for endpoints of HTTP.
     public func connectRequest() -> UplinkRequest? {
         let context = BatchContext(settings, render, Batch(endpoint: settings.name, id: "", rows: [], sentMs: nil))
-        return brokerRequest(context, [])
+        return brokerRequest(context)
     }
 
-    func brokerRequest(_ context: BatchContext, _ messages: [MQTTMessage]) -> UplinkRequest? {
-        guard let broker = settings.profile.compiled.parts.broker else { return nil }
+    /// As many rows in each message as the profile has in one.
+    func brokerRequest(_ context: BatchContext) -> UplinkRequest? {
+        let compiled = settings.profile.compiled
+        guard let broker = compiled.parts.broker else { return nil }
+        let rows = broker.rowsPerMessage
+        let messages = BrokerMessages(count: (context.batch.rows.count + rows - 1) / rows) { place in
+            var part = context.batch
+            part.rows = Array(part.rows.dropFirst(place * rows).prefix(rows))
+            return BatchContext(context.settings, context.render, part).message(broker, compiled)
+        }
         var request = UplinkRequest(method: "PUBLISH", url: settings.baseURL, body: [], timeout: settings.timeout)
         request.broker = BrokerRequest(
             session: context.session(broker), messages: messages, rate: settings.publishRate)
         return request
-    }
-
-    /// As many rows in each as the profile has in one message.
-    func messages(_ context: BatchContext, _ broker: CompiledProfile.Broker) -> [MQTTMessage] {
-        let rows = context.batch.rows
-        return stride(from: 0, to: rows.count, by: broker.rowsPerMessage).map { start in
-            var part = context.batch
-            part.rows = Array(rows[start..<min(start + broker.rowsPerMessage, rows.count)])
-            return BatchContext(settings, render, part).message(broker, settings.profile.compiled)
-        }
     }
 }
 

@@ -50,6 +50,7 @@ struct JSONTemplate: Sendable {
                 UnsafeBufferPointer(rebasing: pieces[Int(piece.start)..<Int(piece.start + piece.count)])
             }
             var open: [(before: JSONWriter.Mark, empty: Int, isObject: Bool)] = []
+            open.reserveCapacity(4)
             for step in steps {
                 switch step {
                 case .number(let piece, let name, let places):

@@ -18,7 +18,7 @@ public struct RequestRenderer {
     public func request(for batch: Batch) -> UplinkRequest {
         let parts = settings.profile.compiled.parts
         let context = context(of: batch)
-        if let broker = parts.broker, let request = brokerRequest(context, messages(context, broker)) { return request }
+        if let request = brokerRequest(context) { return request }
         let first = context.batch.rows.first ?? .placeholder
         let variant = settings.profile.compiled.variant(for: first)
         var url = context.url(variant?.url, first)

@@ -61,3 +61,10 @@ final class ScriptedUplink: Uplink {
 
     func close() {}
 }
+
+extension UplinkRequest {
+    /// All that a server of HTTP gets to see.
+    var seen: [[UInt8]] {
+        [Array("\(method) \(url)".utf8)] + headers.map { Array("\($0.name): \($0.value)".utf8) } + [body]
+    }
+}

@@ -10,7 +10,7 @@ import Testing
 
     private func messages(_ tree: Tree, _ rows: [QueuedLocation] = [Sample.row]) throws -> [MQTTMessage] {
         let request = try RequestRenderer(Sample.settings(tree), in: Sample.context).request(for: Sample.batch(rows))
-        return try #require(request.broker).messages
+        return Array(try #require(request.broker).messages)
     }
 
     private func text(_ message: MQTTMessage?) -> String { String(decoding: message?.payload ?? [], as: UTF8.self) }
