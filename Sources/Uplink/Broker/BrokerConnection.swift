@@ -102,6 +102,8 @@ package final class BrokerConnection {
         case .webSocket(let webSocket):
             webSocket.descriptorReady(descriptor, readable: readable, writable: writable, at: now)
         }
+        // After all that has come: one piece, and one system call, for what the answers make room for.
+        obey()
         finish()
     }
 
@@ -168,7 +170,6 @@ extension BrokerConnection {
         case .written: break
         case .ended(let failure): link.lost(failure, at: now)
         }
-        obey()
     }
 
     private func take(_ event: WebSocketConnection.Event) {
@@ -180,7 +181,6 @@ extension BrokerConnection {
         case .binary(let bytes): received(bytes)
         case .ended(let failure, _): link.lost(failure, at: now)
         }
-        obey()
     }
 
     private func breakOff(_ webSocket: WebSocketConnection, _ failure: TransportFailure) {

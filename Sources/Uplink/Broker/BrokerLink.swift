@@ -36,8 +36,8 @@ struct BrokerLink {
         var reasons: [MQTTReason?]
         /// Messages that are written.
         var sent = 0
-        /// Places of the messages by their packet id.
-        var places: [UInt16: Int] = [:]
+        /// Messages without an answer, in the order of sending.
+        var inFlight: [(id: UInt16, place: Int)] = []
         var detail: String?
         let limit: Duration
         /// For the connection; while it is open the machine keeps the time of answers.
@@ -94,7 +94,9 @@ struct BrokerLink {
 
     private var isWanted: Bool { isKept || !requests.isEmpty }
 
+    /// What was to be written since the last time is one piece.
     mutating func takeCommands() -> [Command] {
+        flush()
         defer { commands = [] }
         return commands
     }
@@ -111,8 +113,8 @@ extension BrokerLink {
     mutating func send(_ broker: BrokerRequest, number: Int, limit: Duration, at now: EventTime) {
         requests.append(
             Request(
-                number: number, broker: broker, reasons: broker.messages.map { _ in nil }, limit: limit,
-                deadline: now + limit))
+                number: number, broker: broker, reasons: Array(repeating: nil, count: broker.messages.count),
+                limit: limit, deadline: now + limit))
         isKept = session.showsPresence
         advance(at: now)
     }
@@ -148,7 +150,6 @@ extension BrokerLink {
         do throws(MQTTSetupError) {
             client = try MQTTClient(settings, at: now)
             state = .open
-            flush()
         } catch {
             stop(.broken(error.description), reason: .badClientID, detail: error.description, at: now)
         }
@@ -207,8 +208,8 @@ extension BrokerLink {
 
     private mutating func settled(_ id: UInt16, _ reason: MQTTReason, _ detail: String?) {
         // Others are births, and of a request that was given up.
-        guard !requests.isEmpty, let place = requests[0].places.removeValue(forKey: id) else { return }
-        requests[0].reasons[place] = reason
+        guard !requests.isEmpty, let index = requests[0].inFlight.firstIndex(where: { $0.id == id }) else { return }
+        requests[0].reasons[requests[0].inFlight.remove(at: index).place] = reason
         if reason.isError { requests[0].detail = detail }
     }
 
@@ -269,7 +270,7 @@ extension BrokerLink {
         state = .resting
         client = nil
         isConnected = false
-        for index in requests.indices { requests[index].places = [:] }
+        for index in requests.indices { requests[index].inFlight = [] }
     }
 }
 
@@ -281,7 +282,7 @@ extension BrokerLink {
             state = .connecting
             commands.append(.connect)
         case .open where isConnected: publish(at: now)
-        case .resting, .connecting, .open: flush()
+        case .resting, .connecting, .open: break
         }
     }
 
@@ -298,7 +299,6 @@ extension BrokerLink {
             outcomes.append(
                 Outcome(number: done.number, result: .published(BrokerReply(done.reasons, detail: done.detail))))
         }
-        flush()
     }
 
     private mutating func publishFirst(at now: EventTime) {
@@ -308,7 +308,7 @@ extension BrokerLink {
             let place = requests[0].sent
             do throws(MQTTRefusal) {
                 if let id = try client?.publish(requests[0].broker.messages[place], at: now) {
-                    requests[0].places[id] = place
+                    requests[0].inFlight.append((id, place))
                 } else {
                     // Of QoS 0 nothing more is heard.
                     requests[0].reasons[place] = .success
