@@ -54,11 +54,12 @@ def subscriber(port, output):
 
 
 class Peak(threading.Thread):
-    """The largest anonymous and resident memory of a process, in MiB."""
+    """The largest anonymous and resident memory of a process, in MiB, and the seconds of processor of all threads but the first.
+    Of waypost that is the writer: SQLite, its files and flushes, and the rows that are read. The loop has all the rest."""
 
     def __init__(self, pid):
         super().__init__(daemon=True)
-        self.pid, self.anonymous, self.resident = pid, 0, 0
+        self.pid, self.anonymous, self.resident, self.writer = pid, 0, 0, 0
         self.start()
 
     def run(self):
@@ -68,6 +69,8 @@ class Peak(threading.Thread):
                 fields = dict(line.split(":\t", 1) for line in text.splitlines())
                 self.anonymous = max(self.anonymous, int(fields["RssAnon"].split()[0]) / 1024)
                 self.resident = max(self.resident, int(fields["VmRSS"].split()[0]) / 1024)
+                others = [each for each in pathlib.Path(f"/proc/{self.pid}/task").iterdir() if each.name != str(self.pid)]
+                self.writer = max(self.writer, sum(int((each / "schedstat").read_text().split()[0]) for each in others) / 1e9)
                 time.sleep(0.02)
 
 
@@ -117,22 +120,37 @@ def lines(path):
 
 
 class Table:
-    """Contestants that take turns."""
+    """Contestants that take turns; those with a batch size have rows of SQLite."""
+
+    MEMORY = "libmosquitto, payloads in memory"
 
     def __init__(self, rows):
-        self.rows, self.cpus, self.walls = rows, {}, {}
+        self.rows, self.found = rows, {}
 
-    def add(self, what, cpu, wall):
-        self.cpus.setdefault(what, []).append(cpu)
-        self.walls.setdefault(what, []).append(wall)
+    def add(self, what, cpu, wall=None):
+        self.found.setdefault(what, []).append((cpu, wall))
 
-    def show(self):
-        print("| who | CPU, median (least to most) | per location | locations per second | CPU, ratio |\n| --- | --- | --- | --- | --- |")
-        least = statistics.median(next(iter(self.cpus.values())))
-        for what, cpus in self.cpus.items():
-            cpu, rate = statistics.median(cpus), self.rows / statistics.median(self.walls[what])
-            print(f"| {what} | {cpu:.2f} s ({min(cpus):.2f} to {max(cpus):.2f}) | {cpu / self.rows * 1e6:.1f} µs "
-                  f"| {rate:,.0f} | {cpu / least:.2f} |")
+    @staticmethod
+    def from_sqlite(batch):
+        return f"libmosquitto, payloads in SQLite, {batch} at a time"
+
+    def ratio(self, what, other):
+        """Of each run, because the machine is faster in some than in others: median (least to most)."""
+        ratios = [cpu / least for (cpu, _), (least, _) in zip(self.found[what], self.found[other])]
+        return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+    def show(self, batches):
+        """`batches`: the batch size of each contestant that has one."""
+        print("| who | CPU per location, median (least to most) | against libmosquitto from memory | from SQLite, as large a batch "
+              "| locations per second |\n| --- | --- | --- | --- | --- |")
+        for what, each in self.found.items():
+            cpus = [cpu / self.rows * 1e6 for cpu, _ in each]
+            walls = [wall for _, wall in each if wall]
+            rival = self.from_sqlite(batches[what]) if what in batches else what
+            print(f"| {what} | {statistics.median(cpus):.1f} µs ({min(cpus):.1f} to {max(cpus):.1f}) "
+                  f"| {self.ratio(what, self.MEMORY) if what != self.MEMORY else ''} "
+                  f"| {self.ratio(what, rival) if what != rival else ''} "
+                  f"| {f'{self.rows / statistics.median(walls):,.0f}' if walls else ''} |")
 
 
 def settings(batch):
@@ -142,7 +160,7 @@ def settings(batch):
 def measure(folder, program, count, runs, batches):
     port = rig.free_port()
     queue = Queue(folder / "queue", f"mqtt://127.0.0.1:{port}", "waypost-mqtt", count)
-    table, payloads, memory = Table(queue.rows), folder / "payloads", {}
+    table, payloads, memory, sizes = Table(queue.rows), folder / "payloads", {}, {}
     with broker(folder, port):
         with subscriber(port, folder / "all"):
             queue.drained(folder / "copy", settings(batches[0]))
@@ -152,17 +170,22 @@ def measure(folder, program, count, runs, batches):
             sys.exit(f"drain: {found} of {queue.rows} locations arrived")
         with subscriber(port, "/dev/null"):
             for run in range(runs):
-                for what, more in (("libmosquitto, from memory", []), (f"libmosquitto, from SQLite, {batches[-1]} at a time", [folder / f"rows{run}.db", batches[-1]])):
-                    out = subprocess.run(list(map(str, [program, port, "fleet/van-7/location", payloads, WINDOW, *more])),
-                                         check=True, capture_output=True, text=True).stdout
+                publish = list(map(str, [program, port, "fleet/van-7/location", payloads, WINDOW]))
+                contestants = [(Table.MEMORY, [])]
+                contestants += [(Table.from_sqlite(batch), [str(folder / f"rows-{run}-{batch}.db"), str(batch)]) for batch in batches]
+                for what, more in contestants:
+                    out = subprocess.run([*publish, *more], check=True, capture_output=True, text=True).stdout
                     table.add(what, *map(float, out.split()))
                 for batch in batches:
                     cpu, wall, peak = queue.drained(folder / "copy", settings(batch))
-                    table.add(f"waypost, `batch_size = {batch}`", cpu, wall)
+                    name = f"waypost, `batch_size = {batch}`"
+                    sizes[name] = batch
+                    table.add(name, cpu, wall)
+                    table.add(f"{name}, without SQLite: its loop alone", cpu - peak.writer)
                     memory.setdefault(batch, []).append(peak)
                 cpu, wall, peak = queue.drained(folder / "copy", settings(batches[0]), empty=True)
                 table.add("of it waypost with an empty queue", cpu, wall)
-    table.show()
+    table.show(sizes)
     return memory
 
 
