@@ -30,7 +30,7 @@ extension Agent {
     /// Links, addresses or routes may have changed.
     package func linksChanged() { linksChanged(at: loop.now) }
 
-    /// Called with each location that the tracker keeps.
+    /// Called with each location that the tracker keeps, before anything is done with it.
     package func onRecord(_ hear: @escaping (Location, EventTime) -> Void) { pipeline.recorded.append(hear) }
 
     /// The disk refused the last commit: what lies on it may not be known.

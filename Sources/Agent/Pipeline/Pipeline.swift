@@ -69,7 +69,7 @@ final class Pipeline {
     private var effectsBuffer: [Effect] = []
     private var wasInHours = true
     private var powerLoggedAt: EventTime?
-    /// For those who watch: a location is kept.
+    /// For those who watch: a location is kept, before anything is done with it.
     var recorded: [(Location, EventTime) -> Void] = []
     /// The receiver gave a fix, believed or not.
     var heard: (Fix, UTCTime, EventTime) -> Void = { _, _, _ in }
@@ -266,9 +266,9 @@ final class Pipeline {
     }
 
     private func record(_ location: Location, at now: EventTime) {
+        for tell in recorded { tell(location, now) }
         recorder.record(NewRow(location, receivedMs: loop.host.wallClockMs, recordedAt: now), at: now)
         for delivery in deliveries { delivery.recorded(location, at: now) }
-        for tell in recorded { tell(location, now) }
         switch location.event {
         case .none, .heartbeat: break
         case .gap: commitWanted = true
