@@ -56,6 +56,9 @@ private final class ConvergenceRun {
     private var channel = ChannelState.initialized
     private(set) var presence = Rig.presence
     private var now = EventTime.zero
+    private var pending: [ChannelClient.Effect] = []
+    private var isPerforming = false
+    private var asked: [ServiceRequest] = []
     /// No WebSocket comes through.
     private var isBlocked = false
 
@@ -167,38 +170,48 @@ private final class ConvergenceRun {
         now = max(now, end)
     }
 
+    /// In the order in which they were given; requests are answered when nothing else is to be done.
     private func perform(_ effects: [ChannelClient.Effect]) {
-        for effect in effects {
-            switch effect {
-            case .openTransport(let request): service.opened(request)
-            case .closeTransport: service.lost()
-            case .send(let frame): if service.hasTransport { service.received(frame.text) }
-            case .renewCredential:
-                perform(client.credentialRenewed(.token(ChannelSecret("\(service.token)")), at: now))
-            case .settled(_, _, let id, let outcome):
-                #expect(unsettled.remove(id) != nil, "\(id) is settled twice")
-                switch outcome {
-                case .taken: feed.acknowledged(at: now)
-                case .refused(let error): publish(feed.refused(error, jitter: jitter, at: now))
-                case .unanswered: feed.unsent(at: now)
-                }
-            case .subscriberChanged(let change):
-                switch change.action {
-                case .add(let request), .update(let request): viewers.updateValue(request, forKey: change.member)
-                case .remove: viewers.removeValue(forKey: change.member)
-                }
-                if case .add = change.action { feed.viewerArrived(at: now) }
-            case .trackableChanged(_, let new, _): state = new
-            case .channelChanged(_, let new, _):
-                channel = new
-                offer()
-            case .connectionChanged, .requestsArrive: offer()
-            case .request(let request):
-                let (status, body) = service.answer(request)
-                perform(
-                    client.answered(request.number, status: status, body: Array(body.utf8), jitter: jitter, at: now))
-            case .warned: break
+        pending += effects
+        guard !isPerforming else { return }
+        isPerforming = true
+        defer { isPerforming = false }
+        while true {
+            while !pending.isEmpty { perform(pending.removeFirst()) }
+            guard !asked.isEmpty else { return }
+            let request = asked.removeFirst()
+            let (status, body) = service.answer(request)
+            perform(client.answered(request.number, status: status, body: Array(body.utf8), jitter: jitter, at: now))
+        }
+    }
+
+    private func perform(_ effect: ChannelClient.Effect) {
+        switch effect {
+        case .openTransport(let request): service.opened(request)
+        case .closeTransport: service.lost()
+        case .send(let frame): if service.hasTransport { service.received(frame.text) }
+        case .renewCredential:
+            perform(client.credentialRenewed(.token(ChannelSecret("\(service.token)")), at: now))
+        case .settled(_, _, let id, let outcome):
+            #expect(unsettled.remove(id) != nil, "\(id) is settled twice")
+            switch outcome {
+            case .taken: feed.acknowledged(at: now)
+            case .refused(let error): publish(feed.refused(error, jitter: jitter, at: now))
+            case .unanswered: feed.unsent(at: now)
             }
+        case .subscriberChanged(let change):
+            switch change.action {
+            case .add(let request), .update(let request): viewers.updateValue(request, forKey: change.member)
+            case .remove: viewers.removeValue(forKey: change.member)
+            }
+            if case .add = change.action { feed.viewerArrived(at: now) }
+        case .trackableChanged(_, let new, _): state = new
+        case .channelChanged(_, let new, _):
+            channel = new
+            offer()
+        case .connectionChanged, .requestsArrive: offer()
+        case .request(let request): asked.append(request)
+        case .warned: break
         }
     }
 }

@@ -60,7 +60,7 @@ package struct ChannelClient: Sendable {
     /// When `deadlineReached` is wanted; nil = never.
     package var nextDeadline: EventTime? {
         guard connection.state == .connected else {
-            return [connection.nextDeadline, route.pollAt].compactMap { $0 }.min()
+            return [connection.nextDeadline, route.nextDeadline].compactMap { $0 }.min()
         }
         return (channels.map { $0.nextDeadline(line) } + [connection.nextDeadline]).compactMap { $0 }.min()
     }
@@ -298,7 +298,7 @@ extension ChannelClient {
         _ number: Int, status: Int?, body: [UInt8], jitter: Double, at now: EventTime
     ) -> [Effect] {
         let wasOpen = route.isOpen
-        guard let answer = route.answered(number, status: status, body, jitter: jitter, at: now) else { return [] }
+        guard let answer = route.answered(number, status: status, body, jitter: jitter) else { return [] }
         switch answer {
         case .present(let trackable, let items, let unread):
             connection.credentialWorksAway()

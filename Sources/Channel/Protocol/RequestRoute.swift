@@ -28,8 +28,8 @@ struct RequestRoute: Sendable {
     private var hosts: HostChoice
     private var questions: [Int: Question] = [:]
     private var lastNumber = 0
-    /// When it is asked next who watches; nil = the way is not needed.
-    private(set) var pollAt: EventTime?
+    /// When it was asked last who watches; nil = it is asked at once.
+    private var askedAt: EventTime?
     /// The service was reached by it.
     private(set) var isOpen = false
 
@@ -37,10 +37,13 @@ struct RequestRoute: Sendable {
         hosts = HostChoice(primary: settings.host, fallbacks: settings.fallbackHosts)
     }
 
+    /// When `poll` is wanted; nil = with the next attempt to connect, which wakes the host anyway.
+    var nextDeadline: EventTime? { isOpen ? askedAt.map { $0 + Self.pollEvery } : nil }
+
     /// - Returns: messages that are not answered.
     mutating func end() -> [(message: ChannelMessage, trackable: String)] {
         defer { questions = [:] }
-        pollAt = nil
+        askedAt = nil
         isOpen = false
         hosts.restart()
         return questions.sorted { $0.key < $1.key }.compactMap {
@@ -63,8 +66,10 @@ struct RequestRoute: Sendable {
     mutating func poll(
         _ trackables: [String], _ credential: ChannelCredential?, _ line: inout ChannelLine, at now: EventTime
     ) {
-        guard pollAt.map({ $0 <= now }) ?? true else { return }
-        pollAt = now + Self.pollEvery
+        // Attempts to connect are up to 30 s apart.
+        let gap = isOpen ? Self.pollEvery : Self.pollEvery / 2
+        guard askedAt.map({ $0 + gap <= now }) ?? true else { return }
+        askedAt = now
         guard let credential else { return }
         for trackable in trackables where !isAsking(trackable) {
             ask("/presence?limit=\(Self.membersMax)", of: trackable, posting: nil, credential, &line)
@@ -104,13 +109,13 @@ struct RequestRoute: Sendable {
     ///   - jitter: 0 ≤ jitter < 1.
     /// - Returns: nil for an answer that nobody waits for.
     mutating func answered(
-        _ number: Int, status: Int?, _ body: [UInt8], jitter: Double, at now: EventTime
+        _ number: Int, status: Int?, _ body: [UInt8], jitter: Double
     ) -> Answer? {
         guard let question = questions.removeValue(forKey: number) else { return nil }
         let value = JSONReader.read(body, bytesMax: ServiceRequest.answerBytesMax)
         let error = Self.error(status, value)
         if let error, error.isUnreached {
-            missed(question.host, jitter: jitter, at: now)
+            missed(question.host, jitter: jitter)
         } else {
             isOpen = true
             hosts.restart()
@@ -125,10 +130,10 @@ struct RequestRoute: Sendable {
     }
 
     /// Another host may answer, and is asked at once.
-    private mutating func missed(_ host: String, jitter: Double, at now: EventTime) {
+    private mutating func missed(_ host: String, jitter: Double) {
         isOpen = false
         guard host == hosts.current else { return }
-        if hosts.failed(jitter: jitter) { pollAt = now } else { hosts.restart() }
+        if hosts.failed(jitter: jitter) { askedAt = nil } else { hosts.restart() }
     }
 
     /// nil = the service did what it was asked. What is no JSON is of somebody in between.
