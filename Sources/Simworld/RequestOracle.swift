@@ -6,6 +6,8 @@ import Positioning
 final class RequestOracle {
     private let books: Books
     private var identities: [String: RowKey] = [:]
+    /// Endpoint and identity of records that were sent as a gap.
+    private var toldAsGap: Set<String> = []
     private var rowNamed: [String: Int] = [:]
     private(set) var accepted = 0
     private(set) var duplicates = 0
@@ -112,11 +114,14 @@ final class RequestOracle {
     private func look(
         _ record: WireBody.Record, _ account: Account, id: String, isSingleRecord: Bool, _ isPreview: Bool
     ) -> Int? {
-        // Where rows before it went a record becomes a gap. What memory made of it may end with the process.
+        // Where rows before it went a record becomes a gap. What memory made of it may end with the process. An endpoint
+        // that has it in its quarantine sends it as it was refused, after others have sent the gap.
+        let isTold = toldAsGap.contains("\(account.endpoint.name) \(record.identity)")
+        if record.key.event == "gap" { toldAsGap.insert("\(account.endpoint.name) \(record.identity)") }
         if let known = identities.updateValue(record.key, forKey: record.identity), known != record.key,
             books.isDiskTrusted,
             known.ms != record.key.ms
-                || record.key.event != "gap" && (known.event != "gap" || books.troubledEnds.isEmpty)
+                || record.key.event != "gap" && (known.event != "gap" || isTold && books.troubledEnds.isEmpty)
         {
             books.fail(.oneIDOneContent, "\(record.identity) names \(known) and \(record.key)")
         }

@@ -16,6 +16,11 @@ extension SimulatedDiskTests {
             }
         }
 
+        /// What others got as a gap comes out of a quarantine as it was refused.
+        @Test func theQuarantineKeepsWhatTheQueueMadeAGap() {
+            #expect(World(seed: 40_007_433).run().violations.isEmpty)
+        }
+
         @Test func aWorldWithoutFaultsIsGood() {
             // None of these has an endpoint that wants the newest row alone.
             for seed in 1...5 as ClosedRange<UInt64> {
