@@ -56,11 +56,15 @@ import Testing
         let first = try Outbox.open(scratch)
         #expect(first.parts.tracker == nil)
         #expect(first.parts.source == nil)
-        _ = try first.commit(Commit(parts: .init(tracker: [1, 2, 3], source: [])))
+        _ = try first.commit(
+            Commit(
+                rows: [NewRow(.numbered(1)), NewRow(.numbered(2))],
+                parts: .init(tracker: [1, 2, 3], source: [], channels: [7])))
         first.close()
         let second = try Outbox.open(scratch)
         #expect(second.parts.tracker == [1, 2, 3])
         #expect(second.parts.source == [])
+        #expect(second.parts.channels == [7] && second.newest(1).map(\.seq) == [2])
         #expect(second.name == "7f3a91c2")
     }
 

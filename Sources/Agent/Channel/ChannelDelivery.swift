@@ -22,7 +22,8 @@ final class ChannelDelivery {
     private(set) var alarm: EventLoop.Alarm?
     /// By id.
     private var watched: [String: WatchedTrackable] = [:]
-    private let earlier: Earlier
+    /// For the trackables of the start; one that comes later, or again, begins with what is recorded then.
+    private var earlier: Earlier
     private let share: Double
     private let openingSpread: Duration
     /// See `startedWithHost`.
@@ -118,6 +119,7 @@ final class ChannelDelivery {
         for trackable in trackables {
             watched[trackable.id, default: added(trackable.id, at: now)].resolution = trackable.resolution
         }
+        earlier = Earlier()
         guard opensAt <= now else {
             unopened = trackables
             return arm()

@@ -121,6 +121,20 @@ import Uplink
         #expect([1, 2, 3].map { text.contains(#"\"time\":\#($0)"#) } == [false, true, true])
     }
 
+    @Test func aTrackableThatComesAgainDoesNotGoBackToTheStart() throws {
+        let seen = try #require(ChannelFeature(ChannelBench.location(1)))
+        let rows = (2...4).map { ChannelBench.location($0) }
+        let bench = try ChannelBench(earlier: .init(seen: ["van": seen], rows: rows))
+        bench.follow(interval: 1000)
+        bench.connect()
+        #expect(bench.carrier.messages == ["11223344-4000"])
+        bench.channel.follow([], at: bench.loop.now)
+        bench.follow(interval: 1000)
+        #expect(bench.channel.seen.isEmpty)
+        bench.connect()
+        #expect(bench.carrier.messages == ["11223344-4000"])
+    }
+
     @Test func aViewerOfAParkedVehicleSeesItAfterARestart() throws {
         let seen = try #require(ChannelFeature(ChannelBench.location(1)))
         let bench = try ChannelBench(earlier: .init(seen: ["van": seen]))
