@@ -128,6 +128,17 @@ class Browser:
                 return False
         return self.bench.wait(holds, seconds)
 
+    def rests(self, code, seconds=10):
+        """Whether an expression keeps its value for half a second within this time."""
+        last, since = self.js(code), time.monotonic()
+        def holds():
+            nonlocal last, since
+            now = self.js(code)
+            if now != last:
+                last, since = now, time.monotonic()
+            return time.monotonic() - since >= 0.5
+        return self.bench.wait(holds, seconds)
+
     def text(self, selector):
         return self.js("document.querySelector(arguments[0])?.textContent", selector)
 
