@@ -153,7 +153,7 @@ actor Intake {
         do {
             switch try store.take(batch, key: key, body: plain) {
             case .stored(let new):
-                request.new = new.map(\.location)
+                request.new = new.compactMap(\.location)
                 request.repeated = batch.rows.count - new.count
             case .duplicate: request.repeated = batch.rows.count
             case .keyReused:

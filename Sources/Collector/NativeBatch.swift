@@ -7,7 +7,7 @@ struct NativeBatch {
         /// The record as it was sent, with the fields of the batch merged in, as one line without its end.
         var line: [UInt8]
         /// What is shown of it.
-        var location: LiveRequest.Location
+        var location: LiveRequest.Location?
     }
 
     var device: String
@@ -109,7 +109,8 @@ enum LocationShape {
         "accuracy": .number(0.000_001...10_000_000), "speed": .number(0...10_000), "bearing": .number(0...359.999_999),
         "altitude": .number(-20_000...1_000_000), "altitude_hae": .number(-20_000...1_000_000),
         "odometer": .number(0...1e12), "hdop": .number(0...100_000), "satellites": .integer(0...255),
-        "battery": .integer(0...100), "received_ms": .integer(integers), "fix_mode": .text, "quality": .text,
+        "battery": .integer(0...100), "received_ms": .integer(integers), "clock_ms": .integer(integers),
+        "fix_mode": .text, "quality": .text,
         "event": .text, "reason": .text, "id": .text, "trackable": .text, "boot_id": .text, "moving": .flag,
         "charging": .flag, "external_power": .flag, "published": .flag, "simulated": .flag,
     ]
@@ -120,7 +121,23 @@ enum LocationShape {
         for key in ["device", "outbox", "batch_id"] where record[key] != nil {
             throw .init(text: "\(path).\(key): belongs to the batch, not to a record")
         }
-        guard let place = record["location"] else { throw .init(text: "\(path).location: is missing") }
+        try checkPlace(record, path)
+        for (key, kind) in optional where record[key] != nil { try check(record, key, path, kind) }
+        if let fence = record["geofence"] { try checkGeofence(fence, "\(path).geofence") }
+        if let change = record["settings"], change.members == nil {
+            throw .init(text: "\(path).settings: must be an object")
+        }
+        return Int64(try number(record, "seq", path, .integer(0...integers.upperBound)))
+    }
+
+    /// Position and time, or neither in what happened without a fix.
+    private static func checkPlace(_ record: JSONValue, _ path: String) throws(NativeBatch.ShapeProblem) {
+        guard let place = record["location"] else {
+            guard record["event"]?.string != nil, record["time_ms"] == nil, record["timeStamp"] == nil else {
+                throw .init(text: "\(path).location: is missing")
+            }
+            return
+        }
         _ = try number(place, "lat", "\(path).location", .number(-90...90))
         _ = try number(place, "lon", "\(path).location", .number(-180...180))
         let seconds = try number(record, "timeStamp", path, .integer(integers))
@@ -128,9 +145,6 @@ enum LocationShape {
         if (milliseconds / 1000).rounded(.down) != seconds {
             throw .init(text: "\(path).timeStamp: is not time_ms in whole seconds")
         }
-        for (key, kind) in optional where record[key] != nil { try check(record, key, path, kind) }
-        if let fence = record["geofence"] { try checkGeofence(fence, "\(path).geofence") }
-        return Int64(try number(record, "seq", path, .integer(0...integers.upperBound)))
     }
 
     private static func checkGeofence(_ fence: JSONValue, _ path: String) throws(NativeBatch.ShapeProblem) {

@@ -16,6 +16,9 @@ public struct QueuedLocation: Hashable, Sendable {
         self.receivedMs = receivedMs
         self.location = location
     }
+
+    /// Of the fix; where the location has none, of the host's clock when it was recorded, which may be wrong; else 1970.
+    package var date: UTCTime { location.isPlaced ? location.time : UTCTime(milliseconds: receivedMs ?? 0) }
 }
 
 /// A formed batch: always the same rows and the same id, whatever happens to it.

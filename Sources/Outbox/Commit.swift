@@ -16,6 +16,9 @@ public struct NewRow: Hashable, Sendable {
         self.receivedMs = receivedMs
         self.recordedAt = recordedAt
     }
+
+    /// Unix milliseconds: of the fix; where the location has none, of receipt, or 0.
+    var date: Int64 { location.isPlaced ? location.time.milliseconds : receivedMs ?? 0 }
 }
 
 /// A batch that was answered.

@@ -222,7 +222,7 @@ public final class Outbox {
     private func stored(_ commit: Commit, _ transaction: Transaction, _ reply: CommitReply) {
         ledger = transaction.ledger
         processRun = transaction.processRun
-        if let row = commit.rows.last { lastTime = row.location.time.milliseconds }
+        if let row = commit.rows.last(where: \.location.isPlaced) { lastTime = row.location.time.milliseconds }
         parts.update(commit.parts)
         known = [:]
         for id in ledger.batchIDs(outbox: name) { known[id] = transaction.known[id] }

@@ -8,6 +8,10 @@ public enum LocationEvent: String, Sendable, Codable, CaseIterable {
     case gap
     case trip
     case panic
+    /// A person or a server asked where the asset is.
+    case requested
+    /// Settings changed from afar. Never with a position.
+    case settings
 
     /// A plain fix or a heartbeat: it gives way to all others, and a newer one can replace it.
     package var isPlain: Bool { self == .none || self == .heartbeat }
@@ -84,6 +88,9 @@ public struct Location: Hashable, Sendable {
     /// Event time of the decision to record it.
     public var at: EventTime
     public var coordinate: Coordinate
+    /// Whether `time` and `coordinate` mean anything. Not in what happened where no fix was ever believed (a beacon without
+    /// sky) or has nothing to do with a place (changed settings); a server that needs a position does not get these.
+    public private(set) var isPlaced = true
     /// Metres above mean sea level.
     public var altitudeMSL: Double?
     /// Metres above the WGS 84 ellipsoid.
@@ -108,6 +115,10 @@ public struct Location: Hashable, Sendable {
     public var power: PowerState
     public var geofence: GeofenceCrossing?
     public var trip: TripSummary?
+    /// nil until enough was seen of how it moves.
+    public var activity: Activity?
+    /// What changed, of a record with the event `settings`: a JSON object.
+    public var settings: String?
     /// Selected by the network resolution of its trackable.
     public var published: Bool
 
@@ -117,7 +128,7 @@ public struct Location: Hashable, Sendable {
         hdop: Double? = nil, satellitesUsed: Int? = nil, mode: FixMode? = nil, quality: FixQuality? = nil,
         moving: Bool, event: LocationEvent = .none, reason: String? = nil, odometer: Double = 0,
         power: PowerState = PowerState(), geofence: GeofenceCrossing? = nil, trip: TripSummary? = nil,
-        published: Bool = true
+        activity: Activity? = nil, settings: String? = nil, published: Bool = true
     ) {
         self.trackable = trackable
         self.time = time
@@ -139,7 +150,16 @@ public struct Location: Hashable, Sendable {
         self.power = power
         self.geofence = geofence
         self.trip = trip
+        self.activity = activity
+        self.settings = settings
         self.published = published
+    }
+
+    /// It says nothing about position and time of a fix any more.
+    package mutating func removePlace() {
+        time = UTCTime(milliseconds: 0)
+        coordinate = Coordinate(latitudeE7: 0, longitudeE7: 0)
+        isPlaced = false
     }
 
     /// The receiver said that the fix is simulated.

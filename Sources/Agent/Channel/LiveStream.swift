@@ -18,6 +18,7 @@ struct LiveStream {
     var passed: Int { tooMany + feed.passed }
 
     mutating func add(_ location: Location) {
+        guard location.isPlaced else { return }
         // The row has no number in the queue yet: its time is one, which no other row of the trackable has.
         let seq = max(location.time.milliseconds, (rows.last?.seq ?? feed.cursor) + 1)
         rows.append(QueuedLocation(seq: seq, bootID: nil, receivedMs: nil, location: location))

@@ -77,6 +77,8 @@ struct DecisionLog {
         case .power: return ("power", location.reason ?? "changed", nil)
         case .panic: return ("panic", "by request", nil)
         case .none: return location.reason == SegmentOpening.gap.rawValue ? ("gap", "ends here", nil) : nil
+        case .requested: return ("requested", "a fix from afar", location.reason)
+        case .settings: return ("settings", "changed from afar", location.reason)
         case .motionchange, .heartbeat, .trip: return nil
         }
     }

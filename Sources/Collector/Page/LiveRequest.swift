@@ -19,12 +19,16 @@ struct LiveRequest {
         var event: String?
         var reason: String?
 
-        /// - Parameter record: of the native shape, checked.
-        init(_ record: JSONValue, seq: Int64) {
+        /// - Parameter record: of the native shape, checked. Nil for one without a position.
+        init?(_ record: JSONValue, seq: Int64) {
+            guard let time = record["time_ms"]?.integer,
+                let latitude = record.value(at: ["location", "lat"])?.number,
+                let longitude = record.value(at: ["location", "lon"])?.number
+            else { return nil }
             self.seq = seq
-            time = record["time_ms"]?.integer ?? 0
-            latitude = record.value(at: ["location", "lat"])?.number ?? 0
-            longitude = record.value(at: ["location", "lon"])?.number ?? 0
+            self.time = time
+            self.latitude = latitude
+            self.longitude = longitude
             accuracy = record["accuracy"]?.number
             speed = record["speed"]?.number
             course = record["bearing"]?.number
@@ -59,7 +63,7 @@ struct LiveRequest {
         device = Self.shown(batch.device)
         outbox = batch.outbox
         rows = batch.rows.count
-        let all = batch.rows.map(\.location.time)
+        let all = batch.rows.compactMap { $0.location?.time }
         if let oldest = all.min(), let newest = all.max() { times = oldest...newest }
     }
 

@@ -95,6 +95,8 @@ final class CompiledProfile: Sendable {
         /// Other crossings are plain fixes to this server; nil = all are sent.
         var geofenceActions: Set<GeofenceCrossing.Action>?
         var require: [RecordName] = []
+        /// Rows without position and time are sent as well.
+        var takesUnplaced = false
         var limits: [Limit] = []
         var columns: [CompactColumn] = []
         var bind: Plain?
@@ -134,6 +136,7 @@ final class CompiledProfile: Sendable {
         var parts = Parts()
         parts.contentType = Encoding.json.contentType
         parts.variants = [variant]
+        parts.takesUnplaced = true
         return CompiledProfile(parts, identity: "plain")
     }()
 }

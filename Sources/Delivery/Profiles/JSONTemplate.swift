@@ -17,6 +17,8 @@ struct JSONTemplate: Sendable {
         case number(Piece, RecordName, places: Int)
         case flag(Piece, RecordName)
         case word(Piece, RecordName)
+        /// A text that is JSON itself.
+        case json(Piece, RecordName)
         case value(Piece, expression: Int)
         case text(Piece, Int)
         case object(Piece, Object)
@@ -65,6 +67,10 @@ struct JSONTemplate: Sendable {
                     guard let word = context.word(name, of: row) else { continue }
                     writer.key(rendered: key(piece))
                     writer.value(word)
+                case .json(let piece, let name):
+                    guard let json = row.word(name) else { continue }
+                    writer.key(rendered: key(piece))
+                    Array(json.utf8).withUnsafeBufferPointer { writer.value(rendered: $0) }
                 case .literal(let piece, let value):
                     writer.key(rendered: key(piece))
                     writer.value(rendered: key(value))

@@ -16,6 +16,7 @@ final class LocationTemplate: Sendable {
     private static let tree: ProfileNode = object([
         ("location", object([("lat", "$lat"), ("lon", "$lon")])), ("timeStamp", "$time_s"), ("accuracy", "$accuracy"),
         ("speed", "$speed_mps"), ("bearing", "$bearing"), ("altitude", "$altitude"), ("time_ms", "$time_ms"),
+        ("clock_ms", "$clock_ms"),
         ("seq", "$seq"), ("trackable", "$trackable"), ("boot_id", "$boot_id"), ("altitude_hae", "$altitude_hae"),
         ("satellites", "$satellites"), ("fix_mode", "$fix_mode"), ("quality", "$quality"), ("simulated", "$simulated"),
         ("moving", "$moving"), ("event", "$event"),
@@ -26,7 +27,8 @@ final class LocationTemplate: Sendable {
                 ("source", "$geofence_beacon"),
             ])
         ),
-        ("reason", "$reason"), ("odometer", "$odometer"), ("battery", "$battery_pct"), ("charging", "$charging"),
+        ("reason", "$reason"), ("settings", "$settings"), ("odometer", "$odometer"), ("battery", "$battery_pct"),
+        ("charging", "$charging"),
         ("external_power", "$external_power"), ("trip_start_ms", "$trip_start_ms"),
         ("trip_start_lat", "$trip_start_lat"), ("trip_start_lon", "$trip_start_lon"), ("trip_end_ms", "$trip_end_ms"),
         ("trip_distance", "$trip_distance"), ("trip_duration", "$trip_duration"), ("trip_idle", "$trip_idle"),

@@ -29,7 +29,8 @@ private struct ProfileCompiler {
     ]
     private static let ownKeys = [
         "method", "url", "headers", "encoding", "content_type", "ascii", "max_records", "max_bytes", "record", "body",
-        "line", "columns", "on", "geofence_actions", "require", "limits", "response", "bind", "mqtt",
+        "line", "columns", "on", "geofence_actions", "require", "without_position",
+        "limits", "response", "bind", "mqtt",
     ]
 
     func profile(_ name: String) -> Result<Profile, ProfileProblems> {
@@ -66,6 +67,7 @@ private struct ProfileCompiler {
         }.named
         parts.geofenceActions = geofenceActions()
         parts.require = require()
+        parts.takesUnplaced = takesUnplaced(encoding)
         parts.limits = LimitCompiler(reader: reader, constants: constants).limits(tree)
         let bind = names.named { requests.bind(tree) }
         parts.bind = bind.value
@@ -164,6 +166,16 @@ private struct ProfileCompiler {
             }
         }
         return actions
+    }
+
+    /// Only JSON leaves out what is unknown by itself.
+    private func takesUnplaced(_ encoding: CompiledProfile.Encoding) -> Bool {
+        guard let takes = reader.flag(tree, "without_position"), takes else { return false }
+        guard encoding != .json, encoding != .ndjson else { return true }
+        reader.report(
+            "without_position", "found it with encoding = \"\(encoding.rawValue)\", expected json or ndjson",
+            at: tree.member("without_position")?.node.position)
+        return false
     }
 
     private func require() -> [RecordName] {

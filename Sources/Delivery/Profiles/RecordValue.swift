@@ -19,10 +19,12 @@ extension QueuedLocation {
     func scaled(_ name: RecordName) -> Int64? {
         switch name {
         case .seq: seq
+        case _ where name.isOfPlace && !location.isPlaced: nil
         case .timeMs, .timeSFloat: location.time.milliseconds
         case .timeS: location.time.milliseconds.flooredThousandth
         case .timeNs: location.time.milliseconds.saturated(times: 1_000_000)
         case .receivedMs: receivedMs
+        case .clockMs: location.isPlaced ? nil : receivedMs
         case .lat, .latE7: Int64(location.coordinate.latitudeE7)
         case .lon, .lonE7: Int64(location.coordinate.longitudeE7)
         case .altitude: Scaled.altitude(location.altitudeMSL)
@@ -60,6 +62,7 @@ extension QueuedLocation {
         switch name {
         case .trackable: location.trackable
         case .bootID: bootID
+        case _ where name.isOfPlace && !location.isPlaced: nil
         case .timeISO: location.time.iso8601
         case .timeISOSeconds: location.time.iso8601Seconds
         case .fixMode:
@@ -72,6 +75,7 @@ extension QueuedLocation {
         case .motionWord: location.moving ? "driving" : "stationary"
         case .event: location.event == .none ? nil : location.event.rawValue
         case .reason: location.reason
+        case .settings: location.settings
         case .batteryState: location.power.batteryState.word
         case .geofenceID: location.geofence?.id
         case .geofenceName: location.geofence?.name

@@ -25,6 +25,8 @@ enum RecordName: String, CaseIterable, Sendable {
     case timeISO = "time_iso"
     case timeISOSeconds = "time_iso_s"
     case receivedMs = "received_ms"
+    /// `received_ms` where there is no `time_ms`, else nil.
+    case clockMs = "clock_ms"
     case bootID = "boot_id"
     case lat, lon
     case latE7 = "lat_e7"
@@ -56,6 +58,8 @@ enum RecordName: String, CaseIterable, Sendable {
     case geofenceBeacon = "geofence_beacon"
     /// `enter` or `leave`, as OwnTracks calls them; nil for a dwell.
     case geofenceTransition = "geofence_transition"
+    /// What changed in the settings, as a JSON object.
+    case settings
     case published
     case rowTrackable = "row_trackable"
     case rowBootID = "row_boot_id"
@@ -75,7 +79,8 @@ enum RecordName: String, CaseIterable, Sendable {
 
     var type: ValueType {
         switch self {
-        case .seq, .timeMs, .timeS, .timeNs, .receivedMs, .latE7, .lonE7, .satellites, .batteryPct, .batteryBS,
+        case .seq, .timeMs, .timeS, .timeNs, .receivedMs, .clockMs, .latE7, .lonE7, .satellites, .batteryPct,
+            .batteryBS,
             .tripStartMs, .tripEndMs:
             .int
         case .timeSFloat, .lat, .lon, .altitude, .altitudeHAE, .accuracy, .hdop, .speedMPS, .speedKMH, .speedKnots,
@@ -83,7 +88,7 @@ enum RecordName: String, CaseIterable, Sendable {
             .tripDuration, .tripIdle, .tripMaxSpeed:
             .float
         case .simulated, .moving, .charging, .externalPower, .published: .bool
-        case .location: .object
+        case .location, .settings: .object
         default: .string
         }
     }
@@ -100,7 +105,16 @@ enum RecordName: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether a template must reckon with nil. `trackable` is nil only in rows that `feed = "engine"` adds.
+    /// Of position and time of the fix: nil where there is none.
+    var isOfPlace: Bool {
+        switch self {
+        case .timeMs, .timeS, .timeNs, .timeSFloat, .timeISO, .timeISOSeconds, .lat, .lon, .latE7, .lonE7: true
+        default: false
+        }
+    }
+
+    /// Whether a template must reckon with nil. Those of the place are nil only with `without_position`, `trackable`
+    /// only in rows that `feed = "engine"` adds.
     var isNullable: Bool {
         switch self {
         case .id, .trackable, .seq, .timeMs, .timeS, .timeNs, .timeSFloat, .timeISO, .timeISOSeconds, .lat, .lon,

@@ -53,7 +53,7 @@ struct SizeBound: Hashable, Sendable {
         for step in template.steps {
             switch step {
             case .number, .flag: fixed += Self.number
-            case .word: texts += 1
+            case .word, .json: texts += 1
             case .value(_, let index): self = self + SizeBound(template.expressions[index])
             case .text(_, let index): self = self + SizeBound(template.texts[index])
             case .object(_, .location): self = self + SizeBound(LocationTemplate.shared.template)
@@ -105,6 +105,7 @@ extension QueuedLocation {
         if let geofence = location.geofence {
             longest = max(longest, geofence.id.utf8.count, geofence.name?.utf8.count ?? 0)
         }
+        if let change = location.settings { longest = max(longest, change.utf8.count) }
         return longest
     }
 }

@@ -188,9 +188,10 @@ struct TemplateCompiler {
             return .object(key, try object(expression, reference, site))
         case .record(let name) where expression.casts.isEmpty && expression.fallback == nil:
             return switch name.type {
+            case .object: .json(key, name)
             case .int, .float: .number(key, name, places: name.places)
             case .bool: .flag(key, name)
-            case .string, .object: .word(key, name)
+            case .string: .word(key, name)
             }
         default: return .value(key, expression: template.index(of: expression))
         }

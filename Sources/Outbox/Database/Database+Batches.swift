@@ -87,13 +87,13 @@ extension Database {
             through: Ledger.clamped(row.integer(5)))
     }
 
-    /// The newest row of a feed among the last few thousand; nil without any.
+    /// The newest row of a feed that has a place, among the last few thousand; nil without any.
     func newestSeq(of feed: EndpointSettings.Feed, through last: Int64) throws(OutboxError) -> Int64? {
         let condition = feed == .engine ? "" : "AND published = 1"
         return try connection.optionalInteger(
             """
             SELECT seq FROM location WHERE seq BETWEEN \(max(0, last - 4096)) AND \(last) \(condition)
-            ORDER BY seq DESC LIMIT 1
+            AND flags & \(Record.unplacedFlag) = 0 ORDER BY seq DESC LIMIT 1
             """)
     }
 }

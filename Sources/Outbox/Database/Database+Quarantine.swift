@@ -4,7 +4,7 @@ import Positioning
 extension Database {
     static let columns = """
         seq, \(Record.columns), fence, fence_name, fence_action, fence_source, \(Record.tripColumns), id, endpoint,
-        why, status, reply, attempts, asset, retry
+        why, status, reply, attempts, asset, retry, settings
         """
 
     func quarantineCount(of endpoint: Int64) throws(OutboxError) -> Ledger.QuarantineCount {
@@ -50,11 +50,13 @@ extension Database {
         let insert = try connection.prepare(
             """
             INSERT OR REPLACE INTO quarantine (seq, \(Record.columns), fence, fence_name, fence_action, fence_source,
-                \(Record.tripColumns), endpoint, status, attempts, generation, why, reply, asset, size)
+                \(Record.tripColumns), endpoint, status, attempts, generation, why, reply, asset, settings, size)
             SELECT l.seq, \(columns(Record.columns, of: "l")), g.fence, g.name, g.action, g.source,
                 \(columns(Record.tripColumns, of: "t")), ?1, ?2, ?3, ?4, ?6, ?7, ?8,
-                ?9 + coalesce(length(g.fence), 0) + coalesce(length(g.name), 0)
-            FROM location l LEFT JOIN geofence g ON g.seq = l.seq LEFT JOIN trip t ON t.seq = l.seq WHERE l.seq = ?5
+                s.change,
+                ?9 + coalesce(length(g.fence), 0) + coalesce(length(g.name), 0) + coalesce(length(s.change), 0)
+            FROM location l LEFT JOIN geofence g ON g.seq = l.seq LEFT JOIN trip t ON t.seq = l.seq
+                LEFT JOIN settings s ON s.seq = l.seq WHERE l.seq = ?5
             RETURNING size
             """)
         insertQuarantine = insert
@@ -105,7 +107,7 @@ extension Database {
         try connection.rows("SELECT \(Self.columns), generation FROM quarantine \(selection)") { row in
             Quarantined(
                 endpoint: row.integer(32), row: Self.row(row, names: names), refusal: Self.refusal(row),
-                generation: Int(Int32(clamping: row.integer(39))))
+                generation: Int(Int32(clamping: row.integer(40))))
         }
     }
 
@@ -116,9 +118,10 @@ extension Database {
     }
 
     static func row(_ statement: Statement, names: Record.Names) -> QueuedLocation {
-        var (row, hasGeofence, hasTrip) = Record.location(statement, names: names)
-        if hasGeofence { row.location.geofence = Record.crossing(statement, from: 20) }
-        if hasTrip { row.location.trip = Record.trip(statement, from: 24) }
+        var (row, details) = Record.location(statement, names: names)
+        if details.hasGeofence { row.location.geofence = Record.crossing(statement, from: 20) }
+        if details.hasTrip { row.location.trip = Record.trip(statement, from: 24) }
+        if details.hasSettings { row.location.settings = statement.optionalText(39) }
         return row
     }
 
@@ -165,6 +168,7 @@ extension Database {
             UPDATE quarantine SET why = ?3, status = ?4, reply = ?5, attempts = min(attempts, 1 << 30) + ?6,
             generation = ?7, retry = \(Quarantine.Retry.none.rawValue),
             size = ?8 + coalesce(length(fence), 0) + coalesce(length(fence_name), 0)
+                + coalesce(length(settings), 0)
             WHERE endpoint = ?1 AND seq = ?2
             """)
         try update.run(

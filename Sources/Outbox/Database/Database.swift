@@ -10,7 +10,8 @@ final class Database {
 
     private let begin, beginReading, commit, rollback: Statement
     private let insert, insertGeofence, insertTrip: Statement
-    let deleteThrough, deleteGeofencesThrough, deleteTripsThrough: Statement
+    let deleteThrough: Statement
+    let deleteDetailsThrough: [Statement]
     private let setState: Statement
     let setEndpoint, setCount: Statement
     let insertBatch, deleteBatch: Statement
@@ -73,8 +74,9 @@ final class Database {
         insertGeofence = try statement("INSERT INTO geofence VALUES (?, ?, ?, ?, ?)")
         insertTrip = try statement("INSERT INTO trip VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
         deleteThrough = try statement("DELETE FROM location WHERE seq <= ?")
-        deleteGeofencesThrough = try statement("DELETE FROM geofence WHERE seq <= ?")
-        deleteTripsThrough = try statement("DELETE FROM trip WHERE seq <= ?")
+        var deletes: [Statement] = []
+        for table in Record.detailTables { deletes.append(try statement("DELETE FROM \(table) WHERE seq <= ?")) }
+        deleteDetailsThrough = deletes
         setState = try statement("INSERT OR REPLACE INTO state (id, name, value) VALUES (?, ?, ?)")
         setEndpoint = try statement(
             """
@@ -142,19 +144,24 @@ final class Database {
         rows.reserveCapacity(min(limit, 1024))
         var from = first
         while try range.step() {
-            var (row, hasGeofence, hasTrip) = Record.location(range, names: names)
+            var (row, details) = Record.location(range, names: names)
             guard row.seq >= from else {
                 throw OutboxError(
                     .corrupt, path: connection.path, message: "location \(row.seq) in the place of \(from)")
             }
             from = row.seq + 1
-            if hasGeofence {
+            if details.hasGeofence {
                 row.location.geofence = try geofence.rows(row.seq) { Record.crossing($0, from: 0) }.first
             }
-            if hasTrip { row.location.trip = try trip.rows(row.seq) { Record.trip($0, from: 0) }.first }
+            if details.hasTrip { row.location.trip = try trip.rows(row.seq) { Record.trip($0, from: 0) }.first }
+            if details.hasSettings { row.location.settings = try settings(of: row.seq) }
             rows.append(row)
         }
         return rows
+    }
+
+    private func settings(of seq: Int64) throws(OutboxError) -> String? {
+        try connection.rows("SELECT change FROM settings WHERE seq = ?", [seq]) { $0.text(0) }.first
     }
 
     func store(_ key: Schema.Key, _ value: any SQLValue) throws(OutboxError) {
@@ -177,6 +184,9 @@ final class Database {
                 seq, trip.start.milliseconds, Int64(trip.startCoordinate.latitudeE7),
                 Int64(trip.startCoordinate.longitudeE7), trip.end.milliseconds, Scaled.odometer(trip.distance) ?? 0,
                 Scaled.integer(trip.idle, places: 3) ?? 0, Scaled.speed(trip.maxSpeed))
+        }
+        if let change = row.location.settings {
+            try connection.prepare("INSERT INTO settings VALUES (?, ?)").run(seq, change)
         }
     }
 

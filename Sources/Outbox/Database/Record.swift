@@ -16,10 +16,14 @@ enum Record {
     /// Events from this number on outlive plain fixes when the queue is full.
     static let firstLastingEvent: Int64 = 2
     private static let events: [LocationEvent] = [
-        .none, .heartbeat, .motionchange, .geofence, .power, .gap, .trip, .panic,
+        .none, .heartbeat, .motionchange, .geofence, .power, .gap, .trip, .panic, .requested, .settings,
     ]
     static let actions: [GeofenceCrossing.Action] = [.enter, .exit, .dwell]
     private static let sources: [GeofenceCrossing.Source] = [.device, .beacon]
+    /// In `flags` from 1 on; 0 is unknown.
+    private static let activities: [Activity.Kind] = [.still, .onFoot, .running, .onBicycle, .inVehicle]
+    /// Percent.
+    private static let confidenceStep = 5
 
     static func number(of event: LocationEvent) -> Int64 {
         Int64(events.firstIndex(of: event) ?? 0)
@@ -34,7 +38,27 @@ enum Record {
         static let quality: Int64 = 7
         static let geofence: Int64 = 1 << 11
         static let trip: Int64 = 1 << 12
+        static let settings: Int64 = 1 << 13
+        /// Its time is that of receipt.
+        static let isUnplaced: Int64 = 1 << 14
+        /// Three bits, then five of its confidence: with both the column still fits three bytes.
+        static let activity: Int64 = 15
+        static let confidence: Int64 = 18
+        static let details = geofence | trip | settings
     }
+
+    /// What a row has in tables of its own.
+    struct Details {
+        let hasGeofence, hasTrip, hasSettings: Bool
+
+        fileprivate init(flags: Int64) {
+            hasGeofence = flags & Flag.geofence != 0
+            hasTrip = flags & Flag.trip != 0
+            hasSettings = flags & Flag.settings != 0
+        }
+    }
+    static let unplacedFlag = Flag.isUnplaced
+    static let detailTables = ["geofence", "trip", "settings"]
 
     private static func flags(of location: Location) -> Int64 {
         func pair(_ value: Bool?) -> Int64 { value.map { $0 ? 2 : 1 } ?? 0 }
@@ -45,18 +69,31 @@ enum Record {
         flags |= (location.quality.map { Int64($0.rawValue) + 1 } ?? 0) << Flag.quality
         if location.geofence != nil { flags |= Flag.geofence }
         if location.trip != nil { flags |= Flag.trip }
+        if location.settings != nil { flags |= Flag.settings }
+        if !location.isPlaced { flags |= Flag.isUnplaced }
+        if let activity = location.activity, let number = activities.firstIndex(of: activity.kind) {
+            flags |= Int64(number + 1) << Flag.activity
+            flags |= Int64(activity.confidence / confidenceStep) << Flag.confidence
+        }
         return flags
     }
 
-    /// Whether a row has a crossing or a trip in their own tables.
-    static func hasDetails(flags: Int64) -> Bool { flags & (Flag.geofence | Flag.trip) != 0 }
+    private static func activity(flags: Int64) -> Activity? {
+        let number = Int(flags >> Flag.activity & 7) - 1
+        guard activities.indices.contains(number) else { return nil }
+        return Activity(
+            kind: activities[number], confidence: Int(flags >> Flag.confidence & 31) * confidenceStep)
+    }
 
-    static func withoutDetails(flags: Int64) -> Int64 { flags & ~(Flag.geofence | Flag.trip) }
+    /// Whether a row has something in tables of its own.
+    static func hasDetails(flags: Int64) -> Bool { flags & Flag.details != 0 }
+
+    static func withoutDetails(flags: Int64) -> Int64 { flags & ~Flag.details }
 
     /// Binds `seq` as the first parameter and the columns after it.
     static func bind(_ row: NewRow, seq: Int64, trackable: Int64?, boot: Int64?, reason: Int64?, to insert: Statement) {
         let location = row.location
-        let time = location.time.milliseconds
+        let time = row.date
         insert.bind([
             seq, trackable, boot, time, row.receivedMs.map { $0 &- time }, Int64(location.coordinate.latitudeE7),
             Int64(location.coordinate.longitudeE7), Scaled.altitude(location.altitudeMSL),
@@ -68,8 +105,8 @@ enum Record {
         ])
     }
 
-    /// A row whose columns begin with `seq`, then `columns`. The caller adds crossing and trip where there are any.
-    static func location(_ row: Statement, names: Names) -> (QueuedLocation, hasGeofence: Bool, hasTrip: Bool) {
+    /// A row whose columns begin with `seq`, then `columns`. The caller adds the details where there are any.
+    static func location(_ row: Statement, names: Names) -> (QueuedLocation, Details) {
         let time = row.integer(3)
         let flags = row.integer(19)
         func real(_ column: Int32, per unit: Double) -> Double? {
@@ -80,7 +117,7 @@ enum Record {
             return value == 0 ? nil : value == 2
         }
         let event = Int(clamping: row.integer(18))
-        let location = Location(
+        var location = Location(
             trackable: row.optionalInteger(1).flatMap { names.trackables[$0] },
             time: plausible(time), at: .zero,
             coordinate: Coordinate(
@@ -97,11 +134,12 @@ enum Record {
             power: PowerState(
                 batteryPercent: row.optionalInteger(14).map { Int(clamping: $0) }, charging: pair(Flag.charging),
                 externalPower: pair(Flag.externalPower)),
-            published: row.optionalInteger(17) != 0)
+            activity: activity(flags: flags), published: row.optionalInteger(17) != 0)
+        if flags & Flag.isUnplaced != 0 { location.removePlace() }
         let queued = QueuedLocation(
             seq: row.integer(0), bootID: row.optionalInteger(2).flatMap { names.boots[$0] },
             receivedMs: row.optionalInteger(4).map { $0 &+ time }, location: location)
-        return (queued, flags & Flag.geofence != 0, flags & Flag.trip != 0)
+        return (queued, Details(flags: flags))
     }
 
     static func number(of action: GeofenceCrossing.Action) -> Int64 { Int64(actions.firstIndex(of: action) ?? 0) }

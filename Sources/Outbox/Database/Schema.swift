@@ -6,7 +6,7 @@ enum Schema {
     static let applicationID: Int64 = 0x5741_5950
 
     /// Step n leads from version n to n + 1; each runs in a transaction of its own.
-    static let migrations = [version1, version2]
+    static let migrations = [version1, version2, version3]
 
     /// Rows of `state`.
     enum Key: Int64, CaseIterable {
@@ -107,6 +107,13 @@ enum Schema {
             why TEXT NOT NULL, status INTEGER, reply BLOB, attempts INTEGER NOT NULL, asset TEXT,
             generation INTEGER NOT NULL, retry INTEGER NOT NULL DEFAULT 0, partner INTEGER, size INTEGER NOT NULL,
             UNIQUE (endpoint, seq));
+        """
+
+    /// Rows may be without position and time, which older versions would take for a place in the Gulf of Guinea, and may
+    /// have an activity, both in `flags`: what is stored already stays as it is.
+    private static let version3 = """
+        CREATE TABLE settings (seq INTEGER PRIMARY KEY, change TEXT NOT NULL);
+        ALTER TABLE quarantine ADD COLUMN settings TEXT;
         """
 
     /// Brings an open database to the newest version, or refuses it without having touched it.

@@ -46,7 +46,7 @@ struct BatchRow: Hashable {
         part.first = head.seq
         part.last = tail.seq
         part.rows = rows.count
-        part.firstTime = head.location.time
+        part.firstTime = head.date
         part.picked = isStretch && picked == nil ? nil : rows.map(\.seq)
         part.broken = broken.filter { seq in rows.contains { $0.seq == seq } }
         return part

@@ -22,6 +22,7 @@ struct SalvageIntake {
                     recordedAt: row.bootID == queue.processRun.bootID ? now : nil)
                 new.finishedFor = salvaged.finishedFor
                 try RowAppending(queue: queue).append([new], boot: row.bootID)
+                guard row.location.isPlaced else { continue }
                 if row.location.time.milliseconds < lastTime { inversions += 1 }
                 lastTime = row.location.time.milliseconds
             }

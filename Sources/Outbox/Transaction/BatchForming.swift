@@ -224,7 +224,7 @@ struct BatchForming {
                 generation: max(
                     generation ?? endpoint.generation(from: head.seq), spare.generation(from: head.seq),
                     queue.memory?.generation ?? 1),
-                rendering: sender.profile.rendering, through: endpoint.formed, firstTime: head.location.time)
+                rendering: sender.profile.rendering, through: endpoint.formed, firstTime: head.date)
         }
     }
 

@@ -27,7 +27,7 @@ struct RowAppending {
             for name in row.finishedFor { noteFinished(seq, for: name) }
             queue.ledger.recorded.append(seq, at: row.recordedAt, first: queue.ledger.removedThrough + 1)
             queue.ledger.appended(
-                seq: seq, published: row.location.published, time: Record.plausible(row.location.time.milliseconds))
+                seq: seq, published: row.location.published, time: Record.plausible(row.date))
         }
         if rows.contains(where: { !$0.finishedFor.isEmpty }) { try writeAhead(from: before + 1) }
     }
@@ -60,7 +60,7 @@ struct RowAppending {
         let boot = try number(ofBoot: row.bootID)
         try store(NewRow(row.location, receivedMs: row.receivedMs), seq: row.seq, boot: boot)
         let value = try work()
-        for table in ["location", "geofence", "trip"] {
+        for table in ["location"] + Record.detailTables {
             try connection.execute("DELETE FROM \(table) WHERE seq = \(row.seq)")
         }
         return value

@@ -114,7 +114,7 @@ struct RowDropping {
 
     private func removeDetails(_ row: RetentionWindow.Row) throws(OutboxError) {
         guard row.hasDetails else { return }
-        for table in ["geofence", "trip"] {
+        for table in Record.detailTables {
             try queue.database.connection.execute("DELETE FROM \(table) WHERE seq = \(row.seq)")
         }
     }

@@ -51,8 +51,7 @@ struct RowRemoval {
         try database.deleteThrough.run(last)
         let removed = database.connection.changes
         queue.ledger.rows -= removed
-        try database.deleteGeofencesThrough.run(last)
-        try database.deleteTripsThrough.run(last)
+        for delete in database.deleteDetailsThrough { try delete.run(last) }
         queue.ledger.firstSeq = last + 1
         queue.memory?.removed += removed
         return removed

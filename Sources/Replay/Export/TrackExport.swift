@@ -66,7 +66,7 @@ public final class TrackExport {
     public func stopped(since: UTCTime?) { standstill = since }
 
     public func add(_ location: Location) throws(SystemError) {
-        guard location.published else { return }
+        guard location.published, location.isPlaced else { return }
         guard let markup else { return try write(CSVLine.text(location)) }
         // A summary is no place of its own.
         guard location.event != .trip else { return }

@@ -21,7 +21,7 @@ public struct QuarantineReport {
     public func list(_ take: (String) throws -> Void) throws {
         try each { record in
             let refusal = record.refusal
-            var line = "\(record.id)  \(record.endpoint)  seq \(record.row.seq)  \(record.row.location.time.iso8601)"
+            var line = "\(record.id)  \(record.endpoint)  seq \(record.row.seq)  \(record.row.date.iso8601)"
             line += "  \(refusal.reason)"
             if let status = refusal.status { line += ", status \(status)" }
             line += ", sent \(InWords.count(refusal.attempts, "time"))"

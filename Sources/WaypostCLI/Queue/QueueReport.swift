@@ -36,8 +36,8 @@ public struct QueueReport {
             let rows = try reader.rowCount()
             var lines = ["queue \(reader.name): \(rows == 0 ? "empty" : "\(rows) rows")"]
             if let oldest = try reader.oldest(1).first, let newest = try reader.newest(1).first {
-                lines.append("oldest  \(oldest.location.time.iso8601)  seq \(oldest.seq)")
-                lines.append("newest  \(newest.location.time.iso8601)  seq \(newest.seq)")
+                lines.append("oldest  \(oldest.date.iso8601)  seq \(oldest.seq)")
+                lines.append("newest  \(newest.date.iso8601)  seq \(newest.seq)")
             }
             return try lines + reader.depths().map(Self.line)
         } catch {
@@ -77,10 +77,12 @@ public struct QueueReport {
         var writer = JSONWriter()
         writer.beginObject()
         writer.field("seq", row.seq)
-        writer.field("time", location.time.iso8601)
+        writer.field(location.isPlaced ? "time" : "received", row.date.iso8601)
         writer.field("trackable", location.trackable)
-        writer.field("latitude", scaled: Int64(location.coordinate.latitudeE7), places: 7)
-        writer.field("longitude", scaled: Int64(location.coordinate.longitudeE7), places: 7)
+        if location.isPlaced {
+            writer.field("latitude", scaled: Int64(location.coordinate.latitudeE7), places: 7)
+            writer.field("longitude", scaled: Int64(location.coordinate.longitudeE7), places: 7)
+        }
         writer.field("moving", location.moving)
         writer.field("event", location.event.rawValue)
         writer.field("reason", location.reason)

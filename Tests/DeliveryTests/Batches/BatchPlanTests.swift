@@ -36,6 +36,16 @@ import Testing
 
     private static let plain: Tree = ["record": ["s": "$seq", "t": "$time_ms"]]
 
+    @Test func rowsWithoutAPositionGoOnlyToServersThatTakeThem() throws {
+        var rows = (1...3).map { row($0) }
+        rows[1].location.event = .settings
+        rows[1].location.removePlace()
+        let plan = try plan(Self.plain, rows)
+        #expect(plan.batches == [[0, 2]])
+        #expect(plan.settled.map(\.why) == [.skipped])
+        #expect(try self.plan(["record": ["s": "$seq"], "without_position": true], rows).batches == [[0, 1, 2]])
+    }
+
     @Test func takesTheOldestRowsUpToTheLimits() throws {
         let rows = (1...7).map { row($0) }
         #expect(try plan(Self.plain, rows).batches == [Array(0..<7)])

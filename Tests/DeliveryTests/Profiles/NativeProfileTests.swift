@@ -13,14 +13,16 @@ import Testing
         ],
         "record": [
             "location": ["lat": "$lat", "lon": "$lon"], "timeStamp": "$time_s", "accuracy": "$accuracy",
-            "speed": "$speed_mps", "bearing": "$bearing", "altitude": "$altitude", "time_ms": "$time_ms", "seq": "$seq",
+            "speed": "$speed_mps", "bearing": "$bearing", "altitude": "$altitude", "time_ms": "$time_ms",
+            "clock_ms": "$clock_ms", "seq": "$seq",
             "trackable": "$row_trackable", "boot_id": "$row_boot_id", "altitude_hae": "$altitude_hae",
             "satellites": "$satellites", "fix_mode": "$fix_mode", "quality": "$quality", "simulated": "$simulated",
             "moving": "$moving", "event": "$event",
             "geofence": [
                 "id": "$geofence_id", "name": "$geofence_name", "action": "$geofence_action",
                 "source": "$geofence_beacon",
-            ], "reason": "$reason", "odometer": "$odometer", "battery": "$battery_pct", "charging": "$charging",
+            ], "reason": "$reason", "settings": "$settings", "odometer": "$odometer", "battery": "$battery_pct",
+            "charging": "$charging",
             "external_power": "$external_power", "trip_start_ms": "$trip_start_ms", "trip_start_lat": "$trip_start_lat",
             "trip_start_lon": "$trip_start_lon", "trip_end_ms": "$trip_end_ms", "trip_distance": "$trip_distance",
             "trip_duration": "$trip_duration", "trip_idle": "$trip_idle", "trip_max_speed": "$trip_max_speed",
@@ -66,6 +68,20 @@ import Testing
                 {"device":"van-7","outbox":"7f3a91c2","batch_id":"7f3a91c2-main-1-1","locations":[{"location":\
                 {"lat":0.0,"lon":-0.0000001},"timeStamp":-1,"time_ms":-1,"seq":1,"moving":false,"odometer":0.0}]}
                 """)
+    }
+
+    @Test func recordsWithoutAPositionTellWhatHappenedAndWhen() throws {
+        var change = Sample.bare(seq: 1)
+        change.receivedMs = 1_700_000_000_500
+        change.location.event = .settings
+        change.location.settings = #"{"version":17,"after":{"a":"1s"}}"#
+        change.location.removePlace()
+        #expect(
+            try body([change], sentMs: nil).contains(
+                """
+                "locations":[{"clock_ms":1700000000500,"seq":1,"moving":false,"event":"settings",\
+                "settings":{"version":17,"after":{"a":"1s"}},"odometer":0.0}]
+                """))
     }
 
     @Test func namesBootAndTrackableInTheRowsWhenTheyDiffer() throws {
