@@ -121,6 +121,10 @@ metrics: setup ## promtool and prometheus_client read what the daemon offers; ne
 	scripts/build waypost
 	scripts/metrics
 
+beacons: setup ## the daemon and a mock of bluetoothd; needs python3-dbusmock
+	scripts/build waypost
+	scripts/beacons
+
 corpus: tests ## against the recorded logs in ../shared/corpus and the vectors in ../shared/vectors
 	@test -d ../shared/corpus/nmea || { echo "corpus: ../shared/corpus/nmea is not there" >&2; exit 1; }
 	@test -d ../shared/vectors || { echo "corpus: ../shared/vectors is not there" >&2; exit 1; }

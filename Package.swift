@@ -56,9 +56,10 @@ let package = Package(
         module("Delivery", ["JSON", "Live", "Positioning"]),
         module("Live", ["Positioning"]),
         module("Channel", ["JSON", "Positioning", "Tracking", "Delivery"]),
+        module("Places", ["Positioning"]),
 
         // The edges.
-        module("Sensors", ["Positioning", "NMEA", "CLinux", "CGPS", "CUdev"]),
+        module("Sensors", ["Positioning", "NMEA", "Places", "CBus", "CLinux", "CGPS", "CUdev"]),
         module("Outbox", ["JSON", "Positioning", "Delivery", "CSQLite", "CLinux"]),
         module("Uplink", ["Delivery", "Live", "Positioning", "CCurl", "CCrypto", "CZlib"]),
         module("Systemd", ["Positioning", logging]),
@@ -66,7 +67,10 @@ let package = Package(
 
         module(
             "Configuration",
-            ["JSON", "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "CTOML", logging],
+            [
+                "JSON", "Positioning", "NMEA", "Places", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "CTOML",
+                logging,
+            ],
             embedded: ["Profiles"], isRare: true),
         module("ControlProtocol", ["JSON", "Positioning", "EventLoop"]),
         module(
@@ -82,8 +86,8 @@ let package = Package(
         module(
             "Agent",
             [
-                "JSON", "Positioning", "NMEA", "Tracking", "Delivery", "Live", "Channel", "Sensors", "Outbox", "Uplink",
-                "Systemd", "EventLoop", "Configuration", "ControlProtocol", "Replay", "CLinux", logging,
+                "JSON", "Positioning", "NMEA", "Places", "Tracking", "Delivery", "Live", "Channel", "Sensors", "Outbox",
+                "Uplink", "Systemd", "EventLoop", "Configuration", "ControlProtocol", "Replay", "CLinux", logging,
             ]),
         // What is wrong with a host, from its files and a few values.
         module(
@@ -101,6 +105,8 @@ let package = Package(
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CTOML"),
         .target(name: "CLinux"),
+        // sd-bus, loaded at run time.
+        .target(name: "CBus"),
         // The files of Sources/Pages, embedded.
         .target(name: "CPages"),
         // Headers alone: the library is loaded at run time. See Sources/CGPS/include/CGPS.h.
@@ -156,6 +162,7 @@ let package = Package(
         tests("ControlProtocolTests", ["ControlProtocol", "JSON"]),
         tests("NMEATests", ["NMEA", "Positioning"]),
         tests("TrackingTests", ["Tracking", "Positioning", "NMEA", "DriveSimulation"]),
+        tests("PlacesTests", ["Places", "Positioning"]),
         tests("DeliveryTests", ["Delivery", "Live", "Positioning"]),
         tests("LiveTests", ["Live", "JSON", "Positioning"]),
         tests("ChannelTests", ["Channel", "JSON", "Positioning", "Tracking", "Delivery"]),

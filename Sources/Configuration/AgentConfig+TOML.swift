@@ -24,6 +24,8 @@ extension AgentConfig {
         let geofenceTables = root.tables("geofence", .reload)
         let geofencesTable = root.table("geofences", .reload)
         let batteryTable = root.table("battery", .reload)
+        let beaconsTable = root.table("beacons", .reload)
+        let regionTables = beaconsTable.tables("regions")
         let outboxTable = root.table("outbox")
         let endpointTables = root.tables("endpoint").map { ($0, $0.table("data_tracking_config")) }
         let channelTables = root.tables("channel")
@@ -55,6 +57,7 @@ extension AgentConfig {
         }
         tracking.batteryAlarm.read(batteryTable)
         battery = BatteryConfig(reading: batteryTable, isLive: !(source?.isFile ?? false))
+        beacons = BeaconConfig(reading: beaconsTable, regionTables)
         outbox = OutboxConfig(reading: outboxTable, vendor: endpointTables.map(\.1))
         outbox.settings.bound = tracking.sampling.bound
         profiles = ProfileLibrary(reading: profileTable)

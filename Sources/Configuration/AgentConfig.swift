@@ -12,6 +12,7 @@ public struct AgentConfig: Sendable {
     /// When to track; without hours always.
     public var timetable: Timetable
     public var battery: BatteryConfig
+    public var beacons: BeaconConfig
     public var outbox: OutboxConfig
     /// In the order of the file; none = record, and upload nothing.
     public var endpoints: [EndpointConfig]

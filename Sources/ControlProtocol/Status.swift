@@ -25,6 +25,7 @@ public struct Status: ControlMessage {
     @Field("motion", "Tracking") public var motion = MotionStatus()
     @Field("source", "The receiver") public var source = SourceStatus()
     @Field("power", "The power supply, as records carry it") public var power = PowerStatus()
+    @Field("beacons", "Beacons, where they are looked for") public var beacons: BeaconStatus?
     @Field("queue", "The queue") public var queue = QueueStatus()
     @Field("channels", "Each live channel, at most 8") public var channels: [ChannelStatus]?
     @Field("endpoints", frameBytesMax: ControlFrame.bytesFilled, more: "endpoints_more", "Each endpoint")
@@ -167,6 +168,17 @@ public struct PowerStatus: ControlMessage {
     @Field("external", "Whether external power is connected") public var external: Bool?
     @Field("low", "Whether the level is low") public var low = false
     @Field("supplies", "State by supply, where the host's supplies are read") public var supplies: Named<String>?
+
+    public init() {}
+}
+
+public struct BeaconStatus: ControlMessage {
+    @Field("state", "scanning, ready (between two windows), waiting or impossible") public var state = ""
+    @Field("reason", "Why it does not scan") public var reason: String?
+    @Field("regions", "Regions that are looked for") public var regions = 0
+    @Field("inside", "Those that the asset is in, by name or id, at most 32") public var inside: [String] = []
+    @Field("nearest", "The beacon that is received best: UUID/major/minor") public var nearest: String?
+    @Field("sightings", "Reports of beacons") public var sightings = 0
 
     public init() {}
 }

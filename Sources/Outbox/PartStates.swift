@@ -7,11 +7,16 @@ public struct PartStates: Hashable, Sendable {
     public var source: [UInt8]?
     /// What viewers have seen on live channels.
     public var channels: [UInt8]?
+    /// Which regions of beacons the asset is in.
+    public var beacons: [UInt8]?
 
-    public init(tracker: [UInt8]? = nil, source: [UInt8]? = nil, channels: [UInt8]? = nil) {
+    public init(
+        tracker: [UInt8]? = nil, source: [UInt8]? = nil, channels: [UInt8]? = nil, beacons: [UInt8]? = nil
+    ) {
         self.tracker = tracker
         self.source = source
         self.channels = channels
+        self.beacons = beacons
     }
 
     var isEmpty: Bool { self == PartStates() }
@@ -21,17 +26,21 @@ public struct PartStates: Hashable, Sendable {
         tracker = new.tracker ?? tracker
         source = new.source ?? source
         channels = new.channels ?? channels
+        beacons = new.beacons ?? beacons
     }
 }
 
 extension Database {
     func partStates() throws(OutboxError) -> PartStates {
-        PartStates(tracker: try blob(.tracker), source: try blob(.file), channels: try blob(.channels))
+        PartStates(
+            tracker: try blob(.tracker), source: try blob(.file), channels: try blob(.channels),
+            beacons: try blob(.beacons))
     }
 
     func store(_ states: PartStates) throws(OutboxError) {
         if let state = states.tracker { try store(.tracker, state) }
         if let state = states.source { try store(.file, state) }
         if let state = states.channels { try store(.channels, state) }
+        if let state = states.beacons { try store(.beacons, state) }
     }
 }

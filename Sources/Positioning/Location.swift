@@ -10,6 +10,8 @@ public enum LocationEvent: String, Sendable, Codable, CaseIterable {
     case panic
     /// A person or a server asked where the asset is.
     case requested
+    /// A beacon was seen: for servers that count them.
+    case beacon
     /// Settings changed from afar. Never with a position.
     case settings
 
@@ -153,6 +155,18 @@ public struct Location: Hashable, Sendable {
         self.activity = activity
         self.settings = settings
         self.published = published
+    }
+
+    /// A record without position and time of a fix.
+    package init(
+        unplaced event: LocationEvent, reason: String?, at: EventTime, moving: Bool, odometer: Double,
+        power: PowerState
+    ) {
+        self.init(
+            trackable: nil, time: UTCTime(milliseconds: 0), at: at,
+            coordinate: Coordinate(latitudeE7: 0, longitudeE7: 0), moving: moving, event: event, reason: reason,
+            odometer: odometer, power: power)
+        isPlaced = false
     }
 
     /// It says nothing about position and time of a fix any more.

@@ -153,6 +153,11 @@ extension Double: StateCoded {
     package mutating func code(_ coder: inout StateCoder) { coder.code(&self) }
 }
 
+extension String: StateCoded {
+    package static var blank: String { "" }
+    package mutating func code(_ coder: inout StateCoder) { coder.code(&self) }
+}
+
 extension UTCTime: StateCoded {
     package static var blank: UTCTime { UTCTime(milliseconds: 0) }
     package mutating func code(_ coder: inout StateCoder) { coder.code(&milliseconds) }

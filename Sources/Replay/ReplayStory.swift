@@ -160,7 +160,7 @@ public struct ReplayStory {
             line(location.time, "geofence", words)
         case .none:
             if location.reason == SegmentOpening.gap.rawValue { line(location.time, "gap", "ends here") }
-        case .motionchange, .heartbeat, .trip, .panic, .requested, .settings: break
+        case .motionchange, .heartbeat, .trip, .panic, .requested, .settings, .beacon: break
         }
     }
 

@@ -99,6 +99,7 @@ public struct Tracker: Sendable {
             paceRequested(pace, &effects)
         case .panicRequested:
             if !recordHere(.panic, &effects) { effects.append(.count(.panicRefused)) }
+        case .observed(let observation): record(observation, &effects)
         case .fencesChanged(let fences):
             settings.geofences.fences = fences
             fencesChanged(&effects)
@@ -674,6 +675,21 @@ public struct Tracker: Sendable {
         else { return false }
         record(location, &effects)
         return true
+    }
+
+    /// With the place where the asset was last reported; without one before there is any.
+    private mutating func record(_ observation: Observation, _ effects: inout [Effect]) {
+        if let time = utc(at: now),
+            var location = here(time: time, event: observation.event, reason: observation.reason)
+        {
+            location.geofence = observation.geofence
+            return record(location, &effects)
+        }
+        var location = Location(
+            unplaced: observation.event, reason: observation.reason, at: now, moving: motion.isMoving,
+            odometer: trips.metres, power: power.state)
+        location.geofence = observation.geofence
+        recorder.recordUnplaced(location, &effects)
     }
 
     /// Records a decision, after all fixes before it.

@@ -16,6 +16,9 @@ public enum TrackerEvent: Sendable {
     case panicRequested
     case fencesChanged([Geofence])
     case subscriberChanged(SubscriberChange)
+    /// Something that happened to the asset wherever it is, as a beacon that came near: recorded for each trackable, with
+    /// the place where it was last reported, or without one.
+    indirect case observed(Observation)
     /// nil clears the constant location engine.
     case engineSet(Resolution?)
     /// A moving profile for a bounded time, then back by deadline; nil ends it.
@@ -30,6 +33,19 @@ public enum TrackerEvent: Sendable {
     case odometerSet(metres: Double)
     case deadlineReached
     case shutdown
+}
+
+/// What others than the receiver saw.
+public struct Observation: Hashable, Sendable {
+    public var event: LocationEvent
+    public var reason: String
+    public var geofence: GeofenceCrossing?
+
+    public init(event: LocationEvent, reason: String, geofence: GeofenceCrossing? = nil) {
+        self.event = event
+        self.reason = reason
+        self.geofence = geofence
+    }
 }
 
 /// Days and hours that mean something to tracking, which itself knows no calendar.

@@ -19,6 +19,8 @@ public struct TrackerSnapshot: Hashable, Sendable {
         case moving
         /// Standing within a trip.
         case stopping
+
+        public var isTrip: Bool { self == .moving || self == .stopping }
     }
 
     public struct TrackableResolution: Hashable, Sendable {

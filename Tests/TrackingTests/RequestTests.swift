@@ -15,6 +15,18 @@ import Tracking
         }
     }
 
+    @Test func whatIsObservedBeforeAnyFixIsRecordedWithoutAPlace() throws {
+        let crossing = GeofenceCrossing(id: "hall", name: nil, action: .enter, source: .beacon)
+        let seen = TrackerEvent.observed(Observation(event: .geofence, reason: "beacon", geofence: crossing))
+        var script = Script()
+        script.happen(seen)
+        script.stand(100)
+        script.happen(seen)
+        let records = Course(script).records(.geofence)
+        #expect(records.map(\.isPlaced) == [false, true])
+        #expect(records.allSatisfy { $0.geofence == crossing && $0.reason == "beacon" && $0.trackable != nil })
+    }
+
     @Test func startMovingIsPaceAtEveryStart() {
         var settings = Tracker.Settings.car
         settings.motion.startMoving = true

@@ -99,7 +99,10 @@ private enum Known {
                 ? GeofenceCrossing(
                     id: "f-1", name: known(16, words.randomElement(using: &random)!),
                     action: GeofenceCrossing.Action.allCases.randomElement(using: &random)!)
-                : nil,
+                : event == .beacon
+                    ? GeofenceCrossing(
+                        id: "F7826DA6-4FA2-4E98-8024-BC5B71E0893E/1/2", name: nil, action: .dwell, source: .beacon)
+                    : nil,
             trip: !isCrossing && event == .trip && known(17, true) != nil
                 ? TripSummary(
                     start: UTCTime(milliseconds: 1), startCoordinate: Coordinate(latitudeE7: 1, longitudeE7: 2),
@@ -146,6 +149,7 @@ private struct Judge {
         "waypost-compact": ["v", "device", "outbox", "n", "seq", "time", "lat", "lon"],
         "nextbillion": ["device_id", "locations", "lat", "lon", "timestamp"],
         "accesso": ["appUserId", "appId", "userId", "platform", "pushDeviceToken", "lat", "lon", "label", "timestamp"],
+        "accesso beacons": ["appUserId", "appId", "timestamp", "beacons", "proximityUUID", "major", "minor"],
         "traccar-json": [
             "device_id", "timestamp", "latitude", "longitude", "accuracy", "speed", "heading", "altitude", "level",
             "is_charging",
@@ -178,15 +182,18 @@ private struct Judge {
         var flaws: [String] = []
         var keys: Set<String> = []
         walk(value, &flaws, &keys)
+        let hasPlace = profile != "accesso" || rows.allSatisfy { $0.location.event != .beacon }
         let name =
-            profile == "thingsboard-mqtt"
-            ? "thingsboard"
-            : profile == "overland-any" ? "overland" : profile == "owntracks-open" ? "owntracks-http" : profile
+            !hasPlace
+            ? "accesso beacons"
+            : profile == "thingsboard-mqtt"
+                ? "thingsboard"
+                : profile == "overland-any" ? "overland" : profile == "owntracks-open" ? "owntracks-http" : profile
         guard let mandatory = Self.mandatory[name] else {
             return ["the table `mandatory` has no entry for this profile"]
         }
         for key in mandatory where !keys.contains(key) { flaws.append("\(key) is missing") }
-        if profile != "waypost-compact" {
+        if profile != "waypost-compact", hasPlace {
             for row in rows {
                 let latitude = decimal(row.location.coordinate.latitudeE7)
                 if !text.contains(latitude) { flaws.append("latitude \(latitude) is not there") }

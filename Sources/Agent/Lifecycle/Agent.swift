@@ -43,6 +43,7 @@ public final class Agent {
     private let uplink: any Uplink
     let endpoints: Endpoints
     private let channels: [ChannelDelivery]
+    private let beacons: BeaconWatch
     private let supervision: Supervision
     private let startedAt: EventTime
     /// nil where no process is around the agent, as in the simulated world.
@@ -118,6 +119,9 @@ public final class Agent {
                 makeCredentials: makeCredentials)
         }
 
+        beacons = BeaconWatch(config.beacons, stored: memory.beacons, log: log, loop: loop) {
+            [unowned pipeline] in pipeline.handle($0, at: $1, stored: true)
+        }
         orders = OrderHandler(recorder: recorder, deliveries: endpoints.deliveries, loop: loop)
         flushes = FlushHandler(
             pipeline: pipeline, recorder: recorder, deliveries: endpoints.deliveries, uplink: uplink, loop: loop)
@@ -128,7 +132,7 @@ public final class Agent {
         configuration = ConfigurationInForce(
             config, effective ?? EffectiveConfiguration(), reread: options.reread,
             keeper: LastGoodKeeper(options.lastGood, log: log, loop: loop), pipeline: pipeline, recorder: recorder,
-            endpoints: endpoints, channels: channels,
+            endpoints: endpoints, channels: channels, beacons: beacons,
             shutdown: shutdown, supervision: supervision, log: log, loop: loop)
         connect(receiverClock)
         if edges.isDaemon { try attach(to: config) }
@@ -192,7 +196,7 @@ public final class Agent {
         recorder.snapshot = { [unowned self] in
             PartStates(
                 tracker: pipeline.tracker.state.bytes, source: pipeline.memory.bytes,
-                channels: ChannelMemory(channels)?.bytes)
+                channels: ChannelMemory(channels)?.bytes, beacons: beacons.memory?.bytes)
         }
         recorder.trustedTime = { [unowned self] now in
             receiverClock.trustedTime(
@@ -210,7 +214,12 @@ public final class Agent {
                 shutdown.progressed(at: loop.now)
             }
         }
-        pipeline.changed = { [unowned self] in statusChanged() }
+        pipeline.changed = { [unowned self] in
+            statusChanged()
+            let tracker = pipeline.tracker
+            beacons.trackingChanged(
+                isParked: !tracker.snapshot.motion.isTrip, isInHours: tracker.inHours, at: loop.now)
+        }
         for channel in channels {
             channel.changed = { [unowned self] in statusChanged() }
             channel.subscriberChanged = { [unowned self] in pipeline.handle(.subscriberChanged($0), at: $1) }
@@ -278,6 +287,7 @@ public final class Agent {
         // Before the receiver is opened: what is plugged in between would be missed.
         host?.watchDevices(at: now)
         pipeline.start(at: now)
+        beacons.start(at: now)
         host?.watchLinks()
         // The boot clock is the uptime: only just after boot may a whole fleet be starting.
         let sinceBoot = now < EventTime.zero + Self.hostStart
@@ -297,6 +307,7 @@ public final class Agent {
     package func end() -> Int {
         pipeline.close()
         host?.stop()
+        beacons.stop()
         for channel in channels { channel.close() }
         uplink.close()
         control?.close()
@@ -352,6 +363,7 @@ public final class Agent {
             isClockSynchronised: loop.host.isClockSynchronised, pipeline: pipeline, recorder: recorder,
             deliveries: endpoints.deliveries, channels: channels,
             sent: (uplink as? LoopedUplink)?.counters ?? HTTPUplink.Counters(), supplies: host?.supplies,
+            beacons: beacons.status(at: loop.now),
             configurationProblem: configuration.problem, configurationOrigin: configuration.origin,
             metricsProblems: metrics?.problems ?? [])
     }

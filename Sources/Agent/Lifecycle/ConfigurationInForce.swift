@@ -42,6 +42,7 @@ final class ConfigurationInForce {
     private let recorder: Recorder
     private let endpoints: Endpoints
     private let channels: [ChannelDelivery]
+    private let beacons: BeaconWatch
     /// nil where no process is around the agent.
     var host: HostWatch?
     /// The same.
@@ -54,7 +55,7 @@ final class ConfigurationInForce {
         _ config: AgentConfig, _ effective: EffectiveConfiguration,
         reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?, keeper: LastGoodKeeper,
         pipeline: Pipeline, recorder: Recorder, endpoints: Endpoints,
-        channels: [ChannelDelivery], shutdown: Shutdown,
+        channels: [ChannelDelivery], beacons: BeaconWatch, shutdown: Shutdown,
         supervision: Supervision, log: AgentLog, loop: EventLoop
     ) {
         self.config = config
@@ -65,6 +66,7 @@ final class ConfigurationInForce {
         self.recorder = recorder
         self.endpoints = endpoints
         self.channels = channels
+        self.beacons = beacons
         self.shutdown = shutdown
         self.supervision = supervision
         self.log = log
@@ -157,6 +159,7 @@ final class ConfigurationInForce {
         endpoints.reload(config.endpoints, renewed: plan.newCredentials, at: now)
         host?.reload(config.powerSettings, at: now)
         metrics?.reload(config.metrics, at: now)
+        beacons.reload(config.beacons, at: now)
         pipeline.reload(
             config.tracking.isSame(as: old.tracking) ? nil : config.tracking, config.timetable, at: now)
         // What an operator has set gives way to what the file says.

@@ -8,6 +8,7 @@ struct StoredMemory {
     let tracker: StoredState?
     let source: SourceMemory?
     let channels: ChannelMemory
+    let beacons: BeaconMemory
 
     /// - Parameter fromStart: a file is read from its beginning; state from its end would not fit.
     init(_ parts: PartStates, isFile: Bool, fromStart: Bool, _ log: AgentLog) {
@@ -22,5 +23,6 @@ struct StoredMemory {
             fromStart && isFile ? nil : decode(parts.tracker, "tracker state", StoredState.init(bytes:))
         self.source = fromStart ? nil : decode(parts.source, "source state", SourceMemory.init(bytes:))
         channels = decode(parts.channels, "state of live channels", ChannelMemory.init(bytes:)) ?? ChannelMemory()
+        beacons = decode(parts.beacons, "state of beacons", BeaconMemory.init(bytes:)) ?? BeaconMemory()
     }
 }

@@ -324,6 +324,13 @@ public struct AgentLog {
             ["supply": name, "state": isProblem ? "unreadable" : words == "gone" ? "gone" : "ok"])
     }
 
+    /// - Parameter problem: why no beacon is looked for at the moment; nil = they are.
+    func beaconsChanged(_ problem: String?) {
+        log(
+            .info, .source, "beacons: " + (problem.map { "not scanning: \($0); tried again" } ?? "scanning"),
+            ["state": problem == nil ? "scanning" : "waiting"])
+    }
+
     /// - Parameter reason: as in the record: `power-on`, `power-off`, `moved-without-power`.
     func powerChanged(_ reason: String?, _ power: PowerState) {
         let words =

@@ -278,7 +278,7 @@ final class Pipeline {
         case .motionchange where location.reason == MotionReason.schedule.rawValue,
             .trip where location.reason == MotionReason.schedule.rawValue:
             sharedFlushWanted = true
-        case .motionchange, .geofence, .trip, .panic, .requested, .settings: flushWanted = true
+        case .motionchange, .geofence, .trip, .panic, .requested, .settings, .beacon: flushWanted = true
         }
     }
 

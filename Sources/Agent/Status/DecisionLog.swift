@@ -79,7 +79,7 @@ struct DecisionLog {
         case .none: return location.reason == SegmentOpening.gap.rawValue ? ("gap", "ends here", nil) : nil
         case .requested: return ("requested", "a fix from afar", location.reason)
         case .settings: return ("settings", "changed from afar", location.reason)
-        case .motionchange, .heartbeat, .trip: return nil
+        case .motionchange, .heartbeat, .trip, .beacon: return nil
         }
     }
 }

@@ -30,6 +30,8 @@ struct StatusReport {
     let sent: HTTPUplink.Counters
     /// What power supplies said last, by name; nil = they are not read.
     let supplies: [(name: String, words: String)]?
+    /// nil = none are looked for.
+    let beacons: BeaconWatch.Status?
     let configurationOrigin: ConfigurationInForce.Origin
     /// In words.
     let problems: [String]
@@ -42,7 +44,7 @@ struct StatusReport {
         now: EventTime, startedAt: EventTime, wakeups: Int, isClockSynchronised: Bool, pipeline: Pipeline,
         recorder: Recorder, deliveries: [EndpointDelivery], channels: [ChannelDelivery] = [],
         sent: HTTPUplink.Counters,
-        supplies: [(name: String, words: String)]?, configurationProblem: String?,
+        supplies: [(name: String, words: String)]?, beacons: BeaconWatch.Status? = nil, configurationProblem: String?,
         configurationOrigin: ConfigurationInForce.Origin, metricsProblems: [String]
     ) {
         self.now = now
@@ -55,6 +57,7 @@ struct StatusReport {
         self.channels = channels
         self.sent = sent
         self.supplies = supplies
+        self.beacons = beacons
         self.configurationOrigin = configurationOrigin
         problems =
             Self.problems(of: pipeline) + [configurationProblem].compactMap { $0 } + metricsProblems
@@ -166,6 +169,7 @@ extension StatusReport {
         status.motion = motion
         status.source = source
         status.power = power
+        status.beacons = beacons.map(BeaconStatus.init)
         status.queue = queue
         status.channels = channelStatus
         status.endpoints = endpoints()

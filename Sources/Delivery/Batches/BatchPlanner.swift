@@ -81,7 +81,7 @@ private struct Planning {
 
     private func unsendable(_ row: QueuedLocation, _ ages: RowAges?) -> BatchPlan.Settled? {
         if compiled.choice(for: row.location.event) == .skip { return .skipped }
-        if !row.location.isPlaced, !compiled.parts.takesUnplaced { return .skipped }
+        if !row.location.isPlaced, !compiled.parts.withoutPosition.contains(row.location.event) { return .skipped }
         if let ages, let maxAge = settings.maxAge, row.location.event.isPlain, ages.isOlder(row, than: maxAge) {
             return .expired
         }

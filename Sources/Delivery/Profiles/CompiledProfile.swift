@@ -95,8 +95,8 @@ final class CompiledProfile: Sendable {
         /// Other crossings are plain fixes to this server; nil = all are sent.
         var geofenceActions: Set<GeofenceCrossing.Action>?
         var require: [RecordName] = []
-        /// Rows without position and time are sent as well.
-        var takesUnplaced = false
+        /// Rows with these events are sent even if they are without position and time.
+        var withoutPosition: Set<LocationEvent> = []
         var limits: [Limit] = []
         var columns: [CompactColumn] = []
         var bind: Plain?
@@ -136,7 +136,7 @@ final class CompiledProfile: Sendable {
         var parts = Parts()
         parts.contentType = Encoding.json.contentType
         parts.variants = [variant]
-        parts.takesUnplaced = true
+        parts.withoutPosition = Set(LocationEvent.allCases)
         return CompiledProfile(parts, identity: "plain")
     }()
 }
@@ -145,7 +145,7 @@ extension CompiledProfile {
     /// The row as this server sees it.
     func presented(_ row: QueuedLocation) -> QueuedLocation {
         guard let actions = parts.geofenceActions, let crossing = row.location.geofence,
-            !actions.contains(crossing.action)
+            row.location.event != .beacon, !actions.contains(crossing.action)
         else { return row }
         var plain = row
         plain.location.event = row.location.event == .geofence ? .none : row.location.event
@@ -154,7 +154,9 @@ extension CompiledProfile {
     }
 
     func choice(for event: LocationEvent) -> Choice {
-        event == .none && !choosesPlain ? .variant(0) : parts.choices[event] ?? .variant(0)
+        if event == .none, !choosesPlain { return .variant(0) }
+        return parts.choices[event]
+            ?? (event == .beacon && !parts.withoutPosition.contains(.beacon) ? .skip : .variant(0))
     }
 
     func variant(for row: QueuedLocation) -> Variant? {

@@ -27,6 +27,10 @@ final class LocationTemplate: Sendable {
                 ("source", "$geofence_beacon"),
             ])
         ),
+        (
+            "beacon",
+            object([("uuid", "$beacon_uuid"), ("major", "$beacon_major"), ("minor", "$beacon_minor")])
+        ),
         ("reason", "$reason"), ("settings", "$settings"), ("odometer", "$odometer"), ("battery", "$battery_pct"),
         ("charging", "$charging"),
         ("external_power", "$external_power"), ("trip_start_ms", "$trip_start_ms"),

@@ -67,7 +67,7 @@ private struct ProfileCompiler {
         }.named
         parts.geofenceActions = geofenceActions()
         parts.require = require()
-        parts.takesUnplaced = takesUnplaced(encoding)
+        parts.withoutPosition = withoutPosition(encoding)
         parts.limits = LimitCompiler(reader: reader, constants: constants).limits(tree)
         let bind = names.named { requests.bind(tree) }
         parts.bind = bind.value
@@ -169,13 +169,18 @@ private struct ProfileCompiler {
     }
 
     /// Only JSON leaves out what is unknown by itself.
-    private func takesUnplaced(_ encoding: CompiledProfile.Encoding) -> Bool {
-        guard let takes = reader.flag(tree, "without_position"), takes else { return false }
-        guard encoding != .json, encoding != .ndjson else { return true }
-        reader.report(
-            "without_position", "found it with encoding = \"\(encoding.rawValue)\", expected json or ndjson",
-            at: tree.member("without_position")?.node.position)
-        return false
+    private func withoutPosition(_ encoding: CompiledProfile.Encoding) -> Set<LocationEvent> {
+        let key = "without_position"
+        guard let member = tree.member(key),
+            let list = reader.strings(member.node, key, expected: "a list of events")
+        else { return [] }
+        guard encoding == .json || encoding == .ndjson else {
+            reader.report(
+                key, "found it with encoding = \"\(encoding.rawValue)\", expected json or ndjson",
+                at: member.node.position)
+            return []
+        }
+        return Set(list.enumerated().compactMap { index, item in reader.word(item.0, "\(key)[\(index)]") })
     }
 
     private func require() -> [RecordName] {

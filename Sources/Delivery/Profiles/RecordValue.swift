@@ -19,14 +19,16 @@ extension QueuedLocation {
     func scaled(_ name: RecordName) -> Int64? {
         switch name {
         case .seq: seq
-        case _ where name.isOfPlace && !location.isPlaced: nil
-        case .timeMs, .timeSFloat: location.time.milliseconds
-        case .timeS: location.time.milliseconds.flooredThousandth
-        case .timeNs: location.time.milliseconds.saturated(times: 1_000_000)
+        case .timeMs, .timeSFloat: time?.milliseconds
+        case .timeS: time?.milliseconds.flooredThousandth
+        case .timeNs: time?.milliseconds.saturated(times: 1_000_000)
         case .receivedMs: receivedMs
+        case .dateMs: date.milliseconds
+        case .beaconMajor: location.beaconPart(1).flatMap { Int64($0) }
+        case .beaconMinor: location.beaconPart(2).flatMap { Int64($0) }
         case .clockMs: location.isPlaced ? nil : receivedMs
-        case .lat, .latE7: Int64(location.coordinate.latitudeE7)
-        case .lon, .lonE7: Int64(location.coordinate.longitudeE7)
+        case .lat, .latE7: coordinate.map { Int64($0.latitudeE7) }
+        case .lon, .lonE7: coordinate.map { Int64($0.longitudeE7) }
         case .altitude: Scaled.altitude(location.altitudeMSL)
         case .altitudeHAE: Scaled.altitude(location.altitudeHAE)
         case .accuracy: Scaled.accuracy(location.horizontalAccuracy)
@@ -62,9 +64,8 @@ extension QueuedLocation {
         switch name {
         case .trackable: location.trackable
         case .bootID: bootID
-        case _ where name.isOfPlace && !location.isPlaced: nil
-        case .timeISO: location.time.iso8601
-        case .timeISOSeconds: location.time.iso8601Seconds
+        case .timeISO: time?.iso8601
+        case .timeISOSeconds: time?.iso8601Seconds
         case .fixMode:
             switch location.mode {
             case .twoD: "2d"
@@ -77,14 +78,30 @@ extension QueuedLocation {
         case .reason: location.reason
         case .settings: location.settings
         case .batteryState: location.power.batteryState.word
-        case .geofenceID: location.geofence?.id
-        case .geofenceName: location.geofence?.name
-        case .geofenceAction: location.geofence?.action.rawValue
-        case .geofenceSource: location.geofence.map { $0.source == .beacon ? "BEACON" : "DEVICE" }
-        case .geofenceTransition: location.geofence?.action.transition
-        case .geofenceBeacon: location.geofence?.source == .beacon ? "BEACON" : nil
+        case .beaconUUID: location.beaconPart(0)
+        case .geofenceID: crossing?.id
+        case .geofenceName: crossing?.name
+        case .geofenceAction: crossing?.action.rawValue
+        case .geofenceSource: crossing.map { $0.source == .beacon ? "BEACON" : "DEVICE" }
+        case .geofenceTransition: crossing?.action.transition
+        case .geofenceBeacon: crossing?.source == .beacon ? "BEACON" : nil
         default: nil
         }
+    }
+
+    private var time: UTCTime? { location.isPlaced ? location.time : nil }
+
+    private var coordinate: Coordinate? { location.isPlaced ? location.coordinate : nil }
+
+    private var crossing: GeofenceCrossing? { location.event == .beacon ? nil : location.geofence }
+}
+
+extension Location {
+    /// Of `UUID/major/minor`, the beacon that was seen; nil in all other records.
+    fileprivate func beaconPart(_ index: Int) -> String? {
+        guard event == .beacon, let id = geofence?.id else { return nil }
+        let parts = id.split(separator: "/")
+        return parts.count == 3 ? String(parts[index]) : nil
     }
 }
 

@@ -25,6 +25,8 @@ enum RecordName: String, CaseIterable, Sendable {
     case timeISO = "time_iso"
     case timeISOSeconds = "time_iso_s"
     case receivedMs = "received_ms"
+    /// `time_ms`; where there is none, `received_ms`, or 0.
+    case dateMs = "date_ms"
     /// `received_ms` where there is no `time_ms`, else nil.
     case clockMs = "clock_ms"
     case bootID = "boot_id"
@@ -60,6 +62,9 @@ enum RecordName: String, CaseIterable, Sendable {
     case geofenceTransition = "geofence_transition"
     /// What changed in the settings, as a JSON object.
     case settings
+    case beaconUUID = "beacon_uuid"
+    case beaconMajor = "beacon_major"
+    case beaconMinor = "beacon_minor"
     case published
     case rowTrackable = "row_trackable"
     case rowBootID = "row_boot_id"
@@ -79,7 +84,8 @@ enum RecordName: String, CaseIterable, Sendable {
 
     var type: ValueType {
         switch self {
-        case .seq, .timeMs, .timeS, .timeNs, .receivedMs, .clockMs, .latE7, .lonE7, .satellites, .batteryPct,
+        case .seq, .timeMs, .timeS, .timeNs, .receivedMs, .clockMs, .dateMs, .beaconMajor,
+            .beaconMinor, .latE7, .lonE7, .satellites, .batteryPct,
             .batteryBS,
             .tripStartMs, .tripEndMs:
             .int
@@ -105,20 +111,12 @@ enum RecordName: String, CaseIterable, Sendable {
         }
     }
 
-    /// Of position and time of the fix: nil where there is none.
-    var isOfPlace: Bool {
-        switch self {
-        case .timeMs, .timeS, .timeNs, .timeSFloat, .timeISO, .timeISOSeconds, .lat, .lon, .latE7, .lonE7: true
-        default: false
-        }
-    }
-
     /// Whether a template must reckon with nil. Those of the place are nil only with `without_position`, `trackable`
     /// only in rows that `feed = "engine"` adds.
     var isNullable: Bool {
         switch self {
         case .id, .trackable, .seq, .timeMs, .timeS, .timeNs, .timeSFloat, .timeISO, .timeISOSeconds, .lat, .lon,
-            .latE7, .lonE7, .batteryState, .batteryBS, .published, .location:
+            .latE7, .lonE7, .dateMs, .batteryState, .batteryBS, .published, .location:
             false
         default: true
         }
@@ -166,7 +164,6 @@ enum EndpointReference: String, CaseIterable, Sendable {
 enum AbsentModule {
     static func owner(of name: String) -> String? {
         switch name {
-        case "beacon_uuid", "beacon_major", "beacon_minor", "beacon_rssi": "beacon"
         case "ssid", "bssid", "ip": "context"
         default: nil
         }

@@ -16,7 +16,7 @@ enum Record {
     /// Events from this number on outlive plain fixes when the queue is full.
     static let firstLastingEvent: Int64 = 2
     private static let events: [LocationEvent] = [
-        .none, .heartbeat, .motionchange, .geofence, .power, .gap, .trip, .panic, .requested, .settings,
+        .none, .heartbeat, .motionchange, .geofence, .power, .gap, .trip, .panic, .requested, .settings, .beacon,
     ]
     static let actions: [GeofenceCrossing.Action] = [.enter, .exit, .dwell]
     private static let sources: [GeofenceCrossing.Source] = [.device, .beacon]

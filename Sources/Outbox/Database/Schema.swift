@@ -21,6 +21,7 @@ enum Schema {
         /// The highest generation of a batch of an endpoint that was forgotten; 0 before the first.
         case generation
         case channels
+        case beacons
         /// See `Retention.stored`.
         case thinned = 32
         /// See `SalvagePlan.bytes`.

@@ -285,6 +285,15 @@ struct TrackRecorder: Sendable {
         findDeadline()
     }
 
+    /// Records what has no place, and so is no part of any track, for every trackable.
+    func recordUnplaced(_ location: Location, _ effects: inout [Effect]) {
+        for track in tracks {
+            var own = location
+            own.trackable = track.id
+            effects.append(.record(own))
+        }
+    }
+
     /// Ends the segments of all samplers: the pending fix is kept, unless the record that comes now keeps the bound
     /// without it.
     mutating func closeSegments(before event: Location? = nil, _ present: Present, _ effects: inout [Effect]) {

@@ -99,6 +99,7 @@ extension Status {
             lines.append("           and \(InWords.count(more, "more trackable")): see --json")
         }
         if let geofences = motion.geofences, geofences.fences > 0 { lines.append("geofences  \(geofences.text)") }
+        if let beacons { lines.append("beacons    \(beacons.text)") }
         lines.append("queue      \(InWords.count(queue.depth, "row"))")
         for endpoint in endpoints {
             lines += endpoint.lines.enumerated().map { ($0.offset == 0 ? "endpoint   " : "         ") + $0.element }
@@ -149,5 +150,13 @@ extension PowerStatus {
             external.map { $0 ? "external power" : "no external power" },
         ].compactMap { $0 }
         return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+}
+
+extension BeaconStatus {
+    fileprivate var text: String {
+        let places =
+            inside.isEmpty ? "in none of \(InWords.count(regions, "region"))" : "in " + inside.joined(separator: ", ")
+        return "\(state)\(reason.map { " (\($0))" } ?? ""), \(places)"
     }
 }

@@ -43,7 +43,17 @@ import Testing
         let plan = try plan(Self.plain, rows)
         #expect(plan.batches == [[0, 2]])
         #expect(plan.settled.map(\.why) == [.skipped])
-        #expect(try self.plan(["record": ["s": "$seq"], "without_position": true], rows).batches == [[0, 1, 2]])
+        #expect(
+            try self.plan(["record": ["s": "$seq"], "without_position": ["settings"]], rows).batches == [[0, 1, 2]])
+    }
+
+    @Test func sightingsOfBeaconsGoOnlyToProfilesThatNameThem() throws {
+        var rows = (1...3).map { row($0) }
+        rows[1].location.event = .beacon
+        #expect(try plan(Self.plain, rows).batches == [[0, 2]])
+        #expect(try plan(["record": ["s": "$seq"], "without_position": ["beacon"]], rows).batches == [[0, 1, 2]])
+        let named: Tree = ["record": ["s": "$seq"], "on": ["beacon": ["record": ["b": "$beacon_uuid"]]]]
+        #expect(try plan(named, rows).batches == [[0], [1], [2]])
     }
 
     @Test func takesTheOldestRowsUpToTheLimits() throws {

@@ -1,0 +1,218 @@
+import Configuration
+import EventLoop
+import Places
+import Positioning
+import Sensors
+import Tracking
+
+/// Watches for beacons: scans while the asset moves, and in windows while it is parked; what is seen becomes ENTER and EXIT.
+///
+/// Without an adapter, or while bluetoothd is away, nothing else is affected: its state says so.
+final class BeaconWatch {
+    typealias Report = (TrackerEvent, EventTime) -> Void
+
+    /// Reports of the adapter are read together: each would be a wake-up of its own.
+    private static let pause = Duration.milliseconds(250)
+
+    private(set) var config: BeaconConfig
+    private var monitor: BeaconMonitor
+    private var scanner: BluetoothScanner?
+    private let log: AgentLog
+    private let loop: EventLoop
+    private let report: Report
+    /// A window of scanning begins or ends, or the scanner wants to be called.
+    private var alarm: EventLoop.Alarm?
+    private var watched: Int32?
+    /// Not watched before, so that what comes meanwhile is read with it.
+    private var resumeAt: EventTime?
+    private var windowEnds: EventTime?
+    private var windowBegins: EventTime?
+    private var isParked = false
+    private var isInHours = true
+    private var sightings = 0
+    /// What an earlier process was in, until `start`.
+    private var earlier: [String]
+    private var wasStored: Bool
+
+    /// - Parameter stored: the regions that an earlier process was in.
+    init(_ config: BeaconConfig, stored: BeaconMemory, log: AgentLog, loop: EventLoop, report: @escaping Report) {
+        self.config = config
+        self.log = log
+        self.loop = loop
+        self.report = report
+        monitor = BeaconMonitor(config.isEnabled ? config.regions : [])
+        (earlier, wasStored) = (stored.inside, !stored.inside.isEmpty)
+        alarm = loop.alarm { [unowned self] now in wake(at: now) }
+    }
+
+    // MARK: What it is asked
+
+    func start(at now: EventTime) {
+        pass(monitor.resumed(earlier, at: now), at: now)
+        earlier = []
+        follow(at: now)
+    }
+
+    func reload(_ config: BeaconConfig, at now: EventTime) {
+        guard config != self.config else { return }
+        self.config = config
+        (windowEnds, windowBegins) = (nil, nil)
+        pass(monitor.regionsChanged(config.isEnabled ? config.regions : [], at: now), at: now)
+        follow(at: now)
+    }
+
+    /// Called after each event of tracking.
+    func trackingChanged(isParked: Bool, isInHours: Bool, at now: EventTime) {
+        guard isParked != self.isParked || isInHours != self.isInHours else { return }
+        self.isParked = isParked
+        self.isInHours = isInHours
+        (windowEnds, windowBegins) = (nil, nil)
+        // Not at once: tracking is in the middle of an event, and may get another from here.
+        alarm?.deadline = now
+    }
+
+    func stop() {
+        forget()
+        scanner?.stop()
+        scanner = nil
+        alarm?.deadline = nil
+    }
+
+    /// nil where nothing was ever stored and nothing is to be.
+    var memory: BeaconMemory? {
+        let memory = BeaconMemory(inside: earlier + monitor.stored)
+        if memory.inside.isEmpty, !config.isEnabled, !wasStored { return nil }
+        wasStored = true
+        return memory
+    }
+
+    /// nil where no beacon is looked for.
+    func status(at now: EventTime) -> Status? {
+        guard config.isEnabled else { return nil }
+        return Status(
+            state: scanner?.state ?? .waiting("not started"), inside: monitor.inside.map { $0.name ?? $0.id },
+            nearest: monitor.nearest(at: now), regions: monitor.regions.count, sightings: sightings)
+    }
+
+    struct Status {
+        var state: BluetoothScanner.State
+        /// Names of regions, or their ids.
+        var inside: [String]
+        var nearest: Beacon?
+        var regions: Int
+        /// Of any beacon, since the start.
+        var sightings: Int
+    }
+
+    // MARK: Scanning
+
+    private var isWanted: Bool { config.isEnabled && !monitor.regions.isEmpty && isInHours }
+
+    /// Scans, or does not, as it is wanted now, and waits for what comes next.
+    private func follow(at now: EventTime) {
+        guard isWanted else {
+            guard scanner != nil else { return }
+            stop()
+            return pass(monitor.scanStopped(at: now), at: now)
+        }
+        let scanner = self.scanner ?? BluetoothScanner()
+        self.scanner = scanner
+        advanceWindows(at: now)
+        handle(scanner.setScanning(windowBegins == nil, at: now), at: now)
+        watch(at: now)
+    }
+
+    private func advanceWindows(at now: EventTime) {
+        guard isParked, config.scan.window < config.scan.period else {
+            (windowEnds, windowBegins) = (nil, nil)
+            return
+        }
+        if let begins = windowBegins {
+            guard begins <= now else { return }
+            (windowBegins, windowEnds) = (nil, now + config.scan.window)
+        } else if let ends = windowEnds {
+            guard ends <= now else { return }
+            (windowEnds, windowBegins) = (nil, now + (config.scan.period - config.scan.window))
+        } else {
+            windowEnds = now + config.scan.window
+        }
+    }
+
+    private func wake(at now: EventTime) {
+        if let resumeAt, resumeAt <= now { self.resumeAt = nil }
+        process(at: now)
+    }
+
+    private func process(at now: EventTime) {
+        guard let scanner else { return }
+        handle(scanner.process(at: now), at: now)
+        pass(monitor.deadlineReached(at: now), at: now)
+        follow(at: now)
+    }
+
+    private func handle(_ events: [BluetoothScanner.Event], at now: EventTime) {
+        for event in events {
+            switch event {
+            case .stateChanged(.scanning):
+                monitor.scanStarted(at: now)
+                log.beaconsChanged(nil)
+            case .stateChanged(let state):
+                pass(monitor.scanStopped(at: now), at: now)
+                switch state {
+                case .impossible(let reason), .waiting(let reason): log.beaconsChanged(reason)
+                case .ready, .scanning: break
+                }
+            case .sighted(let advertisement, let rssi):
+                sightings += 1
+                pass(monitor.sighted(advertisement, rssi: rssi, at: now), at: now)
+            }
+        }
+    }
+
+    private func watch(at now: EventTime) {
+        let deadlines = [
+            scanner?.nextDeadline(at: now), resumeAt, windowEnds, windowBegins, monitor.nextDeadline,
+        ]
+        alarm?.deadline = deadlines.compactMap(\.self).min()
+        guard resumeAt == nil, let scanner, let descriptor = scanner.descriptor else { return forget() }
+        if let watched, watched != descriptor { forget() }
+        do throws(SystemError) {
+            try loop.watch(descriptor, writable: scanner.wantsToWrite) { [unowned self] _, now in
+                forget()
+                resumeAt = now + Self.pause
+                process(at: now)
+            }
+            watched = descriptor
+        } catch {
+            log.warning("D-Bus cannot be watched: \(error)")
+        }
+    }
+
+    private func forget() {
+        if let watched { loop.forget(watched) }
+        watched = nil
+    }
+
+    // MARK: Reports
+
+    private func pass(_ events: [BeaconMonitor.Event], at now: EventTime) {
+        for event in events {
+            switch event {
+            case .entered(let region): report(Self.crossing(region, .enter, "beacon"), now)
+            case .left(let region, let isRemoved):
+                report(Self.crossing(region, .exit, isRemoved ? "removed" : "beacon"), now)
+            case .sighted(let beacon):
+                let seen = GeofenceCrossing(id: beacon.description, name: nil, action: .dwell, source: .beacon)
+                report(.observed(Observation(event: .beacon, reason: "beacon", geofence: seen)), now)
+            case .leftAll: report(.movementSourceChanged(source: "beacon", moving: true), now)
+            }
+        }
+    }
+
+    private static func crossing(
+        _ region: BeaconRegion, _ action: GeofenceCrossing.Action, _ reason: String
+    ) -> TrackerEvent {
+        let crossing = GeofenceCrossing(id: region.id, name: region.name, action: action, source: .beacon)
+        return .observed(Observation(event: .geofence, reason: reason, geofence: crossing))
+    }
+}

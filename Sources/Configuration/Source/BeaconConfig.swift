@@ -1,0 +1,102 @@
+import Places
+import Positioning
+
+/// Which beacons are looked for, and when.
+public struct BeaconConfig: Hashable, Sendable {
+    /// The default is false: no Bluetooth is touched.
+    public var isEnabled = false
+    public var regions: [BeaconRegion] = []
+    /// While the asset is parked.
+    public var scan = ScanWindows()
+
+    /// A window of scanning in each period.
+    public struct ScanWindows: Hashable, Sendable {
+        /// The default is 10 s.
+        public var window = Duration.seconds(10)
+        /// The default is 60 s; the same as `window` = without a pause.
+        public var period = Duration.seconds(60)
+
+        public init() {}
+    }
+
+    /// As many as the adapter's reports can be compared with, cheaply.
+    static let regionsMax = 256
+
+    public init() {}
+
+    /// - Parameter regionTables: those of `regions`.
+    init(reading table: TableReader, _ regionTables: [TableReader]) {
+        table.read("enabled", into: &isEnabled, as: .flag)
+        table.read("scan", into: &scan, as: .scanWindows)
+        var ids: Set<String> = []
+        for table in regionTables {
+            guard let region = BeaconRegion(reading: table) else { continue }
+            if !ids.insert(region.id).inserted {
+                table.report("uuid", "found the region \(region.id) again, expected each once")
+            }
+            regions.append(region)
+        }
+        if regions.count > Self.regionsMax {
+            table.report("regions", "found \(regions.count) regions, expected at most \(Self.regionsMax)")
+        }
+        if isEnabled, regions.isEmpty, !table.has("regions") {
+            table.warn("regions", "found none, expected at least one: no beacon is looked for")
+        }
+    }
+}
+
+extension BeaconRegion {
+    fileprivate init?(reading table: TableReader) {
+        let uuid = table.require("uuid", as: .proximityUUID)
+        var major: Int?
+        table.read("major", into: &major, as: .integer(.between(0, 65_535)))
+        var minor: Int?
+        table.read("minor", into: &minor, as: .integer(.between(0, 65_535)))
+        var name: String?
+        table.read("name", into: &name, as: .name)
+        if minor != nil, major == nil {
+            table.report("minor", "found it without major, expected both")
+        }
+        guard table.isWritten, let uuid else { return nil }
+        self.init(
+            uuid: uuid, major: major.map { UInt16(clamping: $0) }, minor: minor.map { UInt16(clamping: $0) }, name: name
+        )
+    }
+}
+
+extension ValueForm where Value == ProximityUUID {
+    fileprivate static var proximityUUID: ValueForm {
+        ValueForm(
+            expected: "a UUID such as \"F7826DA6-4FA2-4E98-8024-BC5B71E0893E\"",
+            read: { node, environment throws(Mistake) in
+                guard let uuid = ProximityUUID(try node.text(environment)) else { throw Mistake() }
+                return uuid
+            },
+            render: { $0.description.asTOML })
+    }
+}
+
+extension ValueForm where Value == BeaconConfig.ScanWindows {
+    fileprivate static var scanWindows: ValueForm {
+        ValueForm(
+            expected: "a window and a period such as \"10s/60s\", from 1s to 1h, the window not the longer one",
+            read: { node, environment throws(Mistake) in
+                let parts = try node.text(environment).split(separator: "/", omittingEmptySubsequences: false)
+                guard parts.count == 2, let window = length(parts[0]), let period = length(parts[1]), window <= period
+                else { throw Mistake() }
+                var windows = BeaconConfig.ScanWindows()
+                (windows.window, windows.period) = (window, period)
+                return windows
+            },
+            render: {
+                [$0.window, $0.period].map { UnitScale.duration.render($0.inSeconds) }.joined(separator: "/").asTOML
+            })
+    }
+
+    private static func length(_ text: Substring) -> Duration? {
+        guard case .value(let seconds) = UnitScale.duration.read(String(text)), (1...3600).contains(seconds) else {
+            return nil
+        }
+        return .milliseconds(Int64(seconds * 1000))
+    }
+}

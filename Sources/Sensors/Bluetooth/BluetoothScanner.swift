@@ -1,0 +1,307 @@
+import Glibc
+import Places
+import Positioning
+
+/// Finds beacons through BlueZ, on the bus of the system.
+///
+/// It scans while that is wanted and possible. bluetoothd may end and come back, the adapter may be switched off, blocked
+/// (rfkill) or unplugged at any time: that is a state with a reason, and is tried again.
+public final class BluetoothScanner {
+    public enum State: Hashable, Sendable {
+        /// Not before it is asked again: with the reason.
+        case impossible(String)
+        /// Tried again by itself: with the reason.
+        case waiting(String)
+        /// Scanning is possible, and not wanted.
+        case ready
+        case scanning
+    }
+
+    public enum Event {
+        case stateChanged(State)
+        /// - rssi: dBm; nil = unknown.
+        case sighted(BeaconAdvertisement, rssi: Int?)
+    }
+
+    /// Other devices than these are not remembered: a beacon that sends its data again is known again.
+    private static let devicesMax = 512
+    /// So that many messages cannot hold up the loop.
+    private static let messagesMax = 256
+    private static let bluez = "org.bluez"
+
+    private var bus: SystemBus?
+    private var adapter: (path: String, isPowered: Bool)?
+    private var isDiscovering = false
+    private var isWanted = false
+    /// An answer about scanning is awaited.
+    private var isAsked = false
+    private var devices: [String: BeaconAdvertisement] = [:]
+    private var delay = RetryDelay(from: .seconds(1), to: .seconds(60))
+    private var retryAt: EventTime?
+    private var now = EventTime.zero
+    private var pending: [Event] = []
+    public private(set) var state = State.waiting("not started")
+
+    public init() {}
+
+    /// What its owner watches; nil while there is no connection.
+    public var descriptor: Int32? { bus?.descriptor }
+    public var wantsToWrite: Bool { bus?.wantsToWrite ?? false }
+
+    /// When to call `process(at:)` even if the descriptor is not ready.
+    public func nextDeadline(at now: EventTime) -> EventTime? {
+        [retryAt, bus?.timeout.map { now + $0 }].compactMap(\.self).min()
+    }
+
+    /// Handles what has come and what is due.
+    public func process(at now: EventTime) -> [Event] {
+        self.now = now
+        if let bus, !bus.process(messagesMax: Self.messagesMax) { lost("the connection to D-Bus is gone") }
+        if let due = retryAt, due <= now {
+            retryAt = nil
+            if bus == nil { open() } else if adapter == nil { list() } else { follow() }
+        }
+        return taken()
+    }
+
+    public func setScanning(_ isWanted: Bool, at now: EventTime) -> [Event] {
+        self.now = now
+        self.isWanted = isWanted
+        if bus == nil, retryAt == nil, isWanted { open() } else { follow() }
+        return taken()
+    }
+
+    public func stop() {
+        if let adapter, isDiscovering { bus?.send(Self.method(adapter.path, "StopDiscovery")) }
+        _ = bus?.process(messagesMax: 1)
+        bus = nil
+        retryAt = nil
+    }
+
+    private func taken() -> [Event] {
+        defer { pending = [] }
+        return pending
+    }
+
+    private func enter(_ state: State) {
+        guard state != self.state else { return }
+        self.state = state
+        pending.append(.stateChanged(state))
+    }
+
+    // MARK: Connection
+
+    private func open() {
+        do throws(SystemBus.OpenError) {
+            let bus = try SystemBus()
+            self.bus = bus
+            let from = "type='signal',sender='\(Self.bluez)'"
+            let manager = "interface='org.freedesktop.DBus.ObjectManager'"
+            let isHeard =
+                bus.match("\(from),\(manager),member='InterfacesAdded'") { [unowned self] in added($0) }
+                && bus.match("\(from),\(manager),member='InterfacesRemoved'") { [unowned self] in removed($0) }
+                && bus.match(
+                    "\(from),interface='org.freedesktop.DBus.Properties',member='PropertiesChanged'"
+                ) { [unowned self] in changed($0) }
+                && bus.match(
+                    "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.bluez)'"
+                ) { [unowned self] in ownerChanged($0) }
+            guard isHeard else { return lost("D-Bus refuses") }
+            list()
+        } catch {
+            switch error {
+            case .noLibrary: enter(.impossible("there is no libsystemd"))
+            case .refused(let code): lost("D-Bus cannot be reached: \(String(cString: strerror(code)))")
+            }
+        }
+    }
+
+    private func lost(_ reason: String) {
+        bus = nil
+        forgetAdapter()
+        retry(reason)
+    }
+
+    private func retry(_ reason: String) {
+        enter(.waiting(reason))
+        if retryAt == nil { retryAt = now + delay.next() }
+    }
+
+    private func forgetAdapter() {
+        adapter = nil
+        devices = [:]
+        isDiscovering = false
+        isAsked = false
+    }
+
+    /// Asks which adapters there are, and which devices they know.
+    private func list() {
+        forgetAdapter()
+        let method = SystemBus.Method(
+            name: Self.bluez, path: "/", interface: "org.freedesktop.DBus.ObjectManager", method: "GetManagedObjects")
+        let isSent = bus?.call(method) { [unowned self] answer in
+            if answer.error != nil { return retry("bluetoothd is not running") }
+            answer.dictionary("oa{sa{sv}}") {
+                guard let path = answer.string("o") else { return }
+                interfaces(answer, of: path)
+            }
+            if adapter == nil { retry("no Bluetooth adapter") }
+            follow()
+        }
+        if isSent != true { lost("the connection to D-Bus is gone") }
+    }
+
+    private func ownerChanged(_ signal: BusMessage) {
+        signal.skip("ss")
+        guard let owner = signal.text() else { return }
+        if owner.equals("") {
+            forgetAdapter()
+            // It says so itself when it is back.
+            retry("bluetoothd is not running")
+        } else {
+            delay.reset()
+            list()
+        }
+    }
+
+    // MARK: Scanning
+
+    /// Does the next step towards what is wanted.
+    private func follow() {
+        guard bus != nil, let adapter else { return }
+        guard adapter.isPowered else { return retry("the Bluetooth adapter is off") }
+        if isWanted == isDiscovering {
+            enter(isWanted ? .scanning : .ready)
+        } else if !isAsked {
+            isWanted ? startDiscovery(adapter.path) : stopDiscovery(adapter.path)
+        }
+    }
+
+    private func startDiscovery(_ path: String) {
+        isAsked = true
+        // The filter first: without it the adapter also looks for devices of classic Bluetooth.
+        let isSent = bus?.filterDiscovery(of: path) { [unowned self] _ in
+            _ = bus?.call(Self.method(path, "StartDiscovery")) { [unowned self] answer in
+                isAsked = false
+                guard adapter?.path == path else { return }
+                if let error = answer.error, !error.hasSuffix(".InProgress") {
+                    return retry("the Bluetooth adapter does not scan (\(error))")
+                }
+                delay.reset()
+                retryAt = nil
+                isDiscovering = true
+                follow()
+            }
+        }
+        if isSent != true { lost("the connection to D-Bus is gone") }
+    }
+
+    private func stopDiscovery(_ path: String) {
+        isAsked = true
+        let isSent = bus?.call(Self.method(path, "StopDiscovery")) { [unowned self] _ in
+            isAsked = false
+            isDiscovering = false
+            follow()
+        }
+        if isSent != true { lost("the connection to D-Bus is gone") }
+    }
+
+    private static func method(_ adapter: String, _ method: String) -> SystemBus.Method {
+        SystemBus.Method(name: bluez, path: adapter, interface: "org.bluez.Adapter1", method: method)
+    }
+
+    // MARK: Objects
+
+    private func added(_ signal: BusMessage) {
+        guard let path = signal.string("o") else { return }
+        interfaces(signal, of: path)
+        follow()
+    }
+
+    /// Reads `a{sa{sv}}`.
+    private func interfaces(_ message: BusMessage, of path: String) {
+        message.dictionary("sa{sv}") {
+            let name = message.text()
+            if name?.equals("org.bluez.Adapter1") == true {
+                readAdapter(message, path)
+            } else if name?.equals("org.bluez.Device1") == true {
+                readDevice(message, path)
+            } else {
+                message.skip("a{sv}")
+            }
+        }
+    }
+
+    private func removed(_ signal: BusMessage) {
+        guard let path = signal.string("o") else { return }
+        devices[path] = nil
+        guard adapter?.path == path else { return }
+        forgetAdapter()
+        retry("no Bluetooth adapter")
+    }
+
+    private func changed(_ signal: BusMessage) {
+        guard let interface = signal.text() else { return }
+        if interface.equals("org.bluez.Device1") {
+            readDevice(signal, signal.path)
+        } else if interface.equals("org.bluez.Adapter1"), signal.path == adapter?.path {
+            readAdapter(signal, signal.path)
+            follow()
+        }
+    }
+
+    /// The first adapter that is there; another one once that is gone.
+    private func readAdapter(_ message: BusMessage, _ path: String) {
+        var isPowered: Bool?
+        message.dictionary("sv") {
+            let name = message.text()
+            if name?.equals("Powered") == true {
+                isPowered = message.variant("b") { message.flag() }
+            } else {
+                message.skip("v")
+            }
+        }
+        if adapter == nil { adapter = (path, isPowered ?? false) }
+        guard adapter?.path == path else { return }
+        if let isPowered {
+            if isPowered, adapter?.isPowered == false { retryAt = nil }
+            adapter?.isPowered = isPowered
+        }
+        // `Discovering` says nothing: BlueZ pauses by itself every 10 s, and other programs scan as well.
+        if isPowered == false { isDiscovering = false }
+    }
+
+    private func readDevice(_ message: BusMessage, _ path: String) {
+        var rssi: Int?
+        var data: [UInt8]?
+        message.dictionary("sv") {
+            let name = message.text()
+            if name?.equals("RSSI") == true {
+                rssi = message.variant("n") { message.int16() }.map(Int.init)
+            } else if name?.equals("ManufacturerData") == true {
+                data = manufacturerData(message)
+            } else {
+                message.skip("v")
+            }
+        }
+        if let data {
+            guard let advertisement = BeaconAdvertisement(manufacturerData: data) else { return devices[path] = nil }
+            if devices[path] == nil, devices.count >= Self.devicesMax { devices.removeAll() }
+            devices[path] = advertisement
+        }
+        guard data != nil || rssi != nil, isDiscovering, let advertisement = devices[path] else { return }
+        pending.append(.sighted(advertisement, rssi: rssi))
+    }
+
+    private func manufacturerData(_ message: BusMessage) -> [UInt8]? {
+        message.variant("a{qv}") {
+            var found: [UInt8]?
+            message.dictionary("qv") {
+                let company = message.uint16()
+                let data = message.variant("ay") { message.bytes() }
+                if company == BeaconAdvertisement.company { found = data }
+            }
+            return found
+        }
+    }
+}
