@@ -68,7 +68,7 @@ final class BeaconWatch {
         self.isInHours = isInHours
         (windowEnds, windowBegins) = (nil, nil)
         // Not at once: tracking is in the middle of an event, and may get another from here.
-        alarm?.deadline = now
+        if config.isEnabled { alarm?.deadline = now }
     }
 
     func stop() {
@@ -144,8 +144,10 @@ final class BeaconWatch {
     }
 
     private func process(at now: EventTime) {
-        guard let scanner else { return }
+        guard let scanner else { return follow(at: now) }
+        let before = sightings
         handle(scanner.process(at: now), at: now)
+        if sightings > before { resumeAt = now + Self.pause }
         pass(monitor.deadlineReached(at: now), at: now)
         follow(at: now)
     }
@@ -177,11 +179,7 @@ final class BeaconWatch {
         guard resumeAt == nil, let scanner, let descriptor = scanner.descriptor else { return forget() }
         if let watched, watched != descriptor { forget() }
         do throws(SystemError) {
-            try loop.watch(descriptor, writable: scanner.wantsToWrite) { [unowned self] _, now in
-                forget()
-                resumeAt = now + Self.pause
-                process(at: now)
-            }
+            try loop.watch(descriptor, writable: scanner.wantsToWrite) { [unowned self] _, now in process(at: now) }
             watched = descriptor
         } catch {
             log.warning("D-Bus cannot be watched: \(error)")

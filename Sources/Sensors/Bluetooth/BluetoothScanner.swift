@@ -95,25 +95,29 @@ public final class BluetoothScanner {
         do throws(SystemBus.OpenError) {
             let bus = try SystemBus()
             self.bus = bus
-            let from = "type='signal',sender='\(Self.bluez)'"
-            let manager = "interface='org.freedesktop.DBus.ObjectManager'"
-            let isHeard =
-                bus.match("\(from),\(manager),member='InterfacesAdded'") { [unowned self] in added($0) }
-                && bus.match("\(from),\(manager),member='InterfacesRemoved'") { [unowned self] in removed($0) }
-                && bus.match(
-                    "\(from),interface='org.freedesktop.DBus.Properties',member='PropertiesChanged'"
-                ) { [unowned self] in changed($0) }
-                && bus.match(
-                    "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.bluez)'"
-                ) { [unowned self] in ownerChanged($0) }
-            guard isHeard else { return lost("D-Bus refuses") }
-            list()
+            let isHeard = signals.allSatisfy { bus.match("type='signal',\($0.rule)", $0.handler) }
+            isHeard ? list() : lost("D-Bus refuses")
         } catch {
             switch error {
             case .noLibrary: enter(.impossible("there is no libsystemd"))
             case .refused(let code): lost("D-Bus cannot be reached: \(String(cString: strerror(code)))")
             }
         }
+    }
+
+    /// Only what matters is asked for: every other signal would wake the process too.
+    private var signals: [(rule: String, handler: SystemBus.Handler)] {
+        let changes = "sender='\(Self.bluez)',interface='org.freedesktop.DBus.Properties',member='PropertiesChanged'"
+        return [
+            ("sender='\(Self.bluez)',member='InterfacesAdded'", { [unowned self] in added($0) }),
+            ("sender='\(Self.bluez)',member='InterfacesRemoved'", { [unowned self] in removed($0) }),
+            ("\(changes),arg0='org.bluez.Device1'", { [unowned self] in readDevice($0) }),
+            ("\(changes),arg0='org.bluez.Adapter1'", { [unowned self] in adapterChanged($0) }),
+            (
+                "sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.bluez)'",
+                { [unowned self] in ownerChanged($0) }
+            ),
+        ]
     }
 
     private func lost(_ reason: String) {
@@ -240,14 +244,16 @@ public final class BluetoothScanner {
         retry("no Bluetooth adapter")
     }
 
-    private func changed(_ signal: BusMessage) {
-        guard let interface = signal.text() else { return }
-        if interface.equals("org.bluez.Device1") {
-            readDevice(signal, signal.path)
-        } else if interface.equals("org.bluez.Adapter1"), signal.path == adapter?.path {
-            readAdapter(signal, signal.path)
-            follow()
-        }
+    private func readDevice(_ signal: BusMessage) {
+        signal.skip("s")
+        readDevice(signal, signal.path)
+    }
+
+    private func adapterChanged(_ signal: BusMessage) {
+        guard signal.path == adapter?.path else { return }
+        signal.skip("s")
+        readAdapter(signal, signal.path)
+        follow()
     }
 
     /// The first adapter that is there; another one once that is gone.
