@@ -121,9 +121,9 @@ metrics: setup ## promtool and prometheus_client read what the daemon offers; ne
 	scripts/build waypost
 	scripts/metrics
 
-beacons: setup ## the daemon and a mock of bluetoothd; needs python3-dbusmock
+places: setup ## the daemon between mocks of bluetoothd and NetworkManager; needs python3-dbusmock
 	scripts/build waypost
-	scripts/beacons
+	scripts/places
 
 corpus: tests ## against the recorded logs in ../shared/corpus and the vectors in ../shared/vectors
 	@test -d ../shared/corpus/nmea || { echo "corpus: ../shared/corpus/nmea is not there" >&2; exit 1; }

@@ -26,6 +26,7 @@ extension AgentConfig {
         let batteryTable = root.table("battery", .reload)
         let beaconsTable = root.table("beacons", .reload)
         let regionTables = beaconsTable.tables("regions")
+        let contextTable = root.table("context", .reload)
         let outboxTable = root.table("outbox")
         let endpointTables = root.tables("endpoint").map { ($0, $0.table("data_tracking_config")) }
         let channelTables = root.tables("channel")
@@ -58,6 +59,7 @@ extension AgentConfig {
         tracking.batteryAlarm.read(batteryTable)
         battery = BatteryConfig(reading: batteryTable, isLive: !(source?.isFile ?? false))
         beacons = BeaconConfig(reading: beaconsTable, regionTables)
+        context = ContextConfig(reading: contextTable)
         outbox = OutboxConfig(reading: outboxTable, vendor: endpointTables.map(\.1))
         outbox.settings.bound = tracking.sampling.bound
         profiles = ProfileLibrary(reading: profileTable)

@@ -13,6 +13,7 @@ public struct AgentConfig: Sendable {
     public var timetable: Timetable
     public var battery: BatteryConfig
     public var beacons: BeaconConfig
+    public var context: ContextConfig
     public var outbox: OutboxConfig
     /// In the order of the file; none = record, and upload nothing.
     public var endpoints: [EndpointConfig]

@@ -119,6 +119,7 @@ public struct Location: Hashable, Sendable {
     public var trip: TripSummary?
     /// nil until enough was seen of how it moves.
     public var activity: Activity?
+    public var network: NetworkContext?
     /// What changed, of a record with the event `settings`: a JSON object.
     public var settings: String?
     /// Selected by the network resolution of its trackable.
@@ -130,7 +131,8 @@ public struct Location: Hashable, Sendable {
         hdop: Double? = nil, satellitesUsed: Int? = nil, mode: FixMode? = nil, quality: FixQuality? = nil,
         moving: Bool, event: LocationEvent = .none, reason: String? = nil, odometer: Double = 0,
         power: PowerState = PowerState(), geofence: GeofenceCrossing? = nil, trip: TripSummary? = nil,
-        activity: Activity? = nil, settings: String? = nil, published: Bool = true
+        activity: Activity? = nil, network: NetworkContext? = nil,
+        settings: String? = nil, published: Bool = true
     ) {
         self.trackable = trackable
         self.time = time
@@ -153,6 +155,7 @@ public struct Location: Hashable, Sendable {
         self.geofence = geofence
         self.trip = trip
         self.activity = activity
+        self.network = network
         self.settings = settings
         self.published = published
     }

@@ -21,6 +21,7 @@ import Testing
         let outbox = try Outbox.open(scratch)
         var walking = Location.sample(2)
         walking.activity = Activity(kind: .onFoot, confidence: 83)
+        walking.network = NetworkContext(ssid: "yard", bssid: "11:22:33:44:55:66", ip: nil)
         _ = try outbox.commit(Commit(rows: [Self.change(), NewRow(walking, receivedMs: 7), NewRow(.sample(3))]))
         outbox.close()
         let batch = try #require(try Outbox.open(scratch).form(9))

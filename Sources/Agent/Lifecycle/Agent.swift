@@ -44,6 +44,7 @@ public final class Agent {
     let endpoints: Endpoints
     private let channels: [ChannelDelivery]
     private let beacons: BeaconWatch
+    private let networks: NetworkWatch
     private let supervision: Supervision
     private let startedAt: EventTime
     /// nil where no process is around the agent, as in the simulated world.
@@ -122,6 +123,7 @@ public final class Agent {
         beacons = BeaconWatch(config.beacons, stored: memory.beacons, log: log, loop: loop) {
             [unowned pipeline] in pipeline.handle($0, at: $1, stored: true)
         }
+        networks = NetworkWatch(config.context, log: log, loop: loop)
         orders = OrderHandler(recorder: recorder, deliveries: endpoints.deliveries, loop: loop)
         flushes = FlushHandler(
             pipeline: pipeline, recorder: recorder, deliveries: endpoints.deliveries, uplink: uplink, loop: loop)
@@ -132,7 +134,7 @@ public final class Agent {
         configuration = ConfigurationInForce(
             config, effective ?? EffectiveConfiguration(), reread: options.reread,
             keeper: LastGoodKeeper(options.lastGood, log: log, loop: loop), pipeline: pipeline, recorder: recorder,
-            endpoints: endpoints, channels: channels, beacons: beacons,
+            endpoints: endpoints, channels: channels, beacons: beacons, networks: networks,
             shutdown: shutdown, supervision: supervision, log: log, loop: loop)
         connect(receiverClock)
         if edges.isDaemon { try attach(to: config) }
@@ -228,6 +230,7 @@ public final class Agent {
         pipeline.heard = { [unowned self] fix, time, now in
             for channel in channels { channel.received(fix, time: time, at: now) }
         }
+        pipeline.network = { [unowned self] in networks.context }
         pipeline.resolutionsChanged = { [unowned self] now in follow(at: now) }
         pipeline.ended = { [unowned self] now in shutdown.drain(at: now) }
         supervision.report = { [unowned self] now in report(at: now) }
@@ -288,6 +291,7 @@ public final class Agent {
         host?.watchDevices(at: now)
         pipeline.start(at: now)
         beacons.start(at: now)
+        networks.start(at: now)
         host?.watchLinks()
         // The boot clock is the uptime: only just after boot may a whole fleet be starting.
         let sinceBoot = now < EventTime.zero + Self.hostStart
@@ -308,6 +312,7 @@ public final class Agent {
         pipeline.close()
         host?.stop()
         beacons.stop()
+        networks.stop()
         for channel in channels { channel.close() }
         uplink.close()
         control?.close()
@@ -355,6 +360,7 @@ public final class Agent {
     func linksChanged(at now: EventTime) {
         endpoints.linksChanged(at: now)
         for channel in channels { channel.linksChanged(at: now) }
+        networks.linksChanged(at: now)
     }
 
     func report(at now: EventTime) -> StatusReport {

@@ -43,6 +43,7 @@ final class ConfigurationInForce {
     private let endpoints: Endpoints
     private let channels: [ChannelDelivery]
     private let beacons: BeaconWatch
+    private let networks: NetworkWatch
     /// nil where no process is around the agent.
     var host: HostWatch?
     /// The same.
@@ -55,7 +56,7 @@ final class ConfigurationInForce {
         _ config: AgentConfig, _ effective: EffectiveConfiguration,
         reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?, keeper: LastGoodKeeper,
         pipeline: Pipeline, recorder: Recorder, endpoints: Endpoints,
-        channels: [ChannelDelivery], beacons: BeaconWatch, shutdown: Shutdown,
+        channels: [ChannelDelivery], beacons: BeaconWatch, networks: NetworkWatch, shutdown: Shutdown,
         supervision: Supervision, log: AgentLog, loop: EventLoop
     ) {
         self.config = config
@@ -67,6 +68,7 @@ final class ConfigurationInForce {
         self.endpoints = endpoints
         self.channels = channels
         self.beacons = beacons
+        self.networks = networks
         self.shutdown = shutdown
         self.supervision = supervision
         self.log = log
@@ -160,6 +162,7 @@ final class ConfigurationInForce {
         host?.reload(config.powerSettings, at: now)
         metrics?.reload(config.metrics, at: now)
         beacons.reload(config.beacons, at: now)
+        networks.reload(config.context, at: now)
         pipeline.reload(
             config.tracking.isSame(as: old.tracking) ? nil : config.tracking, config.timetable, at: now)
         // What an operator has set gives way to what the file says.

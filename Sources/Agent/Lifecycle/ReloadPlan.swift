@@ -32,6 +32,7 @@ struct ReloadPlan {
         config.timetable = wanted.timetable
         config.battery = wanted.battery
         config.beacons = wanted.beacons
+        config.context = wanted.context
         config.log = wanted.log
         config.metrics = wanted.metrics
         config.outbox.commitWindow = wanted.outbox.commitWindow

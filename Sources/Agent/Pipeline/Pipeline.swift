@@ -71,6 +71,8 @@ final class Pipeline {
     private var powerLoggedAt: EventTime?
     /// For those who watch: a location is kept, before anything is done with it.
     var recorded: [(Location, EventTime) -> Void] = []
+    /// The networks around, for each location.
+    var network: () -> NetworkContext? = { nil }
     /// The receiver gave a fix, believed or not.
     var heard: (Fix, UTCTime, EventTime) -> Void = { _, _, _ in }
     /// What is published of a trackable may have changed.
@@ -266,6 +268,8 @@ final class Pipeline {
     }
 
     private func record(_ location: Location, at now: EventTime) {
+        var location = location
+        location.network = network()
         for tell in recorded { tell(location, now) }
         recorder.record(NewRow(location, receivedMs: loop.host.wallClockMs, recordedAt: now), at: now)
         for delivery in deliveries { delivery.recorded(location, at: now) }

@@ -61,10 +61,14 @@ extension ResolutionRule {
         table.read("displacement", into: &displacement, as: .displacement)
         guard table.isWritten else { return nil }
         if let speedAbove, let speedBelow, speedAbove >= speedBelow {
-            table.report("speed_above", "found a speed that is not below speed_below: the rule could never hold")
+            let other = ValueForm.speed().render(speedBelow)
+            table.report(
+                "speed_above", "found a speed that is not below speed_below, \(other): the rule could never hold")
         }
         if let batteryAbove, let batteryBelow, batteryAbove >= batteryBelow {
-            table.report("battery_above", "found a level that is not below battery_below: the rule could never hold")
+            let other = ValueForm<Double>.percent.render(batteryBelow)
+            table.report(
+                "battery_above", "found a level that is not below battery_below, \(other): the rule could never hold")
         }
         if !["priority", "interval", "displacement"].contains(where: table.has) {
             table.report(

@@ -78,6 +78,9 @@ extension QueuedLocation {
         case .reason: location.reason
         case .settings: location.settings
         case .batteryState: location.power.batteryState.word
+        case .ssid: location.network?.ssid
+        case .bssid: location.network?.bssid
+        case .ip: location.network?.ip
         case .beaconUUID: location.beaconPart(0)
         case .geofenceID: crossing?.id
         case .geofenceName: crossing?.name

@@ -62,6 +62,7 @@ enum RecordName: String, CaseIterable, Sendable {
     case geofenceTransition = "geofence_transition"
     /// What changed in the settings, as a JSON object.
     case settings
+    case ssid, bssid, ip
     case beaconUUID = "beacon_uuid"
     case beaconMajor = "beacon_major"
     case beaconMinor = "beacon_minor"
@@ -158,14 +159,4 @@ enum EndpointReference: String, CaseIterable, Sendable {
     case baseURL = "base_url"
     case device, endpoint
     case agentVersion = "agent_version"
-}
-
-/// Names that belong to modules which this version does not have.
-enum AbsentModule {
-    static func owner(of name: String) -> String? {
-        switch name {
-        case "ssid", "bssid", "ip": "context"
-        default: nil
-        }
-    }
 }

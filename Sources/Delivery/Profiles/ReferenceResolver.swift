@@ -86,10 +86,6 @@ final class ReferenceResolver {
             named.records.insert(record)
             return (.record(record), record.type)
         }
-        if let module = AbsentModule.owner(of: name) {
-            throw site.problem(
-                "found $\(name) of the \(module) module, expected a name of a module that this version has")
-        }
         throw site.problem(
             "found $\(name), expected the name of a value",
             suggestion: Self.meant(by: name, in: Self.names(for: site.use)).map { "$\($0)" })

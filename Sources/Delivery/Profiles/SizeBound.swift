@@ -105,6 +105,9 @@ extension QueuedLocation {
         if let geofence = location.geofence {
             longest = max(longest, geofence.id.utf8.count, geofence.name?.utf8.count ?? 0)
         }
+        if let network = location.network {
+            longest = max(longest, network.ssid?.utf8.count ?? 0, network.bssid?.utf8.count ?? 0)
+        }
         if let change = location.settings { longest = max(longest, change.utf8.count) }
         return longest
     }

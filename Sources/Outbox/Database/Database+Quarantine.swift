@@ -4,7 +4,7 @@ import Positioning
 extension Database {
     static let columns = """
         seq, \(Record.columns), fence, fence_name, fence_action, fence_source, \(Record.tripColumns), id, endpoint,
-        why, status, reply, attempts, asset, retry, settings
+        why, status, reply, attempts, asset, retry, settings, \(Record.networkColumns)
         """
 
     func quarantineCount(of endpoint: Int64) throws(OutboxError) -> Ledger.QuarantineCount {
@@ -50,13 +50,14 @@ extension Database {
         let insert = try connection.prepare(
             """
             INSERT OR REPLACE INTO quarantine (seq, \(Record.columns), fence, fence_name, fence_action, fence_source,
-                \(Record.tripColumns), endpoint, status, attempts, generation, why, reply, asset, settings, size)
+                \(Record.tripColumns), endpoint, status, attempts, generation, why, reply, asset, settings,
+                \(Record.networkColumns), size)
             SELECT l.seq, \(columns(Record.columns, of: "l")), g.fence, g.name, g.action, g.source,
                 \(columns(Record.tripColumns, of: "t")), ?1, ?2, ?3, ?4, ?6, ?7, ?8,
-                s.change,
+                s.change, \(columns(Record.networkColumns, of: "n")),
                 ?9 + coalesce(length(g.fence), 0) + coalesce(length(g.name), 0) + coalesce(length(s.change), 0)
             FROM location l LEFT JOIN geofence g ON g.seq = l.seq LEFT JOIN trip t ON t.seq = l.seq
-                LEFT JOIN settings s ON s.seq = l.seq WHERE l.seq = ?5
+                LEFT JOIN settings s ON s.seq = l.seq LEFT JOIN network n ON n.seq = l.seq WHERE l.seq = ?5
             RETURNING size
             """)
         insertQuarantine = insert
@@ -107,7 +108,7 @@ extension Database {
         try connection.rows("SELECT \(Self.columns), generation FROM quarantine \(selection)") { row in
             Quarantined(
                 endpoint: row.integer(32), row: Self.row(row, names: names), refusal: Self.refusal(row),
-                generation: Int(Int32(clamping: row.integer(40))))
+                generation: Int(Int32(clamping: row.integer(43))))
         }
     }
 
@@ -122,6 +123,7 @@ extension Database {
         if details.hasGeofence { row.location.geofence = Record.crossing(statement, from: 20) }
         if details.hasTrip { row.location.trip = Record.trip(statement, from: 24) }
         if details.hasSettings { row.location.settings = statement.optionalText(39) }
+        if details.hasNetwork { row.location.network = Record.network(statement, from: 40) }
         return row
     }
 

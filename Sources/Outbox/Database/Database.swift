@@ -9,13 +9,13 @@ final class Database {
     let below: RowsOnDisk?
 
     private let begin, beginReading, commit, rollback: Statement
-    private let insert, insertGeofence, insertTrip: Statement
+    private let insert, insertGeofence, insertTrip, insertNetwork: Statement
     let deleteThrough: Statement
     let deleteDetailsThrough: [Statement]
     private let setState: Statement
     let setEndpoint, setCount: Statement
     let insertBatch, deleteBatch: Statement
-    private let range, geofence, trip, oldest: Statement
+    private let range, geofence, trip, network, oldest: Statement
     private let pageCount, freeCount: Statement
     /// Prepared by the first row that goes there.
     var insertQuarantine: Statement?
@@ -72,6 +72,7 @@ final class Database {
         let marks = String(repeating: ", ?", count: Record.columnCount)
         insert = try statement("INSERT INTO location (seq, \(Record.columns)) VALUES (?\(marks))")
         insertGeofence = try statement("INSERT INTO geofence VALUES (?, ?, ?, ?, ?)")
+        insertNetwork = try statement("INSERT INTO network VALUES (?, ?, ?, ?)")
         insertTrip = try statement("INSERT INTO trip VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
         deleteThrough = try statement("DELETE FROM location WHERE seq <= ?")
         var deletes: [Statement] = []
@@ -97,6 +98,7 @@ final class Database {
             """)
         geofence = try statement("SELECT \(Record.crossingColumns) FROM geofence WHERE seq = ?")
         trip = try statement("SELECT \(Record.tripColumns) FROM trip WHERE seq = ?")
+        network = try statement("SELECT \(Record.networkColumns) FROM network WHERE seq = ?")
         oldest = try statement(
             """
             SELECT seq, time_ms FROM location WHERE seq BETWEEN ? AND ? AND (published = 1 OR ?) ORDER BY seq LIMIT 1
@@ -155,6 +157,9 @@ final class Database {
             }
             if details.hasTrip { row.location.trip = try trip.rows(row.seq) { Record.trip($0, from: 0) }.first }
             if details.hasSettings { row.location.settings = try settings(of: row.seq) }
+            if details.hasNetwork {
+                row.location.network = try network.rows(row.seq) { Record.network($0, from: 0) }.first
+            }
             rows.append(row)
         }
         return rows
@@ -184,6 +189,9 @@ final class Database {
                 seq, trip.start.milliseconds, Int64(trip.startCoordinate.latitudeE7),
                 Int64(trip.startCoordinate.longitudeE7), trip.end.milliseconds, Scaled.odometer(trip.distance) ?? 0,
                 Scaled.integer(trip.idle, places: 3) ?? 0, Scaled.speed(trip.maxSpeed))
+        }
+        if let network = row.location.network {
+            try insertNetwork.run(seq, network.ssid, network.bssid, network.ip)
         }
         if let change = row.location.settings {
             try connection.prepare("INSERT INTO settings VALUES (?, ?)").run(seq, change)

@@ -44,21 +44,23 @@ enum Record {
         /// Three bits, then five of its confidence: with both the column still fits three bytes.
         static let activity: Int64 = 15
         static let confidence: Int64 = 18
-        static let details = geofence | trip | settings
+        static let network: Int64 = 1 << 23
+        static let details = geofence | trip | settings | network
     }
 
     /// What a row has in tables of its own.
     struct Details {
-        let hasGeofence, hasTrip, hasSettings: Bool
+        let hasGeofence, hasTrip, hasSettings, hasNetwork: Bool
 
         fileprivate init(flags: Int64) {
             hasGeofence = flags & Flag.geofence != 0
             hasTrip = flags & Flag.trip != 0
             hasSettings = flags & Flag.settings != 0
+            hasNetwork = flags & Flag.network != 0
         }
     }
     static let unplacedFlag = Flag.isUnplaced
-    static let detailTables = ["geofence", "trip", "settings"]
+    static let detailTables = ["geofence", "trip", "settings", "network"]
 
     private static func flags(of location: Location) -> Int64 {
         func pair(_ value: Bool?) -> Int64 { value.map { $0 ? 2 : 1 } ?? 0 }
@@ -70,6 +72,7 @@ enum Record {
         if location.geofence != nil { flags |= Flag.geofence }
         if location.trip != nil { flags |= Flag.trip }
         if location.settings != nil { flags |= Flag.settings }
+        if location.network != nil { flags |= Flag.network }
         if !location.isPlaced { flags |= Flag.isUnplaced }
         if let activity = location.activity, let number = activities.firstIndex(of: activity.kind) {
             flags |= Int64(number + 1) << Flag.activity
@@ -166,6 +169,14 @@ enum Record {
             end: plausible(row.integer(column + 3)), distance: Double(row.integer(column + 4)) / 10,
             idle: Double(row.integer(column + 5)) / 1000,
             maxSpeed: row.optionalInteger(column + 6).map { Double($0) / 100 })
+    }
+
+    static let networkColumns = "ssid, bssid, ip"
+
+    /// From the columns `networkColumns`.
+    static func network(_ row: Statement, from column: Int32) -> NetworkContext {
+        NetworkContext(
+            ssid: row.optionalText(column), bssid: row.optionalText(column + 1), ip: row.optionalText(column + 2))
     }
 
     /// Within a hundred thousand years of 1970, whatever a damaged file says, so that nothing overflows later.

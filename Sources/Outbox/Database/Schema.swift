@@ -115,6 +115,10 @@ enum Schema {
     private static let version3 = """
         CREATE TABLE settings (seq INTEGER PRIMARY KEY, change TEXT NOT NULL);
         ALTER TABLE quarantine ADD COLUMN settings TEXT;
+        CREATE TABLE network (seq INTEGER PRIMARY KEY, ssid TEXT, bssid TEXT, ip TEXT);
+        ALTER TABLE quarantine ADD COLUMN ssid TEXT;
+        ALTER TABLE quarantine ADD COLUMN bssid TEXT;
+        ALTER TABLE quarantine ADD COLUMN ip TEXT;
         """
 
     /// Brings an open database to the newest version, or refuses it without having touched it.

@@ -27,7 +27,7 @@ extension Database {
             """, [id, max(0, limit), endpoint]
         ) { row in
             QuarantinedLocation(
-                id: row.integer(31), endpoint: row.text(39), row: Self.row(row, names: names),
+                id: row.integer(31), endpoint: row.text(43), row: Self.row(row, names: names),
                 refusal: Self.refusal(row), assetID: row.optionalText(37), isRetried: row.integer(38) != 0)
         }
     }

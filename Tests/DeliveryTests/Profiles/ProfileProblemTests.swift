@@ -19,7 +19,6 @@ import Testing
         .init(keyPath: "record.a", tree: ["record": ["a": "$longitud"]], suggestion: "$lon"),
         .init(keyPath: "record.a", tree: ["record": ["a": "$speed"]], suggestion: "$speed_mps"),
         .init(keyPath: "record.a", tree: ["record": ["a": "$xyzzy"]], words: "name of a value"),
-        .init(keyPath: "record.a", tree: ["record": ["a": "$ssid"]], words: "context module"),
         .init(keyPath: "record.a", tree: ["record": ["a": "$lat:round8"]], suggestion: ":round0"),
         .init(keyPath: "record.a", tree: ["record": ["a": "$event:round1"]], words: "is text, expected a number"),
         .init(keyPath: "record.a", tree: ["record": ["a": "$moving:upper"]], words: "expected text"),

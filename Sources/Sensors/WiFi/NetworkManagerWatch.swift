@@ -1,0 +1,143 @@
+import Positioning
+
+/// Asks NetworkManager over D-Bus.
+public final class NetworkManagerWatch: WiFiWatch {
+    private static let name = "org.freedesktop.NetworkManager"
+    private static let device = "\(name).Device.Wireless"
+    private static let messagesMax = 64
+
+    public private(set) var association: WiFiAssociation?
+    private var bus: SystemBus?
+    private var delay = RetryDelay(from: .seconds(5), to: .seconds(300))
+    private var retryAt: EventTime? = .zero
+    private var now = EventTime.zero
+    private var isAsked = false
+    /// Something changed while an answer was awaited.
+    private var asksAgain = false
+
+    public init() {}
+
+    public var descriptor: Int32? { bus?.descriptor }
+    public var wantsToWrite: Bool { bus?.wantsToWrite ?? false }
+
+    public func nextDeadline(at now: EventTime) -> EventTime? {
+        [retryAt, bus?.timeout.map { now + $0 }].compactMap(\.self).min()
+    }
+
+    public func process(at now: EventTime) {
+        self.now = now
+        if let bus, !bus.process(messagesMax: Self.messagesMax) { lost() }
+        if let due = retryAt, due <= now {
+            retryAt = nil
+            if bus == nil { open() } else { ask() }
+        }
+    }
+
+    public func linksChanged(at now: EventTime) {
+        self.now = now
+        if bus != nil { ask() }
+    }
+
+    public func stop() {
+        bus = nil
+        retryAt = nil
+    }
+
+    private func open() {
+        guard let bus = try? SystemBus() else { return lost() }
+        self.bus = bus
+        let isHeard =
+            bus.match(
+                "type='signal',sender='\(Self.name)',interface='org.freedesktop.DBus.Properties',"
+                    + "member='PropertiesChanged',arg0='\(Self.device)'"
+            ) { [unowned self] in changed($0) }
+            && bus.match(
+                "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.name)'"
+            ) { [unowned self] _ in ask() }
+        isHeard ? ask() : lost()
+    }
+
+    private func lost() {
+        bus = nil
+        association = nil
+        isAsked = false
+        retryAt = now + delay.next()
+    }
+
+    /// Strength and scans change all the time.
+    private func changed(_ signal: BusMessage) {
+        signal.skip("s")
+        var isAnother = false
+        signal.dictionary("sv") {
+            if signal.text()?.equals("ActiveAccessPoint") == true { isAnother = true }
+            signal.skip("v")
+        }
+        if isAnother { ask() }
+    }
+
+    /// One call has devices and access points.
+    private func ask() {
+        guard !isAsked else { return asksAgain = true }
+        isAsked = true
+        let method = SystemBus.Method(
+            name: Self.name, path: "/org/freedesktop", interface: "org.freedesktop.DBus.ObjectManager",
+            method: "GetManagedObjects")
+        let isSent = bus?.call(method) { [unowned self] answer in
+            isAsked = false
+            read(answer)
+            if asksAgain {
+                asksAgain = false
+                ask()
+            }
+        }
+        if isSent != true { lost() }
+    }
+
+    private func read(_ answer: BusMessage) {
+        association = nil
+        guard answer.error == nil else { return }
+        var active: String?
+        var points: [String: WiFiAssociation] = [:]
+        answer.dictionary("oa{sa{sv}}") {
+            let path = answer.string("o") ?? ""
+            answer.dictionary("sa{sv}") {
+                let interface = answer.text()
+                if interface?.equals("org.freedesktop.NetworkManager.Device.Wireless") == true {
+                    active = activePoint(answer) ?? active
+                } else if interface?.equals("org.freedesktop.NetworkManager.AccessPoint") == true {
+                    points[path] = accessPoint(answer)
+                } else {
+                    answer.skip("a{sv}")
+                }
+            }
+        }
+        association = active.flatMap { points[$0] }
+        delay.reset()
+    }
+
+    /// nil = no network is used through this device.
+    private func activePoint(_ message: BusMessage) -> String? {
+        var path: String?
+        message.dictionary("sv") {
+            guard message.text()?.equals("ActiveAccessPoint") == true else { return message.skip("v") }
+            path = message.variant("o") { message.string("o") }
+        }
+        return path == "/" ? nil : path
+    }
+
+    private func accessPoint(_ message: BusMessage) -> WiFiAssociation? {
+        var (ssid, bssid): ([UInt8]?, String?)
+        message.dictionary("sv") {
+            let name = message.text()
+            if name?.equals("Ssid") == true {
+                ssid = message.variant("ay") { message.bytes() }
+            } else if name?.equals("HwAddress") == true {
+                bssid = message.variant("s") { message.string() }
+            } else {
+                message.skip("v")
+            }
+        }
+        guard let ssid, let bssid else { return nil }
+        return WiFiAssociation(ssid: ssid, bssid: bssid)
+    }
+}
