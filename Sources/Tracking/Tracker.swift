@@ -22,6 +22,7 @@ public struct Tracker: Sendable {
     private var fixes: FixHistory
     private var gaps: GapWatch
     private var motion: MotionDetector
+    private var travel = ActivityClassifier()
     private var trips: TripBook
     private var geofences: GeofenceMonitor
     private var heldBack = HeldBackFixes()
@@ -93,6 +94,7 @@ public struct Tracker: Sendable {
             powerChanged(&effects)
             reportLowBattery(&effects)
         case .movementSourceChanged(_, let moving):
+            travel.movementReported(moving)
             // A source that knows nothing of places can hint at a departure, never make one, and never a stop.
             if moving, inHours, !motion.isMoving { prime(.movementSource, &effects) }
         case .paceRequested(let pace):
@@ -212,7 +214,9 @@ public struct Tracker: Sendable {
         }
         let sighting = Sighting(
             fix: fix, time: time, at: now, plane: fixes.plane, interval: fixes.interval, silence: arrival.silence)
-        if let transition = motion.observe(sighting) {
+        let transition = motion.observe(sighting)
+        observeActivity(fix)
+        if let transition {
             perform(transition, &effects)
         } else {
             track(fix, time: time, &effects)
@@ -222,6 +226,21 @@ public struct Tracker: Sendable {
             paceRequested(pace, &effects)
         }
         if power.isLow { reportLowBattery(&effects) }
+    }
+
+    private mutating func observeActivity(_ fix: Fix) {
+        guard let speed = fix.speed ?? motion.evidence.speed else { return }
+        // Where external power starts a trip it is the ignition.
+        let engineRuns = settings.motion.powerStartsTrip ? power.state.externalPower : nil
+        travel.observe(
+            speed, noise: motion.noiseSpeed, halts: motion.phase == .stopping, engineRuns: engineRuns, at: now,
+            interval: fixes.interval)
+    }
+
+    /// How the asset travels, as far as it is known: nil before enough was seen, and outside the hours.
+    private var activity: Activity? {
+        guard inHours else { return nil }
+        return motion.isParked ? Activity(kind: .still, confidence: 100) : travel.activity
     }
 
     private mutating func isAdmitted(_ verdict: FixFilter.Verdict, _ effects: inout [Effect]) -> Bool {
@@ -454,6 +473,7 @@ public struct Tracker: Sendable {
         guard let decided = utc(at: now) else { return }
         let ended = trips.stopped(standstill: standstill, decided: decided)
         opening = nil
+        travel.begin()
         // The next trip may begin with the same fix: the stop is one even so, and the pending fixes are of a trip.
         let stop = standing(anchor, time: decided, moving: false, event: .motionchange, reason: reason.rawValue)
         closeSegments(before: stop, moving: ended != nil || motion.isMoving, &effects)
@@ -890,7 +910,8 @@ extension Tracker {
     public var snapshot: TrackerSnapshot {
         let (last, restored) = (fixes.newest, fixes.restored)
         return TrackerSnapshot(
-            motion: motion.phase, since: trips.halt?.time ?? trips.since, lastFixTime: last?.time ?? restored?.time,
+            motion: motion.phase, activity: activity, since: trips.halt?.time ?? trips.since,
+            lastFixTime: last?.time ?? restored?.time,
             lastCoordinate: last?.coordinate ?? restored?.coordinate,
             lastAccuracy: last == nil ? restored?.accuracy : last?.horizontalAccuracy,
             reportedCoordinate: heldPlace?.coordinate ?? last?.coordinate ?? restored?.coordinate,

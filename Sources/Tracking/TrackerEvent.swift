@@ -10,7 +10,8 @@ public enum TrackerEvent: Sendable {
     case externalPowerChanged(Bool?)
     case batteryChanged(percent: Int?, charging: Bool?)
     /// A line or an accelerometer reports movement: less evidence starts a trip for five minutes, and a sleeping receiver
-    /// wakes. It neither starts nor ends a trip by itself; false changes nothing, since fixes alone decide standstill.
+    /// wakes. It neither starts nor ends a trip by itself: fixes alone decide standstill. With false an asset that stands is
+    /// `still` sooner.
     case movementSourceChanged(source: String, moving: Bool)
     case paceRequested(Pace)
     case panicRequested

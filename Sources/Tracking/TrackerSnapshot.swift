@@ -36,6 +36,8 @@ public struct TrackerSnapshot: Hashable, Sendable {
     }
 
     public var motion: Motion
+    /// How the asset travels; nil before enough was seen, and outside the hours.
+    public var activity: Activity?
     /// Departure while moving, beginning of the halt while stopping, standstill while stationary; nil when unknown.
     public var since: UTCTime?
     /// The last fix that was believed: time and place.
