@@ -18,7 +18,7 @@ extension DriveTruth {
         while index < legs.count {
             switch legs[index].motion {
             case .stand(let stand):
-                driver.stand(stand, under: legs[index].sky)
+                driver.stand(stand, under: legs[index].sky, by: legs[index].activity)
                 index += 1
             case .travel(let first):
                 // Legs in the same direction are one run without a halt; the vehicle brakes for what lies ahead in it.
@@ -26,7 +26,7 @@ extension DriveTruth {
                 while index < legs.count, case .travel(let travel) = legs[index].motion,
                     travel.isReverse == first.isReverse
                 {
-                    run.append(Driver.Stretch(travel: travel, sky: legs[index].sky))
+                    run.append(Driver.Stretch(travel: travel, sky: legs[index].sky, activity: legs[index].activity))
                     index += 1
                 }
                 driver.travel(run)
@@ -41,6 +41,7 @@ private struct Driver {
     struct Stretch {
         var travel: Leg.Travel
         var sky: Sky
+        var activity: Activity.Kind
     }
 
     private static let step = 10
@@ -57,6 +58,7 @@ private struct Driver {
     private var direction = 1.0
     private var distance = 0.0
     private var sky = Sky.clear
+    private var activity = Activity.Kind.still
     private var standstill: Int?
     private var trip: DriveTruth.Trip?
     private var distanceAtDeparture = 0.0
@@ -67,8 +69,9 @@ private struct Driver {
         self.period = max(Self.step, period / Self.step * Self.step)
     }
 
-    mutating func stand(_ stand: Leg.Stand, under sky: Sky) {
+    mutating func stand(_ stand: Leg.Stand, under sky: Sky, by activity: Activity.Kind) {
         self.sky = sky
+        self.activity = stand.isParking ? .still : activity
         if stand.isParking { arrive() }
         let wanted = now + Self.milliseconds(stand.seconds)
         let end = max(wanted, Self.milliseconds(stand.until ?? 0))
@@ -87,6 +90,7 @@ private struct Driver {
         let travel = stretch.travel
         let dt = Double(Self.step) / 1000
         sky = stretch.sky
+        activity = stretch.activity
         var remaining = travel.metres
         let turnPerMetre = travel.metres > 0 ? travel.turn * .pi / 180 / travel.metres : 0
         while remaining > 0 {
@@ -141,7 +145,7 @@ private struct Driver {
             truth.samples.append(
                 DriveTruth.Sample(
                     elapsed: now, place: place, velocity: velocity, distance: distance, sky: sky,
-                    isParked: trip == nil))
+                    isParked: trip == nil, activity: activity))
             nextSample += period
         }
         now = later

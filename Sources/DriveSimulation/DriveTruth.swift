@@ -14,6 +14,8 @@ public struct DriveTruth: Sendable {
         public var sky: Sky
         /// False from departure to standstill, halts included.
         public var isParked: Bool
+        /// How it travels, in halts too; still while parked.
+        public var activity: Activity.Kind
 
         /// m/s.
         public var speed: Double { velocity.length }

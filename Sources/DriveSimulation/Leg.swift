@@ -1,3 +1,5 @@
+import Positioning
+
 /// What the receiver sees of the sky, and what getting it back will cost.
 public enum Sky: String, Hashable, Sendable, CaseIterable {
     case clear
@@ -39,11 +41,20 @@ public struct Leg: Hashable, Sendable {
 
     public var motion: Motion
     public var sky: Sky = .clear
+    /// How the receiver travels; where it stands within a trip, how it came.
+    public var activity = Activity.Kind.inVehicle
 
     /// The same leg with less sky.
     public func under(_ sky: Sky) -> Leg {
         var leg = self
         leg.sky = sky
+        return leg
+    }
+
+    /// The same leg, travelled otherwise.
+    public func by(_ activity: Activity.Kind) -> Leg {
+        var leg = self
+        leg.activity = activity
         return leg
     }
 }
@@ -81,12 +92,35 @@ extension Leg {
     }
 
     public static func walk(metres: Double, turn: Double = 0) -> Leg {
-        .travel(metres: metres, limit: 1.35, turn: turn, acceleration: 1, braking: 1)
+        walk(metres: metres, pace: 1.35, turn: turn)
+    }
+
+    /// - Parameter pace: m/s.
+    public static func walk(metres: Double, pace: Double, turn: Double = 0) -> Leg {
+        travel(metres: metres, limit: pace, turn: turn, acceleration: 1, braking: 1).by(.onFoot)
+    }
+
+    /// - Parameter pace: m/s.
+    public static func run(metres: Double, pace: Double, turn: Double = 0) -> Leg {
+        travel(metres: metres, limit: pace, turn: turn, acceleration: 1.2, braking: 1.5).by(.running)
+    }
+
+    /// Legs pull away at half of what an engine does.
+    /// - Parameters:
+    ///   - pace: m/s.
+    ///   - acceleration: m/s².
+    public static func ride(metres: Double, pace: Double, turn: Double = 0, acceleration: Double) -> Leg {
+        travel(metres: metres, limit: pace, turn: turn, acceleration: acceleration, braking: 1.3).by(.onBicycle)
     }
 
     /// A creep in a queue.
     public static func creep(metres: Double, limit: Double) -> Leg {
         .travel(metres: metres, limit: limit, acceleration: 0.6, braking: 0.8)
+    }
+
+    /// With the traffic, which is dense.
+    public static func roll(metres: Double, limit: Double) -> Leg {
+        .travel(metres: metres, limit: limit, acceleration: 1, braking: 1.4)
     }
 
     public static func reverse(metres: Double) -> Leg {

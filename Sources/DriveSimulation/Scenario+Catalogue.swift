@@ -99,4 +99,39 @@ extension Scenario {
             + TripPlan.city(metres: 2200, &g)
             + [.park(seconds: 390)]
     }
+
+    /// Other ways to travel, for the score of activities; starts and stops are scored on drives.
+    public static let onTheWay: [Scenario] = [walk, run, ride, rideAndWalk, denseTraffic]
+
+    static let walk = Scenario(name: "walk", summary: "3 km on foot through a town") { g in
+        [.park(seconds: g.uniform(60...120))] + TripPlan.stroll(metres: 3000, &g) + [.park(seconds: 420)]
+    }
+
+    static let run = Scenario(name: "run", summary: "6 km running, with walks to catch breath") { g in
+        [.park(seconds: g.uniform(60...120))] + TripPlan.jog(metres: 6000, &g) + [.park(seconds: 420)]
+    }
+
+    static let ride = Scenario(name: "ride", summary: "9 km on a bicycle, with hills and red lights") { g in
+        [.park(seconds: g.uniform(60...120))] + TripPlan.ride(metres: 9000, &g) + [.park(seconds: 420)]
+    }
+
+    static let rideAndWalk = Scenario(name: "ride-and-walk", summary: "a bicycle, half a kilometre on foot, a bicycle")
+    {
+        g in
+        [.park(seconds: g.uniform(60...120))]
+            + TripPlan.ride(metres: 2500, &g)
+            + [Leg.halt(seconds: g.uniform(15...60)).by(.onBicycle)]
+            + TripPlan.stroll(metres: 500, &g)
+            + [Leg.halt(seconds: g.uniform(15...60)).by(.onBicycle)]
+            + TripPlan.ride(metres: 2500, &g)
+            + [.park(seconds: 420)]
+    }
+
+    static let denseTraffic = Scenario(name: "dense-traffic", summary: "3 km that roll at 1.5 to 8 m/s") { g in
+        [.park(seconds: g.uniform(60...120))]
+            + TripPlan.city(metres: g.uniform(600...1200), &g)
+            + TripPlan.denseTraffic(metres: 3000, &g)
+            + TripPlan.city(metres: g.uniform(600...1200), &g)
+            + [.park(seconds: 420)]
+    }
 }

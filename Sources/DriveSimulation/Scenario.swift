@@ -16,5 +16,5 @@ public struct Scenario: Sendable {
     }
 
     /// nil when there is no scenario of that name.
-    public static func named(_ name: String) -> Scenario? { all.first { $0.name == name } }
+    public static func named(_ name: String) -> Scenario? { (all + onTheWay).first { $0.name == name } }
 }

@@ -102,4 +102,93 @@ enum TripPlan {
         }
         return legs
     }
+
+    /// A pace of its own that wanders by a tenth, slower before shop windows; crossings, and halts of 4–75 s.
+    static func stroll(metres: Double, _ generator: inout SplitMix64) -> [Leg] {
+        let pace = generator.uniform(1.0...1.65)
+        var legs: [Leg] = []
+        var walked = 0.0
+        while walked < metres {
+            let stretch = generator.uniform(8...40)
+            let share = generator.chance(0.1) ? generator.uniform(0.55...0.75) : generator.uniform(0.9...1.1)
+            let turn = generator.chance(0.15) ? generator.uniform(-90...90) : generator.uniform(-8...8)
+            legs.append(.walk(metres: stretch, pace: pace * share, turn: turn))
+            walked += stretch
+            if generator.chance(0.06) { legs.append(Leg.halt(seconds: generator.uniform(4...75)).by(.onFoot)) }
+        }
+        return legs
+    }
+
+    /// A pace of 2.4–4 m/s that wanders by 7 %, now and then a walk to catch breath, and red lights of 5–45 s.
+    static func jog(metres: Double, _ generator: inout SplitMix64) -> [Leg] {
+        let pace = generator.uniform(2.4...4)
+        var legs: [Leg] = []
+        var covered = 0.0
+        while covered < metres {
+            let stretch = generator.uniform(20...90)
+            let turn = generator.chance(0.15) ? generator.uniform(-90...90) : generator.uniform(-8...8)
+            legs.append(.run(metres: stretch, pace: pace * generator.uniform(0.93...1.07), turn: turn))
+            covered += stretch
+            if generator.chance(0.03) {
+                let breath = generator.uniform(60...150)
+                legs.append(.walk(metres: breath, pace: generator.uniform(1.2...1.6)))
+                covered += breath
+            } else if generator.chance(0.04) {
+                legs.append(Leg.halt(seconds: generator.uniform(5...45)).by(.running))
+            }
+        }
+        return legs
+    }
+
+    /// A pace of 4–7 m/s; up hill half of it, down hill up to 1.7 of it; bends, and red lights of 8–70 s.
+    static func ride(metres: Double, _ generator: inout SplitMix64) -> [Leg] {
+        let pace = generator.uniform(4...7)
+        // Legs give 2 to 4 watts for each kilogram.
+        let acceleration = min(generator.uniform(0.5...0.95), generator.uniform(2.5...4) / pace)
+        var legs: [Leg] = []
+        var ridden = 0.0
+        while ridden < metres {
+            let stretch = generator.uniform(40...220)
+            legs.append(hill(metres: stretch, pace: pace, acceleration: acceleration, &generator))
+            ridden += stretch
+            if generator.chance(0.2) {
+                let turn = (generator.chance(0.5) ? 1 : -1) * generator.uniform(50...100)
+                legs.append(
+                    .ride(metres: 12, pace: generator.uniform(2.8...4.5), turn: turn, acceleration: acceleration))
+            }
+            if generator.chance(0.12) { legs.append(Leg.halt(seconds: generator.uniform(8...70)).by(.onBicycle)) }
+        }
+        return legs
+    }
+
+    private static func hill(
+        metres: Double, pace: Double, acceleration: Double, _ generator: inout SplitMix64
+    ) -> Leg {
+        let turn = generator.uniform(-10...10)
+        if generator.chance(0.15) {
+            return .ride(
+                metres: metres, pace: pace * generator.uniform(0.5...0.8), turn: turn, acceleration: acceleration)
+        }
+        // A slope of 2 to 4 % pulls.
+        if generator.chance(0.2) {
+            return .ride(
+                metres: metres, pace: pace * generator.uniform(1.2...1.7), turn: turn,
+                acceleration: generator.uniform(0.2...0.4))
+        }
+        return .ride(
+            metres: metres, pace: pace * generator.uniform(0.92...1.08), turn: turn, acceleration: acceleration)
+    }
+
+    /// Traffic that rolls at 1.5–8 m/s and seldom stands.
+    static func denseTraffic(metres: Double, _ generator: inout SplitMix64) -> [Leg] {
+        var legs: [Leg] = []
+        var driven = 0.0
+        while driven < metres {
+            let stretch = generator.uniform(15...120)
+            legs.append(.roll(metres: stretch, limit: generator.uniform(1.5...8)))
+            driven += stretch
+            if generator.chance(0.15) { legs.append(.halt(seconds: generator.uniform(3...40))) }
+        }
+        return legs
+    }
 }

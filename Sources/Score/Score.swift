@@ -6,6 +6,6 @@ struct Score: AsyncParsableCommand {
         commandName: "waypost-score",
         abstract: "Scores the decisions of tracking: on simulated drives against their truth, and on logs.",
         subcommands: [
-            MotionCommand.self, TrackErrorCommand.self, FenceCost.self,
+            MotionCommand.self, ActivityCommand.self, TrackErrorCommand.self, FenceCost.self,
         ])
 }

@@ -3,12 +3,6 @@ import DriveSimulation
 import Scoring
 import Tracking
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 struct TrackErrorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "track-error",
@@ -49,7 +43,7 @@ struct TrackErrorCommand: ParsableCommand {
                 table.add(drive.name, drive.bytes, isCar: drive.isCar)
             }
         } else {
-            for log in logs { table.add(Self.lastPart(log), try Self.bytes(of: log), isCar: true) }
+            for log in logs { table.add(Self.lastPart(log), try LogFile.bytes(of: log), isCar: true) }
         }
         print(table.text)
         guard table.missed.isEmpty else { throw ExitCode(1) }
@@ -60,7 +54,7 @@ struct TrackErrorCommand: ParsableCommand {
     private func recordedDrives() throws -> [Drive] {
         let cars = ["drive_mtv_f9k_ublox.nmea", "drive_z205_switzerland_sirf.nmea"]
         let others = ["kayak_tomales.nmea", "sail_kernevel_latrinite_9h.nmea", "static_signalk_gps.nmea"]
-        return try (cars + others).map { ($0, try Self.bytes(of: "\(corpus)/\($0)"), cars.contains($0)) }
+        return try (cars + others).map { ($0, try LogFile.bytes(of: "\(corpus)/\($0)"), cars.contains($0)) }
     }
 
     private func simulatedDrives() -> [Drive] {
@@ -77,17 +71,6 @@ struct TrackErrorCommand: ParsableCommand {
     }
 
     private static func lastPart(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }
-
-    private static func bytes(of path: String) throws -> [UInt8] {
-        guard let file = fopen(path, "rb") else {
-            throw ValidationError("\(path) cannot be read: \(String(cString: strerror(errno)))")
-        }
-        defer { fclose(file) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 1 << 16)
-        while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { bytes += buffer[..<count] }
-        return bytes
-    }
 
     /// The rules take turns, so that whatever else the machine does falls on both.
     private static func measureCost() {

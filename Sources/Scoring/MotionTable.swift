@@ -70,7 +70,7 @@ public struct MotionTable: Sendable {
         return "\(sign)\(whole).\(String(repeating: "0", count: digits - text.count))\(text)"
     }
 
-    private static func aligned(_ rows: [[String]]) -> String {
+    static func aligned(_ rows: [[String]]) -> String {
         let widths = (0..<(rows.first?.count ?? 0)).map { index in rows.map { $0[index].count }.max() ?? 0 }
         return rows.map { row in
             let cells = zip(row, widths).enumerated().map { index, cell in

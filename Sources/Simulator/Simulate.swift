@@ -116,9 +116,10 @@ struct Simulate: ParsableCommand {
     }
 
     private static var catalogue: String {
-        let width = Scenario.all.map(\.name.count).max() ?? 0
+        let scenarios = Scenario.all + Scenario.onTheWay
+        let width = scenarios.map(\.name.count).max() ?? 0
         var text = "scenarios\n"
-        for scenario in Scenario.all {
+        for scenario in scenarios {
             let gap = String(repeating: " ", count: width - scenario.name.count + 2)
             text += "  \(scenario.name)\(gap)\(scenario.summary)\n"
         }
