@@ -42,6 +42,9 @@ public struct MotionStatus: ControlMessage {
     @Field("state", "waiting (no fix yet), settling (finding the first place), stationary, moving or stopping (a halt)")
     public var state = ""
     @Field("since", "UTC of the last motion change") public var since: String?
+    @Field("activity", "How the asset travels: still, on_foot, running, on_bicycle or in_vehicle")
+    public var activity: String?
+    @Field("activity_confidence", unit: "%", "How certain that is") public var activityConfidence: Int?
     @Field("last_fix", "UTC of the last fix that was believed") public var lastFix: String?
     @Field("last_fix_age_s", unit: "s", places: 1, "Since it arrived in this run") public var lastFixAge: Double?
     @Field("odometer", unit: "m", places: 1, "Distance driven") public var odometer = 0.0

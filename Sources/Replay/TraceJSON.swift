@@ -50,6 +50,7 @@ public struct TraceJSON {
         writer.field("speed", location.speed, places: 2)
         writer.field("bearing", scaled: Scaled.course(location.course), places: 1)
         writer.field("moving", location.moving)
+        writer.field("activity", location.activity?.kind.rawValue)
         writer.field("event", location.event.rawValue)
         writer.field("reason", location.reason)
         writer.field("odometer", location.odometer, places: 1)

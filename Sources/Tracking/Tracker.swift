@@ -655,7 +655,7 @@ public struct Tracker: Sendable {
     ) -> RecordContext {
         RecordContext(
             present: present, moving: moving ?? motion.isMoving, odometer: odometer ?? trips.metres, held: held,
-            power: power.state)
+            power: power.state, activity: activity)
     }
 
     /// The place that records carry while standing. Outside the hours it is not watched whether the asset left: a panic
@@ -676,7 +676,7 @@ public struct Tracker: Sendable {
             altitudeMSL: last?.altitudeMSL, altitudeHAE: last?.altitudeHAE, horizontalAccuracy: anchor.accuracy,
             speed: 0, hdop: fix?.hdop, satellitesUsed: fix?.satellitesUsed, mode: fix?.mode, quality: fix?.quality,
             moving: moving ?? motion.isMoving, event: event, reason: reason, odometer: trips.metres,
-            power: power.state)
+            power: power.state, activity: activity)
     }
 
     /// The record of something that happened to the asset where it was last reported; nil before it has a place.

@@ -29,8 +29,8 @@ import Testing
                 "moving": .flag, "event": .word, "reason": .word, "odometer": .number, "published": .flag,
             ],
             [
-                "altitude": .number, "accuracy": .number, "speed": .number, "bearing": .number, "geofence_id": .word,
-                "geofence_name": .word, "geofence_action": .word,
+                "altitude": .number, "accuracy": .number, "speed": .number, "bearing": .number, "activity": .word,
+                "geofence_id": .word, "geofence_name": .word, "geofence_action": .word,
             ]
         ),
         "halt": (["type": .word, "from_ms": .integer, "to_ms": .integer, "at_ms": .integer], [:]),

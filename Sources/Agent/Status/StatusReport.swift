@@ -182,6 +182,8 @@ extension StatusReport {
         var motion = MotionStatus()
         motion.state = snapshot.motion.rawValue
         motion.since = snapshot.since?.iso8601
+        motion.activity = snapshot.activity?.kind.rawValue
+        motion.activityConfidence = snapshot.activity?.confidence
         motion.lastFix = snapshot.lastFixTime?.iso8601
         motion.lastFixAge = seconds(pipeline.reception.lastFixAt)
         motion.odometer = snapshot.odometer

@@ -16,6 +16,7 @@ struct RecordContext: Sendable {
     /// The place that a standing asset reports instead of the fix, with speed 0 and no course.
     let held: StoredState.Anchor?
     let power: PowerState
+    let activity: Activity?
 }
 
 extension Location {
@@ -28,7 +29,8 @@ extension Location {
             horizontalAccuracy: held == nil ? fix.horizontalAccuracy : held?.accuracy,
             speed: held == nil ? fix.speed : 0, course: held == nil ? fix.course : nil, hdop: fix.hdop,
             satellitesUsed: fix.satellitesUsed, mode: fix.mode, quality: fix.quality, moving: context.moving,
-            event: event, reason: reason, odometer: context.odometer, power: context.power)
+            event: event, reason: reason, odometer: context.odometer, power: context.power,
+            activity: context.activity)
     }
 
     /// Removes what only a fix of its own can say.

@@ -81,6 +81,7 @@ extension Status {
         lines.append(
             "motion     \(motion.state)\(motion.since.map { " since \($0)" } ?? "")"
                 + (motion.lastFix.map { ", last fix \($0)" } ?? ", no fix yet"))
+        if let activity = motion.activityText { lines.append("activity   \(activity)") }
         if let power = power.text { lines.append("power      \(power)") }
         if let schedule = motion.schedule {
             let until = schedule.until.map { " until \($0)" } ?? ""
@@ -107,6 +108,16 @@ extension Status {
         for channel in channels ?? [] { lines += channel.lines }
         for problem in problems { lines.append("problem    \(problem)") }
         return lines
+    }
+}
+
+extension MotionStatus {
+    /// `on foot (85 %)`; nil when unknown.
+    var activityText: String? {
+        activity.map { kind in
+            let words = kind.split(separator: "_").joined(separator: " ")
+            return activityConfidence.map { "\(words) (\($0) %)" } ?? words
+        }
     }
 }
 

@@ -230,6 +230,9 @@ struct TopPage {
         var first = line(of: "MOTION")
         first.add(status.motion.state, .strong)
         if let since = status.motion.since { first.addIfItFits("since \(TopFigures.clock(since))", columns: columns) }
+        if let activity = status.motion.activityText, status.motion.state != "stationary" {
+            first.addIfItFits(activity, columns: columns)
+        }
         let fix = model.presentFix
         if let speed = fix?.speed { first.addIfItFits(TopFigures.kilometresPerHour(speed), columns: columns) }
         if let course = fix?.course, status.motion.state == "moving" {

@@ -44,6 +44,15 @@ import Uplink
         pipeline.close()
     }
 
+    @Test func howTheAssetTravelsIsShown() {
+        let start = bench.loop.now
+        #expect(report(at: start).status.motion.activity == nil)
+        for second in 0..<90 { fix(1_700_000_000_000 + Int64(second) * 1000, at: start + .seconds(second)) }
+        let motion = report(at: start + .seconds(90)).status.motion
+        #expect(motion.state == "stationary" && motion.activity == "still" && motion.activityConfidence == 100)
+        pipeline.close()
+    }
+
     /// At ten fixes a second, a cold start passes; at one a minute, an hour is too long to wait.
     @Test(arguments: [
         (0.1, 599, false), (0.1, 601, true), (60.0, 4, false), (60.0, 5, true), (10.0, 6, false), (10.0, 7, true),

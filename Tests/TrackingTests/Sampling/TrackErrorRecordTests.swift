@@ -146,7 +146,7 @@ import Testing
             case .fixReceived(let fix):
                 let time = try #require(fix.time)
                 let context = RecordContext(
-                    present: present, moving: true, odometer: 0, held: nil, power: PowerState())
+                    present: present, moving: true, odometer: 0, held: nil, power: PowerState(), activity: nil)
                 recorder.fixReceived(time, at: at)
                 #expect(recorder.sample(fix, time: time, late: false, opening: nil, context, &effects))
             case .noFix:

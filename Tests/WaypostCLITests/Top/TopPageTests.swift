@@ -160,6 +160,15 @@ import Testing
         #expect(page.lines.contains { $0.escaped.hasPrefix("\u{1b}[2mMOTION    moving") })
     }
 
+    @Test func motionSaysHowTheAssetTravels() {
+        var status = TopFixture.status()
+        (status.motion.activity, status.motion.activityConfidence) = ("on_foot", 85)
+        let page = TopFixture.page(TopFixture.model(status, nil), 80, 24)
+        #expect(page.contains { $0.hasPrefix("MOTION    moving  since 07:12:05  on foot (85 %)") })
+        status.motion.state = "stationary"
+        #expect(!TopFixture.page(TopFixture.model(status, nil), 80, 24).contains { $0.contains("on foot") })
+    }
+
     @Test func beforeAnyAnswerThereIsSomethingToRead() {
         var model = TopModel()
         model.failed("no daemon answers: x", at: TopFixture.now)
