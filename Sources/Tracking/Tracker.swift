@@ -327,6 +327,7 @@ public struct Tracker: Sendable {
     private mutating func placeReported(_ place: Coordinate, _ effects: inout [Effect]) {
         let speed = fixes.speed(at: now)
         board.motionChanged(motion.phase, speed: speed)
+        board.activityChanged(activity?.kind)
         board.placeReported(place, speed: speed)
         if board.isStale { recompute(&effects) }
     }
@@ -738,6 +739,7 @@ public struct Tracker: Sendable {
         }
         board.insideFencesChanged(Set(geofences.inside))
         board.motionChanged(motion.phase, speed: fixes.speed(at: now))
+        board.activityChanged(activity?.kind)
         let isCapped = !motion.isMoving && board.boost == nil && profile.heartbeatSetting > .zero
         board.recompute(cap: isCapped ? profile.heartbeatSetting : nil, into: &effects)
         for index in board.entries.indices { recorder.setResolution(board.entries[index].published, at: index) }

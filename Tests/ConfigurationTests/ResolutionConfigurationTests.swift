@@ -40,6 +40,7 @@ import Tracking
     private let rules = """
         [[resolution.rule]]
         motion = ["stopping", "moving"]
+        activity = ["on_foot", "in_vehicle"]
         speed_above = "36km/h"
         speed_below = 30
         battery_above = 10
@@ -54,12 +55,14 @@ import Tracking
         displacement = "1.5km"
         [[resolution.rule]]
         motion = "stationary"
+        activity = "still"
         interval = "1h"
         """
 
     @Test func rulesArriveInOrder() throws {
         var first = ResolutionRule()
         first.motion = [.moving, .stopping]
+        first.activity = [.onFoot, .inVehicle]
         first.speedAbove = 10
         first.speedBelow = 30
         first.batteryAbove = 10
@@ -74,6 +77,7 @@ import Tracking
         first.displacement = 1500
         var second = ResolutionRule()
         second.motion = [.stationary]
+        second.activity = [.still]
         second.intervalMs = 3_600_000
         let settings = try settings(rules + depot)
         #expect(settings.rules == [first, second])

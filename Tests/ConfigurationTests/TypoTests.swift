@@ -13,6 +13,8 @@ import Testing
     private struct Typo: CustomStringConvertible {
         var line: Int
         var text: [UInt8]
+        /// The key of the line as it is now.
+        var key: String
         /// The value of the line as it is now, with its quotes.
         var value: String
         /// It changes a quote or bracket.
@@ -36,6 +38,7 @@ import Testing
             let written = String(decoding: lines[line - 1], as: UTF8.self)
             value = String(written.drop { $0 != "\"" })
             if value.isEmpty { value = written }
+            key = String(written.prefix { $0 != " " })
             description = "line \(line): \(written)"
         }
     }
@@ -89,7 +92,9 @@ import Testing
             let named = refused.byWeight.first?.position?.line ?? 0
             // What is opened and not closed shows where the reader stumbles. A reference that has lost its other end is
             // named where it is, with the word that the other end has now.
-            let isElsewhere = typo.opens && named > typo.line || refused.problems[0].message.contains(typo.value)
+            let isElsewhere =
+                typo.opens && named > typo.line || refused.problems[0].message.contains(typo.value)
+                || refused.problems[0].message.contains("${secret.\(typo.key)}")
             #expect(named == typo.line || isElsewhere, "\(typo) → \(refused)")
         }
         // What stands in does not depend on what is wrong, which it only passes on.

@@ -47,6 +47,7 @@ extension ResolutionRule {
     fileprivate init?(reading table: TableReader) {
         self.init()
         table.read("motion", into: &motion, as: .words(Motion.allCases.map { ($0.rawValue, $0) }))
+        table.read("activity", into: &activity, as: .words(Activity.Kind.allCases.map { ($0.rawValue, $0) }))
         table.read("speed_above", into: &speedAbove, as: .speed())
         table.read("speed_below", into: &speedBelow, as: .speed(.atLeast(0.1)))
         table.read("battery_above", into: &batteryAbove, as: .percent)

@@ -3,6 +3,8 @@ import Positioning
 /// What is known of the asset as a whole when a resolution is decided.
 public struct Circumstances: Hashable, Sendable {
     public var motion: TrackerSnapshot.Motion
+    /// How the asset travels, or that it is still; nil = unknown.
+    public var activity: Activity.Kind?
     /// Metres per second, smoothed over half a minute; 0 while parked; nil = unknown.
     public var speed: Double?
     /// 0…100; nil = unknown: no reading, none for ten minutes, or not of interest because external power is connected.
@@ -15,10 +17,12 @@ public struct Circumstances: Hashable, Sendable {
     public var openHours: Set<String>
 
     public init(
-        motion: TrackerSnapshot.Motion = .waiting, speed: Double? = nil, batteryPercent: Double? = nil,
-        externalPower: Bool? = nil, insideFences: Set<String> = [], openHours: Set<String> = []
+        motion: TrackerSnapshot.Motion = .waiting, activity: Activity.Kind? = nil, speed: Double? = nil,
+        batteryPercent: Double? = nil, externalPower: Bool? = nil, insideFences: Set<String> = [],
+        openHours: Set<String> = []
     ) {
         self.motion = motion
+        self.activity = activity
         self.speed = speed
         self.batteryPercent = batteryPercent
         self.externalPower = externalPower

@@ -185,6 +185,13 @@ struct ResolutionBoard: Sendable {
         apply(policy.speedChanged(speed))
     }
 
+    /// - Parameter activity: nil = unknown.
+    mutating func activityChanged(_ activity: Activity.Kind?) {
+        guard activity != circumstances.activity else { return }
+        circumstances.activity = activity
+        apply(policy.activityChanged(activity))
+    }
+
     /// - Parameter ids: of all geofences that the asset is in now.
     mutating func insideFencesChanged(_ ids: Set<String>) {
         guard ids != circumstances.insideFences else { return }

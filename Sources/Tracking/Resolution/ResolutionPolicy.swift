@@ -45,7 +45,7 @@ public enum PolicyEffect: Hashable, Sendable {
 ///
 /// Pure: it holds no clock and reads nothing, the same calls give the same answers. Each change is reported to it, and it returns
 /// what is to be decided again; until then the last answers stay in force. Every method but `networkResolution(for:)`
-/// has a default, with which all trackables are asked for again at each change and nearness is watched as their default
+/// has a default, with which all trackables are asked for again at each change (but for speed and activity) and nearness is watched as their default
 /// constraints say. A policy is copied with the tracker, so it should be a value.
 ///
 /// Put one into `Tracker.Settings.policy`. It stays in force when settings are reloaded.
@@ -77,6 +77,9 @@ public protocol ResolutionPolicy: Sendable {
     mutating func batteryChanged(percent: Double?) -> [PolicyEffect]
     mutating func externalPowerChanged(_ connected: Bool?) -> [PolicyEffect]
     mutating func motionChanged(_ motion: TrackerSnapshot.Motion) -> [PolicyEffect]
+    /// The default does nothing: few policies look at it.
+    /// - Parameter activity: as in `Circumstances`.
+    mutating func activityChanged(_ activity: Activity.Kind?) -> [PolicyEffect]
     /// With each fix: the default does nothing.
     /// - Parameter speed: as in `Circumstances`.
     mutating func speedChanged(_ speed: Double?) -> [PolicyEffect]
@@ -112,6 +115,7 @@ extension ResolutionPolicy {
     public mutating func batteryChanged(percent: Double?) -> [PolicyEffect] { [.recomputeAll] }
     public mutating func externalPowerChanged(_ connected: Bool?) -> [PolicyEffect] { [.recomputeAll] }
     public mutating func motionChanged(_ motion: TrackerSnapshot.Motion) -> [PolicyEffect] { [.recomputeAll] }
+    public mutating func activityChanged(_ activity: Activity.Kind?) -> [PolicyEffect] { [] }
     public mutating func speedChanged(_ speed: Double?) -> [PolicyEffect] { [] }
     public mutating func geofencesChanged(inside ids: Set<String>) -> [PolicyEffect] { [.recomputeAll] }
     public mutating func hoursChanged(_ hours: String, open: Bool) -> [PolicyEffect] { [.recomputeAll] }

@@ -5,6 +5,8 @@ import Positioning
 /// nil in a condition = does not matter. A condition on something unknown does not hold.
 public struct ResolutionRule: Hashable, Sendable {
     public var motion: Set<Motion>?
+    /// How the asset travels, or that it is still.
+    public var activity: Set<Activity.Kind>?
     /// Faster than this, m/s, by the speed smoothed over half a minute; holds until a tenth (at least 0.5 m/s) below.
     public var speedAbove: Double?
     /// Slower than this, m/s, likewise.

@@ -15,6 +15,7 @@ public struct RuleResolutionPolicy: ResolutionPolicy {
     private var standard: DefaultResolutionPolicy
     private let looksAtSpeed: Bool
     private let looksAtMotion: Bool
+    private let looksAtActivity: Bool
 
     /// - Parameters:
     ///   - standard: decides where no rule holds.
@@ -32,6 +33,7 @@ public struct RuleResolutionPolicy: ResolutionPolicy {
         self.standard = standard
         looksAtSpeed = entries.contains { $0.speed != nil }
         looksAtMotion = rules.contains { $0.motion != nil }
+        looksAtActivity = rules.contains { $0.activity != nil }
     }
 
     public func networkResolution(for request: TrackableResolutionRequest) -> Resolution {
@@ -53,6 +55,7 @@ public struct RuleResolutionPolicy: ResolutionPolicy {
         let now = request.circumstances
         return (entry.speed?.holds ?? true) && (entry.battery?.holds ?? true)
             && (rule.motion?.contains(.init(now.motion)) ?? true)
+            && (rule.activity.map { now.activity.map($0.contains) ?? false } ?? true)
             && (rule.externalPower.map { $0 == now.externalPower } ?? true)
             && (rule.subscribers.map { $0 == request.hasSubscribers } ?? true)
             && (rule.near.map { $0 == request.near } ?? true)
@@ -77,6 +80,10 @@ public struct RuleResolutionPolicy: ResolutionPolicy {
 
     public mutating func motionChanged(_ motion: TrackerSnapshot.Motion) -> [PolicyEffect] {
         looksAtMotion ? [.recomputeAll] : []
+    }
+
+    public mutating func activityChanged(_ activity: Activity.Kind?) -> [PolicyEffect] {
+        looksAtActivity ? [.recomputeAll] : []
     }
 
     public mutating func speedChanged(_ speed: Double?) -> [PolicyEffect] {

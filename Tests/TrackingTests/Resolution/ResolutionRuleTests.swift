@@ -59,6 +59,7 @@ import Testing
             ({ $0.motion = [.stationary] }, request { $0.motion = .settling }),
             ({ $0.externalPower = false }, request { $0.externalPower = false }),
             ({ $0.geofence = "depot" }, request { $0.insideFences = ["home", "depot"] }),
+            ({ $0.activity = [.onFoot, .running] }, request { $0.activity = .running }),
             ({ $0.hours = "sat" }, request { $0.openHours = ["sat"] }),
             ({ $0.near = true }, TrackableResolutionRequest(trackable: Trackable(id: "t"), near: true)),
             (
@@ -98,6 +99,25 @@ import Testing
         let course = Course(script, settings(rules))
         #expect(course.story == ["-start", "+speed", "-stop-timeout"])
         #expect(course.intervals() == [3000, 1000, 20_000, 1000, 20_000, 3000])
+    }
+
+    @Test func activityChangesTheResolution() {
+        let rules = [rule(1000) { $0.activity = [.inVehicle] }, rule(10_000) { $0.activity = [.onFoot] }]
+        var script = Script()
+        script.stand(100)
+        script.drive(2, to: 1.4)
+        script.drive(60)
+        script.drive(1, to: 0)
+        script.stand(20)
+        script.pullAway()
+        script.drive(60)
+        script.brake()
+        script.stand(400)
+        let course = Course(script, settings(rules))
+        // A standstill on foot is still. The first seconds after it may be more of the same walk.
+        #expect(course.intervals() == [3000, 10_000, 3000, 10_000, 1000, 3000])
+        #expect(Set(course.records.map(\.activity?.kind)).isSuperset(of: [.still, .onFoot, .inVehicle]))
+        #expect(course.records.last?.activity == Activity(kind: .still, confidence: 100))
     }
 
     @Test func speedCrossesALimitWithHysteresis() {
