@@ -124,6 +124,10 @@ enum LocationShape {
         try checkPlace(record, path)
         for (key, kind) in optional where record[key] != nil { try check(record, key, path, kind) }
         if let fence = record["geofence"] { try checkGeofence(fence, "\(path).geofence") }
+        if let activity = record["activity"] {
+            try check(activity, "type", "\(path).activity", .text)
+            try check(activity, "confidence", "\(path).activity", .integer(0...100))
+        }
         if let change = record["settings"], change.members == nil {
             throw .init(text: "\(path).settings: must be an object")
         }

@@ -16,6 +16,17 @@ import Testing
         #expect(rows[0].location == nil)
     }
 
+    @Test func anActivityHasAWordAndPercent() throws {
+        func rows(_ activity: String) throws -> Int {
+            let place = #""location":{"lat":1.5,"lon":2.5},"timeStamp":1700000000,"time_ms":1700000000123"#
+            return try batch(#"{"seq":1,"activity":\#(activity),\#(place)}"#).rows.count
+        }
+        #expect(try rows(#"{"type":"on_foot","confidence":85}"#) == 1)
+        for wrong in [#""on_foot""#, #"{"type":5,"confidence":85}"#, #"{"type":"on_foot","confidence":101}"#] {
+            #expect(throws: NativeBatch.ShapeProblem.self) { try rows(wrong) }
+        }
+    }
+
     @Test(arguments: [
         #"{"seq":1}"#, #"{"seq":1,"event":"settings","time_ms":5}"#, #"{"seq":1,"event":"settings","timeStamp":5}"#,
         #"{"seq":1,"event":"settings","settings":"x"}"#, #"{"seq":1,"event":"settings","location":{}}"#,

@@ -50,6 +50,34 @@ import Uplink
         #expect(Profile(rendering: "other").rendering == "other")
     }
 
+    @Test(arguments: [
+        (
+            "transistor", #""activity":{"type":"on_foot","confidence":85}"#,
+            #""activity":{"type":"unknown","confidence":0}"#
+        ),
+        ("overland", #""motion":["walking"]"#, #""motion":["driving"]"#),
+        ("traccar-json", #""activity":{"type":"on_foot"}"#, #""is_moving":true,"odometer""#),
+        ("waypost", #""activity":{"type":"on_foot","confidence":85}"#, #""moving":true,"reason""#),
+        ("waypost-verbose", #""activity":{"type":"on_foot","confidence":85}"#, #""moving":true,"reason""#),
+        ("waypost-mqtt", #""activity":{"type":"on_foot","confidence":85}"#, #""moving":true,"reason""#),
+    ])
+    func saysHowTheAssetTravelsAndWhenThatIsUnknown(profile: String, known: String, unknown: String) throws {
+        let settings = try ProfileFixture(name: profile).settings()
+        func body(_ activity: Activity?) throws -> String {
+            var row = try #require(ProfileSample.full.rows.first)
+            row.location.activity = activity
+            let batch = Batch(
+                endpoint: settings.name, id: "7f3a91c2-main-1-1", rows: [row], sentMs: nil,
+                outbox: ProfileSample.outbox)
+            let context = RenderContext(identify: RecordID.make, isMasked: true)
+            let request = RequestRenderer(settings, in: context).request(for: batch)
+            let bytes = request.broker.map { $0.messages.flatMap(\.payload) } ?? request.body
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        #expect(try body(Activity(kind: .onFoot, confidence: 85)).contains(known))
+        #expect(try body(nil).contains(unknown))
+    }
+
     private static func bodies(of settings: EndpointSettings) -> [UInt8] {
         var random = SeededGenerator(seed: 1)
         var all: [UInt8] = []

@@ -19,7 +19,8 @@ final class LocationTemplate: Sendable {
         ("clock_ms", "$clock_ms"),
         ("seq", "$seq"), ("trackable", "$trackable"), ("boot_id", "$boot_id"), ("altitude_hae", "$altitude_hae"),
         ("satellites", "$satellites"), ("fix_mode", "$fix_mode"), ("quality", "$quality"), ("simulated", "$simulated"),
-        ("moving", "$moving"), ("event", "$event"),
+        ("moving", "$moving"),
+        ("activity", object([("type", "$activity"), ("confidence", "$activity_confidence")])), ("event", "$event"),
         (
             "geofence",
             object([

@@ -42,6 +42,7 @@ extension QueuedLocation {
         case .bearing: Scaled.course(location.course)
         case .odometer: Scaled.odometer(location.odometer)
         case .odometerKM: Scaled.odometer(location.odometer)?.scaled(by: 1, over: 10)
+        case .activityConfidence: location.activity.map { Int64($0.confidence) }
         case .batteryPct, .batteryFrac: location.power.batteryPercent.map(Int64.init)
         case .batteryBS: location.power.batteryState.code
         default: location.trip.flatMap { $0.scaled(name) }
@@ -74,6 +75,8 @@ extension QueuedLocation {
             }
         case .quality: location.quality?.word
         case .motionWord: location.moving ? "driving" : "stationary"
+        case .activity: location.activity?.kind.rawValue
+        case .activityWord: location.activity?.kind.motionWord ?? word(.motionWord)
         case .event: location.event == .none ? nil : location.event.rawValue
         case .reason: location.reason
         case .settings: location.settings
@@ -120,6 +123,19 @@ extension TripSummary {
         case .tripIdle: Scaled.integer(idle, places: 1)
         case .tripMaxSpeed: Scaled.speed(maxSpeed)
         default: nil
+        }
+    }
+}
+
+extension Positioning.Activity.Kind {
+    /// As Overland says it.
+    fileprivate var motionWord: String {
+        switch self {
+        case .still: "stationary"
+        case .onFoot: "walking"
+        case .running: "running"
+        case .onBicycle: "cycling"
+        case .inVehicle: "driving"
         }
     }
 }

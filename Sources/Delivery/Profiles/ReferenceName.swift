@@ -44,6 +44,11 @@ enum RecordName: String, CaseIterable, Sendable {
     case speedMPH = "speed_mph"
     case bearing, moving
     case motionWord = "motion_word"
+    case activity
+    /// Percent.
+    case activityConfidence = "activity_confidence"
+    /// `activity` as Overland says it; the word of `moving` while it is unknown.
+    case activityWord = "activity_word"
     case event, reason, odometer
     case odometerKM = "odometer_km"
     case batteryPct = "battery_pct"
@@ -85,10 +90,8 @@ enum RecordName: String, CaseIterable, Sendable {
 
     var type: ValueType {
         switch self {
-        case .seq, .timeMs, .timeS, .timeNs, .receivedMs, .clockMs, .dateMs, .beaconMajor,
-            .beaconMinor, .latE7, .lonE7, .satellites, .batteryPct,
-            .batteryBS,
-            .tripStartMs, .tripEndMs:
+        case .seq, .timeMs, .timeS, .timeNs, .receivedMs, .clockMs, .dateMs, .beaconMajor, .beaconMinor, .latE7, .lonE7,
+            .satellites, .batteryPct, .batteryBS, .activityConfidence, .tripStartMs, .tripEndMs:
             .int
         case .timeSFloat, .lat, .lon, .altitude, .altitudeHAE, .accuracy, .hdop, .speedMPS, .speedKMH, .speedKnots,
             .speedMPH, .bearing, .odometer, .odometerKM, .batteryFrac, .tripStartLat, .tripStartLon, .tripDistance,

@@ -17,7 +17,8 @@ import Testing
             "clock_ms": "$clock_ms", "seq": "$seq",
             "trackable": "$row_trackable", "boot_id": "$row_boot_id", "altitude_hae": "$altitude_hae",
             "satellites": "$satellites", "fix_mode": "$fix_mode", "quality": "$quality", "simulated": "$simulated",
-            "moving": "$moving", "event": "$event",
+            "moving": "$moving", "activity": ["type": "$activity", "confidence": "$activity_confidence"],
+            "event": "$event",
             "geofence": [
                 "id": "$geofence_id", "name": "$geofence_name", "action": "$geofence_action",
                 "source": "$geofence_beacon",
@@ -68,6 +69,14 @@ import Testing
                 {"device":"van-7","outbox":"7f3a91c2","batch_id":"7f3a91c2-main-1-1","locations":[{"location":\
                 {"lat":0.0,"lon":-0.0000001},"timeStamp":-1,"time_ms":-1,"seq":1,"moving":false,"odometer":0.0}]}
                 """)
+    }
+
+    @Test func tellsHowTheAssetTravels() throws {
+        var row = Sample.row
+        row.location.activity = Activity(kind: .onBicycle, confidence: 85)
+        let expected = #""moving":true,"activity":{"type":"on_bicycle","confidence":85},"reason""#
+        #expect(try body([row]).contains(expected))
+        #expect(try Sample.record("$location", row).contains(expected))
     }
 
     @Test func recordsWithoutAPositionTellWhatHappenedAndWhen() throws {

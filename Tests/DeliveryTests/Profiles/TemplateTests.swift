@@ -28,6 +28,18 @@ import Testing
         #expect(try Sample.record(["a": Tree(stringLiteral: template)]) == #"{"a":"# + expected + "}")
     }
 
+    @Test(arguments: [
+        (Positioning.Activity.Kind.still, "stationary"), (.onFoot, "walking"), (.running, "running"),
+        (.onBicycle, "cycling"),
+        (.inVehicle, "driving"), (nil, "driving"),
+    ]) func saysTheActivityAsOverlandDoes(kind: Positioning.Activity.Kind?, word: String) throws {
+        var row = Sample.row
+        row.location.activity = kind.map { Positioning.Activity(kind: $0, confidence: 50) }
+        #expect(try Sample.record(["a": "$activity_word"], row) == #"{"a":"\#(word)"}"#)
+        let known = try Sample.record(["activity": ["type": "$activity", "confidence": "$activity_confidence"]], row)
+        #expect(known == (kind.map { #"{"activity":{"type":"\#($0.rawValue)","confidence":50}}"# } ?? "{}"))
+    }
+
     @Test func leavesOutWhatIsNilOrBecameEmpty() throws {
         let record: Tree = [
             "event": "$event", "text": "at ${geofence_name}", "fence": ["id": "$geofence_id", "deep": ["a": "$event"]],
