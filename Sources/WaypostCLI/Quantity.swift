@@ -1,5 +1,5 @@
 import ArgumentParser
-import Configuration
+import Positioning
 
 /// A number with a unit on the command line.
 enum Quantity {

@@ -155,7 +155,3 @@ extension [TOMLNode] {
         !isEmpty && allSatisfy { if case .table = $0.value { true } else { false } }
     }
 }
-
-extension StringProtocol {
-    var trimmingSpaces: String { String(trimming { $0 == " " || $0 == "\t" }) }
-}

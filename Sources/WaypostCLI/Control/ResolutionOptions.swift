@@ -1,6 +1,5 @@
 import Agent
 import ArgumentParser
-import Configuration
 import ControlProtocol
 import Positioning
 

@@ -2,6 +2,7 @@ import Agent
 import ArgumentParser
 import Configuration
 import EventLoop
+import Positioning
 import Replay
 import Report
 

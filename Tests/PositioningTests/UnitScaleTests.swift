@@ -1,9 +1,6 @@
-import Delivery
-import Positioning
-import TestSupport
 import Testing
 
-@testable import Configuration
+@testable import Positioning
 
 @Suite struct UnitScaleTests {
     @Test(

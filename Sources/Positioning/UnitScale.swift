@@ -1,6 +1,6 @@
 /// A physical quantity as the file writes it: a number with one of the units, or a bare number in the SI unit.
 package struct UnitScale: Sendable {
-    struct Unit: Sendable {
+    package struct Unit: Sendable {
         var symbol: String
         /// SI units in one of these.
         var factor: Double
@@ -98,7 +98,7 @@ extension UnitScale {
         units: [Unit(symbol: "m", factor: 1), Unit(symbol: "km", factor: 1000)],
         slips: ["meter": "m", "meters": "m", "metre": "m", "metres": "m"], base: "metres")
 
-    static let speed = UnitScale(
+    package static let speed = UnitScale(
         name: "a speed", example: "10km/h",
         units: [
             Unit(symbol: "km/h", factor: 1000.0 / 3600), Unit(symbol: "kn", factor: 1852.0 / 3600),
@@ -107,11 +107,11 @@ extension UnitScale {
         slips: ["kmh": "km/h", "kph": "km/h", "kmph": "km/h", "kt": "kn", "kts": "kn", "knots": "kn", "mps": "m/s"],
         base: "m/s")
 
-    static let angle = UnitScale(
+    package static let angle = UnitScale(
         name: "an angle", example: "20deg", units: [Unit(symbol: "deg", factor: 1)],
         slips: ["°": "deg", "degree": "deg", "degrees": "deg"], base: "degrees")
 
-    static let size = UnitScale(
+    package static let size = UnitScale(
         name: "a size", example: "256MiB",
         units: [
             Unit(symbol: "B", factor: 1), Unit(symbol: "kB", factor: 1e3), Unit(symbol: "KiB", factor: 1024),
@@ -123,12 +123,12 @@ extension UnitScale {
 
 extension Double {
     /// Without an exponent or a needless fraction.
-    var plain: String {
+    package var plain: String {
         self == rounded() && abs(self) < 1e15 ? String(Int64(self)) : String(self)
     }
 
     /// The same without an exponent, which a number before a unit does not have: of those below 1e15.
-    var decimal: String {
+    package var decimal: String {
         let parts = plain.split(separator: "e-")
         guard parts.count == 2, let exponent = Int(parts[1]), exponent > 0 else { return plain }
         let digits = parts[0].filter { $0 != "." && $0 != "-" }
