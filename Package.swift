@@ -56,7 +56,7 @@ let package = Package(
         module("Delivery", ["JSON", "Live", "Positioning"]),
         module("Live", ["Positioning"]),
         module("Channel", ["JSON", "Positioning", "Tracking", "Delivery"]),
-        module("Places", ["Positioning"]),
+        module("Places", ["JSON", "Positioning", "Tracking", "Delivery"]),
 
         // The edges.
         module("Sensors", ["Positioning", "NMEA", "Places", "CBus", "CLinux", "CGPS", "CUdev"]),
@@ -162,10 +162,10 @@ let package = Package(
         tests("ControlProtocolTests", ["ControlProtocol", "JSON"]),
         tests("NMEATests", ["NMEA", "Positioning"]),
         tests("TrackingTests", ["Tracking", "Positioning", "NMEA", "DriveSimulation"]),
-        tests("PlacesTests", ["Places", "Positioning"]),
         tests("DeliveryTests", ["Delivery", "Live", "Positioning"]),
         tests("LiveTests", ["Live", "JSON", "Positioning"]),
         tests("ChannelTests", ["Channel", "JSON", "Positioning", "Tracking", "Delivery"]),
+        tests("PlacesTests", ["Places", "Delivery", "Positioning", "Tracking"]),
         tests("OutboxTests", ["Outbox", "Delivery", "Positioning"]),
         tests("SensorsTests", ["Sensors", "NMEA", "Positioning", "CLinux", "CUdev"]),
         tests("UplinkTests", ["Uplink", "Live", "Channel", "Tracking", "Delivery", "Positioning", "CLinux"]),

@@ -153,7 +153,7 @@ enum LocationShape {
 
     private static func checkGeofence(_ fence: JSONValue, _ path: String) throws(NativeBatch.ShapeProblem) {
         guard fence.members != nil else { throw .init(text: "\(path): must be an object") }
-        for key in ["id", "name", "action", "source"] where fence[key] != nil {
+        for key in ["id", "name", "action", "source", "server_id"] where fence[key] != nil {
             _ = try NativeBatch.text(fence, key, path)
         }
     }

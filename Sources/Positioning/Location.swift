@@ -31,12 +31,17 @@ public struct GeofenceCrossing: Hashable, Sendable, Codable {
     public var name: String?
     public var action: Action
     public var source: Source
+    /// The end of `id` by which the server knows the fence that it came from; nil = it came from none.
+    public var serverID: String?
 
-    public init(id: String, name: String?, action: Action, source: Source = .device) {
+    public init(
+        id: String, name: String?, action: Action, source: Source = .device, serverID: String? = nil
+    ) {
         self.id = id
         self.name = name
         self.action = action
         self.source = source
+        self.serverID = serverID
     }
 }
 

@@ -58,6 +58,7 @@ public struct TraceJSON {
         if let crossing = location.geofence {
             writer.field("geofence_id", crossing.id)
             writer.field("geofence_name", crossing.name)
+            writer.field("geofence_server_id", crossing.serverID)
             writer.field("geofence_action", crossing.action.rawValue)
         }
         writer.endObject()

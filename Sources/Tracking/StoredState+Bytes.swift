@@ -4,10 +4,10 @@ extension StoredState {
     /// As it is kept in the queue: some 150 bytes, so that it fits on one small page beside the queue's other marks.
     public var bytes: [UInt8] { StateCoder.bytes(of: self) }
 
-    /// nil when the bytes are damaged, or of another version than this one and the one before.
+    /// nil when the bytes are damaged, or of another format.
     public init?(bytes: [UInt8]) {
         guard let state = StateCoder.value(bytes, as: StoredState.blank),
-            (Self.version - 1...Self.version).contains(state.version)
+            (Self.versionMin...Self.version).contains(state.version)
         else { return nil }
         self = state
         version = Self.version
@@ -38,6 +38,7 @@ extension StoredState: StateCoded {
         coder.code(&fenceSet)
         coder.code(&stays)
         if version >= 4 { coder.code(&lowBatteryRecorded) }
+        if version >= 5 { for index in stays.indices { stays[index].codeNames(&coder) } }
     }
 }
 
@@ -106,5 +107,14 @@ extension StoredState.Stay: StateCoded {
         isRecorded = number & 2 != 0
         dwelled = number & 1 != 0
         coder.code(&entered)
+    }
+
+    fileprivate mutating func codeNames(_ coder: inout StateCoder) {
+        var text = name ?? ""
+        coder.code(&text)
+        name = text.isEmpty ? nil : text
+        var count = fence.count(before: serverID)
+        coder.code(&count)
+        serverID = fence.end(after: count)
     }
 }

@@ -5,8 +5,10 @@ import Positioning
 /// No event time is in it: that means nothing in another run. Ring and evidence window are not kept, a few seconds
 /// of fixes make them again.
 public struct StoredState: Hashable, Sendable {
-    /// Format of the stored bytes; of others only the one before is read.
-    public static let version = 4
+    /// Format of the stored bytes.
+    public static let version = 5
+    /// The oldest format that is read.
+    static let versionMin = 3
 
     public struct Anchor: Hashable, Sendable {
         public var coordinate: Coordinate
@@ -59,6 +61,10 @@ public struct StoredState: Hashable, Sendable {
         public var isRecorded: Bool
         /// DWELL was recorded.
         public var dwelled: Bool
+        /// Of the fence, for the EXIT of one that is gone.
+        public var name: String?
+        /// The same: by which the server knows the fence that it came from.
+        public var serverID: String?
     }
 
     public var version = StoredState.version

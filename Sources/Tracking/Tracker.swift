@@ -641,7 +641,8 @@ public struct Tracker: Sendable {
             else { return }
             location = here
         }
-        location.geofence = GeofenceCrossing(id: crossing.id, name: crossing.name, action: crossing.action)
+        location.geofence = GeofenceCrossing(
+            id: crossing.id, name: crossing.name, action: crossing.action, serverID: crossing.serverID)
         // The fixes that still wait are later than the crossing.
         recorder.record(location, present, &effects)
     }

@@ -14,7 +14,8 @@ import Testing
         full.hdop = 0.9
         full.coordinate = Coordinate(latitudeE7: -337_654_321, longitudeE7: -1_800_000_000)
         full.power.externalPower = false
-        full.geofence = GeofenceCrossing(id: "f-1", name: "Dépôt \"Nord\"", action: .dwell, source: .beacon)
+        full.geofence = GeofenceCrossing(
+            id: "venue/é/1", name: "Dépôt \"Nord\"", action: .dwell, source: .beacon, serverID: "é/1")
         var trip = Location.sample(2, trackable: "", event: .trip)
         trip.reason = ""
         trip.trip = TripSummary(

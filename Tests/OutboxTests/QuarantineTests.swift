@@ -19,7 +19,8 @@ import Testing
         settings.assetID = "asset-1"
         let outbox = try Outbox.open(scratch, [settings])
         var crossing = Location.sample(1, event: .geofence)
-        crossing.geofence = GeofenceCrossing(id: "f-1", name: "Depot", action: .enter, source: .beacon)
+        crossing.geofence = GeofenceCrossing(
+            id: "venue/f-1", name: "Depot", action: .enter, source: .beacon, serverID: "f-1")
         var trip = Location.sample(2, event: .trip)
         trip.trip = TripSummary(
             start: UTCTime(milliseconds: 1), startCoordinate: trip.coordinate, end: UTCTime(milliseconds: 2),

@@ -1,23 +1,44 @@
 import Positioning
 
-@testable import Configuration
+@testable import Places
 @testable import Tracking
 
-/// libFuzzer entry: any text is a list of geofences or has mistakes, told in few words; a fence that is taken is one that the
-/// configuration would take, and no position outside of its rectangle is near it. The monitor takes all of them, and fixes at
-/// their corners and beside them.
+/// libFuzzer entry: any text is a list of geofences in each of its forms or has mistakes, named in few words; a fence that is
+/// taken is one that the configuration would take, and no position outside of its rectangle is near it. The monitor takes all
+/// of them, and fixes at their corners and beside them. The same text may be a list that was stored.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzFences(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: data, count: size))
-    let list = GeofenceFile.parse(bytes, except: ["taken"])
-    demand(list.problems.count <= 21, "\(list.problems.count) mistakes are told")
-    for problem in list.problems {
-        demand(problem.utf8.count <= 1024, "a mistake in \(problem.utf8.count) bytes: \(problem.prefix(200))")
+    for form in forms {
+        do throws(ListProblems) { check(try FenceList.read(bytes, form, source: "venue")) } catch {
+            demand((1...21).contains(error.lines.count), "\(error.lines.count) mistakes are named")
+            for problem in error.lines {
+                demand(problem.utf8.count <= 1024, "a mistake in \(problem.utf8.count) bytes: \(problem.prefix(200))")
+            }
+        }
     }
-    var ids: Set<String> = ["taken"]
-    for fence in list.fences {
+    if let stored = StoredList(bytes) { demand(StoredList(stored.bytes) == stored, "a stored list does not come back") }
+    return 0
+}
+
+private let forms: [FenceList.Form] = {
+    var mapping = FenceMapping()
+    mapping.list = ["features"]
+    mapping.name = ["properties", "name"]
+    mapping.radius = ["properties", "radius"]
+    mapping.latitude = ["geometry", "coordinates", "1"]
+    mapping.longitude = ["geometry", "coordinates", "0"]
+    mapping.polygon = ["geometry", "coordinates", "0"]
+    mapping.dwell = ["properties", "dwell"]
+    return [.geoJSON, .mapping(.accessoVenue), .mapping(mapping)]
+}()
+
+private func check(_ fences: [Geofence]) {
+    var ids: Set<String> = []
+    for fence in fences {
         demand(ids.insert(fence.id).inserted, "two fences \(fence.id)")
-        demand((1...128).contains(fence.id.utf8.count), "an id of \(fence.id.utf8.count) bytes")
+        demand(fence.serverID.map { "venue/\($0)" } == fence.id, "the id \(fence.id)")
+        demand((1...128).contains(fence.id.utf8.count - 6), "an id of \(fence.id.utf8.count) bytes")
         demand(fence.name.map { $0.utf8.count <= 128 } ?? true, "a name without end")
         demand(fence.flaw == nil, "a fence with \(String(describing: fence.flaw)) was taken")
         demand(fence.dwell.map { (.seconds(1)...(.seconds(30 * 86_400))).contains($0) } ?? true, "its dwell")
@@ -31,8 +52,7 @@ public func fuzzFences(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
                 distance > 30 || area.bounds.contains(place), "\(place) is \(distance) m from \(fence), out of bounds")
         }
     }
-    if !list.fences.isEmpty { visit(list.fences) }
-    return 0
+    if !fences.isEmpty { visit(fences) }
 }
 
 /// The corners of a fence, or points of its circle, and places some metres away from them.

@@ -1,3 +1,6 @@
+import Glibc
+import JSON
+import Places
 import Positioning
 import Tracking
 
@@ -34,11 +37,49 @@ extension GeofenceMonitor.Settings {
         switch table.environment.included[path].map(Result.success) ?? GeofenceFile.contents(of: path) {
         case .success(let bytes):
             table.include(ConfigurationText(path: path, bytes: bytes))
-            (fences, problems) = GeofenceFile.parse(bytes, except: ids)
+            do throws(ListProblems) { fences = try GeofenceFile.read(bytes, except: ids) } catch {
+                problems = error.lines
+            }
         case .failure(let mistake): problems = [mistake.description]
         }
         for problem in problems { table.report("file", "\(path): \(problem)") }
         return fences
+    }
+}
+
+/// The GeoJSON file that the configuration names.
+private enum GeofenceFile {
+    struct Unreadable: Error, CustomStringConvertible {
+        /// `found …, expected …`
+        let description: String
+    }
+
+    static func contents(of path: String) -> Result<[UInt8], Unreadable> {
+        func failure(_ words: String) -> Result<[UInt8], Unreadable> { .failure(Unreadable(description: words)) }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return failure("found \(errorText(errno)), expected a file that can be read") }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            return failure("found no regular file, expected GeoJSON")
+        }
+        guard status.st_size <= FenceList.bytesMax,
+            let bytes = readAll(descriptor, bytesMax: FenceList.bytesMax)
+        else { return failure("found more than 8 MiB, expected a shorter list") }
+        return .success(bytes)
+    }
+
+    /// - Parameter ids: ids in use.
+    static func read(_ bytes: [UInt8], except ids: Set<String>) throws(ListProblems) -> [Geofence] {
+        guard let collection = JSONReader.read(bytes, bytesMax: FenceList.bytesMax) else {
+            // The line of the mistake is for a tool of the user's to find.
+            throw ListProblems(
+                lines: [
+                    "found no valid JSON, expected a GeoJSON FeatureCollection "
+                        + "(`python3 -m json.tool FILE` shows the line of the mistake)"
+                ])
+        }
+        return try GeoJSONFences.read(collection, except: ids)
     }
 }
 

@@ -45,6 +45,7 @@ struct CompactColumn: Hashable, Sendable {
     /// Where `columns` asks for them, in the order in which it does.
     static let further = [
         CompactColumn(.odometer, .number(decimals: 0)),
+        CompactColumn(.geofenceServerID, .text),
         CompactColumn(.batteryPct, .number(decimals: 0)),
         CompactColumn(.altitudeHAE, .number(decimals: 0)),
         CompactColumn(.satellites, .number(decimals: 0)),

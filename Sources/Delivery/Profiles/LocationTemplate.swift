@@ -25,7 +25,7 @@ final class LocationTemplate: Sendable {
             "geofence",
             object([
                 ("id", "$geofence_id"), ("name", "$geofence_name"), ("action", "$geofence_action"),
-                ("source", "$geofence_beacon"),
+                ("source", "$geofence_beacon"), ("server_id", "$geofence_server_id"),
             ])
         ),
         (

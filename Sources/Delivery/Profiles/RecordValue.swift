@@ -87,6 +87,7 @@ extension QueuedLocation {
         case .beaconUUID: location.beaconPart(0)
         case .geofenceID: crossing?.id
         case .geofenceName: crossing?.name
+        case .geofenceServerID: crossing?.serverID
         case .geofenceAction: crossing?.action.rawValue
         case .geofenceSource: crossing.map { $0.source == .beacon ? "BEACON" : "DEVICE" }
         case .geofenceTransition: crossing?.action.transition

@@ -59,6 +59,8 @@ enum RecordName: String, CaseIterable, Sendable {
     case batteryBS = "battery_bs"
     case geofenceID = "geofence_id"
     case geofenceName = "geofence_name"
+    /// By which the server knows the fence that it came from.
+    case geofenceServerID = "geofence_server_id"
     case geofenceAction = "geofence_action"
     case geofenceSource = "geofence_source"
     /// `BEACON` when a beacon saw the crossing, nil when fixes did.

@@ -25,12 +25,33 @@ final class ReferenceResolver {
     func expression(
         _ reference: TemplateSyntax.Reference, _ site: TemplateSite
     ) throws(ProfileProblem) -> TemplateExpression {
+        let reference = try resolved(reference, site)
         let (source, type) = try source(reference, site)
         let casts = try casts(reference, of: type, site)
         if site.use.needsValues, reference.fallback == .null {
             throw site.problem("found the default null of $\(reference.name), expected text or a number here")
         }
         return TemplateExpression(source: source, casts: casts, fallback: reference.fallback)
+    }
+
+    /// A variable may name a value of the record, `vars = { x = "$geofence_id" }`, and a value may stand in for one that is
+    /// missing, `$vars.x?|$geofence_name`.
+    private func resolved(
+        _ reference: TemplateSyntax.Reference, _ site: TemplateSite
+    ) throws(ProfileProblem) -> TemplateSyntax.Reference {
+        let isVariable = reference.name.hasPrefix("vars.")
+        if reference.otherwise != nil, !isVariable || !reference.isOptional {
+            throw site.problem("found a name as default of $\(reference.name), expected that only after $vars.NAME?")
+        }
+        guard isVariable else { return reference }
+        let value = constants.vars[String(reference.name.dropFirst(5))]
+        let chosen = value.flatMap { $0.hasPrefix("$") ? RecordName(rawValue: String($0.dropFirst()))?.rawValue : nil }
+        guard let name = chosen ?? (value == nil ? reference.otherwise : nil) else { return reference }
+        // What a batch in flight is made of includes the choice.
+        if let value { named.constants[reference.name] = value }
+        var other = TemplateSyntax.Reference(name: name)
+        (other.casts, other.fallback) = (reference.casts, reference.fallback)
+        return other
     }
 
     private func casts(

@@ -11,6 +11,8 @@ enum TemplateSyntax: Hashable {
         var isOptional = false
         var casts: [String] = []
         var fallback: RenderedValue?
+        /// `$vars.x?|$name`: the value that stands in for a missing constant.
+        var otherwise: String?
     }
 
     enum Part: Hashable {
@@ -131,7 +133,12 @@ struct TemplateParser {
         }
         if next == UInt8(ascii: "|") {
             index += 1
-            reference.fallback = try fallback(of: reference.name)
+            if next == UInt8(ascii: "$") {
+                index += 1
+                reference.otherwise = word { $0.isNamePart }
+            } else {
+                reference.fallback = try fallback(of: reference.name)
+            }
         }
         if let end {
             guard next == end else { throw flaw("found \(whole), expected } behind ${\(reference.name)") }

@@ -182,7 +182,7 @@ final class Database {
         insert.reset()
         if let crossing = row.location.geofence {
             try insertGeofence.run(
-                seq, crossing.id, crossing.name, Record.number(of: crossing.action), Record.number(of: crossing.source))
+                seq, crossing.id, crossing.name, Record.number(of: crossing.action), Record.origin(of: crossing))
         }
         if let trip = row.location.trip {
             try insertTrip.run(

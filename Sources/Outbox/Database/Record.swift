@@ -147,16 +147,22 @@ enum Record {
 
     static func number(of action: GeofenceCrossing.Action) -> Int64 { Int64(actions.firstIndex(of: action) ?? 0) }
 
-    static func number(of source: GeofenceCrossing.Source) -> Int64 { Int64(sources.firstIndex(of: source) ?? 0) }
+    /// The column `source`: the number of the source, and above its two bits how many bytes of the id come before the server's
+    /// own; 0 = the fence came from no server.
+    static func origin(of crossing: GeofenceCrossing) -> Int64 {
+        Int64(sources.firstIndex(of: crossing.source) ?? 0) | Int64(crossing.id.count(before: crossing.serverID)) << 2
+    }
 
     /// From the columns fence, name, action and source.
     static func crossing(_ row: Statement, from column: Int32) -> GeofenceCrossing {
         let action = Int(clamping: row.integer(column + 2))
-        let source = Int(clamping: row.integer(column + 3))
+        let (id, origin) = (row.text(column), row.integer(column + 3))
+        let source = Int(origin & 3)
         return GeofenceCrossing(
-            id: row.text(column), name: row.optionalText(column + 1),
+            id: id, name: row.optionalText(column + 1),
             action: actions.indices.contains(action) ? actions[action] : .enter,
-            source: sources.indices.contains(source) ? sources[source] : .device)
+            source: sources.indices.contains(source) ? sources[source] : .device,
+            serverID: id.end(after: Int(clamping: origin >> 2)))
     }
 
     /// From the columns `tripColumns`.

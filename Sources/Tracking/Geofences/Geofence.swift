@@ -16,12 +16,20 @@ public struct Geofence: Hashable, Sendable, Codable {
     public var shape: Shape
     /// Stay inside after which DWELL is recorded once; nil = never.
     public var dwell: Duration?
+    /// The id by which the server knows it that it came from; nil = it came from none.
+    public var serverID: String?
 
     public init(id: String, name: String? = nil, shape: Shape, dwell: Duration? = nil) {
         self.id = id
         self.name = name
         self.shape = shape
         self.dwell = dwell
+    }
+
+    /// It came from a server: its id becomes `SOURCE/ID`, so that lists cannot collide.
+    package mutating func belong(to source: String) {
+        serverID = id
+        id = "\(source)/\(id)"
     }
 }
 

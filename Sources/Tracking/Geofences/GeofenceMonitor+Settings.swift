@@ -69,6 +69,8 @@ extension GeofenceMonitor {
     public struct Crossing: Sendable {
         public var id: String
         public var name: String?
+        /// By which the server knows the fence that it came from.
+        public var serverID: String?
         public var action: GeofenceCrossing.Action
         public var reason: Reason
         /// The first of the fixes that decided; nil = no fix did, it happened where the asset was last reported.

@@ -75,9 +75,7 @@ public struct GeofenceMonitor: Sendable {
         let indices = fenceSet.indicesByID
         for stay in restored.stays.prefix(Self.staysMax) {
             guard let index = indices[stay.fence] else {
-                if stay.isRecorded {
-                    owed.append(Crossing(id: stay.fence, action: .exit, reason: .removed))
-                }
+                if stay.isRecorded { owed.append(Crossing(of: stay)) }
                 continue
             }
             guard !isWatched[index] else { continue }
@@ -265,8 +263,7 @@ public struct GeofenceMonitor: Sendable {
         if let dwell = fence.dwell { watches[index].dwellDue = first.at + dwell }
         let reason = watches[index].isFirst ? .initial : watches[index].cause ?? Reason(opening: first.opening)
         watches[index].cause = nil
-        crossings.append(
-            Crossing(id: fence.id, name: fence.name, action: .enter, reason: reason, sighting: first))
+        crossings.append(Crossing(of: fence, .enter, reason, first))
     }
 
     private mutating func left(_ index: Int, _ first: Sighting, _ crossings: inout [Crossing]) {
@@ -276,10 +273,7 @@ public struct GeofenceMonitor: Sendable {
         let fence = fences[watch.fence]
         // Its time was over while it waited for another decision.
         if let due = watch.dwellDue, due < first.at { crossings.append(dwell(in: fence, first, due)) }
-        crossings.append(
-            Crossing(
-                id: fence.id, name: fence.name, action: .exit, reason: watch.cause ?? Reason(opening: first.opening),
-                sighting: first))
+        crossings.append(Crossing(of: fence, .exit, watch.cause ?? Reason(opening: first.opening), first))
     }
 
     /// Once the asset was seen for the duration of a decision, fences that it is not about to enter are outside.
@@ -327,7 +321,7 @@ public struct GeofenceMonitor: Sendable {
     }
 
     private func dwell(in fence: Geofence, _ sighting: Sighting?, _ due: EventTime) -> Crossing {
-        Crossing(id: fence.id, name: fence.name, action: .dwell, reason: .dwell, sighting: sighting, due: due)
+        Crossing(of: fence, .dwell, .dwell, sighting, due: due)
     }
 
     mutating func deadlineReached(at: EventTime) -> [Crossing] {
@@ -413,7 +407,7 @@ public struct GeofenceMonitor: Sendable {
             let fence = before.fences[old.fence]
             guard let index = indices[fence.id] else {
                 if old.isInside, old.isRecorded {
-                    crossings.append(Crossing(id: fence.id, name: fence.name, action: .exit, reason: .removed))
+                    crossings.append(Crossing(of: fence, .exit, .removed))
                 }
                 continue
             }
@@ -468,9 +462,10 @@ public struct GeofenceMonitor: Sendable {
         state.fenceSet = hasUnknown || inside.count > Self.staysMax ? 0 : fenceSet.number
         state.stays = (inside.filter(\.isRecorded) + inside.filter { !$0.isRecorded }).prefix(Self.staysMax).map {
             watch in
-            StoredState.Stay(
-                fence: fences[watch.fence].id, revision: fenceSet.revisions[watch.fence], entered: watch.enteredTime,
-                isRecorded: watch.isRecorded, dwelled: watch.dwelled)
+            let fence = fences[watch.fence]
+            return StoredState.Stay(
+                fence: fence.id, revision: fenceSet.revisions[watch.fence], entered: watch.enteredTime,
+                isRecorded: watch.isRecorded, dwelled: watch.dwelled, name: fence.name, serverID: fence.serverID)
         }
     }
 }
@@ -482,5 +477,22 @@ extension GeofenceMonitor.Reason {
         case .jump: self = .jump
         case .profile, nil: self = .crossing
         }
+    }
+}
+
+extension GeofenceMonitor.Crossing {
+    /// - Parameter sighting: the first of the fixes that decided; nil = no fix did.
+    fileprivate init(
+        of fence: Geofence, _ action: GeofenceCrossing.Action, _ reason: GeofenceMonitor.Reason,
+        _ sighting: GeofenceMonitor.Sighting? = nil, due: EventTime? = nil
+    ) {
+        self.init(
+            id: fence.id, name: fence.name, serverID: fence.serverID, action: action, reason: reason,
+            sighting: sighting, due: due)
+    }
+
+    /// EXIT of a fence that is no longer there.
+    fileprivate init(of stay: StoredState.Stay) {
+        self.init(id: stay.fence, name: stay.name, serverID: stay.serverID, action: .exit, reason: .removed)
     }
 }

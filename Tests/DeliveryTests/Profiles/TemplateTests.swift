@@ -112,6 +112,31 @@ import Testing
         #expect(headers.map(\.value).suffix(2) == ["Depot North", "s3 cret"])
     }
 
+    /// A variable chooses a value of the record, and another stands in while it is missing.
+    @Test func aVariableMayNameAValue() throws {
+        let tree: Tree = ["max_records": 1, "record": "$lat", "url": "${base_url}[?/${vars.by?:upper|$geofence_name}]"]
+        var row = Sample.crossing
+        row.location.geofence?.serverID = "1"
+        func path(_ value: String?) throws -> String {
+            var constants = Sample.constants
+            constants.vars["by"] = value
+            let settings = try Sample.settings(tree, constants: constants)
+            let url = RequestRenderer(settings, in: Sample.context).request(for: Sample.batch([row])).url
+            return String(url.dropFirst("https://fleet.example/api".count))
+        }
+        #expect(try path(nil) == "/DEPOT%20NORTH")
+        #expect(try path("$geofence_id") == "/F-1")
+        #expect(try path("$geofence_server_id") == "/1")
+        #expect(try path("$5") == "/%245" && path("$secret.key") == "/%24SECRET.KEY" && path("plain") == "/PLAIN")
+        row.location.geofence = nil
+        #expect(try path("$geofence_id") == "")
+        for text in ["${vars.by|$lat}", "${geofence_id|$lat}"] {
+            #expect(throws: (any Error).self) {
+                try Sample.settings(["max_records": 1, "record": "$lat", "url": Tree(stringLiteral: text)])
+            }
+        }
+    }
+
     @Test func masksSecretsEverywhere() throws {
         let tree: Tree = [
             "max_records": 1, "url": "${base_url}?key=${secret.key}", "headers": ["A": "Bearer ${auth.token}"],

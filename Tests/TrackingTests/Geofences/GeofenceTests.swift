@@ -321,7 +321,7 @@ extension Course {
         script.stand(30)
         let after = Course(script, .car([.circle("yard", radius: 90)]), restored: restored(before))
         #expect(after.passages == ["exit home removed"])
-        #expect(after.crossings.first?.geofence?.name == nil)
+        #expect(after.crossings.first?.geofence?.name == "the home")
         // Also where no fence is left at all.
         let none = Course(script, .car([]), restored: restored(before))
         #expect(none.passages.sorted() == ["exit home removed", "exit yard removed"])
