@@ -23,6 +23,7 @@ extension AgentConfig {
         let scheduleTable = root.table("schedule", .reload)
         let geofenceTables = root.tables("geofence", .reload)
         let geofencesTable = root.table("geofences", .reload)
+        let fenceSourceTables = geofencesTable.tables("source")
         let batteryTable = root.table("battery", .reload)
         let beaconsTable = root.table("beacons", .reload)
         let regionTables = beaconsTable.tables("regions")
@@ -52,9 +53,11 @@ extension AgentConfig {
         timetable = Timetable(reading: scheduleTable)
         for hours in tracking.resolution.hours { timetable.set(hours: hours) }
         tracking.geofences = GeofenceMonitor.Settings(reading: geofencesTable, geofenceTables)
+        fenceSources = FenceSourceConfig.all(fenceSourceTables, own: tracking.geofences.fences, device: device)
         // A fence's id may only be missing because the fence itself is wrong.
         if !root.hasProblems(under: "geofence"), !root.hasProblems(under: "geofences") {
-            tracking.resolution.requireFences(tracking.geofences.fences, of: ruleTables)
+            tracking.resolution.requireFences(
+                tracking.geofences.fences, sources: fenceSources.map(\.name), of: ruleTables)
         }
         tracking.batteryAlarm.read(batteryTable)
         battery = BatteryConfig(reading: batteryTable, isLive: !(source?.isFile ?? false))

@@ -254,3 +254,35 @@ public struct ReloadRequest: ControlRequest {
         public init() {}
     }
 }
+
+public struct FenceRefreshRequest: ControlRequest {
+    public static let verb = Verb.fenceRefresh
+    public static let meaning =
+        "Asks the servers of geofences for their lists now. Answers after each has answered or failed, or after 30 s."
+
+    @Field("source", "Only the one of this name") public var source: String?
+
+    public init() {}
+
+    public init(source: String?) { self.source = source }
+
+    public struct Reply: ControlMessage {
+        public struct Source: ControlMessage {
+            @Field("name", "Its name") public var name = ""
+            @Field(
+                "outcome",
+                "unchanged, received = another list is in force, failed, or waiting = it has not answered yet")
+            public var outcome = ""
+            @Field("fences", "Geofences of its list; absent = there is none") public var fences: Int?
+            @Field("problem", "Why it failed") public var problem: String?
+            @Field("delay_s", unit: "s", places: 1, "How long the server asks to wait first") public var delay: Double?
+
+            public init() {}
+        }
+
+        @Field("sources", frameBytesMax: ControlFrame.bytesFilled, "Each that was asked")
+        public var sources: [Source] = []
+
+        public init() {}
+    }
+}

@@ -107,6 +107,21 @@ public struct GeofencesStatus: ControlMessage {
     @Field("crossings", "Crossings recorded") public var crossings = 0
     @Field("refused", "Geofences that cannot be used") public var refused = 0
     @Field("stays_untold", "Stays whose start was not recorded") public var staysUntold = 0
+    @Field("sources", "Each server that lists geofences, at most 8") public var sources: [FenceSourceStatus]?
+
+    public init() {}
+}
+
+/// A server that lists geofences.
+public struct FenceSourceStatus: ControlMessage {
+    @Field("name", "Of the source") public var name = ""
+    @Field("fences", "Geofences of its list; absent = there is none") public var fences: Int?
+    @Field("age_s", unit: "s", places: 1, "Since the server gave or confirmed the list, where that is known")
+    public var age: Double?
+    @Field("next_fetch_s", unit: "s", places: 1, "Until it is asked again; absent while it is being asked")
+    public var nextFetch: Double?
+    @Field("failures", "Failures in a row") public var failures = 0
+    @Field("problem", "The last failure, until one attempt succeeds") public var problem: String?
 
     public init() {}
 }

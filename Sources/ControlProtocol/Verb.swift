@@ -3,6 +3,7 @@
 public enum Verb: String, CaseIterable, Sendable {
     case help, status, look, endpoint, quarantine, flush, pace, engine, subscriber, boost, refresh, movement, power,
         odometer, reload
+    case fenceRefresh = "fence-refresh"
 
     /// What a client sends with it, and what the daemon answers.
     package var request: any ControlRequest.Type {
@@ -22,6 +23,7 @@ public enum Verb: String, CaseIterable, Sendable {
         case .power: PowerRequest.self
         case .odometer: OdometerRequest.self
         case .reload: ReloadRequest.self
+        case .fenceRefresh: FenceRefreshRequest.self
         }
     }
 }

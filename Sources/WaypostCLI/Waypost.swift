@@ -18,6 +18,7 @@ public struct Waypost: ParsableCommand {
             QueueCommand.self, QuarantineCommand.self,
             EndpointCommand.self, FlushCommand.self, StatusCommand.self, DoctorCommand.self, TopCommand.self,
             ReloadCommand.self, PaceCommand.self, EngineCommand.self, SubscriberCommand.self, OdometerCommand.self,
+            GeofencesCommand.self,
         ])
 
     public init() {}

@@ -144,7 +144,7 @@ import Tracking
         ),
         (
             "[geofences.source]\nkind = \"accesso\"",
-            "w.toml:6:12: geofences.source: found a key that this build of waypost does not have"
+            "w.toml:6:12: geofences.source: found a table, expected tables, each written [[geofences.source]]"
         ),
         (
             "[geofences]\nfile = \"fences.geojson\"",

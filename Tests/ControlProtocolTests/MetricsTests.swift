@@ -82,6 +82,10 @@ import Testing
         status.source.bytes = 7
         status.power.battery = 55
         status.queue.depth = 9
+        var fences = FenceSourceStatus()
+        (fences.name, fences.fences, fences.age) = ("venue", 12, 40)
+        status.motion.geofences = GeofencesStatus()
+        status.motion.geofences?.sources = [fences]
         var endpoint = EndpointStatus()
         endpoint.name = "a\"b\\c\nd"
         endpoint.state = "active"
@@ -102,6 +106,7 @@ import Testing
             "# TYPE waypost_motion_rejected_total counter", "waypost_motion_rejected_total{reason=\"accuracy\"} 3",
             "waypost_source_state{state=\"silent\"} 1", "waypost_source_received_bytes_total 7",
             "waypost_power_battery_ratio 0.55", "waypost_queue_depth 9",
+            "waypost_fence_source_fences{source=\"venue\"} 12", "waypost_fence_source_age_seconds{source=\"venue\"} 40",
             "waypost_endpoint_waiting{endpoint=\"a\\\"b\\\\c\\nd\"} 4",
             "waypost_endpoint_sent_bytes_total{endpoint=\"a\\\"b\\\\c\\nd\"} 1000",
             "waypost_endpoint_failed_total{endpoint=\"a\\\"b\\\\c\\nd\",reason=\"status 503\"} 2",

@@ -446,12 +446,30 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(26, .unknown, "asked for a fix every 5000 ms", "waypost status --json") {
             $0.status.source.rate = rate(5000, nil, nil)
         },
+        Case(27, .ok, "no server lists geofences") { _ in },
+        Case(27, .ok, "venue: 12 geofences, 3 h old") { fenceSource(&$0, age: 10_800) },
+        Case(27, .degraded, "venue: the list is", "waypost geofences refresh") { fenceSource(&$0, age: 50_000) },
+        Case(27, .degraded, "venue: the server answered with status 500 (12 geofences", "waypost geofences refresh") {
+            fenceSource(&$0, age: 60, problem: "the server answered with status 500")
+        },
+        Case(27, .unknown, "no daemon answers", "waypost status") {
+            fenceSource(&$0, age: 60)
+            noStatus(&$0)
+        },
     ]
 
     private static func noFix(_ scene: inout Scene, uptime: Double) {
         (scene.status.motion.lastFix, scene.status.motion.lastFixAge) = (nil, nil)
         scene.status.uptime = uptime
         scene.status.source.satellitesUsed = 0
+    }
+
+    private static func fenceSource(_ scene: inout Scene, age: Double, problem: String? = nil) {
+        scene.more += "[[geofences.source]]\nname = \"venue\"\nprofile = \"geojson\"\nurl = \"https://f.example\"\n"
+        var source = FenceSourceStatus()
+        (source.name, source.fences, source.age, source.problem) = ("venue", 12, age, problem)
+        scene.status.motion.geofences = GeofencesStatus()
+        scene.status.motion.geofences?.sources = [source]
     }
 
     private static func rate(_ wanted: Int64, _ measured: Int64?, _ honoured: Bool?) -> RateStatus {
@@ -759,11 +777,11 @@ struct Case: Sendable, CustomTestStringConvertible {
             #expect(states.contains(.ok) && states.contains(.unknown), "\(check.number)")
             #expect(!states.isDisjoint(with: [.degraded, .broken]), "\(check.number)")
         }
-        #expect(Check.all.map(\.number) == Array(1...26))
+        #expect(Check.all.map(\.number) == Array(1...27))
     }
 
     @Test(arguments: [
-        (1, [2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 20, 21, 22, 23, 24, 25, 26]),
+        (1, [2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 20, 21, 22, 23, 24, 25, 26, 27]),
         (2, [6, 12, 13, 14, 15, 16, 17, 26]), (3, [4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 25, 26]), (22, [24]),
     ]) func skipsWhatAnotherCheckExplains(_ cause: Int, _ skipped: [Int]) throws {
         var scene = Scene.pi
@@ -807,7 +825,7 @@ struct Case: Sendable, CustomTestStringConvertible {
         for scene in [Scene.pi, .pc] {
             let examination = try scene.examined()
             #expect(examination.states.values.allSatisfy { $0 == .ok }, "\(examination.lines(listsAll: true))")
-            #expect(examination.verdict == "26 of 26 checks are good")
+            #expect(examination.verdict == "27 of 27 checks are good")
         }
     }
 }

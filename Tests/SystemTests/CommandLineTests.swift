@@ -83,6 +83,7 @@ import Testing
         (["run", "--config", "/nowhere/waypost.toml"], 78), (["status", "--config", "/nowhere/waypost.toml"], 2),
         (["status", "--socket", "/nowhere/control.sock"], 2), (["top", "--socket", "/nowhere/control.sock"], 2),
         (["pace", "moving", "--socket", "/nowhere/control.sock"], 2),
+        (["geofences", "refresh", "--socket", "/nowhere/control.sock"], 2),
         (["pace", "sideways"], 64),
         (["engine", "clear", "--socket", "/nowhere/control.sock"], 2),
         (["subscriber", "remove", "x", "--socket", "/nowhere/control.sock"], 2),

@@ -45,6 +45,8 @@ public final class Agent {
     private let channels: [ChannelDelivery]
     private let beacons: BeaconWatch
     private let networks: NetworkWatch
+    private let fences: FenceSources
+    let fenceRefreshes: FenceRefreshHandler
     private let supervision: Supervision
     private let startedAt: EventTime
     /// nil where no process is around the agent, as in the simulated world.
@@ -105,13 +107,20 @@ public final class Agent {
         let endpoints = Endpoints(
             config.endpoints, depths: current.depths, inFlight: inFlight, outbox: uuid, recorder: recorder,
             uplink: uplink, log: log, loop: loop, makeCredentials: makeCredentials)
+        // The lists that were kept before the tracker: it knows from its last run in which of their fences the asset is.
+        let fences = FenceSources(
+            config.fenceSources, own: config.tracking.geofences.fences, directory: config.outbox.directory,
+            uplink: uplink, log: log, loop: loop, makeCredentials: makeCredentials)
+        var tracking = config.tracking
+        tracking.geofences.fences = fences.joined
         let pipeline = Pipeline(
             source: edges.source ?? config.source.makeSource(memory: memory.source), memory: memory.source,
             clock: receiverClock,
             run: TrackerRun(
-                tracker: Tracker(settings: config.tracking, restored: memory.tracker), timetable: config.timetable),
+                tracker: Tracker(settings: tracking, restored: memory.tracker), timetable: config.timetable),
             recorder: recorder, deliveries: endpoints.deliveries, log: log, loop: loop)
         (self.recorder, self.uplink, self.endpoints, self.pipeline) = (recorder, uplink, endpoints, pipeline)
+        self.fences = fences
         channels = config.channels.map { channel in
             ChannelDelivery(
                 channel, outbox: uuid,
@@ -127,6 +136,7 @@ public final class Agent {
         orders = OrderHandler(recorder: recorder, deliveries: endpoints.deliveries, loop: loop)
         flushes = FlushHandler(
             pipeline: pipeline, recorder: recorder, deliveries: endpoints.deliveries, uplink: uplink, loop: loop)
+        fenceRefreshes = FenceRefreshHandler(fences: fences, loop: loop)
         supervision = Supervision(environment, summaryInterval: options.summaryInterval, log: log, loop: loop)
         shutdown = Shutdown(
             linger: options.linger, pipeline: pipeline, recorder: recorder, deliveries: endpoints.deliveries,
@@ -134,7 +144,7 @@ public final class Agent {
         configuration = ConfigurationInForce(
             config, effective ?? EffectiveConfiguration(), reread: options.reread,
             keeper: LastGoodKeeper(options.lastGood, log: log, loop: loop), pipeline: pipeline, recorder: recorder,
-            endpoints: endpoints, channels: channels, beacons: beacons, networks: networks,
+            endpoints: endpoints, channels: channels, beacons: beacons, networks: networks, fences: fences,
             shutdown: shutdown, supervision: supervision, log: log, loop: loop)
         connect(receiverClock)
         if edges.isDaemon { try attach(to: config) }
@@ -222,6 +232,8 @@ public final class Agent {
             beacons.trackingChanged(
                 isParked: !tracker.snapshot.motion.isTrip, isInHours: tracker.inHours, at: loop.now)
         }
+        fences.fencesChanged = { [unowned self] in pipeline.handle(.fencesChanged($0), at: $1, stored: true) }
+        fences.changed = { [unowned self] in statusChanged() }
         for channel in channels {
             channel.changed = { [unowned self] in statusChanged() }
             channel.subscriberChanged = { [unowned self] in pipeline.handle(.subscriberChanged($0), at: $1) }
@@ -298,6 +310,7 @@ public final class Agent {
         endpoints.start(sinceBoot: sinceBoot, at: now)
         if sinceBoot { for channel in channels { channel.startedWithHost(at: now) } }
         for delivery in endpoints.deliveries { delivery.step(at: now) }
+        fences.start(sinceBoot: sinceBoot, at: now)
         follow(at: now)
     }
 
@@ -314,6 +327,7 @@ public final class Agent {
         beacons.stop()
         networks.stop()
         for channel in channels { channel.close() }
+        fences.close()
         uplink.close()
         control?.close()
         metrics?.close()
@@ -361,13 +375,14 @@ public final class Agent {
         endpoints.linksChanged(at: now)
         for channel in channels { channel.linksChanged(at: now) }
         networks.linksChanged(at: now)
+        fences.linksChanged(at: now)
     }
 
     func report(at now: EventTime) -> StatusReport {
         StatusReport(
             now: now, startedAt: startedAt, wakeups: loop.wakeups,
             isClockSynchronised: loop.host.isClockSynchronised, pipeline: pipeline, recorder: recorder,
-            deliveries: endpoints.deliveries, channels: channels,
+            deliveries: endpoints.deliveries, channels: channels, fences: fences,
             sent: (uplink as? LoopedUplink)?.counters ?? HTTPUplink.Counters(), supplies: host?.supplies,
             beacons: beacons.status(at: loop.now),
             configurationProblem: configuration.problem, configurationOrigin: configuration.origin,

@@ -44,6 +44,7 @@ final class ConfigurationInForce {
     private let channels: [ChannelDelivery]
     private let beacons: BeaconWatch
     private let networks: NetworkWatch
+    private let fences: FenceSources
     /// nil where no process is around the agent.
     var host: HostWatch?
     /// The same.
@@ -56,7 +57,8 @@ final class ConfigurationInForce {
         _ config: AgentConfig, _ effective: EffectiveConfiguration,
         reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?, keeper: LastGoodKeeper,
         pipeline: Pipeline, recorder: Recorder, endpoints: Endpoints,
-        channels: [ChannelDelivery], beacons: BeaconWatch, networks: NetworkWatch, shutdown: Shutdown,
+        channels: [ChannelDelivery], beacons: BeaconWatch, networks: NetworkWatch, fences: FenceSources,
+        shutdown: Shutdown,
         supervision: Supervision, log: AgentLog, loop: EventLoop
     ) {
         self.config = config
@@ -69,6 +71,7 @@ final class ConfigurationInForce {
         self.channels = channels
         self.beacons = beacons
         self.networks = networks
+        self.fences = fences
         self.shutdown = shutdown
         self.supervision = supervision
         self.log = log
@@ -153,7 +156,10 @@ final class ConfigurationInForce {
     }
 
     private func apply(_ plan: ReloadPlan, at now: EventTime) {
-        let old = config
+        var (tracking, old) = (plan.config.tracking, config.tracking)
+        old.geofences.fences = fences.joined
+        tracking.geofences.fences = fences.reload(
+            plan.config.fenceSources, own: tracking.geofences.fences, at: now)
         config = plan.config
         effective = plan.effective
         log.set(level: config.log.level, positions: config.log.positions)
@@ -164,7 +170,7 @@ final class ConfigurationInForce {
         beacons.reload(config.beacons, at: now)
         networks.reload(config.context, at: now)
         pipeline.reload(
-            config.tracking.isSame(as: old.tracking) ? nil : config.tracking, config.timetable, at: now)
+            tracking.isSame(as: old) ? nil : tracking, config.timetable, at: now)
         // What an operator has set gives way to what the file says.
         pipeline.handle(.engineSet(config.tracking.resolution.constantEngine), at: now)
     }

@@ -60,7 +60,8 @@ final class FileWriter {
                 version.isUnwanted.withLock { if $0 { unlink(path) } }
                 return problem
             }
-            try loop.watch(call.descriptor) { [unowned self] _, _ in ended() }
+            // It lives until the call has ended, though its owner may not.
+            try loop.watch(call.descriptor) { [self] _, _ in ended() }
             (self.call, current) = (call, version)
         } catch { done("\(error)", path) }
     }

@@ -36,9 +36,11 @@ struct ReloadPlan {
         config.log = wanted.log
         config.metrics = wanted.metrics
         config.outbox.commitWindow = wanted.outbox.commitWindow
+        let areSourcesTaken = takeFenceSources(of: wanted)
         let areSame = Self.names(old.endpoints) == Self.names(wanted.endpoints)
         let whole = areSame ? takeEndpoints(of: wanted) : []
-        name(ConfigurationDifference(from: oldKeys, to: new.effective), whole, takeChannels(of: wanted))
+        name(
+            ConfigurationDifference(from: oldKeys, to: new.effective), whole, takeChannels(of: wanted), areSourcesTaken)
         nameUnshown(old, wanted, areSame ? whole : nil)
     }
 
@@ -70,8 +72,18 @@ struct ReloadPlan {
         }
     }
 
+    /// - Returns: whether they are now as the new configuration has them.
+    private mutating func takeFenceSources(of wanted: AgentConfig) -> Bool {
+        let known = Set(config.fenceSources.flatMap(\.list.endpoint.credentials.references))
+        guard !wanted.fenceSources.contains(where: { $0.list.endpoint.needsNewCredentials(besides: known) }) else {
+            return false
+        }
+        config.fenceSources = wanted.fenceSources
+        return true
+    }
+
     private mutating func name(
-        _ difference: ConfigurationDifference, _ whole: [Bool], _ channels: [Bool]
+        _ difference: ConfigurationDifference, _ whole: [Bool], _ channels: [Bool], _ areSourcesTaken: Bool
     ) {
         var kept: [ConfigurationDifference.Change] = []
         for change in difference.changes {
@@ -81,6 +93,7 @@ struct ReloadPlan {
                     change.index < whole.count && (change.effect == .reload || whole[change.index])
                 case _ where change.table.hasPrefix("[endpoint."): !whole.isEmpty && whole.allSatisfy { $0 }
                 case _ where change.table.hasPrefix("[channel."): !channels.isEmpty && channels.allSatisfy { $0 }
+                case _ where change.table.contains("[geofences.source"): areSourcesTaken
                 default: change.effect == .reload
                 }
             if isLive {
@@ -95,6 +108,9 @@ struct ReloadPlan {
 
     /// Keys that the user names, as in headers and profiles, are not among those compared.
     private mutating func nameUnshown(_ old: AgentConfig, _ wanted: AgentConfig, _ whole: [Bool]?) {
+        if config.fenceSources != old.fenceSources, !live.contains(where: { $0.contains("[geofences.source") }) {
+            live.append("[[geofences.source]]")
+        }
         if !config.tracking.isSame(as: old.tracking) || config.timetable != old.timetable, live.isEmpty {
             live.append(config.tracking.geofences == old.tracking.geofences ? "[tracking]" : "[geofences] file")
         }
@@ -135,8 +151,11 @@ extension EndpointConfig {
 
     /// It names some that systemd would have to hand over, which it does at a start.
     fileprivate func needsNewCredentials(besides old: EndpointConfig) -> Bool {
-        let known = Set(old.credentials.references)
-        return credentials.references.contains { reference in
+        needsNewCredentials(besides: Set(old.credentials.references))
+    }
+
+    fileprivate func needsNewCredentials(besides known: Set<Secret.Reference>) -> Bool {
+        credentials.references.contains { reference in
             if case .credential = reference { !known.contains(reference) } else { false }
         }
     }

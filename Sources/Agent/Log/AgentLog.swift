@@ -2,6 +2,7 @@ import Delivery
 import JSON
 import Logging
 import Outbox
+import Places
 import Positioning
 import Tracking
 
@@ -265,6 +266,46 @@ public struct AgentLog {
             level, .upload,
             "channel \(name): \(state)" + (problem.map { ": \($0)" } ?? ""),
             ["channel": name, "state": state])
+    }
+
+    /// - Parameter count: of the fences of the list.
+    func fencesReceived(_ source: String, _ count: Int, _ change: FenceLists.Change) {
+        log(
+            change.isEmpty ? .debug : .notice, .places,
+            "geofences \(source): \(InWords.count(count, "geofence")): \(change.added) added, \(change.gone) gone, "
+                + "\(change.changed) changed",
+            [
+                "list": "geofences \(source)", "state": "received", "count": String(count),
+                "added": String(change.added), "gone": String(change.gone), "changed": String(change.changed),
+            ])
+    }
+
+    /// - Parameters:
+    ///   - list: its kind and name.
+    ///   - next: seconds until the next attempt.
+    ///   - hasList: one that came before is in force.
+    func listNotFetched(_ list: String, _ problem: String, next: Double, hasList: Bool) {
+        log(
+            .warning, .places,
+            "\(list): \(problem); \(hasList ? "the list of before stays in force" : "there is no list yet"), next attempt in "
+                + InWords.span(seconds: next),
+            ["list": list, "state": "failed", "reason": problem])
+    }
+
+    func listFetchedAgain(_ list: String) {
+        log(.notice, .places, "\(list): the server answers again", ["list": list, "state": "received"])
+    }
+
+    func keptListUnusable(_ list: String, _ problem: String) {
+        log(
+            .warning, .places, "\(list): the list that was kept cannot be used: \(problem)",
+            ["list": list, "state": "unusable", "reason": problem])
+    }
+
+    func listNotKept(_ list: String, _ problem: String) {
+        log(
+            .warning, .places, "\(list): the list cannot be kept for the next start: \(problem)",
+            ["list": list, "state": "not-kept", "reason": problem])
     }
 
     func warning(_ text: String) {

@@ -15,4 +15,5 @@ enum MessageID: String, CaseIterable {
     case schedule = "b3a1c0de5f6a4a0f8c2d1e4b7a905110"
     case quarantine = "b3a1c0de5f6a4a0f8c2d1e4b7a905111"
     case refused = "b3a1c0de5f6a4a0f8c2d1e4b7a905112"
+    case places = "b3a1c0de5f6a4a0f8c2d1e4b7a905120"
 }

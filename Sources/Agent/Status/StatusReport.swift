@@ -27,6 +27,8 @@ struct StatusReport {
     let recorder: Recorder
     let deliveries: [EndpointDelivery]
     let channels: [ChannelDelivery]
+    /// nil = the configuration has none.
+    let fences: FenceSources?
     let sent: HTTPUplink.Counters
     /// What power supplies said last, by name; nil = they are not read.
     let supplies: [(name: String, words: String)]?
@@ -43,6 +45,7 @@ struct StatusReport {
     init(
         now: EventTime, startedAt: EventTime, wakeups: Int, isClockSynchronised: Bool, pipeline: Pipeline,
         recorder: Recorder, deliveries: [EndpointDelivery], channels: [ChannelDelivery] = [],
+        fences: FenceSources? = nil,
         sent: HTTPUplink.Counters,
         supplies: [(name: String, words: String)]?, beacons: BeaconWatch.Status? = nil, configurationProblem: String?,
         configurationOrigin: ConfigurationInForce.Origin, metricsProblems: [String]
@@ -55,6 +58,7 @@ struct StatusReport {
         self.recorder = recorder
         self.deliveries = deliveries
         self.channels = channels
+        self.fences = fences
         self.sent = sent
         self.supplies = supplies
         self.beacons = beacons
@@ -63,7 +67,7 @@ struct StatusReport {
             Self.problems(of: pipeline) + [configurationProblem].compactMap { $0 } + metricsProblems
             + [pipeline.source.remark.map { "receiver: \($0)" }, recorder.lastError?.description].compactMap { $0 }
             + recorder.latest.removed.map(Self.problem) + deliveries.flatMap(Self.problems)
-            + channels.compactMap(Self.problem)
+            + channels.compactMap(Self.problem) + (fences?.fetched ?? []).compactMap(Self.problem)
     }
 
     private static func problems(of pipeline: Pipeline) -> [String] {
@@ -224,6 +228,7 @@ extension StatusReport {
         geofences.crossings = counters.crossings
         geofences.refused = snapshot.fencesRefused
         geofences.staysUntold = snapshot.staysUnrecorded
+        geofences.sources = fenceSources
         return geofences
     }
 

@@ -67,7 +67,7 @@ extension EndpointConfig {
 
     private func authKeys(_ table: TableReader, _ context: CredentialContext) -> AuthKeys {
         var keys = AuthKeys()
-        let secret = ValueForm<NamedSecret>.secret(context.named)
+        let secret = context.secret
         table.read("token", into: &keys.token, as: secret)
         table.read(
             "user", into: &keys.user,

@@ -17,13 +17,7 @@ extension EndpointConfig {
     ///   - allowsPlaintext: secrets may go over plain http to another machine.
     ///   - vars: `[endpoint.vars]`, which what a profile suggests for `auth` and `sign` may name.
     mutating func readRequest(_ table: TableReader, allowsPlaintext: Bool, vars: [String: String] = [:]) {
-        let own = table.table("secrets", .reloadOfCredentials)
-        let written = own.takeAll()
-        let named = Self.secrets(written, own)
-        for secret in named.values { secrets[secret.name] = secret.reference }
-        let context = CredentialContext(
-            named: named, unreadable: Set(written.map(\.key)).subtracting(named.keys), vars: vars,
-            allowsPlaintext: allowsPlaintext)
+        let context = readSecrets(table, allowsPlaintext: allowsPlaintext, vars: vars, owner: "endpoint")
         if let auth = suggestion("auth", table, context) { readAuth(auth, context) }
         if let sign = suggestion("sign", table, context) { readSign(sign, context) }
         readTLS(table.table("tls", .reloadOfCredentials))
@@ -34,6 +28,30 @@ extension EndpointConfig {
             settings.gzip = false
         }
         carriesSecret = !secrets.isEmpty || auth != nil
+    }
+
+    /// The same for what only asks, without a body to sign: `secrets`, `auth`, `tls`.
+    ///
+    /// - Parameter owner: dotted path of the table, for messages.
+    mutating func readCredentials(
+        _ table: TableReader, allowsPlaintext: Bool, vars: [String: String], owner: String
+    ) {
+        let context = readSecrets(table, allowsPlaintext: allowsPlaintext, vars: vars, owner: owner)
+        readAuth(table.table("auth", .reloadOfCredentials), context)
+        readTLS(table.table("tls", .reloadOfCredentials))
+        carriesSecret = !secrets.isEmpty || auth != nil
+    }
+
+    private mutating func readSecrets(
+        _ table: TableReader, allowsPlaintext: Bool, vars: [String: String], owner: String
+    ) -> CredentialContext {
+        let own = table.table("secrets", .reloadOfCredentials)
+        let written = own.takeAll()
+        let named = Self.secrets(written, own)
+        for secret in named.values { secrets[secret.name] = secret.reference }
+        return CredentialContext(
+            named: named, unreadable: Set(written.map(\.key)).subtracting(named.keys), vars: vars,
+            allowsPlaintext: allowsPlaintext, owner: owner)
     }
 
     private static func secrets(_ written: [TOMLEntry], _ table: TableReader) -> [String: NamedSecret] {
@@ -83,13 +101,17 @@ struct CredentialContext {
     var unreadable: Set<String>
     var vars: [String: String]
     var allowsPlaintext: Bool
+    /// Dotted path of the table that has `secrets` and `vars`, for messages.
+    var owner = "endpoint"
+
+    var secret: ValueForm<EndpointConfig.NamedSecret> { .secret(named, owner: owner) }
 
     /// A text that may name `${vars.x}`.
     func text(_ expected: String, _ mistake: @escaping (String) -> Mistake? = { _ in nil }) -> ValueForm<String> {
-        let form = ValueForm<String>.header { [vars] reference in
+        let form = ValueForm<String>.header { [vars, owner] reference in
             guard reference.hasPrefix("vars.") else { return nil }
             if let value = vars[String(reference.dropFirst(5))] { return .success(value) }
-            return .failure(Mistake(found: "${\(reference)}".shortened, expected: "a name of [endpoint.vars]"))
+            return .failure(Mistake(found: "${\(reference)}".shortened, expected: "a name of [\(owner).vars]"))
         }
         var checked = form.checked { $0.isEmpty ? Mistake(found: "an empty text") : mistake($0) }
         checked.expected = expected
@@ -106,9 +128,9 @@ extension ProfileNode {
 
 extension ValueForm where Value == EndpointConfig.NamedSecret {
     /// A reference to a secret, or the name of one that the endpoint has.
-    static func secret(_ named: [String: Value]) -> ValueForm {
+    static func secret(_ named: [String: Value], owner: String = "endpoint") -> ValueForm {
         ValueForm(
-            expected: named.isEmpty ? Secret.expectation : "a name of [endpoint.secrets], or \(Secret.expectation)",
+            expected: named.isEmpty ? Secret.expectation : "a name of [\(owner).secrets], or \(Secret.expectation)",
             read: { node, environment throws(Mistake) in
                 guard case .string(let text) = node.value else { throw Mistake() }
                 if let secret = named[text] { return secret }

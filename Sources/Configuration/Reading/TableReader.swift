@@ -233,6 +233,14 @@ final class TableReader {
         return reader.visit(child(inner, "[\(inner)]", other, position, effect, isWritten: true))
     }
 
+    /// The same for a key that may also be written as something else, which another form reads: then the table is empty.
+    func tableIfSo(_ key: String, _ effect: ChangeEffect? = nil) -> TableReader {
+        if case .table = self.table[key]?.node.value { return table(key, effect) }
+        let inner = keyPath(key)
+        return reader.visit(
+            child(inner, "[\(inner)]", TOMLTable(), position, effect, isWritten: false, isShown: false))
+    }
+
     /// The tables of an array; where the file has none, one that is not written, so that its keys are known.
     func tables(_ key: String, _ effect: ChangeEffect? = nil) -> [TableReader] {
         let inner = keyPath(key)

@@ -11,7 +11,6 @@ extension GeofenceMonitor.Settings {
         table.read("initial_enter", into: &initialEnter, as: .flag)
         var path: String?
         table.read("file", into: &path, as: .absolutePath("a GeoJSON file"))
-        table.refuse(["source"])
 
         var ids: Set<String> = []
         for table in tables {

@@ -21,11 +21,15 @@ extension ResolutionSettings {
     }
 
     /// A rule about a geofence that does not exist would silently never hold.
-    /// - Parameter ruleTables: those of `rules`, in order.
-    func requireFences(_ fences: [Geofence], of ruleTables: [TableReader]) {
+    /// - Parameters:
+    ///   - sources: names of servers, whose fences are not known here.
+    ///   - ruleTables: those of `rules`, in order.
+    func requireFences(_ fences: [Geofence], sources: [String], of ruleTables: [TableReader]) {
         let ids = fences.map(\.id)
         for (table, rule) in zip(ruleTables, rules) {
-            guard let id = rule.geofence, !ids.contains(id) else { continue }
+            guard let id = rule.geofence, !ids.contains(id), !sources.contains(where: { id.hasPrefix("\($0)/") }) else {
+                continue
+            }
             let hint = nearest(id, in: ids).map { " (did you mean \($0.asTOML)?)" } ?? ""
             table.report("geofence", "found \(id.asTOML), expected the id of a geofence of this configuration\(hint)")
         }

@@ -2,7 +2,7 @@ import Positioning
 
 extension Metric {
     /// All that waypost offers. None is a place, or allows a guess at one.
-    public static let all: [Metric] = [daemon, motion, source, power, queue, endpoints].flatMap { $0 }
+    public static let all: [Metric] = [daemon, motion, source, power, queue, fenceSources, endpoints].flatMap { $0 }
 
     private static let daemon: [Metric] = [
         Metric(.gauge, .daemon, "version", as: "build_info", "1 under the version of waypost", samples: version),
@@ -100,6 +100,14 @@ extension Metric {
         .one(.gauge, .queue, "clock_untrusted", "1 while the host clock is not synchronised") {
             $0.queue.clockUntrusted
         },
+    ]
+
+    private static let fenceSources: [Metric] = [
+        .eachFenceSource(.gauge, "fences", "geofences of the list of a server") { $0.fences },
+        .eachFenceSource(
+            .gauge, "age_s", unit: "seconds", fleeting: true, "seconds since the server gave or confirmed its list"
+        ) { $0.age },
+        .eachFenceSource(.gauge, "failures", "failures of a server of geofences in a row") { $0.failures },
     ]
 
     private static let endpoints: [Metric] = [

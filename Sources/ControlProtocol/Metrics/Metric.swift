@@ -9,6 +9,7 @@ public struct Metric: Sendable {
         case source
         case power
         case queue
+        case fenceSource = "fence_source"
         case endpoint
     }
 
@@ -73,6 +74,20 @@ public struct Metric: Sendable {
         Metric(kind, .endpoint, field, as: words, unit: unit, fleeting: fleeting, help) { status in
             status.endpoints.compactMap { endpoint in
                 value(endpoint).map { Sample(labels: [.init(endpoint)], value: $0.metricValue) }
+            }
+        }
+    }
+
+    /// One number for each server that lists geofences.
+    static func eachFenceSource(
+        _ kind: Kind, _ field: String, unit: String? = nil, fleeting: Bool = false, _ help: String,
+        _ value: @escaping @Sendable (FenceSourceStatus) -> (any MetricValue)?
+    ) -> Metric {
+        Metric(kind, .fenceSource, field, unit: unit, fleeting: fleeting, help) { status in
+            (status.motion.geofences?.sources ?? []).compactMap { source in
+                value(source).map {
+                    Sample(labels: [Label(name: "source", value: source.name)], value: $0.metricValue)
+                }
             }
         }
     }

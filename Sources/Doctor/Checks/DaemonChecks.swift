@@ -78,7 +78,7 @@ enum DaemonChecks {
 
     /// What the daemon reports that is of no other check: they look at configuration, receiver and endpoints themselves.
     private static func unexplained(_ status: Status) -> String? {
-        let others = ["configuration", "receiver:"] + status.endpoints.map { "\($0.name):" }
+        let others = ["configuration", "receiver:", "geofences "] + status.endpoints.map { "\($0.name):" }
         return status.problems.first { problem in
             problem != status.queue.diskError && !others.contains { problem.hasPrefix($0) }
         }

@@ -100,6 +100,7 @@ extension Status {
             lines.append("           and \(InWords.count(more, "more trackable")): see --json")
         }
         if let geofences = motion.geofences, geofences.fences > 0 { lines.append("geofences  \(geofences.text)") }
+        for source in motion.geofences?.sources ?? [] { lines.append("           \(source.words)") }
         if let beacons { lines.append("beacons    \(beacons.text)") }
         lines.append("queue      \(InWords.count(queue.depth, "row"))")
         for endpoint in endpoints {

@@ -40,6 +40,10 @@ import Tracking
             "[[geofence]]\nid = \"depot\"\ncenter = { latitude = 48.1, longitude = 11.5 }\nradius = \"100m\"",
             "[[geofence]]"
         ),
+        (
+            "[[geofences.source]]\nname = \"venue\"\nprofile = \"geojson\"\nurl = \"https://f.example\"",
+            "[[geofences.source]]"
+        ),
     ]) func takesEffectAtOnce(_ more: String, _ name: String) throws {
         let plan = try plan(base, base + more + "\n")
         #expect(plan.live.contains(name), "\(plan.live)")

@@ -1,0 +1,313 @@
+import Delivery
+import EventLoop
+import Foundation
+import Logging
+import Positioning
+import Synchronization
+import TestSupport
+import Testing
+import Tracking
+import Uplink
+
+@testable import Agent
+@testable import Configuration
+
+/// Lists of fences from a server on loopback, over libcurl.
+@Suite(.waiting) struct FenceSourcesTests {
+    /// What the server answers next, by turns; the last answer stays.
+    private final class Script: Sendable {
+        private let answers = Mutex<[@Sendable (ScriptedServer.Request) -> String]>([])
+
+        func set(_ list: (@Sendable (ScriptedServer.Request) -> String)...) { answers.withLock { $0 = list } }
+        func set(_ list: String...) { answers.withLock { $0 = list.map { text in { _ in text } } } }
+
+        func next(_ request: ScriptedServer.Request) -> String {
+            let answer = answers.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] }
+            return answer(request)
+        }
+    }
+
+    /// A process: what it knows is lost with it, what is on disk is not.
+    private final class Bench {
+        let loop: EventLoop
+        let uplink: LoopedUplink
+        let sources: FenceSources
+        private let log = LogLines()
+        private(set) var joined: [[String]] = []
+
+        init(_ configs: [FenceSourceConfig], own: [Geofence] = [], in directory: String) throws {
+            let loop = EventLoop(on: try LinuxHost())
+            let uplink = try LoopedUplink(settings: .init(version: "1"), loop: loop)
+            let log = AgentLog(logger: Logger(label: "") { [log] _ in log }, positions: false)
+            (self.loop, self.uplink) = (loop, uplink)
+            sources = FenceSources(
+                configs, own: own, directory: directory, uplink: uplink, log: log, loop: loop,
+                makeCredentials: {
+                    EndpointCredentials($0, stateDirectory: directory, uplink: uplink, log: log, loop: loop)
+                })
+            sources.fencesChanged = { [unowned self] fences, _ in joined.append(fences.map(\.id)) }
+        }
+
+        deinit {
+            sources.close()
+            uplink.close()
+        }
+
+        /// What was logged, without the fields.
+        var lines: [String] { log.text.map { $0.components(separatedBy: " [\"")[0] } }
+        var ids: [String] { sources.joined.map(\.id) }
+        var list: FetchedList { sources.fetched[0] }
+
+        /// Asks the server, and waits for what becomes of it.
+        @discardableResult
+        func refresh() throws -> FetchedList.Ending? {
+            var ending: FetchedList.Ending?
+            list.refresh(at: loop.now) { ending = $0 }
+            try loop.run { ending != nil }
+            return ending
+        }
+    }
+
+    private let directory: TemporaryDirectory
+    private let script = Script()
+    private let server: ScriptedServer
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        server = try ScriptedServer { [script] connection in
+            while let request = connection.request() {
+                let answer = script.next(request)
+                connection.send(answer)
+                if !answer.contains("Content-Length") { return }
+            }
+        }
+    }
+
+    private func configs(_ more: String = "", name: String = "venue") throws -> [FenceSourceConfig] {
+        let text = """
+            [[geofences.source]]
+            name = "\(name)"
+            profile = "accesso-venue"
+            url = "\(server.url)/venues/42"
+
+            """
+        return try loaded(smallest + upload + text + more).config.fenceSources
+    }
+
+    private static func body(_ ids: [String], radius: Int = 50) -> String {
+        let fences = ids.map { #"{"id":"\#($0)","radius":\#(radius),"center":{"lat":52,"lon":13}}"# }
+        return #"{"geofences":[\#(fences.joined(separator: ","))]}"#
+    }
+
+    private static func answer(
+        _ body: String, status: String = "200 OK", tag: String? = nil, more: String = "", length: Int? = nil
+    ) -> String {
+        let tag = tag.map { "ETag: \($0)\r\n" } ?? ""
+        return "HTTP/1.1 \(status)\r\n\(tag)\(more)Content-Length: \(length ?? body.utf8.count)\r\n\r\n\(body)"
+    }
+
+    private var kept: String { "\(directory.path)/geofences.venue.list" }
+
+    @Test func aListIsInForceKeptAndConfirmed() throws {
+        script.set(
+            { _ in
+                Self.answer(
+                    Self.body(["a", "b"]), tag: "\"1\"", more: "Last-Modified: Tue, 14 Nov 2023 22:13:20 GMT\r\n")
+            },
+            { _ in Self.answer("", status: "304 Not Modified") })
+        let bench = try Bench(configs(), in: directory.path)
+        #expect(bench.ids.isEmpty && bench.list.age(at: bench.loop.now) == nil)
+        #expect(try bench.refresh() == .taken)
+        #expect(bench.joined == [["venue/a", "venue/b"]] && bench.list.problem == nil)
+        #expect(FileManager.default.fileExists(atPath: kept))
+        #expect(try FileManager.default.attributesOfItem(atPath: kept)[.posixPermissions] as? Int == 0o600)
+        let first = try #require(server.requests.first)
+        #expect(first.head[0] == "GET /venues/42 HTTP/1.1" && first.header("Accept") == "application/json")
+        #expect(first.header("If-None-Match") == nil && first.body.isEmpty)
+
+        #expect(try bench.refresh() == .unchanged)
+        #expect(bench.joined.count == 1)
+        let second = try #require(server.requests.last)
+        #expect(second.header("If-None-Match") == "\"1\"")
+        #expect(second.header("If-Modified-Since") == "Tue, 14 Nov 2023 22:13:20 GMT")
+        #expect(try #require(bench.list.age(at: bench.loop.now)) < 60)
+        #expect(try #require(bench.list.schedule.nextDeadline).seconds(since: bench.loop.now) > 5 * 3600)
+    }
+
+    @Test func aStartWithoutTheServerHasTheLastList() throws {
+        script.set(Self.answer(Self.body(["a"]), tag: "\"1\""))
+        try Bench(configs(), in: directory.path).refresh()
+        script.set("")
+        let next = try Bench(configs(), in: directory.path)
+        #expect(next.ids == ["venue/a"])
+        guard case .failed = try next.refresh() else { return #expect(Bool(false)) }
+        #expect(next.ids == ["venue/a"] && next.joined.isEmpty && next.list.problem != nil)
+        // It knows what it has, and asks for news only.
+        #expect(server.requests.last?.header("If-None-Match") == "\"1\"")
+        // Another address has another list.
+        var other = try configs()
+        other[0].list.url += "7"
+        #expect(try Bench(other, in: directory.path).ids.isEmpty)
+    }
+
+    @Test func whatIsKeptAndDamagedIsAsNone() throws {
+        script.set(Self.answer(Self.body(["a"]), tag: "\"1\""))
+        try Bench(configs(), in: directory.path).refresh()
+        var bytes = Array(try Data(contentsOf: URL(fileURLWithPath: kept)))
+        bytes[bytes.count - 5] ^= 1
+        try Data(bytes).write(to: URL(fileURLWithPath: kept))
+        let next = try Bench(configs(), in: directory.path)
+        #expect(next.ids.isEmpty)
+        #expect(next.lines == ["geofences venue: the list that was kept cannot be used: it is damaged"])
+        #expect(try next.refresh() == .taken)
+        #expect(server.requests.last?.header("If-None-Match") == nil && next.ids == ["venue/a"])
+    }
+
+    @Test(arguments: [
+        ("500", answer("no", status: "500 Oops"), "the server answered with status 500"),
+        (
+            "half", answer(body(["b", "c"]), length: 5000).replacing("Content-Length", with: "content-length"),
+            "the answer broke off"
+        ),
+        (
+            "comma", answer(#"{"geofences":[{"id":"b","radius":50,"center":{"lat":52,"lon":13}},]}"#),
+            "the list was refused: found no valid JSON at byte 66, expected JSON"
+        ),
+        (
+            "radius", answer(body(["b"], radius: 0)),
+            "the list was refused: geofences[0].radius: found a radius of 0.0 m, expected a radius from 10 m to 1000 km"
+        ),
+        (
+            "redirect", answer("", status: "301 Moved", more: "Location: http://127.0.0.1:9/\r\n"),
+            "the server answered with status 301"
+        ),
+        ("unauthorised", answer("", status: "401 Unauthorized"), "the server answered with status 401"),
+        ("304", answer("", status: "304 Not Modified"), "the server answered with status 304"),
+        ("long", answer(String(repeating: " ", count: (8 << 20) + 1)), "the answer has more than 8 MiB"),
+    ])
+    func whatIsNotAWholeGoodListChangesNothing(_ kind: String, _ answer: String, _ problem: String) throws {
+        script.set(Self.answer(Self.body(["a"])), answer)
+        let bench = try Bench(configs(), in: directory.path)
+        try bench.refresh()
+        let before = try Data(contentsOf: URL(fileURLWithPath: kept))
+        #expect(try bench.refresh() == .failed(problem))
+        #expect(bench.ids == ["venue/a"] && bench.joined.count == 1)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: kept)) == before)
+        #expect(bench.list.schedule.failures == 1 && bench.list.problem == problem)
+        let line = try #require(bench.lines.last)
+        #expect(line.hasPrefix("geofences venue: \(problem); the list of before stays in force, next attempt in "))
+        // Repeated without another line, and over with the first good answer.
+        try bench.refresh()
+        #expect(bench.lines.count == 2)
+        script.set(Self.answer(Self.body(["a", "b"])))
+        #expect(try bench.refresh() == .taken)
+        #expect(bench.list.problem == nil && bench.list.schedule.failures == 0)
+    }
+
+    @Test func aServerThatIsSlowHoldsNothingUp() throws {
+        let slow = try ScriptedServer { connection in
+            _ = connection.request()
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+            connection.waitForEnd()
+        }
+        var config = try configs()
+        config[0].list.url = slow.url
+        let bench = try Bench(config, in: directory.path)
+        var ticks = 0
+        var ending: FetchedList.Ending?
+        bench.list.refresh(at: bench.loop.now) { ending = $0 }
+        try bench.loop.run {
+            ticks += 1
+            return ticks > 50 && slow.requests.count == 1
+        }
+        #expect(ending == nil && bench.list.schedule.isFetching && bench.list.schedule.nextDeadline == nil)
+    }
+
+    @Test func aRefusedTokenIsReadAgain() throws {
+        try directory.write("token", "old\n")
+        script.set { request in
+            request.header("Authorization") == "Bearer new"
+                ? Self.answer(Self.body(["a"])) : Self.answer("", status: "401 Unauthorized")
+        }
+        let bench = try Bench(
+            configs("auth = { kind = \"bearer\", token = \"file:\(directory.path)/token\" }"), in: directory.path)
+        #expect(try bench.refresh() == .failed("the server answered with status 401"))
+        try directory.write("token", "new\n")
+        #expect(try bench.refresh() == .taken)
+        #expect(server.requests.count == 3)
+    }
+
+    @Test func theServerMayAskForAPause() throws {
+        script.set(Self.answer("", status: "503 Busy", more: "Retry-After: 7200\r\n"))
+        let bench = try Bench(configs(), in: directory.path)
+        try bench.refresh()
+        let delay = try #require(bench.list.refresh(at: bench.loop.now))
+        #expect((7190...7200).contains(delay.inSeconds))
+    }
+
+    @Test func theSameAgainIsNotWrittenAgain() throws {
+        script.set(Self.answer(Self.body(["a"]), tag: "\"1\""), Self.answer(Self.body(["a"]), tag: "\"2\""))
+        let bench = try Bench(configs(), in: directory.path)
+        try bench.refresh()
+        let before = try FileManager.default.attributesOfItem(atPath: kept)[.systemFileNumber] as? Int
+        #expect(try bench.refresh() == .unchanged)
+        #expect(try FileManager.default.attributesOfItem(atPath: kept)[.systemFileNumber] as? Int == before)
+        #expect(bench.joined.count == 1)
+        try bench.refresh()
+        #expect(server.requests.last?.header("If-None-Match") == "\"2\"")
+    }
+
+    @Test func aDiskThatRefusesKeepsNoListFromComingIntoForce() throws {
+        script.set(Self.answer(Self.body(["a"])))
+        let bench = try Bench(configs(), in: "\(directory.path)/nowhere")
+        #expect(try bench.refresh() == .taken)
+        #expect(bench.ids == ["venue/a"])
+        #expect(bench.lines.contains { $0.contains("the list cannot be kept for the next start") })
+    }
+
+    @Test func changesAreCountedInTheLog() throws {
+        script.set(Self.answer(Self.body(["a", "b"])), Self.answer(Self.body(["b", "c", "d"], radius: 60)))
+        let bench = try Bench(configs(), in: directory.path)
+        try bench.refresh()
+        try bench.refresh()
+        #expect(
+            bench.lines == [
+                "geofences venue: 2 geofences: 2 added, 0 gone, 0 changed",
+                "geofences venue: 3 geofences: 2 added, 1 gone, 1 changed",
+            ])
+    }
+
+    @Test func aReloadKeepsWhatIsTheSameAndTakesAwayTheRest() throws {
+        script.set(Self.answer(Self.body(["a"])))
+        let own = [Geofence(id: "own", shape: .circle(centre: Coordinate(latitudeE7: 0, longitudeE7: 0), radius: 50))]
+        let both = try configs() + configs(name: "other")
+        let bench = try Bench(both, own: own, in: directory.path)
+        bench.sources.start(sinceBoot: false, at: bench.loop.now)
+        try bench.loop.run { bench.ids.count == 3 }
+        let asked = server.requests.count
+
+        // Another period is the same list.
+        var slower = both
+        slower[0].list.every = .seconds(86_400)
+        #expect(bench.sources.reload(slower, own: [], at: bench.loop.now).map(\.id) == ["venue/a", "other/a"])
+        try bench.loop.run {
+            bench.sources.fetched.allSatisfy { !$0.schedule.isFetching && $0.schedule.confirmedAt != nil }
+        }
+        try bench.loop.run { server.requests.count >= asked + 2 }
+
+        #expect(bench.sources.reload([slower[1]], own: own, at: bench.loop.now).map(\.id) == ["own", "other/a"])
+        #expect(!FileManager.default.fileExists(atPath: kept))
+        // Another venue: the fences of the first are none of it.
+        var moved = slower[1]
+        moved.list.url += "7"
+        #expect(bench.sources.reload([moved], own: own, at: bench.loop.now).map(\.id) == ["own"])
+        try bench.loop.run { bench.ids == ["own", "other/a"] }
+    }
+
+    @Test func withoutSourcesThereIsNothing() throws {
+        let bench = try Bench([], in: directory.path)
+        bench.sources.start(sinceBoot: false, at: bench.loop.now)
+        #expect(bench.sources.fetched.isEmpty && bench.ids.isEmpty)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+    }
+}

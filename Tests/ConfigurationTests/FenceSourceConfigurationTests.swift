@@ -1,0 +1,171 @@
+import Places
+import TestSupport
+import Testing
+import Tracking
+
+@testable import Configuration
+
+@Suite struct FenceSourceConfigurationTests {
+    private let source = """
+        [[geofences.source]]
+        name = "venue"
+        profile = "accesso-venue"
+        url = "https://api.example/api/v1/public/venues/${vars.venue_id}?full=1"
+        vars = { venue_id = "4 2/7" }
+
+        """
+
+    @Test func noneUnlessConfigured() throws {
+        #expect(try loaded(smallest + upload).config.fenceSources.isEmpty)
+    }
+
+    @Test func aVenueIsReadWhole() throws {
+        let text =
+            smallest + upload + source + """
+                every = "1h"
+                allow_plaintext = false
+                secrets = { token = "env:TOKEN" }
+                [geofences.source.auth]
+                kind = "bearer"
+                token = "token"
+                [geofences.source.tls]
+                pins = ["47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="]
+                """
+        let environment = testEnvironment(["TOKEN": "t"])
+        let loaded = try loaded(text, environment)
+        let found = try #require(loaded.config.fenceSources.first)
+        #expect(found.name == "venue" && found.form == .mapping(.accessoVenue) && found.list.every == .seconds(3600))
+        #expect(found.list.url == "https://api.example/api/v1/public/venues/4%202%2F7?full=1")
+        #expect(found.list.label == "geofences venue" && found.list.endpoint.settings.name == "geofences.venue")
+        #expect(found.list.endpoint.auth == .bearer(token: "token") && found.list.endpoint.carriesSecret)
+        #expect(found.list.endpoint.secrets == ["token": .environment("TOKEN")])
+        #expect(found.list.endpoint.tls?.pins.count == 1)
+        let shown = loaded.effective.description
+        #expect(shown.contains("url = \"https://api.example/api/v1/public/venues/${vars.venue_id}?full=1\""))
+        let again = try TestSupport.loaded(shown, environment)
+        // A secret is shown as the reference that it is.
+        let list = try #require(again.config.fenceSources.first?.list)
+        #expect(list.url == found.list.url && list.endpoint.auth == .bearer(token: "env:TOKEN"))
+    }
+
+    @Test func pathsOfOnesOwn() throws {
+        let text =
+            smallest + upload + """
+                [[geofences.source]]
+                name = "zones"
+                url = "https://api.example/zones"
+                profile = { list = "data.zones", id = "key", radius = "r", lat = "at.1", lon = "at.0", polygon = "shape", order = "lat-lon" }
+                [[geofences.source]]
+                name = "more"
+                url = "https://api.example/more"
+                profile = "geojson"
+                """
+        let loaded = try loaded(text)
+        var mapping = FenceMapping()
+        mapping.list = ["data", "zones"]
+        mapping.id = ["key"]
+        mapping.radius = ["r"]
+        mapping.latitude = ["at", "1"]
+        mapping.longitude = ["at", "0"]
+        mapping.polygon = ["shape"]
+        mapping.order = .latLon
+        #expect(loaded.config.fenceSources.map(\.form) == [.mapping(mapping), .geoJSON])
+        #expect(loaded.config.fenceSources[0].list.every == .seconds(6 * 3600))
+        let again = try TestSupport.loaded(loaded.effective.description)
+        #expect(again.config.fenceSources == loaded.config.fenceSources)
+    }
+
+    /// What is wrong, and the exact words about it. The lines under test begin at line 6.
+    @Test(arguments: [
+        (
+            "[[geofences.source]]\nprofile = \"geojson\"\nurl = \"https://a.example\"",
+            "w.toml:6:1: geofences.source.name: found nothing, expected a name of 1 to 32 characters a-z, 0-9 and -"
+        ),
+        (
+            "[[geofences.source]]\nname = \"a\"\nurl = \"https://a.example\"",
+            "w.toml:6:1: geofences.source.profile: found nothing, expected \"accesso-venue\", \"geojson\" or a table of paths"
+        ),
+        (
+            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojso\"\nurl = \"https://a.example\"",
+            "w.toml:8:11: geofences.source.profile: found \"geojso\", expected \"accesso-venue\", \"geojson\" or a table of paths (did you mean \"geojson\"?)"
+        ),
+        (
+            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"",
+            "w.toml:6:1: geofences.source.url: found nothing, expected a URL such as \"https://api.example/fences\""
+        ),
+        (
+            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"https://a.example/${vars.x}\"",
+            "w.toml:9:7: geofences.source.url: found ${vars.x}, expected a name of [geofences.source.vars]"
+        ),
+        (
+            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"mqtts://a.example\"",
+            "w.toml:9:7: geofences.source.url: found \"mqtts://a.example\", expected a URL such as \"https://api.example/fences\""
+        ),
+        (
+            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"https://a.example/x?a b\"",
+            "w.toml:9:7: geofences.source.url: found \"https://a.example/x?a b\", expected a URL such as \"https://api.example/fences\""
+        ),
+        (
+            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"http://a.example\"\nauth = { kind = \"bearer\", token = \"env:HOME\" }",
+            "w.toml:9:7: geofences.source.url: found plain http to a.example with a secret, expected https (or allow_plaintext = true)"
+        ),
+        (
+            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"https://a.example\"\nevery = \"10s\"",
+            "w.toml:10:9: geofences.source.every: found \"10s\", expected a duration from 1m to 30d"
+        ),
+        (
+            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"https://a.example\"\nauth = { kind = \"bearer\", token = \"toke\" }\nsecrets = { token = \"env:HOME\" }",
+            "w.toml:10:35: geofences.source.auth.token: found a literal, expected a name of [geofences.source.secrets], or \"credential:NAME\", \"file:PATH\" or \"env:NAME\" (never the secret itself) (did you mean \"token\"?)"
+        ),
+        (
+            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"https://a.example\"\n[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"https://a.example\"",
+            "w.toml:11:8: geofences.source.name: found \"a\" again, expected a name that no other source has"
+        ),
+        (
+            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"https://a.example\"\n[[geofence]]\nid = \"a/1\"\nradius = 50\ncenter = { latitude = 52, longitude = 13 }",
+            "w.toml:7:8: geofences.source.name: found \"a\" beside the geofence \"a/1\", expected a name with which no id of another geofence begins"
+        ),
+        (
+            "[[geofences.source]]\nname = \"a\"\nprofile = { radius = \"r\", lat = \"y\" }\nurl = \"https://a.example\"",
+            "w.toml:8:1: geofences.source.profile.lon: found nothing, expected a circle (lat, lon and radius) or a polygon"
+        ),
+        (
+            "[[geofences.source]]\nname = \"a\"\nprofile = { id = \"r\" }\nurl = \"https://a.example\"",
+            "w.toml:8:1: geofences.source.profile.polygon: found nothing, expected a circle (lat, lon and radius) or a polygon"
+        ),
+        (
+            "[[geofences.source]]\nname = \"a\"\nprofile = { polygon = \"a..b\" }\nurl = \"https://a.example\"",
+            "w.toml:8:23: geofences.source.profile.polygon: found \"a..b\", expected a path of names and indexes such as \"center.lat\""
+        ),
+        (
+            "[[geofences.source]]\nname = \"a\"\nprofile = \"geojson\"\nurl = \"https://a.example\"\nsign = { scheme = \"none\" }",
+            "w.toml:10:1: geofences.source.sign: found an unknown key, expected a key of [[geofences.source]] (it belongs in [[endpoint]])"
+        ),
+    ])
+    func mistakesAreNamed(_ text: String, _ problem: String) {
+        #expect(problems(smallest + upload + text, testEnvironment(["HOME": "h"])).first == problem)
+    }
+
+    @Test func doubtsAreNamed() throws {
+        let text =
+            smallest + upload + """
+                [[geofences.source]]
+                name = "a"
+                profile = "geojson"
+                url = "http://a.example/x"
+                vars = { y = "1" }
+                """
+        #expect(
+            try loaded(text).warnings.map(\.description) == [
+                "w.toml:9:7: geofences.source.url: found plain http to a.example, expected https: anyone on the way can read and change the list",
+                "w.toml:10:14: geofences.source.vars.y: has no effect: url has no ${vars.y}",
+            ])
+    }
+
+    @Test func aRuleMayNameAFenceOfAServer() throws {
+        let rule =
+            "[[resolution.rule]]\ngeofence = \"venue/gate\"\npriority = \"high\"\ninterval = 1\ndisplacement = 1\n"
+        #expect(try loaded(smallest + upload + source + rule).config.tracking.resolution.rules.count == 1)
+        #expect(problems(smallest + upload + rule).count == 1)
+    }
+}
