@@ -57,6 +57,7 @@ let package = Package(
         module("Live", ["Positioning"]),
         module("Channel", ["JSON", "Positioning", "Tracking", "Delivery"]),
         module("Places", ["JSON", "Positioning", "Tracking", "Delivery"]),
+        module("Remote", ["JSON", "Positioning"], isRare: true),
 
         // The edges.
         module("Sensors", ["Positioning", "NMEA", "Places", "CBus", "CLinux", "CGPS", "CUdev"]),
@@ -166,6 +167,7 @@ let package = Package(
         tests("LiveTests", ["Live", "JSON", "Positioning"]),
         tests("ChannelTests", ["Channel", "JSON", "Positioning", "Tracking", "Delivery"]),
         tests("PlacesTests", ["Places", "Delivery", "Positioning", "Tracking"]),
+        tests("RemoteTests", ["Remote", "JSON", "Positioning"]),
         tests("OutboxTests", ["Outbox", "Delivery", "Positioning"]),
         tests("SensorsTests", ["Sensors", "NMEA", "Positioning", "CLinux", "CUdev"]),
         tests("UplinkTests", ["Uplink", "Live", "Channel", "Tracking", "Delivery", "Positioning", "CLinux"]),

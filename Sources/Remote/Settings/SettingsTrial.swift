@@ -1,0 +1,298 @@
+import Positioning
+
+/// Which settings from afar are in force, and when they are taken back.
+///
+/// A document is on trial until a batch was accepted over the way on which it came. A trial ends the other way round when
+/// its clock has run out, which runs only while there is a route and an attempt has failed, or at the second start of the
+/// daemon within it. The former settings are then back, and this version is never tried again: only a higher one is.
+///
+/// What it returns is done in this order: the state is stored, then put in force. A power cut between the two starts
+/// the daemon with the new settings and their trial.
+package struct SettingsTrial: Hashable, Sendable {
+    package enum State: Hashable, Sendable {
+        /// The file alone. Left when a document is accepted.
+        case none
+        /// Left for `applied` by a batch that was accepted, for another `trial` by a higher version, and for what `former` says
+        /// when it is taken back or a person clears it.
+        case trial(Trial)
+        /// In force for good. Left for `trial` by a higher version, for `none` by a person, or by a file that no longer
+        /// allows it.
+        case applied(RemoteVersion)
+    }
+
+    package struct Trial: Hashable, Sendable {
+        package var version: RemoteVersion
+        /// Had contact, and returns if this one has none; nil = the file alone.
+        package var former: RemoteVersion?
+        /// What is left of the clock while it stands, and what was left when it began to run.
+        package fileprivate(set) var rest: Duration
+        /// Since when the clock runs; nil = it stands.
+        fileprivate var runsSince: EventTime?
+        /// When it was put in force in this run: an attempt that began before says nothing about it.
+        fileprivate var appliedAt: EventTime
+        /// Starts of the daemon since it was accepted.
+        fileprivate var starts = 0
+
+        fileprivate var deadline: EventTime? { runsSince.map { $0 + rest } }
+
+        /// - Returns: what is left of its clock.
+        package func rest(at now: EventTime) -> Duration {
+            guard let runsSince else { return rest }
+            return max(.zero, rest - now.duration(since: runsSince))
+        }
+
+        fileprivate mutating func stop(at now: EventTime) {
+            rest = rest(at: now)
+            runsSince = nil
+        }
+    }
+
+    /// What became of the newest version that was judged and is not in force.
+    package struct Refusal: Hashable, Sendable {
+        package enum Kind: Int, Sendable {
+            case rejected
+            case reverted
+        }
+
+        package var version: Int64
+        package var kind: Kind
+        package var problems: [RemoteProblem]
+    }
+
+    /// What to do about a document that has arrived.
+    package enum Offer: Hashable, Sendable {
+        /// Let the configuration judge it, and report that to `judged`.
+        case judge
+        /// It was judged before.
+        case known
+        /// It is not for this device, or older than one that was judged: nothing is remembered of it.
+        case refused(RemoteProblem)
+        /// Too many changes: ask for it again after this long.
+        case postponed(Duration)
+    }
+
+    package enum Judgement: Hashable, Sendable {
+        case accepted([RemoteSetting], clamped: [ClampedSetting])
+        case rejected([RemoteProblem])
+    }
+
+    /// What to do, in this order; before anything else the state is stored.
+    package enum Action: Hashable, Sendable {
+        /// Put this over the file; nil = the file alone. The state has it already.
+        case apply(RemoteVersion?)
+        case applied(RemoteVersion)
+        case rejected(version: Int64, [RemoteProblem])
+        case reverted(RemoteVersion, to: RemoteVersion?, reason: String)
+        /// What the server is shown has changed.
+        case report
+    }
+
+    package private(set) var state = State.none
+    /// The highest version that was judged; one that is not above it never is again.
+    package private(set) var seen: Int64 = 0
+    package private(set) var refusal: Refusal?
+    private var changes = ChangeBudget(limit: 20, window: .seconds(86_400))
+    /// Judging reads the configuration: a server that sends one wrong version after the other costs no more than this.
+    private var judgements = ChangeBudget(limit: 1, window: .seconds(60))
+    private var hasRoute = true
+    private var hasFailed = false
+
+    package init() {}
+
+    /// What is over the file; nil = nothing.
+    package var inForce: RemoteVersion? {
+        switch state {
+        case .none: nil
+        case .trial(let trial): trial.version
+        case .applied(let version): version
+        }
+    }
+
+    package var trial: Trial? { if case .trial(let trial) = state { trial } else { nil } }
+
+    package var nextDeadline: EventTime? { trial?.deadline }
+
+    /// - Parameter time: nil where the clock is not trusted.
+    package func offered(
+        _ document: DesiredDocument, policy: RemotePolicy, at now: EventTime, time: UTCTime?
+    ) -> Offer {
+        guard document.device == policy.device else { return .refused(.init("device", "that of another device")) }
+        if document.version == seen { return .known }
+        guard document.version > seen else { return .refused(.init("version", "not above \(seen)")) }
+        if let wait = judgements.wait(at: now, time: time) ?? changes.wait(at: now, time: time) {
+            return .postponed(wait)
+        }
+        return .judge
+    }
+
+    /// The configuration has judged a document that was to be judged.
+    package mutating func judged(
+        _ document: DesiredDocument, _ judgement: Judgement, way: String, at now: EventTime, time: UTCTime?
+    ) -> [Action] {
+        guard document.version > seen else { return [] }
+        seen = document.version
+        judgements.use(at: now, time: time)
+        switch judgement {
+        case .rejected(let problems):
+            refusal = Refusal(version: seen, kind: .rejected, problems: problems)
+            return [.rejected(version: seen, problems), .report]
+        case .accepted(let settings, let clamped):
+            changes.use(at: now, time: time)
+            let version = RemoteVersion(version: seen, settings: settings, clamped: clamped, way: way)
+            let rest = document.confirmWithin
+            state = .trial(Trial(version: version, former: proven, rest: rest, appliedAt: now))
+            (refusal, hasFailed) = (nil, false)
+            return [.apply(version), .applied(version), .report]
+        }
+    }
+
+    /// What had contact last.
+    private var proven: RemoteVersion? {
+        switch state {
+        case .none: nil
+        case .trial(let trial): trial.former
+        case .applied(let version): version
+        }
+    }
+
+    /// The daemon has started, and the state was read.
+    package mutating func started(at now: EventTime) -> [Action] {
+        guard case .trial(var trial) = state else { return state == .none && refusal == nil ? [] : [.report] }
+        trial.starts += 1
+        trial.appliedAt = now
+        state = .trial(trial)
+        return trial.starts < 2 ? [.report] : revert(trial, because: "the daemon started twice within its trial")
+    }
+
+    /// Whether there is a way to the network over which the server might be reached.
+    package mutating func routeChanged(exists: Bool, at now: EventTime) {
+        hasRoute = exists
+        adjustClock(at: now)
+    }
+
+    /// A batch, or a question for settings, had no answer or a wrong one.
+    package mutating func attemptFailed(at now: EventTime) {
+        hasFailed = true
+        adjustClock(at: now)
+    }
+
+    /// A batch was accepted.
+    /// - Parameter sentAt: when the attempt began.
+    package mutating func batchAccepted(by way: String, sentAt: EventTime, at now: EventTime) -> [Action] {
+        guard case .trial(let trial) = state, trial.version.way == way, sentAt >= trial.appliedAt else { return [] }
+        state = .applied(trial.version)
+        return [.report]
+    }
+
+    package mutating func deadlineReached(at now: EventTime) -> [Action] {
+        guard case .trial(let trial) = state, let deadline = trial.deadline, deadline <= now else { return [] }
+        return revert(trial, because: "no batch was accepted within its trial")
+    }
+
+    /// The settings in force cannot be put over the file any more: a person has changed the file.
+    package mutating func refusedByFile(_ problems: [RemoteProblem]) -> [Action] {
+        guard let version = inForce else { return [] }
+        state = .none
+        refusal = Refusal(version: version.version, kind: .reverted, problems: problems)
+        let reason = problems.first.map { "\($0.path): \($0.reason)" } ?? "the file refuses it"
+        return [.apply(nil), .reverted(version, to: nil, reason: reason), .report]
+    }
+
+    /// A person wants the file alone. What was judged is not tried again.
+    package mutating func cleared() -> [Action] {
+        guard let version = inForce else { return [] }
+        state = .none
+        let problem = RemoteProblem("", "cleared by a person")
+        refusal = Refusal(version: version.version, kind: .reverted, problems: [problem])
+        return [.apply(nil), .reverted(version, to: nil, reason: problem.reason), .report]
+    }
+
+    private mutating func revert(_ trial: Trial, because reason: String) -> [Action] {
+        state = trial.former.map(State.applied) ?? .none
+        let problem = RemoteProblem("", reason)
+        refusal = Refusal(version: trial.version.version, kind: .reverted, problems: [problem])
+        return [.apply(trial.former), .reverted(trial.version, to: trial.former, reason: reason), .report]
+    }
+
+    private mutating func adjustClock(at now: EventTime) {
+        guard case .trial(var trial) = state else { return }
+        let runs = hasRoute && hasFailed
+        if runs, trial.runsSince == nil { trial.runsSince = now }
+        if !runs, trial.runsSince != nil { trial.stop(at: now) }
+        state = .trial(trial)
+    }
+}
+
+extension SettingsTrial {
+    /// As it is stored.
+    struct Stored: StateCoded {
+        static var blank: Stored { Stored() }
+        private var kind = 0
+        private var version: RemoteVersion?
+        private var former: RemoteVersion?
+        /// Milliseconds.
+        private var rest = 0
+        private var starts = 0
+        private var seen: Int64 = 0
+        private var refused: Int64 = 0
+        private var refusalKind = 0
+        private var problems: [RemoteProblem] = []
+        private var changes = ChangeBudget.Stored.blank
+        private var judgements = ChangeBudget.Stored.blank
+
+        private init() {}
+
+        init(_ trial: SettingsTrial, at now: EventTime) {
+            switch trial.state {
+            case .none: kind = 0
+            case .trial(let trial):
+                kind = 1
+                (version, former, starts) = (trial.version, trial.former, trial.starts)
+                rest = Int(trial.rest(at: now).milliseconds)
+            case .applied(let version):
+                kind = 2
+                self.version = version
+            }
+            seen = trial.seen
+            refused = trial.refusal?.version ?? 0
+            refusalKind = trial.refusal?.kind.rawValue ?? 0
+            problems = trial.refusal?.problems ?? []
+            changes = trial.changes.stored(at: now)
+            judgements = trial.judgements.stored(at: now)
+        }
+
+        mutating func code(_ coder: inout StateCoder) {
+            coder.code(&kind)
+            coder.code(&version)
+            coder.code(&former)
+            coder.code(&rest)
+            coder.code(&starts)
+            coder.code(&seen)
+            coder.code(&refused)
+            coder.code(&refusalKind)
+            coder.code(&problems)
+            coder.code(&changes)
+            coder.code(&judgements)
+        }
+
+        func trial(at now: EventTime) -> SettingsTrial {
+            var trial = SettingsTrial()
+            switch (kind, version) {
+            case (1, let version?):
+                trial.state = .trial(
+                    Trial(
+                        version: version, former: former, rest: .milliseconds(max(0, rest)), appliedAt: now,
+                        starts: max(0, starts)))
+            case (2, let version?): trial.state = .applied(version)
+            default: trial.state = .none
+            }
+            trial.seen = max(seen, version?.version ?? 0)
+            if let kind = Refusal.Kind(rawValue: refusalKind), refused > 0 {
+                trial.refusal = Refusal(version: refused, kind: kind, problems: problems)
+            }
+            trial.changes.restore(changes, at: now)
+            trial.judgements.restore(judgements, at: now)
+            return trial
+        }
+    }
+}
