@@ -69,8 +69,9 @@ let package = Package(
         module(
             "Configuration",
             [
-                "JSON", "Positioning", "NMEA", "Places", "Tracking", "Delivery", "Sensors", "Outbox", "Uplink", "CTOML",
-                logging,
+                "JSON", "Positioning", "NMEA", "Places", "Tracking", "Delivery", "Remote", "Sensors", "Outbox",
+                "Uplink",
+                "CTOML", logging,
             ],
             embedded: ["Profiles"], isRare: true),
         module("ControlProtocol", ["JSON", "Positioning", "EventLoop"]),
@@ -176,7 +177,7 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop", "Positioning", "CLinux"]),
         tests(
             "ConfigurationTests",
-            ["Configuration", "Positioning", "NMEA", "Tracking", "Delivery", "Sensors", "Outbox"]),
+            ["Configuration", "JSON", "Positioning", "NMEA", "Tracking", "Delivery", "Remote", "Sensors", "Outbox"]),
         tests(
             "ReplayTests",
             ["Replay", "CLinux", "Configuration", "EventLoop", "NMEA", "Positioning", "Sensors", "Tracking"]),

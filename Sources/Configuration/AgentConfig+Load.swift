@@ -37,6 +37,13 @@ extension AgentConfig {
     public static func parse(
         _ files: [(name: String, bytes: [UInt8])], environment: ConfigurationEnvironment
     ) throws(ConfigurationProblems) -> LoadedConfiguration {
+        try parse(files, over: nil, environment: environment)
+    }
+
+    /// - Parameter overlay: laid over the files.
+    static func parse(
+        _ files: [(name: String, bytes: [UInt8])], over overlay: TOMLTable?, environment: ConfigurationEnvironment
+    ) throws(ConfigurationProblems) -> LoadedConfiguration {
         var merged = TOMLTable()
         var problems: [ConfigurationProblem] = []
         for file in files {
@@ -48,6 +55,7 @@ extension AgentConfig {
         }
         // A file that is not TOML hides its keys: problems reported for the rest could be wrong.
         if !problems.isEmpty { throw ConfigurationProblems(problems) }
+        if let overlay { merged.merge(overlay) }
         let reader = ConfigurationReader(files: files.map(\.name), environment: environment)
         let config = AgentConfig(reading: reader.root(merged))
         reader.finish()

@@ -6,11 +6,6 @@ import Sensors
 import Tracking
 
 extension AgentConfig {
-    /// Tables of the manual that this build does not have.
-    private static let absentTables = [
-        "remote"
-    ]
-
     /// nil when something essential is missing; the problems are left with the reader.
     init?(reading root: TableReader) {
         let deviceTable = root.table("device")
@@ -35,7 +30,7 @@ extension AgentConfig {
         let controlTable = root.table("control")
         let logTable = root.table("log", .reload)
         let metricsTable = root.table("metrics", .reload)
-        root.refuse(Self.absentTables)
+        let remoteTable = root.table("remote")
 
         device = Self.device(deviceTable)
         var source = SourceConfig(reading: sourceTable)
@@ -73,6 +68,10 @@ extension AgentConfig {
         control = ControlConfig(reading: controlTable)
         log = LogConfig(reading: logTable)
         metrics = MetricsConfig(reading: metricsTable)
+        // The last: it names keys of all the others.
+        remote = RemoteConfig(
+            reading: remoteTable, device: device,
+            endpoints: endpoints.filter { !$0.settings.profile.isForBroker && $0.settings.backupFor == nil })
 
         guard let source else { return nil }
         self.source = source

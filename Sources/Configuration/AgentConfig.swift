@@ -26,6 +26,8 @@ public struct AgentConfig: Sendable {
     public var control: ControlConfig
     public var log: LogConfig
     public var metrics: MetricsConfig
+    /// What servers may change from afar; nil = nothing.
+    public var remote: RemoteConfig?
 
     /// Where and for whom the control socket is.
     public struct ControlConfig: Hashable, Sendable {

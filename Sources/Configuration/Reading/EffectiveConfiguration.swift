@@ -41,7 +41,7 @@ public struct EffectiveConfiguration: Sendable, CustomStringConvertible {
                 keys = []
             }
             keys.insert(entry.key)
-            let origin = entry.origin.map { "from \($0.file):\($0.line)" } ?? entry.note ?? "default"
+            let origin = entry.origin.map(Self.words) ?? entry.note ?? "default"
             if let value = entry.value {
                 text += "\(entry.key) = \(value)  # \(origin)\n"
             } else {
@@ -49,5 +49,10 @@ public struct EffectiveConfiguration: Sendable, CustomStringConvertible {
             }
         }
         return text
+    }
+
+    /// Settings from afar have no line.
+    private static func words(_ origin: SourcePosition) -> String {
+        origin.line > 0 ? "from \(origin.file):\(origin.line)" : origin.file
     }
 }

@@ -149,6 +149,12 @@ final class TableReader {
     /// Whether anything is wrong with the values of a table, or those within it.
     func hasProblems(under path: String) -> Bool { reader.hasProblems(under: path) }
 
+    /// The keys that were read so far, of this name or in the table of this name.
+    /// - Parameter path: dotted.
+    func knownKeys(under path: String) -> [ConfigurationKey] {
+        reader.keys.filter { $0.path.map { $0 == path || $0.hasPrefix("\(path).") } ?? false }
+    }
+
     func warn(_ key: String, _ message: String) {
         reader.warn(ConfigurationProblem(message, at: place(of: key), key: keyPath(key)))
     }
