@@ -88,8 +88,9 @@ let package = Package(
         module(
             "Agent",
             [
-                "JSON", "Positioning", "NMEA", "Places", "Tracking", "Delivery", "Live", "Channel", "Sensors", "Outbox",
-                "Uplink", "Systemd", "EventLoop", "Configuration", "ControlProtocol", "Replay", "CLinux", logging,
+                "JSON", "Positioning", "NMEA", "Places", "Tracking", "Delivery", "Live", "Channel", "Remote", "Sensors",
+                "Outbox", "Uplink", "Systemd", "EventLoop", "Configuration", "ControlProtocol", "Replay", "CLinux",
+                logging,
             ]),
         // What is wrong with a host, from its files and a few values.
         module(
@@ -185,7 +186,7 @@ let package = Package(
             "AgentTests",
             [
                 "Agent", "Channel", "Configuration", "ControlProtocol", "Delivery", "EventLoop", "JSON", "NMEA",
-                "Outbox", "Positioning", "Sensors", "Tracking", "Uplink", "WaypostCLI", logging,
+                "Outbox", "Positioning", "Remote", "Sensors", "Tracking", "Uplink", "WaypostCLI", logging,
             ]),
         tests("ReportTests", ["Report", "Configuration", "NMEA", "Positioning", "Replay", "Tracking"]),
         tests("DoctorTests", ["Doctor", "Configuration", "ControlProtocol", "Delivery", "JSON"]),

@@ -28,6 +28,7 @@ public struct Status: ControlMessage {
     @Field("beacons", "Beacons, where they are looked for") public var beacons: BeaconStatus?
     @Field("queue", "The queue") public var queue = QueueStatus()
     @Field("channels", "Each live channel, at most 8") public var channels: [ChannelStatus]?
+    @Field("remote", "Settings from afar, where the configuration allows them") public var remote: RemoteStatus?
     @Field("endpoints", frameBytesMax: ControlFrame.bytesFilled, more: "endpoints_more", "Each endpoint")
     public var endpoints: [EndpointStatus] = []
     @Field("endpoints_more", "Endpoints that did not fit; see endpoint list") public var endpointsMore: Int?

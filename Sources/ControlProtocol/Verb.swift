@@ -2,7 +2,7 @@
 /// see "Where a change goes" in docs/architecture.md.
 public enum Verb: String, CaseIterable, Sendable {
     case help, status, look, endpoint, quarantine, flush, pace, engine, subscriber, boost, refresh, movement, power,
-        odometer, reload
+        odometer, reload, remote
     case fenceRefresh = "fence-refresh"
 
     /// What a client sends with it, and what the daemon answers.
@@ -24,6 +24,7 @@ public enum Verb: String, CaseIterable, Sendable {
         case .odometer: OdometerRequest.self
         case .reload: ReloadRequest.self
         case .fenceRefresh: FenceRefreshRequest.self
+        case .remote: RemoteRequest.self
         }
     }
 }

@@ -17,8 +17,8 @@ public struct Waypost: ParsableCommand {
             RunCommand.self, ReplayCommand.self, DecodeCommand.self, CheckCommand.self, ProfileCommand.self,
             QueueCommand.self, QuarantineCommand.self,
             EndpointCommand.self, FlushCommand.self, StatusCommand.self, DoctorCommand.self, TopCommand.self,
-            ReloadCommand.self, PaceCommand.self, EngineCommand.self, SubscriberCommand.self, OdometerCommand.self,
-            GeofencesCommand.self,
+            ReloadCommand.self, RemoteCommand.self, PaceCommand.self, EngineCommand.self, SubscriberCommand.self,
+            OdometerCommand.self, GeofencesCommand.self,
         ])
 
     public init() {}

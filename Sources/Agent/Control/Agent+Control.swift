@@ -28,10 +28,24 @@ extension Agent {
         case .subscriber: return try pipeline.subscriberCommand(request.read(), at: now)
         case .reload: return try configuration.reloadCommand(at: now)
         case .fenceRefresh: return try fenceRefreshes.refresh(request.read(), ticket, at: now)
+        case .remote: return try remote(request.read(), at: now)
         case .refresh:
             try pipeline.carryOut(.refreshRequested, at: now)
             return Acknowledgement()
         }
+    }
+
+    private func remote(_ request: RemoteRequest, at now: EventTime) throws(ControlError) -> RemoteStatus {
+        guard let remote else {
+            throw ControlError(
+                "off", "the configuration allows no settings from afar", hint: "[remote] settings_url turns them on")
+        }
+        switch request.action ?? "show" {
+        case "show": break
+        case "clear": remote.clear(at: now)
+        default: throw ControlError("bad-request", "action is none of show, clear", hint: #"{"do":"remote"}"#)
+        }
+        return remote.status(withKeys: true, at: now)
     }
 
     private func pace(_ request: PaceRequest, at now: EventTime) throws(ControlError) -> MotionReply {

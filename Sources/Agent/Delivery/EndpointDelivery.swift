@@ -51,6 +51,9 @@ final class EndpointDelivery {
     private var collisionHandledAt: EventTime?
     /// Something about this endpoint changed that the status line shows.
     var changed: () -> Void = {}
+    /// An attempt to send a batch has ended.
+    var attempted: (BatchAttempt, EventTime) -> Void = { _, _ in }
+    private var attemptStartedAt = EventTime.zero
     /// It is about to form a batch: others may join.
     var willForm: (EventTime) -> Void = { _ in }
 
@@ -269,6 +272,7 @@ final class EndpointDelivery {
 
     private func send(_ batch: Batch, at now: EventTime) {
         let attempt = schedule.attemptStarted(batch.id, at: now)
+        attemptStartedAt = now
         logRoute()
         transmit(batch, attempt) { [unowned self] in
             guard let history = batches.history(of: batch.id) else { return }
@@ -407,6 +411,7 @@ extension EndpointDelivery {
             failed(text, isAlarm: isAlarm, isNews: isNews, at: now)
         }
         if verdict == .collision { collided(at: now) }
+        attempted(BatchAttempt(sent, verdict, outcome, startedAt: attemptStartedAt), now)
         changed()
         step(at: now)
     }

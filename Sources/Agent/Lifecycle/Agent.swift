@@ -25,6 +25,8 @@ public final class Agent {
         public var reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?
         /// Where a configuration that works is kept; nil = nowhere.
         public var lastGood: LastGoodConfiguration?
+        /// Settings from afar as they were stored; nil = there can be none.
+        public var remote: RemoteStart?
 
         public init() {}
     }
@@ -39,6 +41,8 @@ public final class Agent {
     let flushes: FlushHandler
     let shutdown: Shutdown
     let configuration: ConfigurationInForce
+    /// nil where the configuration allows nothing from afar.
+    let remote: SettingsFromAfar?
     private let log: AgentLog
     private let uplink: any Uplink
     let endpoints: Endpoints
@@ -146,6 +150,10 @@ public final class Agent {
             keeper: LastGoodKeeper(options.lastGood, log: log, loop: loop), pipeline: pipeline, recorder: recorder,
             endpoints: endpoints, channels: channels, beacons: beacons, networks: networks, fences: fences,
             shutdown: shutdown, supervision: supervision, log: log, loop: loop)
+        remote = Self.makeRemote(
+            config.remote, options.remote, environment: environment, endpoints: endpoints,
+            configuration: configuration, pipeline: pipeline, uplink: uplink, log: log, loop: loop
+        ) { [receiverClock] now in Self.trustedTime(receiverClock, loop.host, at: now) }
         connect(receiverClock)
         if edges.isDaemon { try attach(to: config) }
         log.started(
@@ -203,6 +211,25 @@ public final class Agent {
         return outbox
     }
 
+    private static func trustedTime(
+        _ receiverClock: ReceiverClock, _ host: any Host, at now: EventTime
+    ) -> UTCTime? {
+        receiverClock.trustedTime(at: now, hostMs: host.isClockSynchronised ? host.wallClockMs : nil)
+    }
+
+    private static func makeRemote(
+        _ config: RemoteConfig?, _ start: RemoteStart?, environment: [String: String], endpoints: Endpoints,
+        configuration: ConfigurationInForce, pipeline: Pipeline, uplink: any Uplink, log: AgentLog, loop: EventLoop,
+        trustedTime: @escaping (EventTime) -> UTCTime?
+    ) -> SettingsFromAfar? {
+        guard let config, let start,
+            let delivery = endpoints.deliveries.first(where: { $0.settings.name == config.endpoint })
+        else { return nil }
+        return SettingsFromAfar(
+            config, start, environment: environment, delivery: delivery, configuration: configuration,
+            pipeline: pipeline, uplink: uplink, log: log, loop: loop, trustedTime: trustedTime)
+    }
+
     /// Ties the parts' events together.
     private func connect(_ receiverClock: ReceiverClock) {
         recorder.snapshot = { [unowned self] in
@@ -210,10 +237,7 @@ public final class Agent {
                 tracker: pipeline.tracker.state.bytes, source: pipeline.memory.bytes,
                 channels: ChannelMemory(channels)?.bytes, beacons: beacons.memory?.bytes)
         }
-        recorder.trustedTime = { [unowned self] now in
-            receiverClock.trustedTime(
-                at: now, hostMs: loop.host.isClockSynchronised ? loop.host.wallClockMs : nil)
-        }
+        recorder.trustedTime = { [unowned self] now in Self.trustedTime(receiverClock, loop.host, at: now) }
         recorder.committed = { [unowned self] reply, forms, now in committed(reply, forms, at: now) }
         recorder.refused = { [unowned self] forms, now in
             for delivery in endpoints.deliveries { delivery.refused(forms, at: now) }
@@ -311,6 +335,7 @@ public final class Agent {
         if sinceBoot { for channel in channels { channel.startedWithHost(at: now) } }
         for delivery in endpoints.deliveries { delivery.step(at: now) }
         fences.start(sinceBoot: sinceBoot, at: now)
+        remote?.start(at: now)
         follow(at: now)
     }
 
@@ -323,6 +348,7 @@ public final class Agent {
     /// - Returns: how many locations the disk did not take in the end; they are lost.
     package func end() -> Int {
         pipeline.close()
+        remote?.close()
         host?.stop()
         beacons.stop()
         networks.stop()
@@ -376,6 +402,7 @@ public final class Agent {
         for channel in channels { channel.linksChanged(at: now) }
         networks.linksChanged(at: now)
         fences.linksChanged(at: now)
+        remote?.linksChanged(at: now)
     }
 
     func report(at now: EventTime) -> StatusReport {
@@ -386,6 +413,6 @@ public final class Agent {
             sent: (uplink as? LoopedUplink)?.counters ?? HTTPUplink.Counters(), supplies: host?.supplies,
             beacons: beacons.status(at: loop.now),
             configurationProblem: configuration.problem, configurationOrigin: configuration.origin,
-            metricsProblems: metrics?.problems ?? [])
+            metricsProblems: metrics?.problems ?? [], remote: remote?.status(withKeys: false, at: now))
     }
 }

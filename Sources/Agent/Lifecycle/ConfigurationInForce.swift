@@ -2,7 +2,9 @@ import Configuration
 import ControlProtocol
 import Delivery
 import EventLoop
+import JSON
 import Positioning
+import Remote
 import Systemd
 import Tracking
 
@@ -30,6 +32,8 @@ final class ConfigurationInForce {
     }
 
     private(set) var origin = Origin.current
+    /// Lays settings from afar over what was read.
+    var overlay: (LoadedConfiguration) -> LoadedConfiguration = { $0 }
     /// Why the configuration in the file is not the one in force; nil = it is, or was not read since the start.
     private(set) var problem: String?
     private let keeper: LastGoodKeeper
@@ -147,12 +151,37 @@ final class ConfigurationInForce {
             return .refused(error.byWeight.map(\.description))
         }
         for warning in new.warnings { log.warning(warning.description) }
-        let plan = ReloadPlan(from: config, effective, to: new)
+        let plan = ReloadPlan(from: config, effective, to: overlay(new))
         apply(plan, at: now)
         renewSecrets(at: now)
         // One that waits for a restart in part has not been in force as it is written.
         if plan.atRestart.isEmpty { keeper.keep(new) }
         return .done(live: plan.live, atRestart: plan.atRestart)
+    }
+
+    /// The file as it is now; nil when it has a mistake, or cannot be read again.
+    func file() -> LoadedConfiguration? {
+        guard let reread else { return nil }
+        return try? { () throws(ConfigurationProblems) in try reread() }()
+    }
+
+    /// Settings from afar have changed: puts what the overlay makes of the file in force.
+    /// - Returns: what is wrong with the file; nil = done.
+    func reloadForRemote(at now: EventTime) -> [String]? {
+        if case .refused(let problems) = readAgain(at: now) { return problems }
+        (problem, origin) = (nil, .current)
+        return nil
+    }
+
+    /// Keys with their values, as documents name them: those without a value are left out.
+    func settings(where isWanted: (String) -> Bool) -> [RemoteSetting] {
+        effective.entries.compactMap { entry in
+            guard !entry.table.hasPrefix("[["), let value = entry.value else { return nil }
+            let key = "\(entry.table.dropFirst().dropLast()).\(entry.key)"
+            guard isWanted(key) else { return nil }
+            // What TOML and JSON write alike is read; the rest is shown as it is written.
+            return RemoteSetting(key, JSONReader.read(Array(value.utf8)) ?? .string(value))
+        }
     }
 
     private func apply(_ plan: ReloadPlan, at now: EventTime) {

@@ -335,6 +335,32 @@ public struct AgentLog {
                 + "the previous one stays in force", ["state": "refused"])
     }
 
+    /// - Parameter clamped: keys that became an end of their range.
+    func remoteApplied(version: Int64, clamped: [String]) {
+        let limits = clamped.isEmpty ? "" : "; at the end of their range: \(clamped.joined(separator: ", "))"
+        log(
+            .notice, .remoteApplied, "settings from afar: version \(version) is in force, on trial\(limits)",
+            ["remote_version": String(version), "clamped": clamped.joined(separator: ",")])
+    }
+
+    /// - Parameter problems: one line each.
+    func remoteRejected(version: Int64, _ problems: [String]) {
+        let more = problems.count > 1 ? " and \(problems.count - 1) more" : ""
+        log(
+            .warning, .remoteRejected,
+            "settings from afar: version \(version) is rejected: \(problems.first ?? "")\(more)",
+            ["remote_version": String(version), "reason": problems.first ?? ""])
+    }
+
+    /// - Parameter former: nil = the file alone.
+    func remoteReverted(version: Int64, to former: Int64?, because reason: String) {
+        let back = former.map { "version \($0)" } ?? "the file"
+        log(
+            .warning, .remoteReverted,
+            "settings from afar: version \(version) is taken back, \(back) is in force: \(reason)",
+            ["remote_version": String(version), "reason": reason, "state": former.map { String($0) } ?? "file"])
+    }
+
     /// The daemon started with the last good configuration.
     /// - Parameter problems: of the one in the file.
     func lastGoodInForce(_ problems: [String]) {

@@ -16,4 +16,7 @@ enum MessageID: String, CaseIterable {
     case quarantine = "b3a1c0de5f6a4a0f8c2d1e4b7a905111"
     case refused = "b3a1c0de5f6a4a0f8c2d1e4b7a905112"
     case places = "b3a1c0de5f6a4a0f8c2d1e4b7a905120"
+    case remoteApplied = "b3a1c0de5f6a4a0f8c2d1e4b7a905121"
+    case remoteRejected = "b3a1c0de5f6a4a0f8c2d1e4b7a905122"
+    case remoteReverted = "b3a1c0de5f6a4a0f8c2d1e4b7a905123"
 }

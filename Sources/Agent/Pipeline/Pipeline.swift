@@ -286,6 +286,19 @@ final class Pipeline {
         }
     }
 
+    /// Settings were changed from afar, which has nothing to do with a place.
+    /// - Parameter change: a JSON object.
+    func recordSettings(_ change: String, at now: EventTime) {
+        let snapshot = tracker.snapshot
+        var location = Location(
+            trackable: snapshot.trackables.first?.id, time: UTCTime(milliseconds: 0), at: trackingTime(now),
+            coordinate: Coordinate(latitudeE7: 0, longitudeE7: 0), moving: snapshot.motion == .moving,
+            event: .settings, odometer: snapshot.odometer, settings: change)
+        location.removePlace()
+        record(location, at: now)
+        finishTurn(at: now)
+    }
+
     /// Once for all trackables. That the battery runs low was logged when it did.
     private func logPower(_ location: Location) {
         guard location.reason != RecordReason.batteryLow.rawValue, powerLoggedAt != location.at else { return }

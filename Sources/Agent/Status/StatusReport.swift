@@ -35,6 +35,8 @@ struct StatusReport {
     /// nil = none are looked for.
     let beacons: BeaconWatch.Status?
     let configurationOrigin: ConfigurationInForce.Origin
+    /// nil where the configuration allows no settings from afar.
+    let remote: RemoteStatus?
     /// In words.
     let problems: [String]
 
@@ -48,7 +50,7 @@ struct StatusReport {
         fences: FenceSources? = nil,
         sent: HTTPUplink.Counters,
         supplies: [(name: String, words: String)]?, beacons: BeaconWatch.Status? = nil, configurationProblem: String?,
-        configurationOrigin: ConfigurationInForce.Origin, metricsProblems: [String]
+        configurationOrigin: ConfigurationInForce.Origin, metricsProblems: [String], remote: RemoteStatus? = nil
     ) {
         self.now = now
         self.startedAt = startedAt
@@ -63,11 +65,13 @@ struct StatusReport {
         self.supplies = supplies
         self.beacons = beacons
         self.configurationOrigin = configurationOrigin
+        self.remote = remote
         problems =
             Self.problems(of: pipeline) + [configurationProblem].compactMap { $0 } + metricsProblems
             + [pipeline.source.remark.map { "receiver: \($0)" }, recorder.lastError?.description].compactMap { $0 }
             + recorder.latest.removed.map(Self.problem) + deliveries.flatMap(Self.problems)
             + channels.compactMap(Self.problem) + (fences?.fetched ?? []).compactMap(Self.problem)
+            + [remote?.problem.map { "settings from afar: \($0)" }].compactMap { $0 }
     }
 
     private static func problems(of pipeline: Pipeline) -> [String] {
@@ -176,6 +180,7 @@ extension StatusReport {
         status.beacons = beacons.map(BeaconStatus.init)
         status.queue = queue
         status.channels = channelStatus
+        status.remote = remote
         status.endpoints = endpoints()
         return status
     }

@@ -198,6 +198,12 @@ package struct SettingsTrial: Hashable, Sendable {
         return [.apply(nil), .reverted(version, to: nil, reason: reason), .report]
     }
 
+    /// The disk has refused a version on trial, which is not in force yet.
+    package mutating func notStored() -> [Action] {
+        guard case .trial(let trial) = state else { return [] }
+        return revert(trial, because: "it could not be stored")
+    }
+
     /// A person wants the file alone. What was judged is not tried again.
     package mutating func cleared() -> [Action] {
         guard let version = inForce else { return [] }

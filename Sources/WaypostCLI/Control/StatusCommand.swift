@@ -107,6 +107,7 @@ extension Status {
             lines += endpoint.lines.enumerated().map { ($0.offset == 0 ? "endpoint   " : "         ") + $0.element }
         }
         for channel in channels ?? [] { lines += channel.lines }
+        if let remote { lines += remote.lines }
         for problem in problems { lines.append("problem    \(problem)") }
         return lines
     }

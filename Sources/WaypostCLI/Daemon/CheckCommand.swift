@@ -21,10 +21,13 @@ struct CheckCommand: ParsableCommand {
     var prints = false
 
     func run() throws {
-        let loaded = try ConfigurationFile.load(file)
+        var loaded = try ConfigurationFile.load(file)
+        let environment = ConfigurationFile.environment(requiresCredentials: false)
+        let remoteProblem = loaded.layRemote(environment: environment)
         for warning in loaded.warnings { printError("warning: \(warning)") }
         let look = loaded.config.source.look()
         for problem in look.problems { printError("warning: source: \(problem)") }
+        if let remoteProblem { printError("warning: \(remoteProblem)") }
         if prints {
             print(loaded.effective, AnswerReport(loaded.config), separator: "", terminator: "")
         } else {

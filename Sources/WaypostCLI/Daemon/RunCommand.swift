@@ -39,13 +39,14 @@ struct RunCommand: ParsableCommand {
         let log = { (problems: ConfigurationProblems) in
             Agent.journal(problems, environment: ProcessEnvironment.variables)
         }
-        let loaded = try ConfigurationFile.load(log: log) { () throws(ConfigurationProblems) in
+        var loaded = try ConfigurationFile.load(log: log) { () throws(ConfigurationProblems) in
             strict
                 ? try AgentConfig.load(path: config, environment: environment)
                 : try AgentConfig.load(path: config, environment: environment, orElse: lastGood)
         }
         var options = Agent.Options()
         options.lastGood = lastGood
+        options.remote = RemoteStart(over: &loaded, environment: environment)
         options.fromStart = fromStart
         options.linger = linger.map { .milliseconds(Int64($0 * 1000)) }
         options.reread = { [config] () throws(ConfigurationProblems) in

@@ -42,13 +42,15 @@ final class ScriptedUplink: Uplink {
     func fail(_ failure: TransportFailure) { end(UplinkOutcome(.failed(failure))) }
 
     /// A request that was expected and did not come is an issue, and does not end the run.
-    func end(_ outcome: UplinkOutcome) {
-        guard !open.isEmpty else {
-            Issue.record("no request is open")
+    func end(_ outcome: UplinkOutcome, where isMeant: (UplinkRequest) -> Bool = { _ in true }) {
+        guard let index = open.firstIndex(where: { isMeant($0.request) }) else {
+            Issue.record("no such request is open")
             return
         }
-        open.removeFirst().completion(outcome)
+        open.remove(at: index).completion(outcome)
     }
+
+    func isOpen(_ method: String) -> Bool { open.contains { $0.request.method == method } }
 
     /// The rows of the newest request.
     var rows: [String] {

@@ -1,0 +1,98 @@
+import Configuration
+import EventLoop
+import Positioning
+import Remote
+
+/// What is known of settings from afar when the daemon starts: they are over the file before anything runs with it.
+public struct RemoteStart: Sendable {
+    /// Lays settings over a configuration that has none.
+    package typealias Lay = @Sendable ([RemoteSetting], Int64, LoadedConfiguration) -> RemoteOverlay
+
+    package let path: String
+    package var memory: RemoteMemory
+    /// What the start itself has done to them, to be logged and reported.
+    package private(set) var actions: [SettingsTrial.Action] = []
+    /// Why what was stored is not used, for people.
+    package private(set) var problem: String?
+    package let lay: Lay
+
+    /// - Parameters:
+    ///   - memory: as it was stored.
+    ///   - store: writes it durably; false = it could not.
+    ///   - loaded: the file, over which the settings are laid.
+    package init(
+        path: String, memory: RemoteMemory, over loaded: inout LoadedConfiguration, at now: EventTime,
+        store: (RemoteMemory) -> Bool, lay: @escaping Lay
+    ) {
+        self.path = path
+        self.memory = memory
+        self.lay = lay
+        actions = self.memory.settings.started(at: now)
+        // The start counts before the settings are used: one that they bring down must not come to nothing.
+        if self.memory.settings.trial != nil || memory.settings.trial != nil, !store(self.memory) {
+            problem = "\(path) cannot be written: settings on trial are not used"
+            return
+        }
+        guard let version = self.memory.settings.inForce else { return }
+        switch lay(version.settings, version.version, loaded) {
+        case .accepted(let whole, _, _): loaded = whole
+        case .rejected(let problems):
+            actions += self.memory.settings.refusedByFile(problems)
+            _ = store(self.memory)
+        }
+    }
+
+    /// Reads what was stored on this host.
+    /// - Returns: nil where the file allows nothing.
+    public init?(over loaded: inout LoadedConfiguration, environment: ConfigurationEnvironment) {
+        guard loaded.config.remote != nil else { return nil }
+        let file = RemoteFile(beside: loaded.config.outbox)
+        let now = HostClock.bootTime
+        var memory = RemoteMemory()
+        var unusable: String?
+        switch file.contents(at: now) {
+        case .none: break
+        case .memory(let stored): memory = stored
+        case .unusable(let reason): unusable = "\(file.path) \(reason): it starts from nothing"
+        }
+        let variables = environment.variables
+        self.init(
+            path: file.path, memory: memory, over: &loaded, at: now,
+            store: { memory in
+                do throws(SystemError) {
+                    try replaceFile(file.path, with: memory.bytes(at: now), mode: 0o600)
+                    return true
+                } catch { return false }
+            },
+            lay: { settings, version, base in
+                let environment = ConfigurationEnvironment(
+                    variables: variables, hostname: { HostIdentity.hostName() },
+                    machineID: { HostIdentity.machineID() }, buildDate: AgentVersion.released,
+                    requiresCredentials: false)
+                return RemoteOverlay(settings, version: version, over: base, environment: environment)
+            })
+        problem = problem ?? unusable
+    }
+}
+
+extension LoadedConfiguration {
+    /// What the daemon would run with, and why not: for who looks at it from outside.
+    public mutating func layRemote(environment: ConfigurationEnvironment) -> String? {
+        guard config.remote != nil else { return nil }
+        let file = RemoteFile(beside: config.outbox)
+        switch file.contents(at: HostClock.bootTime) {
+        case .none: return nil
+        case .unusable(let reason): return "\(file.path) \(reason): settings from afar are not shown"
+        case .memory(let memory):
+            guard let version = memory.settings.inForce else { return nil }
+            switch RemoteOverlay(version.settings, version: version.version, over: self, environment: environment) {
+            case .accepted(let whole, _, _):
+                self = whole
+                return nil
+            case .rejected(let problems):
+                let first = problems.first.map { "\($0.path): \($0.reason)" } ?? ""
+                return "remote v\(version.version) no longer fits the file and will be dropped: \(first)"
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import ArgumentParser
+import ControlProtocol
+import Positioning
+
+struct RemoteCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remote", abstract: "Show or drop settings from afar.",
+        discussion: """
+            show prints the version in force, its trial, what was refused and why, and the keys that a server may set. \
+            clear returns to the file at once; versions that the device has seen are not tried again, newer ones are. \
+            Exit status: 0 done, 1 the file allows no settings from afar, 2 no daemon answers.
+            """)
+
+    enum Action: String, ExpressibleByArgument, CaseIterable {
+        case show, clear
+    }
+
+    @Argument(help: "show or clear.")
+    var action = Action.show
+
+    @OptionGroup var daemon: DaemonOptions
+
+    func run() throws {
+        try daemon.send(RemoteRequest(action: action.rawValue)).lines.forEach(printLine)
+        try finishOutput()
+    }
+}
+
+extension RemoteStatus {
+    /// `remote     version 17 on trial, 12 min left`, and what there is to say about it.
+    var lines: [String] {
+        var lines = ["remote     \(summary)"]
+        func add(_ name: String, _ text: String?) {
+            if let text { lines.append("\(name)\(String(repeating: " ", count: 11 - name.utf8.count))\(text)") }
+        }
+        add("newest", newest)
+        for entry in clamped?.entries ?? [] { add("clamped", "\(entry.name): \(entry.value)") }
+        for entry in rejected?.entries ?? [] {
+            add("reason", entry.name.isEmpty ? entry.value : "\(entry.name): \(entry.value)")
+        }
+        add("refused", refused)
+        add("problem", problem)
+        add("contact", lastContactAge.map { "\(InWords.span(seconds: $0)) ago" })
+        for entry in effective?.entries ?? [] { add("may set", "\(entry.name) = \(entry.value)") }
+        return lines
+    }
+
+    private var summary: String {
+        guard let inForce else { return "the file alone is in force" }
+        guard let rest else { return "version \(inForce) is in force" }
+        return "version \(inForce) is on trial, \(InWords.span(seconds: rest)) of it left"
+    }
+
+    /// nil where the newest version is the one in force.
+    private var newest: String? { version > 0 && version != inForce ? "version \(version): \(state)" : nil }
+}

@@ -1,0 +1,137 @@
+import Delivery
+import EventLoop
+import JSON
+import Logging
+import Outbox
+import Positioning
+import Remote
+import Synchronization
+import TestSupport
+
+@testable import Agent
+@testable import Configuration
+
+/// A whole daemon but for the network, whose server is the test.
+final class RemoteBench {
+    static let text = """
+        [device]
+        id = "van-7"
+        [source]
+        kind = "serial"
+        path = "/dev/null"
+        [sampling]
+        rule = "either"
+        [[endpoint]]
+        base_url = "https://fleet.example"
+        batch_window = "60s"
+        [remote]
+        settings_url = "https://fleet.example/van-7/settings"
+        reported_url = "https://fleet.example/van-7/reported"
+        allow = ["sampling", "tracking.heartbeat"]
+        [remote.range]
+        "tracking.heartbeat" = ["10m", "1d"]
+
+        """
+
+    let host: ShiftedHost
+    let uplink = ScriptedUplink()
+    let agent: Agent
+    private let file: FileText
+    private let directory: TemporaryDirectory
+
+    /// - Parameter directory: with what an earlier one stored.
+    init(_ directory: TemporaryDirectory, _ text: String = text) throws {
+        self.directory = directory
+        let whole = text + "[outbox]\npath = \"\(directory.path)/outbox.db\"\n"
+        let host = try ShiftedHost()
+        self.host = host
+        let file = FileText(whole)
+        var loaded = try file.load()
+        self.file = file
+        var memory = RemoteMemory()
+        let now = host.bootTime
+        let state = RemoteFile(beside: loaded.config.outbox)
+        if case .memory(let stored) = state.contents(at: now) { memory = stored }
+        let path = state.path
+        var options = Agent.Options()
+        options.remote = RemoteStart(
+            path: path, memory: memory, over: &loaded, at: now,
+            store: { memory in
+                do throws(SystemError) {
+                    try replaceFile(path, with: memory.bytes(at: now), mode: 0o600)
+                    return true
+                } catch { return false }
+            },
+            lay: { RemoteOverlay($0, version: $1, over: $2, environment: testEnvironment()) })
+        options.reread = { () throws(ConfigurationProblems) in try file.load() }
+        agent = try Agent(
+            config: loaded.config, effective: loaded.effective, environment: [:],
+            logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() }, options: options,
+            edges: Edges(
+                host: host, medium: SystemMedium(), bootID: nil,
+                makeWriter: { outbox throws(OutboxError) in try OutboxWriter(outbox) }, uplink: uplink,
+                source: FixesOnDemand(), isDaemon: false))
+        agent.start()
+    }
+
+    /// What the file says from now on.
+    func write(_ text: String) { file.set(text + "[outbox]\npath = \"\(directory.path)/outbox.db\"\n") }
+
+    func close() { _ = agent.end() }
+
+    var remote: SettingsFromAfar { agent.remote! }
+
+    /// Turns the loop until `done`.
+    func run(until done: @escaping () -> Bool) throws { try agent.loop.run(until: done) }
+
+    /// Time goes by, and the loop turns once.
+    func pass(_ duration: Duration) throws {
+        host.pass(duration)
+        try run { true }
+    }
+
+    /// A row is recorded, and a batch is on its way.
+    func send() throws {
+        agent.pipeline.handle(.paceRequested(.moving), at: agent.loop.now)
+        agent.pipeline.handle(.paceRequested(.stationary), at: agent.loop.now)
+        agent.endpoints.deliveries[0].flush(at: agent.loop.now)
+        try run { self.uplink.isOpen("POST") }
+    }
+
+    /// Answers the oldest open request of a method.
+    func answer(_ method: String, _ status: Int, _ headers: [(String, String)] = [], _ body: String = "") {
+        let reply = UplinkReply(
+            status: status, headers: headers.map { .init($0.0, $0.1) }, body: Array(body.utf8))
+        uplink.end(UplinkOutcome(.reply(reply))) { $0.method == method }
+    }
+
+    /// A batch is accepted, whose answer announces a version, and the document is fetched.
+    func receive(_ document: String, version: Int64, headers: [(String, String)] = []) throws {
+        try pass(.seconds(61))
+        try send()
+        answer("POST", 200, [("waypost-settings", "\(version)")])
+        try run { self.uplink.isOpen("GET") }
+        answer("GET", 200, headers, document)
+    }
+
+    func value(of key: String) -> JSONValue? {
+        agent.configuration.settings { $0 == key }.first?.value
+    }
+
+    /// What the queue keeps of changed settings.
+    func report() -> JSONValue? {
+        uplink.requests.last { $0.method == "PUT" }.flatMap { JSONReader.read($0.body) }
+    }
+}
+
+private final class FileText: Sendable {
+    private let text: Mutex<String>
+
+    init(_ text: String) { self.text = Mutex(text) }
+
+    func set(_ new: String) { text.withLock { $0 = new } }
+
+    func load() throws(ConfigurationProblems) -> LoadedConfiguration {
+        try loaded(text.withLock { $0 })
+    }
+}

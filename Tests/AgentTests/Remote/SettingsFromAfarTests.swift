@@ -1,0 +1,169 @@
+import Delivery
+import JSON
+import Positioning
+import Remote
+import TestSupport
+import Testing
+import Uplink
+
+@testable import Agent
+
+/// A document from the server to the settings in force, and back.
+@Suite struct SettingsFromAfarTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func document(_ version: Int, _ set: String, within: String = "30m") -> String {
+        #"{"device":"van-7","version":\#(version),"set":{\#(set)},"confirm_within":"\#(within)"}"#
+    }
+
+    private let rule = #""sampling.rule":"both","tracking.heartbeat":"1m""#
+
+    @Test func anAnswerAnnouncesADocumentAndABatchConfirmsIt() throws {
+        let bench = try RemoteBench(directory)
+        try bench.receive(document(17, rule), version: 17)
+        let asked = try #require(bench.uplink.requests.last { $0.method == "GET" })
+        #expect(asked.url == "https://fleet.example/van-7/settings")
+        #expect(!asked.headers.contains { $0.name == "If-None-Match" })
+        try bench.run { bench.value(of: "sampling.rule") == .string("both") }
+        #expect(bench.value(of: "tracking.heartbeat") == .string("10m"), "clamped")
+        #expect(bench.remote.status(withKeys: false, at: bench.agent.loop.now).state == "trial")
+        #expect(bench.report()?["state"]?.string == "trial")
+        #expect(bench.report()?.value(at: ["clamped", "tracking.heartbeat", "1"])?.string == "10m")
+        bench.answer("PUT", 200)
+
+        try bench.pass(.seconds(61))
+        try bench.send()
+        bench.answer("POST", 200)
+        try bench.run { bench.remote.settings.trial == nil }
+        try bench.run { bench.report()?["state"]?.string == "applied" }
+        #expect(bench.remote.settings.inForce?.version == 17)
+        bench.close()
+    }
+
+    @Test func nothingForbiddenIsEverInForce() throws {
+        let bench = try RemoteBench(directory)
+        try bench.receive(
+            document(17, #""sampling.rule":"both","endpoint.base_url":"https://evil.example""#), version: 17)
+        try bench.run { bench.report() != nil }
+        #expect(bench.report()?["state"]?.string == "rejected")
+        #expect(bench.report()?.value(at: ["rejected", "endpoint.base_url"])?.string == "not allowed")
+        #expect(bench.value(of: "sampling.rule") == .string("either"))
+        bench.close()
+    }
+
+    @Test func isTakenBackWithoutContact() throws {
+        let bench = try RemoteBench(directory)
+        try bench.receive(document(17, rule), version: 17)
+        try bench.run { bench.value(of: "sampling.rule") == .string("both") }
+        try bench.send()
+        bench.uplink.end(UplinkOutcome(.failed(.connect("refused")))) { $0.method == "POST" }
+        try bench.pass(.seconds(1801))
+        try bench.run { bench.value(of: "sampling.rule") == .string("either") }
+        #expect(bench.remote.settings.refusal?.kind == .reverted)
+        bench.close()
+    }
+
+    @Test func survivesWithoutARoute() throws {
+        let bench = try RemoteBench(directory)
+        try bench.receive(document(17, rule), version: 17)
+        try bench.run { bench.value(of: "sampling.rule") == .string("both") }
+        try bench.send()
+        bench.host.route = nil
+        bench.agent.linksChanged(at: bench.agent.loop.now)
+        bench.uplink.end(UplinkOutcome(.failed(.connect("unreachable")))) { $0.method == "POST" }
+        try bench.pass(.seconds(40_000))
+        #expect(bench.remote.settings.nextDeadline == nil)
+        #expect(bench.value(of: "sampling.rule") == .string("both"))
+        bench.close()
+    }
+
+    @Test func survivesARestartAndNotTwo() throws {
+        var bench = try RemoteBench(directory)
+        try bench.receive(document(17, rule), version: 17)
+        try bench.run { bench.value(of: "sampling.rule") == .string("both") }
+        bench.close()
+        bench = try RemoteBench(directory)
+        #expect(bench.value(of: "sampling.rule") == .string("both"))
+        #expect(bench.remote.settings.trial?.version.version == 17)
+        bench.close()
+        bench = try RemoteBench(directory)
+        #expect(bench.value(of: "sampling.rule") == .string("either"))
+        #expect(bench.remote.settings.refusal?.version == 17)
+        bench.close()
+    }
+
+    @Test func aPersonClearsIt() throws {
+        let bench = try RemoteBench(directory)
+        try bench.receive(document(17, rule), version: 17)
+        try bench.run { bench.value(of: "sampling.rule") == .string("both") }
+        bench.remote.clear(at: bench.agent.loop.now)
+        try bench.run { bench.value(of: "sampling.rule") == .string("either") }
+        #expect(bench.remote.status(withKeys: true, at: bench.agent.loop.now).inForce == nil)
+        bench.close()
+    }
+
+    @Test func aFileThatNoLongerAllowsItWins() throws {
+        let bench = try RemoteBench(directory)
+        try bench.receive(document(17, rule), version: 17)
+        try bench.run { bench.value(of: "sampling.rule") == .string("both") }
+        bench.write(RemoteBench.text.replacing("\"sampling\", ", with: ""))
+        _ = try bench.agent.configuration.reloadCommand(at: bench.agent.loop.now)
+        #expect(bench.remote.settings.state == .none)
+        #expect(bench.agent.configuration.settings { $0 == "sampling.rule" }.first?.value == .string("either"))
+        bench.close()
+    }
+
+    @Test func needsTheSignatureThatTheFileAsksFor() throws {
+        try directory.write("key", "secret\n")
+        let text = RemoteBench.text.replacing(
+            "allow = ", with: "secret = \"file:\(directory.path)/key\"\nallow = ")
+        let bench = try RemoteBench(directory, text)
+        let signed = document(17, rule)
+        let key = Array("secret".utf8)
+        let digits = HMACSHA256.authenticate(Array(signed.utf8), key: key)
+            .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let headers = [[], [("waypost-signature", "sha256=00")], [("waypost-signature", "sha256=" + digits)]]
+        for (index, headers) in headers.enumerated() {
+            #expect(bench.value(of: "sampling.rule") == .string("either"))
+            #expect(bench.remote.settings.seen == 0, "nothing is remembered of what is not signed")
+            // What was announced once is not asked for again at each batch.
+            try bench.receive(signed, version: Int64(17 + index), headers: headers)
+        }
+        try bench.run { bench.value(of: "sampling.rule") == .string("both") }
+        bench.close()
+    }
+
+    /// The queue has the change, and a server of the profile sees it.
+    @Test func theChangeIsRecorded() throws {
+        let bench = try RemoteBench(directory)
+        var records: [Location] = []
+        bench.agent.pipeline.recorded.append { location, _ in
+            if location.event == .settings { records.append(location) }
+        }
+        try bench.receive(document(17, #""sampling.rule":"both""#), version: 17)
+        try bench.run { !records.isEmpty }
+        #expect(!records[0].isPlaced)
+        #expect(
+            records[0].settings
+                == #"{"state":"applied","version":17,"way":"main","before":{"sampling.rule":"either"},"#
+                + #""after":{"sampling.rule":"both"}}"#)
+        bench.close()
+    }
+
+    @Test func credentialsOfTheEndpointStayWithItsServer() throws {
+        try directory.write("token", "t-1\n")
+        let auth = "[endpoint.auth]\nkind = \"bearer\"\ntoken = \"file:\(directory.path)/token\"\n"
+        let text = RemoteBench.text.replacing("[remote]\n", with: auth + "[remote]\n")
+        for (url, isSent) in [("https://fleet.example/", true), ("https://fleet.example.evil/", false)] {
+            let bench = try RemoteBench(
+                try TemporaryDirectory(),
+                text.replacing("settings_url = \"https://fleet.example/", with: "settings_url = \"\(url)"))
+            try bench.receive(document(17, rule), version: 17)
+            let asked = try #require(bench.uplink.requests.last { $0.method == "GET" })
+            #expect(asked.headers.contains { $0.name == "Authorization" } == isSent)
+            bench.close()
+        }
+    }
+}
