@@ -12,7 +12,8 @@ struct Collector: ParsableCommand {
             application/vnd.waypost.compact+json). A body of another shape is answered 400 with the reason; a repeated \
             Idempotency-Key is answered 200 and not stored again; a row whose (device, outbox, seq) is known is \
             counted, not stored again. GET / is a page for a browser that shows what arrives while it arrives. GET /stats \
-            returns the counts as JSON. SIGTERM and SIGINT end it with a summary.
+            returns the counts as JSON. PUT /settings/DEVICE offers settings to a device, whose report is at \
+            /reported/DEVICE (docs/remote.md). SIGTERM and SIGINT end it with a summary.
 
             For tests it can misbehave: choose one of --answer, --hang, --close and --close-after-store, and narrow it \
             with --first, --for, --every, --probability, --above-bytes and --with-seq.

@@ -16,15 +16,24 @@ struct CollectorHandler: HTTPHandler {
             return HTTPResponse(
                 statusCode: .ok, headers: [.contentType: "application/json"], body: Data(text.utf8))
         case .GET:
-            return page.answer(request)
-                ?? response(404, [:], "{\"error\":\"GET / is the page, GET /stats the counts\"}\n")
+            if let page = page.answer(request) { return page }
+            if let answer = await intake.settings(request.path, put: nil, headers: request.headers) {
+                return response(answer)
+            }
+            return response(404, [:], "{\"error\":\"GET / is the page, GET /stats the counts\"}\n")
         // Only a page in a browser sends an origin: no site may upload through the browser of whoever tests.
         case .POST where request.headers[HTTPHeader("Origin")] != nil:
             return response(403, [:], "{\"error\":\"web pages may not upload\"}\n")
         case .POST:
             return await post(request)
+        // Settings are written by whoever tests, on this machine, and by no page.
+        case .PUT where request.headers[HTTPHeader("Origin")] == nil && LivePage.isLocal(host: request.headers[.host]):
+            guard let body = await wholeBody(request),
+                let answer = await intake.settings(request.path, put: body, headers: request.headers)
+            else { return response(404, [:], "{\"error\":\"PUT /settings/DEVICE or /reported/DEVICE\"}\n") }
+            return response(answer)
         default:
-            return response(405, ["Allow": "GET, POST"], "{\"error\":\"POST a batch, or GET / or /stats\"}\n")
+            return response(405, ["Allow": "GET, POST, PUT"], "{\"error\":\"POST a batch, or GET / or /stats\"}\n")
         }
     }
 
@@ -66,6 +75,10 @@ struct CollectorHandler: HTTPHandler {
         let line =
             request.method.rawValue.utf8.count + request.target.rawValue.utf8.count + " HTTP/1.1\r\n".utf8.count + 1
         return request.headers.reduce(line + 2) { $0 + $1.key.rawValue.utf8.count + $1.value.utf8.count + 4 }
+    }
+
+    private func response(_ answer: SettingsStore.Answer) -> HTTPResponse {
+        response(answer.status, answer.headers, String(decoding: answer.body, as: UTF8.self))
     }
 
     private func response(_ status: Int, _ headers: [String: String], _ text: String) -> HTTPResponse {

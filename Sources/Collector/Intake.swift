@@ -29,6 +29,7 @@ actor Intake {
     private var peers: Set<String> = []
     private let started = ContinuousClock.now
     private let feed: LiveFeed
+    private var settings = SettingsStore()
 
     /// - Parameter feed: gets each request.
     init(faults: FaultPlan?, store: LocationStore, feed: LiveFeed) {
@@ -81,6 +82,24 @@ actor Intake {
             _ = take(batch, key, plain, &request)
             return .cut
         case nil: return take(batch, key, plain, &request)
+        }
+    }
+
+    /// Settings of devices, and what they report of them.
+    /// - Parameter body: of a PUT; nil = a GET.
+    /// - Returns: nil where the path is another.
+    func settings(_ path: String, put body: [UInt8]?, headers: HTTPHeaders) -> SettingsStore.Answer? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].isEmpty, !parts[2].isEmpty else { return nil }
+        let device = String(parts[2])
+        switch (parts[1], body) {
+        case ("settings", nil):
+            return settings.document(of: device, known: headers[HTTPHeader("If-None-Match")])
+        case ("settings", let document?):
+            return settings.want(document, for: device, signature: headers[HTTPHeader("Waypost-Signature")])
+        case ("reported", nil): return settings.report(of: device)
+        case ("reported", let report?): return settings.report(report, from: device)
+        default: return nil
         }
     }
 
@@ -160,7 +179,7 @@ actor Intake {
                 let text = "Idempotency-Key: has named another body before"
                 return refuse(Refusal(status: 422, text: text), &request)
             }
-            return .reply(status: 200, headers: [:], body: "")
+            return .reply(status: 200, headers: settings.announcement(to: batch.device), body: "")
         } catch {
             let text = "the output cannot be written: \(error)"
             request.problem = text.visible(bytesMax: 300)

@@ -45,7 +45,8 @@ extension Agent {
         case "clear": remote.clear(at: now)
         default: throw ControlError("bad-request", "action is none of show, clear", hint: #"{"do":"remote"}"#)
         }
-        return remote.status(withKeys: true, at: now)
+        // After `clear` the keys change as soon as that is stored.
+        return remote.status(withKeys: request.action != "clear", at: now)
     }
 
     private func pace(_ request: PaceRequest, at now: EventTime) throws(ControlError) -> MotionReply {

@@ -9,7 +9,7 @@ import Uplink
 
 /// Fetches documents of settings, stores what the trial decides, and puts it in force.
 final class SettingsFromAfar {
-    /// Between two questions for a document, and two reports: an answer to each batch may announce one.
+    /// Between two questions for a document: an answer to each batch may announce one.
     private static let requestPause = Duration.seconds(60)
     /// While nothing may be sent, the question waits this long.
     private static let heldPause = Duration.seconds(3600)
@@ -43,7 +43,8 @@ final class SettingsFromAfar {
     private var fetchedAt: EventTime?
     /// The newest version that an answer announced and that was asked for since.
     private var askedFor: Int64 = 0
-    private var reportedAt: EventTime?
+    /// A trial and its end are two reports; one that is not taken is repeated with the next batch.
+    private var reportBudget = TokenBucket(burst: 4, refill: .seconds(60))
     private var isReportWanted = false
     private(set) var lastContact: EventTime?
     /// The last document that was not even judged, for people; nil = none since the start.
@@ -309,10 +310,7 @@ extension SettingsFromAfar {
     private var effective: [RemoteSetting] { configuration.settings { config.policy.allows($0) } }
 
     private func report(at now: EventTime) {
-        guard config.reportedURL != nil, delivery.maySend(at: now),
-            reportedAt.map({ now >= $0 + Self.requestPause }) ?? true
-        else { return }
-        reportedAt = now
+        guard config.reportedURL != nil, delivery.maySend(at: now), reportBudget.take(at: now) == nil else { return }
         isReportWanted = false
         requests.report(state.json) { [weak self] wasTaken in
             // With the next batch that is accepted.
