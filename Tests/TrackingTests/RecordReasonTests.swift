@@ -18,8 +18,9 @@ import Tracking
             "none": Set(LocationSampler.Trigger.allCases.map(\.rawValue) + SegmentOpening.allCases.map(\.rawValue)),
             "motionchange": Set(MotionReason.allCases.map(\.rawValue)),
             "trip": ["stop-timeout", "no-fix", "gap", "power", "pace", "schedule"],
-            "geofence": Set(GeofenceMonitor.Reason.allCases.map(\.rawValue)),
-            "gap": ["overflow"],
+            "geofence": Set(GeofenceMonitor.Reason.allCases.map(\.rawValue) + ["beacon"]),
+            // Seen by others than the tracker.
+            "beacon": ["beacon"], "gap": ["overflow"],
         ]
         for reason in RecordReason.allCases { reasons[reason.event.rawValue, default: []].insert(reason.rawValue) }
         #expect(documented == reasons)

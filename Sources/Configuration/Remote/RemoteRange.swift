@@ -1,4 +1,5 @@
 import JSON
+import Positioning
 import Remote
 
 /// Between which values a document may set a key: what is beyond becomes the nearest end.
