@@ -143,6 +143,43 @@ import Testing
         #expect(problems == [RemoteProblem("tracking.heartbeat", "would be \"1m\", out of its range")])
     }
 
+    /// A state of motion has keys that override those of other tables.
+    @Test func noStateOfMotionEscapesARange() throws {
+        let text = Self.text.replacing("\"tracking.heartbeat\", \"log\"", with: "\"tracking\"")
+        guard
+            case .accepted(_, let values, let clamped) = try judge(
+                [("tracking.stationary.heartbeat", .string("1s")), ("tracking.moving.min_gap", .string("1h"))], text)
+        else {
+            Issue.record("rejected")
+            return
+        }
+        #expect(values.map(\.value) == [.string("10m"), .string("5m")])
+        #expect(clamped.map(\.key) == ["tracking.stationary.heartbeat", "tracking.moving.min_gap"])
+    }
+
+    @Test func noPresetChangesWhatIsNotAllowed() throws {
+        let text = Self.text.replacing("\"log\", \"resolution\"", with: "\"log\"")
+        guard case .rejected(let problems) = try judge([("sampling.preset", .string("active"))], text) else {
+            Issue.record("accepted")
+            return
+        }
+        #expect(problems.contains { $0.path.hasPrefix("resolution.default.") })
+        guard case .accepted = try judge([("sampling.preset", .string("active"))]) else {
+            Issue.record("rejected where resolution is allowed")
+            return
+        }
+    }
+
+    @Test(arguments: [
+        "battery.path", "battery.batteries", "context.wpa_folder", "context.wifi", "tracking.moving.receiver",
+        "tracking.stationary.receiver", "geofences.file", "geofences.source", "outbox.path", "outbox.max_records",
+    ])
+    func noFileCanAllowIt(key: String) {
+        #expect(RemoteKey.isNeverAllowed(key))
+        #expect(
+            !RemotePolicy(device: "d", allow: ["battery", "context", "tracking", "geofences", "outbox"]).allows(key))
+    }
+
     @Test func isRejectedWithThePathOfEachProblem() throws {
         for key in ["endpoint.base_url", "tracking.stop_timeout"] {
             #expect(try rejection(key, .string("http://evil.example")) == ["\(key): not allowed"])

@@ -12,6 +12,7 @@ import Testing
     private mutating func receive(_ document: DesiredDocument, at now: Double) -> [SettingsTrial.Action] {
         let offer = trial.offered(document, policy: Self.policy, at: seconds(now), time: nil)
         guard offer == .judge else { return [] }
+        defer { trial.putInForce(at: seconds(now)) }
         return trial.judged(
             document, .accepted(document.settings, clamped: []), way: "main", at: seconds(now), time: nil)
     }
@@ -32,9 +33,19 @@ import Testing
         #expect(
             trial.batchAccepted(by: "main", sentAt: seconds(99), at: seconds(102)) == [],
             "what was sent before says nothing about it")
-        #expect(trial.batchAccepted(by: "main", sentAt: seconds(100), at: seconds(103)) == [.report])
+        #expect(trial.batchAccepted(by: "main", sentAt: seconds(100), at: seconds(102)) == [])
+        #expect(trial.batchAccepted(by: "main", sentAt: seconds(101), at: seconds(103)) == [.report])
         #expect(trial.state == .applied(version(17)))
         #expect(trial.nextDeadline == nil)
+    }
+
+    /// A worn card takes seconds, in which batches go out with the former settings.
+    @Test mutating func isNotConfirmedBeforeItIsInForce() {
+        _ = trial.judged(.version(17), .accepted([], clamped: []), way: "main", at: seconds(100), time: nil)
+        #expect(trial.batchAccepted(by: "main", sentAt: seconds(101), at: seconds(102)) == [])
+        trial.putInForce(at: seconds(103))
+        #expect(trial.batchAccepted(by: "main", sentAt: seconds(102), at: seconds(104)) == [])
+        #expect(trial.batchAccepted(by: "main", sentAt: seconds(104), at: seconds(105)) == [.report])
     }
 
     @Test mutating func isTakenBackWhenTheServerCannotBeReached() {
@@ -198,17 +209,25 @@ import Testing
         var lastVersion: Int64 = 0
         var startsInTrial = 0
         var routes = true
+        /// Of the trial; nil = not yet.
+        var inForceAt: Double?
 
         mutating func step(_ random: inout SeededGenerator) {
             let pause = Double.random(in: 0...1, using: &random) < 0.1 ? 20_000.0 : 300.0
             advance(by: Double.random(in: 0...pause, using: &random))
+            if trial.trial != nil, inForceAt == nil, Bool.random(using: &random) {
+                trial.putInForce(at: seconds(now))
+                inForceAt = now
+            }
             switch Int.random(in: 0..<10, using: &random) {
             case 0...2: receive(Int64.random(in: max(1, lastVersion - 3)...lastVersion + 3, using: &random), &random)
             case 3, 4:
-                let sent = seconds(now - Double.random(in: 0...60, using: &random))
+                let sent = now - Double.random(in: 0...60, using: &random)
                 let version = trial.trial?.version.version
-                perform(trial.batchAccepted(by: "main", sentAt: sent, at: seconds(now)))
-                if let version, trial.trial == nil { hadContact.insert(version) }
+                perform(trial.batchAccepted(by: "main", sentAt: seconds(sent), at: seconds(now)))
+                guard let version, trial.trial == nil else { break }
+                hadContact.insert(version)
+                if inForceAt.map({ sent < $0 }) ?? true { faults.append("confirmed before it was in force") }
             case 5, 6: trial.attemptFailed(at: seconds(now))
             case 7:
                 routes.toggle()
@@ -241,6 +260,7 @@ import Testing
             if isGood, takenBack.contains(version) { faults.append("\(version) is tried again") }
             perform(trial.judged(document, judgement, way: "main", at: seconds(now), time: nil))
             guard isGood else { return }
+            inForceAt = nil
             changes.append(elapsed)
             startsInTrial = 0
         }
@@ -254,6 +274,7 @@ import Testing
             trial = read.settings
             if trial.trial != nil { startsInTrial += 1 }
             perform(trial.started(at: seconds(now)))
+            inForceAt = now
             trial.routeChanged(exists: routes, at: seconds(now))
             if startsInTrial >= 2, trial.trial != nil { faults.append("a trial over two starts") }
             if trial.trial == nil { startsInTrial = 0 }

@@ -45,6 +45,8 @@ final class ConfigurationInForce {
     private let pipeline: Pipeline
     private let recorder: Recorder
     private let endpoints: Endpoints
+    /// The file as it was read last, without anything from afar; nil where nothing can come from there.
+    var base: LoadedConfiguration?
     private let channels: [ChannelDelivery]
     private let beacons: BeaconWatch
     private let networks: NetworkWatch
@@ -151,6 +153,7 @@ final class ConfigurationInForce {
             return .refused(error.byWeight.map(\.description))
         }
         for warning in new.warnings { log.warning(warning.description) }
+        if base != nil { base = new }
         let plan = ReloadPlan(from: config, effective, to: overlay(new))
         apply(plan, at: now)
         renewSecrets(at: now)
@@ -159,18 +162,11 @@ final class ConfigurationInForce {
         return .done(live: plan.live, atRestart: plan.atRestart)
     }
 
-    /// The file as it is now; nil when it has a mistake, or cannot be read again.
-    func file() -> LoadedConfiguration? {
-        guard let reread else { return nil }
-        return try? { () throws(ConfigurationProblems) in try reread() }()
-    }
-
-    /// Settings from afar have changed: puts what the overlay makes of the file in force.
-    /// - Returns: what is wrong with the file; nil = done.
-    func reloadForRemote(at now: EventTime) -> [String]? {
-        if case .refused(let problems) = readAgain(at: now) { return problems }
-        (problem, origin) = (nil, .current)
-        return nil
+    /// Settings from afar have changed: puts what the overlay makes of the file in force, as it was read last. A file that
+    /// somebody is editing, or that cannot be read any more, is no reason to keep them, and not theirs to bring in.
+    func reloadForRemote(at now: EventTime) {
+        guard let base else { return }
+        apply(ReloadPlan(from: config, effective, to: overlay(base)), at: now)
     }
 
     /// Keys with their values, as documents name them: those without a value are left out.

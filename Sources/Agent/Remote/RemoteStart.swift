@@ -9,6 +9,8 @@ public struct RemoteStart: Sendable {
     package typealias Lay = @Sendable ([RemoteSetting], Int64, LoadedConfiguration) -> RemoteOverlay
 
     package let path: String
+    /// The file, without anything from afar.
+    package let base: LoadedConfiguration
     package var memory: RemoteMemory
     /// What the start itself has done to them, to be logged and reported.
     package private(set) var actions: [SettingsTrial.Action] = []
@@ -25,13 +27,15 @@ public struct RemoteStart: Sendable {
         store: (RemoteMemory) -> Bool, lay: @escaping Lay
     ) {
         self.path = path
+        base = loaded
         self.memory = memory
         self.lay = lay
         actions = self.memory.settings.started(at: now)
         // The start counts before the settings are used: one that they bring down must not come to nothing.
         if self.memory.settings.trial != nil || memory.settings.trial != nil, !store(self.memory) {
             problem = "\(path) cannot be written: settings on trial are not used"
-            return
+            // Not `apply`: what had contact before is laid below.
+            actions += self.memory.settings.notStored().filter { if case .apply = $0 { false } else { true } }
         }
         guard let version = self.memory.settings.inForce else { return }
         switch lay(version.settings, version.version, loaded) {

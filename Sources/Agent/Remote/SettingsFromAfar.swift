@@ -40,8 +40,15 @@ final class SettingsFromAfar {
 
     private var nextPoll = EventTime.zero
     private var isFetching = false
-    private var fetchedAt: EventTime?
-    /// The newest version that an answer announced and that was asked for since.
+    /// When an announcement may be followed again.
+    private var mayFetchAt = EventTime.zero
+    /// Since the last question that was answered.
+    private var failures = 0
+    /// When what the disk refused is written again.
+    private var rewriteAt: EventTime?
+    /// The newest version that an answer has announced.
+    private var announced: Int64 = 0
+    /// The newest of them that was asked for since.
     private var askedFor: Int64 = 0
     /// A trial and its end are two reports; one that is not taken is repeated with the next batch.
     private var reportBudget = TokenBucket(burst: 4, refill: .seconds(60))
@@ -75,6 +82,7 @@ final class SettingsFromAfar {
         if let problem = start.problem { log.warning("settings from afar: \(problem)") }
         alarm = loop.alarm { [unowned self] now in due(at: now) }
         writer.done = { [unowned self] problem, _ in written(problem, at: loop.now) }
+        configuration.base = start.base
         configuration.overlay = { [unowned self] in overlaid($0, at: loop.now) }
         delivery.attempted = { [unowned self] in attempted($0, at: $1) }
     }
@@ -91,15 +99,19 @@ final class SettingsFromAfar {
     }
 
     func linksChanged(at now: EventTime) {
-        memory.settings.routeChanged(exists: delivery.link.egressRoute != nil, at: now)
+        routeChanged(at: now)
         arm()
+    }
+
+    private func routeChanged(at now: EventTime) {
+        memory.settings.routeChanged(exists: delivery.link.egressRoute != nil, at: now)
     }
 
     /// The rest of a trial's clock is kept over a restart.
     func close() {
         alarm?.deadline = nil
-        guard !isWriting, memory.settings.trial != nil else { return }
-        try? replaceFile(path, with: memory.bytes(at: loop.now), mode: 0o600, isDurable: false)
+        guard !isWriting, isChanged || memory.settings.trial != nil else { return }
+        try? replaceFile(path, with: memory.bytes(at: loop.now), mode: 0o600)
     }
 
     /// A person wants the file alone.
@@ -110,11 +122,15 @@ final class SettingsFromAfar {
     private func due(at now: EventTime) {
         perform(memory.settings.deadlineReached(at: now), at: now)
         if now >= nextPoll { poll(at: now) }
+        if let due = rewriteAt, due <= now {
+            rewriteAt = nil
+            write(at: now)
+        }
         arm()
     }
 
     private func arm() {
-        alarm?.deadline = [nextPoll, memory.settings.nextDeadline].compactMap { $0 }.min()
+        alarm?.deadline = [nextPoll, rewriteAt, memory.settings.nextDeadline].compactMap { $0 }.min()
     }
 
     private func poll(at now: EventTime) {
@@ -128,6 +144,8 @@ final class SettingsFromAfar {
 
     /// An attempt to send a batch has ended.
     private func attempted(_ attempt: BatchAttempt, at now: EventTime) {
+        // Where links cannot be watched, this is what finds the route.
+        routeChanged(at: now)
         guard attempt.wasAccepted else {
             memory.settings.attemptFailed(at: now)
             return arm()
@@ -135,9 +153,11 @@ final class SettingsFromAfar {
         lastContact = now
         perform(memory.settings.batchAccepted(by: attempt.way, sentAt: attempt.startedAt, at: now), at: now)
         guard attempt.way == config.endpoint else { return arm() }
-        if let announced = attempt.announced, announced > max(memory.settings.seen, askedFor) {
-            let free = fetchedAt.map { $0 + Self.requestPause } ?? now
-            if free <= now { fetch(for: announced, at: now) } else { nextPoll = min(nextPoll, free) }
+        if let version = attempt.announced, version <= DesiredDocument.versionMax {
+            announced = max(announced, version)
+        }
+        if announced > max(memory.settings.seen, askedFor) {
+            if mayFetchAt <= now { fetch(at: now) } else { nextPoll = min(nextPoll, mayFetchAt) }
         }
         if isReportWanted { report(at: now) }
         arm()
@@ -146,10 +166,12 @@ final class SettingsFromAfar {
 
 // From a server to the settings in force.
 extension SettingsFromAfar {
-    private func fetch(for announced: Int64? = nil, at now: EventTime) {
+    private func fetch(at now: EventTime) {
         guard !isFetching else { return }
         isFetching = true
-        fetchedAt = now
+        // A server that announces and does not give is asked ever more rarely.
+        mayFetchAt = now + min(config.poll, Self.requestPause * (1 << min(failures, 12)))
+        let announced = announced
         requests.fetch(known: memory.settings.seen) { [weak self] answer in
             guard let self else { return }
             isFetching = false
@@ -157,19 +179,20 @@ extension SettingsFromAfar {
         }
     }
 
-    private func received(_ answer: SettingsRequests.Answer, for announced: Int64?, at now: EventTime) {
+    private func received(_ answer: SettingsRequests.Answer, for announced: Int64, at now: EventTime) {
         problem = nil
         switch answer {
         case .failed(let reason):
+            failures += 1
             problem = "cannot be fetched: \(reason)"
             // Another server that does not answer says nothing about the one that takes the rows.
             if requests.isOfEndpoint { memory.settings.attemptFailed(at: now) }
         case .nothing:
             lastContact = now
-            askedFor = announced ?? askedFor
+            (askedFor, failures) = (announced, 0)
         case .document(let bytes, let signature):
             lastContact = now
-            askedFor = announced ?? askedFor
+            (askedFor, failures) = (announced, 0)
             if isAuthentic(bytes, signature) { judge(bytes, at: now) }
         }
         arm()
@@ -218,10 +241,7 @@ extension SettingsFromAfar {
         case .postponed(let pause): return nextPoll = min(nextPoll, now + pause + .seconds(1))
         case .judge: break
         }
-        guard let file = configuration.file() else {
-            // The mistake is a person's, and was logged when it was made.
-            return nextPoll = min(nextPoll, now + Self.heldPause)
-        }
+        guard let file = configuration.base else { return }
         let judgement: SettingsTrial.Judgement =
             switch lay(document.settings, document.version, file) {
             case .accepted(_, let settings, let clamped): .accepted(settings, clamped: clamped)
@@ -271,10 +291,15 @@ extension SettingsFromAfar {
             log.warning("settings from afar: \(failure)")
             problem = failure
         }
+        // What the disk has is older than what is in force from here on.
+        if failure != nil {
+            isChanged = true
+            rewriteAt = now + Self.requestPause
+        }
         // What is not stored would not survive its own trial: only the way back is taken without.
         let isNew = actions.contains { if case .applied = $0 { true } else { false } }
         for action in failure != nil && isNew ? memory.settings.notStored() : actions { carryOut(action, at: now) }
-        write(at: now)
+        if rewriteAt == nil { write(at: now) }
         arm()
     }
 
@@ -282,9 +307,8 @@ extension SettingsFromAfar {
         switch action {
         case .apply:
             let before = effective
-            if let problems = configuration.reloadForRemote(at: now) {
-                log.warning("settings from afar: the file is refused: \(problems.first ?? "")")
-            }
+            configuration.reloadForRemote(at: now)
+            memory.settings.putInForce(at: now)
             lastChange = SettingsRecord(from: before, to: effective)
         case .applied(let version):
             log.remoteApplied(version: version.version, clamped: version.clamped.map(\.key))

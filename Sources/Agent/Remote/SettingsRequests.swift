@@ -41,12 +41,12 @@ final class SettingsRequests {
         send("GET", config.settingsURL, headers, []) { done(Self.answer($0)) }
     }
 
-    /// - Parameter done: whether the server took it.
+    /// - Parameter done: whether the server took it, or never will.
     func report(_ state: [UInt8], _ done: @escaping (Bool) -> Void) {
         guard let url = config.reportedURL else { return }
         send("PUT", url, [.init("Content-Type", "application/json")], state) { result in
             guard case .reply(let reply) = result else { return done(false) }
-            done((200...299).contains(reply.status))
+            done((200...299).contains(reply.status) || [400, 404, 405, 413, 422].contains(reply.status))
         }
     }
 

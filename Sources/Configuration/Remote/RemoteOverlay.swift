@@ -49,7 +49,7 @@ package enum RemoteOverlay {
         var clamped: [ClampedSetting] = []
         var incomparable: [RemoteProblem] = []
         for (index, setting) in settings.enumerated() {
-            guard let range = ranges.first(where: { $0.key == setting.key }) else { continue }
+            guard let range = ranges.first(where: { RemoteKey.isNamed($0.key, setting.key) }) else { continue }
             guard let value = range.clamped(setting.value) else {
                 incomparable.append(RemoteProblem(setting.key, "cannot be compared with its range"))
                 continue
@@ -73,6 +73,20 @@ package enum RemoteOverlay {
                 return RemoteProblem(path, "not allowed")
             }
             return change.effect == .reload ? nil : RemoteProblem(path, "takes effect at a restart only")
+        } + derived(from: base, to: loaded, policy)
+    }
+
+    /// Defaults that follow from what a document sets, as those of a preset: they are not written, and would change all the same.
+    private static func derived(
+        from base: LoadedConfiguration, to loaded: LoadedConfiguration, _ policy: RemotePolicy
+    ) -> [RemoteProblem] {
+        let before = Dictionary(base.effective.entries.map { ($0.path, $0.value) }) { first, _ in first }
+        return loaded.effective.entries.compactMap { entry in
+            guard entry.origin == nil, let value = before[entry.path], value != entry.value else { return nil }
+            let isAllowed = policy.allows(entry.path) || policy.allow.contains { RemoteKey.isNamed($0, entry.path) }
+            // One that follows from the same key of another table is the same setting.
+            let followsAllowed = RemoteKey.bases(of: entry.path).contains(where: policy.allows)
+            return isAllowed || followsAllowed ? nil : RemoteProblem(entry.path, "not allowed, and would follow")
         }
     }
 }
@@ -83,19 +97,27 @@ extension RemoteOverlay {
         from base: LoadedConfiguration, to loaded: LoadedConfiguration, _ ranges: [RemoteRange]
     ) -> [RemoteProblem] {
         ranges.compactMap { range in
-            guard let value = loaded.effective.value(of: range.key), value != base.effective.value(of: range.key),
-                let read = JSONReader.read(Array(value.utf8)), range.clamped(read) != read
-            else { return nil }
-            return RemoteProblem(range.key, "would be \(value), out of its range")
+            for entry in loaded.effective.entries where RemoteKey.isNamed(range.key, entry.path) {
+                guard let value = entry.value, value != base.effective.value(of: entry.path),
+                    let read = JSONReader.read(Array(value.utf8)), range.clamped(read) != read
+                else { continue }
+                return RemoteProblem(entry.path, "would be \(value), out of its range")
+            }
+            return nil
         }
     }
+}
+
+extension EffectiveConfiguration.Entry {
+    /// Dotted, without the brackets of its table.
+    fileprivate var path: String { "\(table.filter { $0 != "[" && $0 != "]" }).\(key)" }
 }
 
 extension EffectiveConfiguration {
     /// As TOML, which is JSON too for what has a range.
     /// - Parameter path: dotted.
     fileprivate func value(of path: String) -> String? {
-        entries.first { "\($0.table.dropFirst().dropLast()).\($0.key)" == path }?.value
+        entries.first { $0.path == path }?.value ?? nil
     }
 }
 
@@ -110,6 +132,8 @@ extension LoadedConfiguration {
             texts.map { ($0.path, $0.bytes) }, over: TOMLTable(settings, from: "remote v\(version)"),
             environment: environment)
         loaded.refused = refused
+        // Decides at the next start what a full queue thins, which no trial shows.
+        loaded.config.outbox.settings.bound = config.outbox.settings.bound
         return loaded
     }
 }

@@ -7,11 +7,12 @@ package enum RemoteKey {
     /// rows or its secrets. No file can allow them.
     package static let neverAllowed = [
         "device", "source", "receiver", "endpoint", "channel", "profile", "control", "metrics", "remote", "outbox",
-        "geofences.file", "battery.supplies",
+        "geofences.file", "geofences.source", "battery", "context", "tracking.moving.receiver",
+        "tracking.stationary.receiver",
     ]
 
     /// Keys in a table that is never allowed, which cannot do harm.
-    private static let exceptions = ["outbox.commit_window"]
+    private static let exceptions = ["outbox.commit_window", "battery.low", "battery.hysteresis"]
 
     /// Parts of letters, digits, `_` and `-`, joined by dots.
     package static func isWellFormed(_ key: String) -> Bool {
@@ -33,6 +34,18 @@ package enum RemoteKey {
 
     /// Whether a key is this name, or is in the table of this name.
     package static func covers(_ name: String, _ key: String) -> Bool { key == name || key.hasPrefix("\(name).") }
+
+    /// The keys that a key of `[tracking.moving]` or `[tracking.stationary]` overrides in that state.
+    package static func bases(of key: String) -> [String] {
+        for table in ["tracking.moving.", "tracking.stationary."] where key.hasPrefix(table) {
+            let name = key.dropFirst(table.count)
+            return ["tracking.\(name)", "sampling.\(name)", "resolution.default.\(name)"]
+        }
+        return []
+    }
+
+    /// Whether a key is this one, or this one in a state of motion.
+    package static func isNamed(_ name: String, _ key: String) -> Bool { key == name || bases(of: key).contains(name) }
 
     /// Whether no file can allow a key.
     package static func isNeverAllowed(_ key: String) -> Bool {

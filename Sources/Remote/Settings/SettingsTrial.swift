@@ -28,8 +28,8 @@ package struct SettingsTrial: Hashable, Sendable {
         package fileprivate(set) var rest: Duration
         /// Since when the clock runs; nil = it stands.
         fileprivate var runsSince: EventTime?
-        /// When it was put in force in this run: an attempt that began before says nothing about it.
-        fileprivate var appliedAt: EventTime
+        /// When it was put in force in this run: an attempt that did not begin later says nothing about it. nil = not yet.
+        fileprivate var appliedAt: EventTime?
         /// Starts of the daemon since it was accepted.
         fileprivate var starts = 0
 
@@ -140,10 +140,17 @@ package struct SettingsTrial: Hashable, Sendable {
             changes.use(at: now, time: time)
             let version = RemoteVersion(version: seen, settings: settings, clamped: clamped, way: way)
             let rest = document.confirmWithin
-            state = .trial(Trial(version: version, former: proven, rest: rest, appliedAt: now))
+            state = .trial(Trial(version: version, former: proven, rest: rest))
             (refusal, hasFailed) = (nil, false)
             return [.apply(version), .applied(version), .report]
         }
+    }
+
+    /// What `apply` asked for has been done.
+    package mutating func putInForce(at now: EventTime) {
+        guard case .trial(var trial) = state, trial.appliedAt == nil else { return }
+        trial.appliedAt = now
+        state = .trial(trial)
     }
 
     /// What had contact last.
@@ -179,7 +186,9 @@ package struct SettingsTrial: Hashable, Sendable {
     /// A batch was accepted.
     /// - Parameter sentAt: when the attempt began.
     package mutating func batchAccepted(by way: String, sentAt: EventTime, at now: EventTime) -> [Action] {
-        guard case .trial(let trial) = state, trial.version.way == way, sentAt >= trial.appliedAt else { return [] }
+        guard case .trial(let trial) = state, trial.version.way == way, let appliedAt = trial.appliedAt,
+            sentAt > appliedAt
+        else { return [] }
         state = .applied(trial.version)
         return [.report]
     }
@@ -287,8 +296,7 @@ extension SettingsTrial {
             case (1, let version?):
                 trial.state = .trial(
                     Trial(
-                        version: version, former: former, rest: .milliseconds(max(0, rest)), appliedAt: now,
-                        starts: max(0, starts)))
+                        version: version, former: former, rest: .milliseconds(max(0, rest)), starts: max(0, starts)))
             case (2, let version?): trial.state = .applied(version)
             default: trial.state = .none
             }
