@@ -228,6 +228,23 @@ import Testing
         #expect(depth.quarantined + depth.waiting + (depth.finishedUnsent["evicted"] ?? 0) == 15)
     }
 
+    /// What rows have in tables of their own is replaced with them.
+    @Test func whatADiskHasStoredAlthoughItFailedIsNoObstacle() throws {
+        var around = Location.sample(1)
+        around.network = NetworkContext(ssid: "yard", bssid: nil, ip: nil)
+        var change = Location.sample(2, event: .settings)
+        change.removePlace()
+        change.settings = "{}"
+        let rows = [NewRow(around), NewRow(change)]
+        let outbox = try open()
+        try outbox.beginInMemory(Self.error, afterStoring: Commit(rows: rows))
+        try keep(Commit(rows: rows), outbox)
+        let reply = try outbox.append(3..<4)
+        #expect(reply.refusal == nil && reply.unstored == 0 && reply.rows == 3)
+        outbox.close()
+        #expect(try open().form(9)?.rows.map(\.location) == [around, change, .sample(3)])
+    }
+
     /// A flush that failed may have stored the commit all the same.
     @Test(.bug(id: 11)) func aRecordThatTheDiskHasAlreadyCountsOnce() throws {
         let answer = BatchAnswer.Outcome.partly(refused: [2: Refusal(reason: "bad")], again: [])

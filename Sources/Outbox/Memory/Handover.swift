@@ -67,7 +67,8 @@ struct Handover {
     /// Also removes their records in the quarantine.
     private func removeRows(after seq: Int64) throws(OutboxError) {
         let connection = queue.database.connection
-        for table in ["geofence", "trip", "quarantine", "location"] {
+        // The locations last: how many they are is what counts.
+        for table in Record.detailTables + ["quarantine", "location"] {
             try connection.execute("DELETE FROM \(table) WHERE seq > \(seq)")
         }
         queue.ledger.rows -= connection.changes

@@ -112,7 +112,7 @@ public final class OutboxReader {
                 WHERE origin = 0 AND rows > (SELECT count(*) FROM location WHERE seq BETWEEN batch.first AND batch.last)
                 """)
             if broken > 0 { problems.append("\(broken) batches in flight miss rows") }
-            for table in ["geofence", "trip"] {
+            for table in Record.detailTables {
                 let stray = try count("SELECT count(*) FROM \(table) WHERE seq NOT IN (SELECT seq FROM location)")
                 if stray > 0 { problems.append("\(stray) rows of \(table) belong to no location") }
             }
