@@ -20,6 +20,7 @@ static struct {
     int (*send)(Bus *, Message *, uint64_t *);
     int (*message_new_method_call)(Bus *, Message **, const char *, const char *, const char *, const char *);
     Message *(*message_unref)(Message *);
+    int (*message_set_auto_start)(Message *, int);
     int (*message_append)(Message *, const char *, ...);
     int (*message_is_method_error)(Message *, const char *);
     const char *(*message_get_path)(Message *);
@@ -59,6 +60,7 @@ bool waypost_bus_load(void) {
     FIND(send, "sd_bus_send");
     FIND(message_new_method_call, "sd_bus_message_new_method_call");
     FIND(message_unref, "sd_bus_message_unref");
+    FIND(message_set_auto_start, "sd_bus_message_set_auto_start");
     FIND(message_append, "sd_bus_message_append");
     FIND(message_is_method_error, "sd_bus_message_is_method_error");
     FIND(message_get_path, "sd_bus_message_get_path");
@@ -98,6 +100,8 @@ int waypost_bus_process(Bus *bus) { return sd.process(bus, NULL); }
 
 /// Sends a call whose arguments are complete, and lets go of it.
 static int finish(Bus *bus, Message *call, int result, waypost_bus_handler handler, void *context) {
+    // A service that somebody has stopped stays so.
+    if (result >= 0) result = sd.message_set_auto_start(call, 0);
     if (result >= 0) result = handler ? sd.call_async(bus, NULL, call, handler, context, timeout_us) : sd.send(bus, call, NULL);
     sd.message_unref(call);
     return result;

@@ -40,6 +40,8 @@ public struct Tracker: Sendable {
     public private(set) var counters = TrackerCounters()
     /// Whether the asset is within the hours in which it is tracked; true where there are none.
     public private(set) var inHours = true
+    /// A trip is going on, halts included.
+    package var isMoving: Bool { motion.isMoving }
 
     /// - Parameter restored: what a former run stored with its last record; nil, or not usable = a first start.
     public init(settings: Settings, restored: StoredState?) {
@@ -699,9 +701,9 @@ public struct Tracker: Sendable {
         return true
     }
 
-    /// With the place where the asset was last reported; without one before there is any.
+    /// With the place where the asset was last reported; without one before there is any, and outside of the hours.
     private mutating func record(_ observation: Observation, _ effects: inout [Effect]) {
-        if let time = utc(at: now),
+        if inHours, let time = utc(at: now),
             var location = here(time: time, event: observation.event, reason: observation.reason)
         {
             location.geofence = observation.geofence

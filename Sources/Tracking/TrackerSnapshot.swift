@@ -19,8 +19,6 @@ public struct TrackerSnapshot: Hashable, Sendable {
         case moving
         /// Standing within a trip.
         case stopping
-
-        public var isTrip: Bool { self == .moving || self == .stopping }
     }
 
     public struct TrackableResolution: Hashable, Sendable {

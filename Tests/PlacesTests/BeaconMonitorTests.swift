@@ -82,6 +82,15 @@ import Testing
         #expect(monitor.nextDeadline == at(131))
     }
 
+    /// The host slept: nobody looked for that long, and the beacon is there.
+    @Test func aSightingAfterALongPauseIsNoExit() {
+        var monitor = scanning()
+        _ = monitor.sighted(advertisement(), rssi: -70, at: at(0))
+        _ = monitor.sighted(advertisement(), rssi: -70, at: at(1))
+        #expect(monitor.sighted(advertisement(), rssi: -70, at: at(600)).isEmpty)
+        #expect(monitor.inside == [Self.region])
+    }
+
     @Test func theNearestIsTheOneReceivedBestForItsPower() {
         var monitor = scanning()
         for second in 0..<5 {

@@ -88,6 +88,16 @@ import Testing
         #expect(watch.nextDeadline(at: .zero) == nil)
     }
 
+    @Test func wiFiDirectIsNotTheNetwork() throws {
+        let supplicant = try Supplicant()
+        let other = supplicant.folder + "/p2p-dev-wlan0"
+        close(creat(other, 0o600))
+        defer { unlink(other) }
+        let watch = SupplicantWatch(folder: supplicant.folder)
+        watch.process(at: .zero)
+        #expect(supplicant.serve(Self.connected) == ["ATTACH", "STATUS"])
+    }
+
     @Test func anEndIsTriedAgainLater() throws {
         var supplicant: Supplicant? = try Supplicant()
         let folder = try #require(supplicant?.folder)

@@ -9,7 +9,8 @@ import Tracking
 ///
 /// Without an adapter, or while bluetoothd is away, nothing else is affected: its state says so.
 final class BeaconWatch {
-    typealias Report = (TrackerEvent, EventTime) -> Void
+    /// All that happened at once is stored at once, with the presence that follows from it.
+    typealias Report = ([TrackerEvent], EventTime) -> Void
 
     /// Reports of the adapter are read together: each would be a wake-up of its own.
     private static let pause = Duration.milliseconds(250)
@@ -48,8 +49,9 @@ final class BeaconWatch {
     // MARK: What it is asked
 
     func start(at now: EventTime) {
-        pass(monitor.resumed(earlier, at: now), at: now)
+        let events = monitor.resumed(earlier, at: now)
         earlier = []
+        pass(events, at: now)
         follow(at: now)
     }
 
@@ -118,7 +120,9 @@ final class BeaconWatch {
         let scanner = self.scanner ?? BluetoothScanner()
         self.scanner = scanner
         advanceWindows(at: now)
-        handle(scanner.setScanning(windowBegins == nil, at: now), at: now)
+        let events = scanner.setScanning(windowBegins == nil, at: now)
+        forgetClosed()
+        handle(events, at: now)
         watch(at: now)
     }
 
@@ -145,9 +149,13 @@ final class BeaconWatch {
 
     private func process(at now: EventTime) {
         guard let scanner else { return follow(at: now) }
-        let before = sightings
-        handle(scanner.process(at: now), at: now)
-        if sightings > before { resumeAt = now + Self.pause }
+        // Outside of the hours what waits is not looked at.
+        guard isWanted else { return follow(at: now) }
+        let events = scanner.process(at: now)
+        forgetClosed()
+        // Also where none of them was a beacon: in a crowd every telephone reports itself.
+        if scanner.state == .scanning { resumeAt = now + Self.pause }
+        handle(events, at: now)
         pass(monitor.deadlineReached(at: now), at: now)
         follow(at: now)
     }
@@ -186,6 +194,11 @@ final class BeaconWatch {
         }
     }
 
+    /// A connection that is gone has closed its descriptor, whose number another part may get at once.
+    private func forgetClosed() {
+        if watched != scanner?.descriptor { forget() }
+    }
+
     private func forget() {
         if let watched { loop.forget(watched) }
         watched = nil
@@ -194,16 +207,18 @@ final class BeaconWatch {
     // MARK: Reports
 
     private func pass(_ events: [BeaconMonitor.Event], at now: EventTime) {
-        for event in events {
-            switch event {
-            case .entered(let region): report(Self.crossing(region, .enter, "beacon"), now)
-            case .left(let region, let isRemoved):
-                report(Self.crossing(region, .exit, isRemoved ? "removed" : "beacon"), now)
-            case .sighted(let beacon):
-                let seen = GeofenceCrossing(id: beacon.description, name: nil, action: .dwell, source: .beacon)
-                report(.observed(Observation(event: .beacon, reason: "beacon", geofence: seen)), now)
-            case .leftAll: report(.movementSourceChanged(source: "beacon", moving: true), now)
-            }
+        guard !events.isEmpty else { return }
+        report(events.map(Self.event), now)
+    }
+
+    private static func event(_ event: BeaconMonitor.Event) -> TrackerEvent {
+        switch event {
+        case .entered(let region): return crossing(region, .enter, "beacon")
+        case .left(let region, let isRemoved): return crossing(region, .exit, isRemoved ? "removed" : "beacon")
+        case .sighted(let beacon):
+            let seen = GeofenceCrossing(id: beacon.description, name: nil, action: .dwell, source: .beacon)
+            return .observed(Observation(event: .beacon, reason: "beacon", geofence: seen))
+        case .leftAll: return .movementSourceChanged(source: "beacon", moving: true)
         }
     }
 

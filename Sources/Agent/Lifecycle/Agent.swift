@@ -253,8 +253,7 @@ public final class Agent {
         pipeline.changed = { [unowned self] in
             statusChanged()
             let tracker = pipeline.tracker
-            beacons.trackingChanged(
-                isParked: !tracker.snapshot.motion.isTrip, isInHours: tracker.inHours, at: loop.now)
+            beacons.trackingChanged(isParked: !tracker.isMoving, isInHours: tracker.inHours, at: loop.now)
         }
         fences.fencesChanged = { [unowned self] in pipeline.handle(.fencesChanged($0), at: $1, stored: true) }
         fences.changed = { [unowned self] in statusChanged() }

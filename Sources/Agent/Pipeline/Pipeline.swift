@@ -122,7 +122,12 @@ final class Pipeline {
     /// Something other than the receiver happened.
     /// - Parameter stored: what it changes is to be on disk soon, though it may give no record.
     func handle(_ event: TrackerEvent, at now: EventTime, stored: Bool = false) {
-        fire(event, now: now)
+        handle([event], at: now, stored: stored)
+    }
+
+    /// Several things at once: what is recorded of them is in one commit.
+    func handle(_ events: [TrackerEvent], at now: EventTime, stored: Bool = false) {
+        for event in events { fire(event, now: now) }
         if stored { commitWanted = true }
         finishTurn(at: now)
     }

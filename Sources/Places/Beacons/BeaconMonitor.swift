@@ -88,9 +88,12 @@ public struct BeaconMonitor: Sendable {
     public mutating func sighted(_ advertisement: BeaconAdvertisement, rssi: Int?, at now: EventTime) -> [Event] {
         let beacon = advertisement.beacon
         guard presences.contains(where: { $0.region.contains(beacon) }) else { return [] }
-        var events = leaveOverdue(at: now)
+        // First: after a time in which nobody looked, as a sleep of the host, it is the sighting that counts.
         for index in presences.indices where presences[index].region.contains(beacon) {
             presences[index].seen = clock.instant(at: now)
+        }
+        var events = leaveOverdue(at: now)
+        for index in presences.indices where presences[index].region.contains(beacon) {
             if !presences[index].isInside, isSecond(&presences[index].first, now) {
                 presences[index].isInside = true
                 presences[index].first = nil

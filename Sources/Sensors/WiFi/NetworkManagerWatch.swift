@@ -53,7 +53,7 @@ public final class NetworkManagerWatch: WiFiWatch {
             ) { [unowned self] in changed($0) }
             && bus.match(
                 "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.name)'"
-            ) { [unowned self] _ in ask() }
+            ) { [unowned self] in ownerChanged($0) }
         isHeard ? ask() : lost()
     }
 
@@ -62,6 +62,11 @@ public final class NetworkManagerWatch: WiFiWatch {
         association = nil
         isAsked = false
         retryAt = now + delay.next()
+    }
+
+    private func ownerChanged(_ signal: BusMessage) {
+        signal.skip("ss")
+        if signal.text()?.equals("") == true { association = nil } else { ask() }
     }
 
     /// Strength and scans change all the time.
@@ -85,6 +90,10 @@ public final class NetworkManagerWatch: WiFiWatch {
         let isSent = bus?.call(method) { [unowned self] answer in
             isAsked = false
             read(answer)
+            // It says so itself when it comes; busy or starting, it is asked again.
+            if let error = answer.error, !error.hasSuffix(".ServiceUnknown"), !error.hasSuffix(".NameHasNoOwner") {
+                retryAt = now + delay.next()
+            }
             if asksAgain {
                 asksAgain = false
                 ask()

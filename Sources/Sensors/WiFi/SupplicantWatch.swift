@@ -41,7 +41,7 @@ public final class SupplicantWatch: WiFiWatch {
 
     private func open(at now: EventTime) {
         let kind = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        guard let name = folderNames(folder, limit: 64)?.min() else { return lost(at: now) }
+        guard let name = Self.interface(in: folder) else { return lost(at: now) }
         let path = "\(folder)/\(name)"
         let socket = Glibc.socket(AF_UNIX, kind, 0)
         guard socket >= 0 else { return lost(at: now) }
@@ -63,6 +63,11 @@ public final class SupplicantWatch: WiFiWatch {
         guard isConnected else { return lost(at: now) }
         send("ATTACH", at: now)
         if self.socket != nil { send("STATUS", at: now) }
+    }
+
+    /// Not the one of Wi-Fi Direct, which lies beside it, nor that of the whole program.
+    private static func interface(in folder: String) -> String? {
+        folderNames(folder, limit: 64)?.filter { !$0.hasPrefix("p2p-") && $0 != "global" }.min()
     }
 
     private static func with(_ address: inout sockaddr_un, _ call: (UnsafePointer<sockaddr>) -> Bool) -> Bool {

@@ -459,14 +459,32 @@ public struct GeofenceMonitor: Sendable {
     /// left out, and then the fences are new to the next run.
     func store(in state: inout StoredState) {
         let inside = watches.filter(\.isInside)
-        state.fenceSet = hasUnknown || inside.count > Self.staysMax ? 0 : fenceSet.number
-        state.stays = (inside.filter(\.isRecorded) + inside.filter { !$0.isRecorded }).prefix(Self.staysMax).map {
-            watch in
+        // Only what was recorded counts: an ENTER that is owed was not, and an EXIT that is owed ends a stay that was.
+        let entered = Set(owed.filter { $0.action == .enter }.map(\.id))
+        let left = owed.filter { $0.action == .exit }
+        let leftIDs = Set(left.map(\.id))
+        var stays = inside.map { watch in
             let fence = fences[watch.fence]
             return StoredState.Stay(
                 fence: fence.id, revision: fenceSet.revisions[watch.fence], entered: watch.enteredTime,
-                isRecorded: watch.isRecorded, dwelled: watch.dwelled, name: fence.name, serverID: fence.serverID)
+                isRecorded: leftIDs.contains(fence.id) || watch.isRecorded && !entered.contains(fence.id),
+                dwelled: watch.dwelled, name: fence.name, serverID: fence.serverID)
         }
+        let kept = Set(stays.map(\.fence))
+        for crossing in left where !kept.contains(crossing.id) && !entered.contains(crossing.id) {
+            stays.append(StoredState.Stay(of: crossing))
+        }
+        state.fenceSet = hasUnknown || stays.count > Self.staysMax ? 0 : fenceSet.number
+        state.stays = Array((stays.filter(\.isRecorded) + stays.filter { !$0.isRecorded }).prefix(Self.staysMax))
+    }
+}
+
+extension StoredState.Stay {
+    /// One that an EXIT would end which could not be recorded yet.
+    fileprivate init(of exit: GeofenceMonitor.Crossing) {
+        self.init(
+            fence: exit.id, revision: 0, entered: UTCTime(milliseconds: 0), isRecorded: true, dwelled: true,
+            name: exit.name, serverID: exit.serverID)
     }
 }
 

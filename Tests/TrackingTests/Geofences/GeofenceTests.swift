@@ -327,6 +327,19 @@ extension Course {
         #expect(none.passages.sorted() == ["exit home removed", "exit yard removed"])
     }
 
+    /// A list changes at night, and then the power goes: the EXIT must come with the first fix of the morning.
+    @Test func whatIsOwedOutsideOfTheHoursIsOwedAfterARestart() {
+        var script = parked
+        script.happen(.timeWindowChanged(.tracking, open: false))
+        script.happen(.fencesChanged([.circle("yard", radius: 90)]))
+        let before = Course(script, .car([.circle("home"), .circle("yard", radius: 90)]))
+        #expect(before.passages == ["enter home initial", "enter yard initial"])
+        var later = later(than: parked)
+        later.stand(30)
+        let after = Course(later, .car([.circle("yard", radius: 90)]), restored: restored(before))
+        #expect(after.passages == ["exit home removed"])
+    }
+
     @Test func aFenceOfAnotherShapeAfterARestartIsLookedAtAgain() {
         let before = Course(parked, .car([.circle("home"), .circle("yard", radius: 90)]))
         var script = later(than: parked)
