@@ -83,10 +83,10 @@ package enum RemoteOverlay {
         let before = Dictionary(base.effective.entries.map { ($0.path, $0.value) }) { first, _ in first }
         return loaded.effective.entries.compactMap { entry in
             guard entry.origin == nil, let value = before[entry.path], value != entry.value else { return nil }
-            let isAllowed = policy.allows(entry.path) || policy.allow.contains { RemoteKey.isNamed($0, entry.path) }
             // One that follows from the same key of another table is the same setting.
-            let followsAllowed = RemoteKey.bases(of: entry.path).contains(where: policy.allows)
-            return isAllowed || followsAllowed ? nil : RemoteProblem(entry.path, "not allowed, and would follow")
+            let follows = RemoteKey.bases(of: entry.path).contains(where: policy.allows)
+            let isAllowed = policy.allows(entry.path) || follows && !RemoteKey.isNeverAllowed(entry.path)
+            return isAllowed ? nil : RemoteProblem(entry.path, "not allowed, and would follow")
         }
     }
 }
