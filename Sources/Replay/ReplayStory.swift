@@ -286,7 +286,8 @@ extension RecordReason {
         case .receiverLost: "the receiver fell silent"
         case .power: "the receiver fell silent, and external power was off"
         case .restart: "no process ran"
-        case .heartbeat, .noFix, .powerOn, .powerOff, .batteryLow, .movedWithoutPower, .panic: rawValue
+        case .heartbeat, .noFix, .powerOn, .powerOff, .batteryLow, .movedWithoutPower, .panic, .located:
+            rawValue
         }
     }
 }

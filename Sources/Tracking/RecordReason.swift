@@ -19,6 +19,8 @@ public enum RecordReason: String, Sendable, CaseIterable {
     /// No process ran.
     case restart
     case panic
+    /// A server asked where it is.
+    case located
 
     public var event: LocationEvent {
         switch self {
@@ -26,6 +28,7 @@ public enum RecordReason: String, Sendable, CaseIterable {
         case .powerOn, .powerOff, .batteryLow, .movedWithoutPower: .power
         case .noSky, .power, .receiverLost, .restart: .gap
         case .panic: .panic
+        case .located: .requested
         }
     }
 }

@@ -13,6 +13,9 @@ public struct Tracker: Sendable {
     private static let primed = Duration.seconds(300)
     /// Milliseconds; a standstill that differs more was dated by a clock that has stepped since.
     private static let standstillTolerance = 2000
+    /// A receiver that slept needs about half a minute, and may see little sky.
+    package static let locateLimit = Duration.seconds(60)
+    private static let nextFix = Resolution(priority: .high, intervalMs: 1000, displacement: 0)
 
     private var settings: Settings
     private var profile: ProfileChoice
@@ -36,6 +39,8 @@ public struct Tracker: Sendable {
     private var pendingPace: Pace?
     /// Why the next fix begins a segment.
     private var opening: SegmentOpening?
+    /// Somebody waits for a fix until then; nil = nobody does.
+    private var locateUntil: EventTime?
 
     public private(set) var counters = TrackerCounters()
     /// Whether the asset is within the hours in which it is tracked; true where there are none.
@@ -103,6 +108,7 @@ public struct Tracker: Sendable {
             paceRequested(pace, &effects)
         case .panicRequested:
             if !recordHere(.panic, &effects) { effects.append(.count(.panicRefused)) }
+        case .locateRequested: locate(&effects)
         case .observed(let observation): record(observation, &effects)
         case .fencesChanged(let fences):
             settings.geofences.fences = fences
@@ -228,6 +234,7 @@ public struct Tracker: Sendable {
             paceRequested(pace, &effects)
         }
         if power.isLow { reportLowBattery(&effects) }
+        recordLocated(fix, time: time, &effects)
     }
 
     private mutating func observeActivity(_ fix: Fix) {
@@ -810,7 +817,32 @@ public struct Tracker: Sendable {
     }
 
     private mutating func wakeReceiver(_ effects: inout [Effect]) {
-        if cycle.isAsleep { perform(cycle.parked(released: false, at: now), &effects) }
+        if cycle.isAsleep || cycle.isReleased { perform(cycle.parked(released: false, at: now), &effects) }
+    }
+
+    private mutating func locate(_ effects: inout [Effect]) {
+        guard inHours else { return }
+        if locateUntil == nil, isIntervalLong { effects.append(.setReceiver(Self.nextFix)) }
+        locateUntil = now + Self.locateLimit
+        perform(cycle.looked(at: now), &effects)
+    }
+
+    /// It may be longer than anybody waits.
+    private var isIntervalLong: Bool { board.engine.map { $0.intervalMs > Self.nextFix.intervalMs } ?? false }
+
+    private mutating func endLocate(_ effects: inout [Effect]) {
+        locateUntil = nil
+        if isIntervalLong, let engine = board.engine { effects.append(.setReceiver(engine)) }
+    }
+
+    /// The fix itself, also of an asset that stands: who asks wants to know where it is, not where it is taken to be.
+    private mutating func recordLocated(_ fix: Fix, time: UTCTime, _ effects: inout [Effect]) {
+        guard let until = locateUntil else { return }
+        endLocate(&effects)
+        guard now <= until else { return }
+        let reason = RecordReason.located
+        record(
+            Location(fix, time: time, context(held: nil), event: reason.event, reason: reason.rawValue), &effects)
     }
 
     // MARK: Deadlines
@@ -828,6 +860,7 @@ public struct Tracker: Sendable {
         if let due = recorder.nextDeadline { next = min(next, due) }
         if let due = heldBack.due(since: geofences.pendingSince) { next = min(next, due) }
         if let due = dwellDue { next = min(next, due) }
+        if let due = locateUntil { next = min(next, due) }
         return next.nanoseconds == .max ? nil : next
     }
 
@@ -866,6 +899,7 @@ public struct Tracker: Sendable {
         let isRestless = motion.isRestless && fixes.isFresh(fixes.newestAt, at: now)
         perform(cycle.deadlineReached(at: now, isRestless: isRestless), &effects)
         if board.deadlineReached(at: now) { recompute(&effects) }
+        if let due = locateUntil, due <= now { endLocate(&effects) }
     }
 
     private mutating func heartbeat(_ effects: inout [Effect]) {

@@ -15,6 +15,9 @@ public enum TrackerEvent: Sendable {
     case movementSourceChanged(source: String, moving: Bool)
     case paceRequested(Pace)
     case panicRequested
+    /// Somebody wants to know where it is: a sleeping receiver wakes, and its next believed fix is recorded, as event
+    /// `requested`, if it comes within `Tracker.locateLimit`. Outside the hours it changes nothing.
+    case locateRequested
     case fencesChanged([Geofence])
     case subscriberChanged(SubscriberChange)
     /// Something that happened to the asset wherever it is, as a beacon that came near: recorded for each trackable, with

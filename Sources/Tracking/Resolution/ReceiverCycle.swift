@@ -38,8 +38,8 @@ public struct ReceiverCycle: Sendable {
         case settling(until: EventTime)
         /// nil = released until a trip begins. Becomes probing.
         case asleep(until: EventTime?)
-        /// Woken to look. Becomes asleep, later with every fix that hints at a departure or a stop.
-        case probing(until: EventTime, firstFix: EventTime?)
+        /// Woken to look. Becomes asleep, later with every fix that hints at a departure or a stop; released again if it was.
+        case probing(until: EventTime, firstFix: EventTime?, wasReleased: Bool)
     }
 
     /// Time without any fix after which a probe is given up: where there is no sky looking longer only costs power.
@@ -67,15 +67,20 @@ public struct ReceiverCycle: Sendable {
 
     init(settings: Settings) { self.settings = settings }
     var isAsleep: Bool { if case .asleep = phase { true } else { false } }
-    /// Asleep until a trip begins by `pace`.
-    var isReleased: Bool { if case .asleep(nil) = phase { true } else { false } }
+    /// Asleep until a trip begins by `pace`, but for looks in between.
+    var isReleased: Bool {
+        switch phase {
+        case .asleep(nil), .probing(_, _, wasReleased: true): true
+        default: false
+        }
+    }
     /// When it wakes by itself; nil when awake or released.
     var asleepUntil: EventTime? { if case .asleep(let until) = phase { until } else { nil } }
 
     var nextDeadline: EventTime? {
         switch phase {
         case .onDuty: nil
-        case .settling(let until), .probing(let until, _): until
+        case .settling(let until), .probing(let until, _, _): until
         case .asleep(let until): until
         }
     }
@@ -137,9 +142,16 @@ public struct ReceiverCycle: Sendable {
         return order
     }
 
+    /// Somebody wants a fix: a sleeping receiver wakes for one look.
+    mutating func looked(at: EventTime) -> Order? {
+        guard isAsleep else { return nil }
+        phase = .probing(until: at + Self.acquisition, firstFix: nil, wasReleased: isReleased)
+        return wake(at: at)
+    }
+
     mutating func fixReceived(at: EventTime) {
-        guard case .probing(_, firstFix: nil) = phase else { return }
-        phase = .probing(until: at + settings.probeOn, firstFix: at)
+        guard case .probing(_, firstFix: nil, let wasReleased) = phase else { return }
+        phase = .probing(until: at + settings.probeOn, firstFix: at, wasReleased: wasReleased)
         guard let wokenAt, at > wokenAt else { return }
         if timesToFix.count == Self.timesToFixMax { timesToFix.removeFirst() }
         timesToFix.append(at.duration(since: wokenAt))
@@ -151,17 +163,17 @@ public struct ReceiverCycle: Sendable {
         switch phase {
         case .onDuty: return nil
         case .asleep:
-            phase = .probing(until: at + Self.acquisition, firstFix: nil)
-            wokenAt = at
-            return .wake
+            phase = .probing(until: at + Self.acquisition, firstFix: nil, wasReleased: false)
+            return wake(at: at)
         case .settling where isRestless:
             phase = .settling(until: at + Self.prolongation)
             return nil
-        case .probing(_, let firstFix?) where isRestless:
-            phase = .probing(until: at + Self.prolongation, firstFix: firstFix)
+        case .probing(_, let firstFix?, let wasReleased) where isRestless:
+            phase = .probing(until: at + Self.prolongation, firstFix: firstFix, wasReleased: wasReleased)
             return nil
         case .settling: return fallAsleep(from: at, at: at)
-        case .probing(_, let firstFix): return fallAsleep(from: firstFix ?? at, at: at)
+        case .probing(_, _, wasReleased: true): return parked(released: true, at: at)
+        case .probing(_, let firstFix, wasReleased: false): return fallAsleep(from: firstFix ?? at, at: at)
         }
     }
 
@@ -181,7 +193,10 @@ public struct ReceiverCycle: Sendable {
     }
 
     private mutating func leaveSleep(at: EventTime) -> Order? {
-        guard isAsleep else { return nil }
+        isAsleep ? wake(at: at) : nil
+    }
+
+    private mutating func wake(at: EventTime) -> Order {
         wokenAt = at
         return .wake
     }

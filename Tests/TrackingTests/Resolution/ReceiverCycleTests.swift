@@ -74,6 +74,54 @@ import Tracking
         return script
     }
 
+    @Test func wakesForWhoeverAsksWhereItIs() throws {
+        var receiver = Obedient(Self.sleeping, acquisition: 30)
+        var script = Self.parked(400)
+        script.happen(.locateRequested)
+        script.stand(300)
+        receiver.run(script)
+        #expect(receiver.turns == [.sleep(330, until: 630), .wake(400), .sleep(460, until: 760)])
+        let located = try #require(receiver.course.records(.requested).first)
+        #expect(located.at.seconds == 430 && located.reason == "located" && !located.moving)
+        #expect(receiver.course.records(.requested).count == 1)
+        #expect(receiver.course.story == ["-start"])
+    }
+
+    @Test func nobodyWaitsForAFixForEver() {
+        var receiver = Obedient(Self.sleeping, acquisition: 70)
+        var script = Self.parked(400)
+        script.happen(.locateRequested)
+        script.stand(300)
+        receiver.run(script)
+        #expect(receiver.course.records(.requested).isEmpty)
+        // Outside the hours nobody is told.
+        var outside = Obedient(Self.sleeping)
+        script = Script()
+        script.stand(50)
+        script.happen(.timeWindowChanged(.tracking, open: false))
+        script.happen(.locateRequested)
+        script.stand(50)
+        outside.run(script)
+        #expect(outside.course.records(.requested).isEmpty)
+    }
+
+    @Test func anIntervalThatIsTooLongIsShortenedUntilThen() {
+        var settings = Tracker.Settings.car
+        settings.resolution.default = Resolution(priority: .low, intervalMs: 300_000, displacement: 1000)
+        var course = Course(settings)
+        var script = Script()
+        script.stand(50)
+        course.run(script)
+        let at = EventTime(nanoseconds: 51_000_000_000)
+        func asked(_ effects: [Effect]) -> [Int64] {
+            effects.compactMap { if case .setReceiver(let resolution) = $0 { resolution.intervalMs } else { nil } }
+        }
+        #expect(asked(course.handle(.locateRequested, at: at)) == [1000])
+        #expect(asked(course.handle(.locateRequested, at: at)) == [])
+        let usual = course.tracker.snapshot.engine.intervalMs
+        #expect(asked(course.handle(.deadlineReached, at: at + .seconds(61))) == [usual])
+    }
+
     @Test func sleepsAndProbesWhileParked() {
         var receiver = Obedient(Self.sleeping)
         receiver.run(Self.parked(1500))
@@ -286,6 +334,25 @@ import Tracking
         #expect(course.story == ["-start", "+pace", "-no-fix"])
         let changes = course.changes
         #expect(changes[2].since == changes[1].since)
+    }
+
+    @Test func aReleasedReceiverIsReleasedAgainOnceItWasFound() {
+        var settings = Tracker.Settings.car
+        settings.motion.stopOnStationary = true
+        var script = StopTests.arrived()
+        script.stand(600)
+        let asked = script.elapsed
+        script.happen(.locateRequested)
+        script.stand(600)
+        var receiver = Obedient(settings)
+        receiver.run(script)
+        let stop = receiver.course.changes.last?.at.seconds ?? 0
+        #expect(
+            receiver.turns == [
+                .sleep(stop, until: nil), .wake(asked), .sleep(asked + 35, until: nil),
+            ])
+        #expect(receiver.course.records(.requested).count == 1)
+        #expect(receiver.course.tracker.state.released)
     }
 
     @Test func stopOnStationaryReleasesTheReceiverUntilPaceMoving() {
