@@ -71,7 +71,12 @@ extension AgentConfig {
         // The last: it names keys of all the others.
         remote = RemoteConfig(
             reading: remoteTable, device: device,
-            endpoints: endpoints.filter { !$0.settings.profile.isForBroker && $0.settings.backupFor == nil })
+            endpoints: endpoints.filter { $0.settings.backupFor == nil })
+        if let remote, case .mqtt(let topic) = remote.way,
+            let index = endpoints.firstIndex(where: { $0.settings.name == remote.endpoint })
+        {
+            endpoints[index].settings.subscriptions = RemoteTopic.allCases.map { "\(topic)/\($0.rawValue)" }
+        }
 
         guard let source else { return nil }
         self.source = source

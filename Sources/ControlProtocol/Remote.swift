@@ -3,9 +3,10 @@ public struct RemoteRequest: ControlRequest {
 
     public static let verb = Verb.remote
     public static let meaning =
-        "Shows settings from afar and their trial, or drops them: the file alone is in force then."
+        "Shows settings and commands from afar, or drops the settings: the file alone is in force then."
 
-    @Field("action", "show or clear; absent = show") public var action: String?
+    @Field("action", "show, clear, or forget = clear, and take versions again that were seen; absent = show") public
+        var action: String?
 
     public init() {}
 
@@ -26,6 +27,11 @@ public struct RemoteStatus: ControlMessage {
     public var rejected: Named<String>?
     @Field("refused", "Why the last document was not even judged") public var refused: String?
     @Field("problem", "What keeps documents from arriving or being stored") public var problem: String?
+    @Field("commands_run", "Commands of the server that were carried out since the start") public var commandsRun: Int?
+    @Field("commands_refused", "Commands that were not") public var commandsRefused: Int?
+    @Field("last_command", "The last one and what became of it") public var lastCommand: String?
+    @Field("last_command_age_s", unit: "s", places: 1, "Since then") public var lastCommandAge: Double?
+    @Field("last_refusal", "Why the last command was refused") public var lastRefusal: String?
     @Field("last_contact_age_s", unit: "s", places: 1, "Since the server answered last")
     public var lastContactAge: Double?
     @Field("effective", frameBytesMax: ControlFrame.bytesFilled, "Keys that a server may set; in the reply to remote")

@@ -77,6 +77,8 @@ public struct EndpointSettings: Hashable, Sendable {
     public var keepAlive = Duration.seconds(300)
     /// Of a broker; nil = what the profile says, or `waypost-` and the device.
     public var clientID: String?
+    /// Topics of a broker whose messages are for this device.
+    public var subscriptions: [String] = []
 
     public init(
         name: String = "main", baseURL: String, device: String, batchSize: Int = 100,

@@ -98,11 +98,14 @@ public struct BrokerSession: Hashable, Sendable {
     package var will: MQTTMessage?
     /// What is published whenever the connection is made.
     package var births: [MQTTMessage] = []
+    /// What is asked for whenever the connection is made, once the rows that wait have gone out: a broker that ends the
+    /// connection because of it has the rows.
+    package var subscriptions: [MQTTSubscription] = []
 
     package init(clientID: String) { self.clientID = clientID }
 
-    /// Somebody sees from the connection whether this device is there, so that it is kept without rows too.
-    package var showsPresence: Bool { will != nil || !births.isEmpty }
+    /// It is kept without rows too: somebody sees from it whether this device is there, or messages come over it.
+    package var staysOpen: Bool { will != nil || !births.isEmpty || !subscriptions.isEmpty }
 }
 
 /// Which servers to trust, and our own certificate. Verification cannot be turned off.
@@ -277,13 +280,22 @@ public struct UplinkTransfer: Hashable, Sendable {
     public init(_ number: Int) { self.number = number }
 }
 
+/// What a broker says without being asked.
+package enum BrokerNews: Hashable, Sendable {
+    case message(MQTTMessage)
+    /// The broker has answered the subscriptions: topics that it does not deliver from.
+    case subscribed(refused: [String])
+}
+
 /// Sends requests. Calls back on the loop's thread, never from inside `send`.
-public protocol Uplink: AnyObject {
+package protocol Uplink: AnyObject {
     /// - Returns: the argument of `cancel`.
     @discardableResult
     func send(_ request: UplinkRequest, completion: @escaping (UplinkOutcome) -> Void) -> UplinkTransfer
     /// Gives a request up: its completion is not called any more. Nothing happens to one that has ended.
     func cancel(_ transfer: UplinkTransfer)
+    /// What brokers say from now on goes there, on the loop's thread.
+    func listen(_ hear: @escaping (BrokerNews) -> Void)
     /// The host may be about to sleep: closes the connections that carry nothing, and for some seconds keeps none whose
     /// request ends. The server may have forgotten connections that are kept over a sleep.
     func closeIdleConnections(at now: EventTime)

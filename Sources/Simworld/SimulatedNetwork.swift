@@ -92,6 +92,8 @@ final class SimulatedNetwork: Uplink {
 
     func closeIdleConnections(at now: EventTime) {}
 
+    func listen(_ hear: @escaping (BrokerNews) -> Void) {}
+
     func reconnect(at now: EventTime) {}
 
     func cancel(_ transfer: UplinkTransfer) {

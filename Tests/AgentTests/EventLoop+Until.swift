@@ -1,5 +1,6 @@
 import EventLoop
 import Positioning
+import Testing
 
 @testable import Agent
 
@@ -11,7 +12,11 @@ extension EventLoop {
         var isDone: (() -> Bool)? = done
         var poll: EventLoop.Alarm?
         poll = alarm { [unowned self] now in
-            if isDone?() ?? true || now >= limit { return stop() }
+            if isDone?() ?? true { return stop() }
+            if now >= limit {
+                Issue.record("what was waited for did not happen")
+                return stop()
+            }
             poll?.deadline = now + .milliseconds(1)
         }
         poll?.deadline = now

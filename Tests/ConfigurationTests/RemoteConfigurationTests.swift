@@ -34,7 +34,7 @@ import Testing
     @Test func readsEveryKey() throws {
         let remote = try #require(loaded(Self.text).config.remote)
         #expect(remote.endpoint == "main")
-        #expect(remote.settingsURL == "https://fleet.example/van-7/settings")
+        #expect(remote.way == .http(settings: "https://fleet.example/van-7/settings", reported: nil))
         #expect(remote.poll == .seconds(21_600))
         #expect(remote.policy.device == "0123456789abcdef")
         #expect(remote.policy.allows("sampling.rule") && !remote.policy.allows("tracking.stop_timeout"))
@@ -67,17 +67,62 @@ import Testing
             ])
     }
 
+    private static let broker =
+        smallest + """
+            [[endpoint]]
+            base_url = "mqtts://broker.example"
+            profile = "waypost-mqtt"
+
+            """
+
+    @Test func commandsAloneAreEnough() throws {
+        let remote = try #require(
+            loaded(smallest + upload + "[remote]\ncommands = [\"locate\", \"fence-refresh\"]\n").config.remote)
+        #expect(remote.policy.commands == [.locate, .fenceRefresh])
+        #expect(remote.way == .http(settings: nil, reported: nil))
+        let unknown = problems("commands = [\"reboot\"]")
+        #expect(unknown.first?.contains("expected an array of \"locate\", \"flush\"") == true)
+        #expect(
+            problems("commands = [\"locate\"]\nallow = [\"sampling\"]") == [
+                "remote.settings_url: found nothing, expected the URL of the document"
+            ])
+    }
+
+    @Test func aBrokerHasTopicsInsteadOfURLs() throws {
+        let config = try loaded(Self.broker + "[remote]\nallow = [\"sampling\"]\n").config
+        #expect(config.remote?.way == .mqtt(topic: "waypost/0123456789abcdef"))
+        #expect(
+            config.endpoints[0].settings.subscriptions == [
+                "waypost/0123456789abcdef/settings/desired", "waypost/0123456789abcdef/cmd",
+            ])
+        let own = try loaded(Self.broker + "[remote]\nallow = [\"sampling\"]\ntopic = \"fleet/7\"\n").config
+        #expect(own.endpoints[0].settings.subscriptions == ["fleet/7/settings/desired", "fleet/7/cmd"])
+        #expect(
+            problems(url + "allow = [\"sampling\"]", after: Self.broker) == [
+                "remote.settings_url: found a URL, but documents come from the broker of \"main\""
+            ])
+        #expect(
+            problems("commands = [\"locate\"]", after: Self.broker.replacing("mqtts:", with: "mqtt:")) == [
+                "remote.endpoint: found \"main\", which has no TLS, without secret or public_key, expected one of them"
+            ])
+        #expect(
+            problems("commands = [\"locate\"]\ntopic = \"a/#\"", after: Self.broker)
+                == ["remote.topic: found \"a/#\", expected a topic without wildcards such as \"fleet/van-7\""])
+    }
+
     @Test func namesAnEndpointThatThereIs() {
         #expect(
             problems(url + "endpoint = \"other\"") == [
-                "remote.endpoint: found \"other\", expected an endpoint of HTTP that is no backup: \"main\""
+                "remote.endpoint: found \"other\", expected an endpoint that is no backup: \"main\""
             ])
         #expect(
             problems(url, after: smallest) == [
-                "remote.endpoint: found none, expected an endpoint of HTTP that is no backup"
+                "remote.endpoint: found none, expected an endpoint that is no backup"
             ])
         #expect(
-            problems("poll = \"1h\"") == ["remote.settings_url: found nothing, expected the URL of the document"])
+            problems("poll = \"1h\"") == [
+                "remote.allow: found neither allow nor commands, expected what a server may do"
+            ])
     }
 
     @Test(arguments: [

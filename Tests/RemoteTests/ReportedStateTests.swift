@@ -26,8 +26,8 @@ import Testing
         #expect(
             json() == #"{"device":"van-7","version":17,"state":"trial","in_force":17,"#
                 + #""clamped":{"sampling.bound":["1s","5s"]},"# + end)
-        trial.putInForce(at: .zero)
-        _ = trial.batchAccepted(by: "main", sentAt: seconds(1), at: seconds(2))
+        trial.putInForce(attempts: 0)
+        _ = trial.batchAccepted(by: "main", attempt: 1)
         #expect(json().contains(#""state":"applied""#))
         judge(18, .rejected([RemoteProblem("endpoint.base_url", "not allowed")]))
         #expect(json().hasPrefix(#"{"device":"van-7","version":18,"state":"rejected","in_force":17,"#))

@@ -12,7 +12,7 @@ import Testing
     private mutating func receive(_ document: DesiredDocument, at now: Double) -> [SettingsTrial.Action] {
         let offer = trial.offered(document, policy: Self.policy, at: seconds(now), time: nil)
         guard offer == .judge else { return [] }
-        defer { trial.putInForce(at: seconds(now)) }
+        defer { trial.putInForce(attempts: Int(now)) }
         return trial.judged(
             document, .accepted(document.settings, clamped: []), way: "main", at: seconds(now), time: nil)
     }
@@ -23,18 +23,18 @@ import Testing
 
     private mutating func confirm(_ version: Int64, at now: Double) {
         _ = receive(.version(version), at: now)
-        _ = trial.batchAccepted(by: "main", sentAt: seconds(now + 1), at: seconds(now + 2))
+        _ = trial.batchAccepted(by: "main", attempt: Int(now) + 1)
         #expect(trial.state == .applied(self.version(version)))
     }
 
     @Test mutating func isConfirmedByABatchOverItsWay() {
         #expect(receive(.version(17), at: 100) == [.apply(version(17)), .applied(version(17)), .report])
-        #expect(trial.batchAccepted(by: "other", sentAt: seconds(101), at: seconds(102)) == [])
+        #expect(trial.batchAccepted(by: "other", attempt: 101) == [])
         #expect(
-            trial.batchAccepted(by: "main", sentAt: seconds(99), at: seconds(102)) == [],
+            trial.batchAccepted(by: "main", attempt: 99) == [],
             "what was sent before says nothing about it")
-        #expect(trial.batchAccepted(by: "main", sentAt: seconds(100), at: seconds(102)) == [])
-        #expect(trial.batchAccepted(by: "main", sentAt: seconds(101), at: seconds(103)) == [.report])
+        #expect(trial.batchAccepted(by: "main", attempt: 100) == [])
+        #expect(trial.batchAccepted(by: "main", attempt: 101) == [.report])
         #expect(trial.state == .applied(version(17)))
         #expect(trial.nextDeadline == nil)
     }
@@ -42,10 +42,10 @@ import Testing
     /// A worn card takes seconds, in which batches go out with the former settings.
     @Test mutating func isNotConfirmedBeforeItIsInForce() {
         _ = trial.judged(.version(17), .accepted([], clamped: []), way: "main", at: seconds(100), time: nil)
-        #expect(trial.batchAccepted(by: "main", sentAt: seconds(101), at: seconds(102)) == [])
-        trial.putInForce(at: seconds(103))
-        #expect(trial.batchAccepted(by: "main", sentAt: seconds(102), at: seconds(104)) == [])
-        #expect(trial.batchAccepted(by: "main", sentAt: seconds(104), at: seconds(105)) == [.report])
+        #expect(trial.batchAccepted(by: "main", attempt: 101) == [])
+        trial.putInForce(attempts: 103)
+        #expect(trial.batchAccepted(by: "main", attempt: 102) == [])
+        #expect(trial.batchAccepted(by: "main", attempt: 104) == [.report])
     }
 
     @Test mutating func isTakenBackWhenTheServerCannotBeReached() {
@@ -73,7 +73,7 @@ import Testing
         #expect(trial.trial?.rest(at: seconds(40_000)) == .seconds(1740))
         trial.routeChanged(exists: true, at: seconds(40_000))
         #expect(trial.nextDeadline == seconds(41_740))
-        #expect(trial.batchAccepted(by: "main", sentAt: seconds(40_001), at: seconds(40_002)) == [.report])
+        #expect(trial.batchAccepted(by: "main", attempt: 40_001) == [.report])
     }
 
     @Test mutating func endsAtTheSecondStart() {
@@ -148,6 +148,14 @@ import Testing
         trial = RemoteMemory(memory.bytes(at: seconds(now)), at: .zero)!.settings
     }
 
+    @Test mutating func aPersonMayForgetWhatWasSeen() {
+        confirm(Int64(DesiredDocument.versionMax), at: 0)
+        #expect(trial.forgotten().first == .apply(nil))
+        #expect(trial.inForce == nil && trial.seen == 0 && trial.refusal == nil)
+        #expect(trial.offered(.version(1), policy: Self.policy, at: seconds(100), time: nil) == .judge)
+        #expect(trial.forgotten() == [.report])
+    }
+
     @Test mutating func countsOverRestarts() {
         confirm(16, at: 5000)
         restart(at: 5010)
@@ -209,6 +217,8 @@ import Testing
         var lastVersion: Int64 = 0
         var startsInTrial = 0
         var routes = true
+        /// When this run began.
+        var runsSince = 0.0
         /// Of the trial; nil = not yet.
         var inForceAt: Double?
 
@@ -216,7 +226,7 @@ import Testing
             let pause = Double.random(in: 0...1, using: &random) < 0.1 ? 20_000.0 : 300.0
             advance(by: Double.random(in: 0...pause, using: &random))
             if trial.trial != nil, inForceAt == nil, Bool.random(using: &random) {
-                trial.putInForce(at: seconds(now))
+                trial.putInForce(attempts: Int((now - runsSince) * 1000))
                 inForceAt = now
             }
             switch Int.random(in: 0..<10, using: &random) {
@@ -224,7 +234,7 @@ import Testing
             case 3, 4:
                 let sent = now - Double.random(in: 0...60, using: &random)
                 let version = trial.trial?.version.version
-                perform(trial.batchAccepted(by: "main", sentAt: seconds(sent), at: seconds(now)))
+                perform(trial.batchAccepted(by: "main", attempt: Int((sent - runsSince) * 1000)))
                 guard let version, trial.trial == nil else { break }
                 hadContact.insert(version)
                 if inForceAt.map({ sent < $0 }) ?? true { faults.append("confirmed before it was in force") }
@@ -272,6 +282,7 @@ import Testing
             now = Double.random(in: 0...10, using: &random)
             guard let read = RemoteMemory(bytes, at: seconds(now)) else { return faults.append("unreadable") }
             trial = read.settings
+            runsSince = now
             if trial.trial != nil { startsInTrial += 1 }
             perform(trial.started(at: seconds(now)))
             inForceAt = now

@@ -22,6 +22,44 @@ import Testing
         #expect(bench.isConnecting)
     }
 
+    @Test func subscribesOnceTheRowsAreOut() {
+        let bench = BrokerBench(subscribes: true)
+        bench.send(1)
+        bench.open()
+        #expect(bench.broker.subscriptions.isEmpty)
+        bench.answer(0)
+        #expect(bench.broker.subscriptions.map(\.filters) == [["van/desired", "van/cmd"]])
+        bench.receive(bench.broker.suback([1, 0x87]))
+        bench.receive(bench.broker.publish("van/cmd", [5], isRetained: true))
+        #expect(
+            bench.link.takeNews() == [
+                .subscribed(refused: ["van/cmd"]),
+                .message(MQTTMessage(topic: "van/cmd", payload: [5], qos: .atMostOnce, isRetained: true)),
+            ])
+        // The connection is for messages too: it comes back by itself, and asks again.
+        bench.lose()
+        bench.pass(.seconds(61))
+        #expect(bench.isConnecting)
+        bench.open()
+        #expect(bench.broker.subscriptions.count == 1)
+    }
+
+    /// As AWS IoT does with a topic that its policy does not allow.
+    @Test func aBrokerThatEndsTheConnectionForASubscriptionHasTheRows() {
+        let bench = BrokerBench(subscribes: true)
+        bench.send(2)
+        bench.open()
+        bench.answerAll()
+        #expect(bench.outcomes.map(\.result) == [.published(BrokerReply([.success, .success]))])
+        bench.lose()
+        bench.pass(.seconds(61))
+        bench.send(1)
+        bench.open()
+        #expect(bench.broker.subscriptions.isEmpty)
+        bench.answerAll()
+        #expect(bench.outcomes.last?.result == .published(BrokerReply([.success])))
+    }
+
     @Test func aRequestEndsWhenAllMessagesAreAnswered() {
         let bench = BrokerBench()
         bench.send(3)
@@ -279,12 +317,13 @@ private final class BrokerBench {
     private var lastNumber = 0
     private var answered = 0
 
-    init(showsPresence: Bool = false) {
+    init(showsPresence: Bool = false, subscribes: Bool = false) {
         var session = BrokerSession(clientID: "van")
         if showsPresence {
             session.will = MQTTMessage(topic: "status", payload: [0], isRetained: true)
             session.births = [MQTTMessage(topic: "status", payload: [1], isRetained: true)]
         }
+        if subscribes { session.subscriptions = [MQTTSubscription("van/desired"), MQTTSubscription("van/cmd")] }
         self.session = session
         link = BrokerLink(session, jitter: { 0.5 })
     }
@@ -353,6 +392,11 @@ private final class BrokerBench {
             acknowledged[number, default: [:]][Int(place)] = MQTTReason(rawValue: broker.version == .v5 ? reason : 0)
         }
         link.received(broker.puback(id, reason)[...], at: now)
+        obey()
+    }
+
+    func receive(_ bytes: [UInt8]) {
+        link.received(bytes[...], at: now)
         obey()
     }
 

@@ -10,7 +10,14 @@ struct ModelBroker {
         var isRetained: Bool
     }
 
+    struct Subscription: Hashable {
+        var id: UInt16
+        var filters: [String]
+    }
+
     private(set) var version = MQTTVersion.v5
+    /// Over the present connection.
+    private(set) var subscriptions: [Subscription] = []
     private(set) var publishes: [Publish] = []
     private(set) var connects = 0
     private(set) var isDisconnected = false
@@ -25,6 +32,7 @@ struct ModelBroker {
     mutating func reset() {
         unread = []
         isDisconnected = false
+        subscriptions = []
     }
 
     func connack(_ reason: UInt8 = 0, window: UInt8? = nil) -> [UInt8] {
@@ -36,6 +44,20 @@ struct ModelBroker {
     func puback(_ id: UInt16, _ reason: UInt8 = 0) -> [UInt8] {
         let head = [UInt8(id >> 8), UInt8(id & 0xFF)]
         return version == .v5 ? [0x40, 3] + head + [reason] : [0x40, 2] + head
+    }
+
+    /// To the last subscription.
+    func suback(_ reasons: [UInt8]) -> [UInt8] {
+        let id = subscriptions.last?.id ?? 0
+        let properties: [UInt8] = version == .v5 ? [0] : []
+        let body = [UInt8(id >> 8), UInt8(id & 0xFF)] + properties + reasons
+        return [0x90, UInt8(body.count)] + body
+    }
+
+    /// A message of QoS 0.
+    func publish(_ topic: String, _ payload: [UInt8], isRetained: Bool) -> [UInt8] {
+        let body = [0, UInt8(topic.utf8.count)] + Array(topic.utf8) + (version == .v5 ? [0] : []) + payload
+        return [isRetained ? 0x31 : 0x30, UInt8(body.count)] + body
     }
 
     static func disconnect(_ reason: UInt8) -> [UInt8] { [0xE0, 1, reason] }
@@ -72,6 +94,15 @@ struct ModelBroker {
                 Publish(
                     id: id, topic: String(decoding: body[2..<(2 + length)], as: UTF8.self), payload: Array(rest),
                     isRetained: type & 1 != 0))
+        case 8:
+            var rest = body.dropFirst(version == .v5 ? 3 : 2)
+            var filters: [String] = []
+            while rest.count > 2 {
+                let length = Int(rest[rest.startIndex]) << 8 | Int(rest[rest.startIndex + 1])
+                filters.append(String(decoding: rest.dropFirst(2).prefix(length), as: UTF8.self))
+                rest = rest.dropFirst(2 + length + 1)
+            }
+            subscriptions.append(Subscription(id: UInt16(body[0]) << 8 | UInt16(body[1]), filters: filters))
         case 14: isDisconnected = true
         default: break
         }

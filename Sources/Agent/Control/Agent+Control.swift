@@ -38,15 +38,16 @@ extension Agent {
     private func remote(_ request: RemoteRequest, at now: EventTime) throws(ControlError) -> RemoteStatus {
         guard let remote else {
             throw ControlError(
-                "off", "the configuration allows no settings from afar", hint: "[remote] settings_url turns them on")
+                "off", "the configuration allows nothing from afar", hint: "[remote] allow and commands turn it on")
         }
         switch request.action ?? "show" {
         case "show": break
-        case "clear": remote.clear(at: now)
-        default: throw ControlError("bad-request", "action is none of show, clear", hint: #"{"do":"remote"}"#)
+        case "clear": remote.settings.clear(at: now)
+        case "forget": remote.settings.forget(at: now)
+        default: throw ControlError("bad-request", "action is none of show, clear, forget", hint: #"{"do":"remote"}"#)
         }
-        // After `clear` the keys change as soon as that is stored.
-        return remote.status(withKeys: request.action != "clear", at: now)
+        // After the others the keys change as soon as that is stored.
+        return remote.status(withKeys: request.action ?? "show" == "show", at: now)
     }
 
     private func pace(_ request: PaceRequest, at now: EventTime) throws(ControlError) -> MotionReply {

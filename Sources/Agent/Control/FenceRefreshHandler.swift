@@ -55,6 +55,15 @@ final class FenceRefreshHandler {
         return Acknowledgement()
     }
 
+    /// Without waiting for the servers.
+    func refreshAll(at now: EventTime) throws(ControlError) {
+        guard !fences.fetched.isEmpty else { throw Self.none(nil, fences) }
+        if let wait = budget.take(at: now) {
+            throw .busy(for: wait, "too many requests for lists: at most ten a minute")
+        }
+        for list in fences.fetched { _ = list.refresh(at: now) { _ in } }
+    }
+
     private static func none(_ source: String?, _ fences: FenceSources) -> ControlError {
         let names = fences.fetched.map(\.config.name).joined(separator: ", ")
         guard source != nil, !names.isEmpty else {

@@ -5,21 +5,27 @@ import Positioning
 struct BatchAttempt {
     /// Name of the endpoint over which it went.
     var way: String
-    var startedAt: EventTime
+    /// Of this endpoint in this run, from 1 in the order of their begin.
+    var number: Int
     /// All of the batch, or a part of it.
     var wasAccepted: Bool
     /// The version of settings that the answer names; nil = none.
     var announced: Int64?
+    /// What the answer orders, and who says so; nil = nothing.
+    var command: String?
+    var signature: String?
 
-    init(_ batch: Batch, _ verdict: Verdict, _ outcome: UplinkOutcome, startedAt: EventTime) {
+    init(_ batch: Batch, _ verdict: Verdict, _ outcome: UplinkOutcome, number: Int) {
         way = batch.endpoint
-        self.startedAt = startedAt
+        self.number = number
         switch verdict {
         case .accepted, .partlyAccepted: wasAccepted = true
         default: wasAccepted = false
         }
         if case .reply(let reply) = outcome.result {
             announced = reply.header("waypost-settings").flatMap { Int64($0) }
+            command = reply.header("waypost-command")
+            signature = reply.header("waypost-signature")
         }
     }
 }

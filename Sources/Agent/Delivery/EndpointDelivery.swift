@@ -1,5 +1,6 @@
 import Delivery
 import EventLoop
+import Live
 import Outbox
 import Positioning
 import Systemd
@@ -53,7 +54,8 @@ final class EndpointDelivery {
     var changed: () -> Void = {}
     /// An attempt to send a batch has ended.
     var attempted: (BatchAttempt, EventTime) -> Void = { _, _ in }
-    private var attemptStartedAt = EventTime.zero
+    /// Attempts to send a batch that have begun.
+    private(set) var attempts = 0
     /// It is about to form a batch: others may join.
     var willForm: (EventTime) -> Void = { _ in }
 
@@ -134,14 +136,27 @@ final class EndpointDelivery {
             presenceAlarm?.deadline = presentFrom
             return
         }
+        publish([]) { _ in }
+    }
+
+    /// Over the connection that carries the rows, beside them.
+    /// - Parameter done: called later, once.
+    func publish(_ message: MQTTMessage, _ done: @escaping (UplinkOutcome.Result) -> Void) { publish([message], done) }
+
+    private func publish(_ messages: [MQTTMessage], _ done: @escaping (UplinkOutcome.Result) -> Void) {
+        let route = routes[0]
         route.credentials.obtain(at: loop.now) { [unowned self] result in
             do throws(CredentialProblem) {
                 let context = RenderContext(identify: RecordID.make, secrets: try result.get(), gzip: false)
                 guard var request = RequestRenderer(route.settings, in: context).connectRequest() else { return }
                 try route.credentials.complete(&request, batchID: "", at: loop.now)
-                guard request.broker?.session.showsPresence == true else { return }
-                uplink.send(request) { [unowned self] outcome in counters.count(outcome, nil) }
-            } catch { return }
+                guard let session = request.broker?.session, session.staysOpen || !messages.isEmpty else { return }
+                request.broker?.messages = BrokerMessages(count: messages.count) { messages[$0] }
+                uplink.send(request) { [unowned self] outcome in
+                    counters.count(outcome, nil)
+                    done(outcome.result)
+                }
+            } catch { done(.failed(.broken(error.message))) }
         }
     }
 
@@ -272,7 +287,7 @@ final class EndpointDelivery {
 
     private func send(_ batch: Batch, at now: EventTime) {
         let attempt = schedule.attemptStarted(batch.id, at: now)
-        attemptStartedAt = now
+        attempts += 1
         logRoute()
         transmit(batch, attempt) { [unowned self] in
             guard let history = batches.history(of: batch.id) else { return }
@@ -411,7 +426,7 @@ extension EndpointDelivery {
             failed(text, isAlarm: isAlarm, isNews: isNews, at: now)
         }
         if verdict == .collision { collided(at: now) }
-        attempted(BatchAttempt(sent, verdict, outcome, startedAt: attemptStartedAt), now)
+        attempted(BatchAttempt(sent, verdict, outcome, number: attempts), now)
         changed()
         step(at: now)
     }

@@ -15,7 +15,8 @@ final class LoopedBroker {
 
     /// - Throws: when the URL is not that of a broker, or libcurl does not start.
     init(
-        _ request: UplinkRequest, _ session: BrokerSession, settings: HTTPUplink.Settings, loop: EventLoop
+        _ request: UplinkRequest, _ session: BrokerSession, settings: HTTPUplink.Settings, loop: EventLoop,
+        hear: @escaping (BrokerNews) -> Void
     ) throws(HTTPUplink.SetupError) {
         let link = Link()
         self.session = session
@@ -33,6 +34,7 @@ final class LoopedBroker {
                 link.broker?.ready(descriptor, $0, at: $1)
             }
         }
+        connection.hear = hear
         alarm = loop.alarm { link.broker?.due(at: $0) }
         link.broker = self
     }

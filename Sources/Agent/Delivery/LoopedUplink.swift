@@ -17,6 +17,7 @@ package final class LoopedUplink: Uplink {
     private var lastBrokerTransfer = 0
     /// To be told from the loop, as any outcome.
     private var failures: [() -> Void] = []
+    private var hear: (BrokerNews) -> Void = { _ in }
 
     /// Of requests to all servers.
     var counters: HTTPUplink.Counters { brokers.values.reduce(http.counters) { $0 + $1.counters } }
@@ -87,10 +88,12 @@ package final class LoopedUplink: Uplink {
             }
             arm()
         }
-        let broker = try LoopedBroker(request, session, settings: settings, loop: loop)
+        let broker = try LoopedBroker(request, session, settings: settings, loop: loop) { [unowned self] in hear($0) }
         brokers[key] = broker
         return broker
     }
+
+    package func listen(_ hear: @escaping (BrokerNews) -> Void) { self.hear = hear }
 
     package func reconnect(at now: EventTime) { for broker in brokers.values { broker.reconnect(at: now) } }
 

@@ -42,7 +42,8 @@ public final class Agent {
     let shutdown: Shutdown
     let configuration: ConfigurationInForce
     /// nil where the configuration allows nothing from afar.
-    let remote: SettingsFromAfar?
+    private(set) var remote: RemoteAccess?
+    let locating: LocateHandler
     private let log: AgentLog
     private let uplink: any Uplink
     let endpoints: Endpoints
@@ -150,11 +151,11 @@ public final class Agent {
             keeper: LastGoodKeeper(options.lastGood, log: log, loop: loop), pipeline: pipeline, recorder: recorder,
             endpoints: endpoints, channels: channels, beacons: beacons, networks: networks, fences: fences,
             shutdown: shutdown, supervision: supervision, log: log, loop: loop)
-        remote = Self.makeRemote(
-            config.remote, options.remote, environment: environment, endpoints: endpoints,
-            configuration: configuration, pipeline: pipeline, uplink: uplink, log: log, loop: loop
-        ) { [receiverClock] now in Self.trustedTime(receiverClock, loop.host, at: now) }
+        locating = LocateHandler(pipeline: pipeline, recorder: recorder, loop: loop)
         connect(receiverClock)
+        if let remote = config.remote, let start = options.remote {
+            connect(remote, start, environment, edges.remoteFile, receiverClock)
+        }
         if edges.isDaemon { try attach(to: config) }
         log.started(
             version: AgentVersion.current, source: pipeline.source.name,
@@ -214,20 +215,26 @@ public final class Agent {
     private static func trustedTime(
         _ receiverClock: ReceiverClock, _ host: any Host, at now: EventTime
     ) -> UTCTime? {
-        receiverClock.trustedTime(at: now, hostMs: host.isClockSynchronised ? host.wallClockMs : nil)
+        receiverClock.trustedTime(at: now, hostMs: synchronisedMs(host))
     }
 
-    private static func makeRemote(
-        _ config: RemoteConfig?, _ start: RemoteStart?, environment: [String: String], endpoints: Endpoints,
-        configuration: ConfigurationInForce, pipeline: Pipeline, uplink: any Uplink, log: AgentLog, loop: EventLoop,
-        trustedTime: @escaping (EventTime) -> UTCTime?
-    ) -> SettingsFromAfar? {
-        guard let config, let start,
-            let delivery = endpoints.deliveries.first(where: { $0.settings.name == config.endpoint })
-        else { return nil }
-        return SettingsFromAfar(
-            config, start, environment: environment, delivery: delivery, configuration: configuration,
-            pipeline: pipeline, uplink: uplink, log: log, loop: loop, trustedTime: trustedTime)
+    private static func synchronisedMs(_ host: any Host) -> Int64? {
+        host.isClockSynchronised ? host.wallClockMs : nil
+    }
+
+    private func connect(
+        _ config: RemoteConfig, _ start: RemoteStart, _ environment: [String: String], _ file: StateFile?,
+        _ receiverClock: ReceiverClock
+    ) {
+        guard let delivery = endpoints.deliveries.first(where: { $0.settings.name == config.endpoint }) else { return }
+        remote = RemoteAccess(
+            config, start, environment: environment, file: file, delivery: delivery, configuration: configuration,
+            pipeline: pipeline, uplink: uplink, log: log, loop: loop,
+            trustedTime: { [unowned self] now in Self.trustedTime(receiverClock, loop.host, at: now) },
+            commandTime: { [unowned self] now in
+                receiverClock.uncontradictedTime(at: now, hostMs: Self.synchronisedMs(loop.host))
+            },
+            carryOut: { [unowned self] in carryOut($0, at: $1, $2) })
     }
 
     /// Ties the parts' events together.
@@ -401,7 +408,7 @@ public final class Agent {
         for channel in channels { channel.linksChanged(at: now) }
         networks.linksChanged(at: now)
         fences.linksChanged(at: now)
-        remote?.linksChanged(at: now)
+        remote?.settings.linksChanged(at: now)
     }
 
     func report(at now: EventTime) -> StatusReport {

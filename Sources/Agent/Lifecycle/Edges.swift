@@ -22,6 +22,8 @@ package struct Edges {
     ) -> any ChannelCarrier
     /// For live channels; nil: a WebSocket.
     package var makeCarrier: MakeCarrier?
+    /// What settings and commands from afar have left; nil: a file beside the queue.
+    package var remoteFile: StateFile?
     /// nil: the one of the configuration.
     package var source: (any FixSource)?
     /// It listens on the control socket, receives signals, and watches devices, links and supplies. Otherwise its owner calls

@@ -361,6 +361,18 @@ public struct AgentLog {
             ["remote_version": String(version), "reason": reason, "state": former.map { String($0) } ?? "file"])
     }
 
+    func commandEnded(_ id: String, _ verb: String, _ outcome: String) {
+        log(
+            .notice, .remoteCommand, "command from afar: \(verb) (\(id)): \(outcome)",
+            ["remote_command": verb, "state": outcome])
+    }
+
+    func commandRefused(_ id: String, _ code: String, _ reason: String) {
+        log(
+            .notice, .remoteCommand, "command from afar: \(id) was not carried out: \(code), \(reason)",
+            ["remote_command": id, "state": code])
+    }
+
     /// The daemon started with the last good configuration.
     /// - Parameter problems: of the one in the file.
     func lastGoodInForce(_ problems: [String]) {

@@ -19,4 +19,5 @@ enum MessageID: String, CaseIterable {
     case remoteApplied = "b3a1c0de5f6a4a0f8c2d1e4b7a905121"
     case remoteRejected = "b3a1c0de5f6a4a0f8c2d1e4b7a905122"
     case remoteReverted = "b3a1c0de5f6a4a0f8c2d1e4b7a905123"
+    case remoteCommand = "b3a1c0de5f6a4a0f8c2d1e4b7a905124"
 }

@@ -4,51 +4,60 @@ import EventLoop
 import Positioning
 import Uplink
 
-/// Requests for the document of settings, over the uplink that all endpoints share.
-final class SettingsRequests {
-    /// What a server answered to the question for a document.
-    enum Answer {
-        case document([UInt8], signature: String?)
-        /// It has none, or none that is newer.
-        case nothing
-        case failed(String)
-    }
-
+/// Documents and reports as requests of their own, over the uplink that all endpoints share. Commands come with the answers to
+/// batches.
+final class HTTPWay: RemoteWay {
     private static let timeout = Duration.seconds(30)
 
-    private let config: RemoteConfig
+    private let settingsURL: String?
+    private let reportedURL: String?
     private let route: () -> EndpointDelivery.Route
+    private let maySend: (EventTime) -> Bool
     private let uplink: any Uplink
     private let loop: EventLoop
+    var hear: (RemoteMessage) -> Void = { _ in }
 
-    /// - Parameter route: the endpoint that carries documents, with its present credentials.
+    /// - Parameters:
+    ///   - settingsURL: nil = no documents are asked for.
+    ///   - reportedURL: nil = nothing is reported.
+    ///   - delivery: to the endpoint whose server this is.
     init(
-        _ config: RemoteConfig, route: @escaping () -> EndpointDelivery.Route, uplink: any Uplink, loop: EventLoop
+        settingsURL: String?, reportedURL: String?, delivery: EndpointDelivery, uplink: any Uplink, loop: EventLoop
     ) {
-        self.config = config
-        self.route = route
+        self.settingsURL = settingsURL
+        self.reportedURL = reportedURL
         self.uplink = uplink
         self.loop = loop
+        route = { delivery.routes[0] }
+        maySend = { delivery.maySend(at: $0) }
     }
 
-    /// The document comes from the server that takes the rows.
-    var isOfEndpoint: Bool { Self.origin(config.settingsURL) == Self.origin(route().settings.baseURL) }
+    var isAsked: Bool { settingsURL != nil }
 
-    /// - Parameter known: the newest version that needs no answer; 0 = none.
-    func fetch(known: Int64, _ done: @escaping (Answer) -> Void) {
+    var isOfEndpoint: Bool { settingsURL.map(Self.origin) == Self.origin(route().settings.baseURL) }
+
+    func fetch(known: Int64, _ done: @escaping (RemoteFetch) -> Void) {
+        guard let settingsURL else { return }
         var headers: [UplinkRequest.Header] = [.init("Accept", "application/json")]
         if known > 0 { headers.append(.init("If-None-Match", "\"\(known)\"")) }
-        send("GET", config.settingsURL, headers, []) { done(Self.answer($0)) }
+        send("GET", settingsURL, headers, []) { done(Self.fetched($0)) }
     }
 
-    /// - Parameter done: whether the server took it, or never will.
-    func report(_ state: [UInt8], _ done: @escaping (Bool) -> Void) {
-        guard let url = config.reportedURL else { return }
-        send("PUT", url, [.init("Content-Type", "application/json")], state) { result in
-            guard case .reply(let reply) = result else { return done(false) }
-            done((200...299).contains(reply.status) || [400, 404, 405, 413, 422].contains(reply.status))
+    func report(_ state: [UInt8], _ done: @escaping (RemoteDispatch) -> Void) {
+        guard let reportedURL else { return done(.settled) }
+        send("PUT", reportedURL, Self.json, state) { result in
+            guard case .reply(let reply) = result else { return done(.failed) }
+            let isSettled = (200...299).contains(reply.status) || [400, 404, 405, 413, 422].contains(reply.status)
+            done(isSettled ? .settled : .failed)
         }
     }
+
+    func answer(_ answer: [UInt8]) {
+        guard let reportedURL, maySend(loop.now) else { return }
+        send("POST", reportedURL, Self.json, answer) { _ in }
+    }
+
+    private static let json = [UplinkRequest.Header("Content-Type", "application/json")]
 
     private func send(
         _ method: String, _ url: String, _ headers: [UplinkRequest.Header], _ body: [UInt8],
@@ -72,7 +81,7 @@ final class SettingsRequests {
         }
     }
 
-    private static func answer(_ result: UplinkOutcome.Result) -> Answer {
+    private static func fetched(_ result: UplinkOutcome.Result) -> RemoteFetch {
         switch result {
         case .published: return .failed("a broker does not have it")
         case .failed(let failure): return .failed(failure.message)

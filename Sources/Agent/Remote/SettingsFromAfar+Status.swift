@@ -13,8 +13,8 @@ extension SettingsFromAfar {
         status.version = state.version
         status.state = state.state.rawValue
         status.inForce = state.inForce
-        status.former = settings.trial?.former?.version
-        status.rest = settings.trial?.rest(at: now).inSeconds
+        status.former = trial.trial?.former?.version
+        status.rest = trial.trial?.rest(at: now).inSeconds
         if !state.clamped.isEmpty {
             status.clamped = Self.named(state.clamped.map { ($0.key, "\(text($0.wanted)) became \(text($0.given))") })
         }

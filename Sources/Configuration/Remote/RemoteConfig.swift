@@ -1,4 +1,5 @@
 import Delivery
+import Live
 import Positioning
 import Remote
 import Uplink
@@ -11,42 +12,94 @@ public struct RemoteConfig: Hashable, Sendable {
         case publicKey([UInt8])
     }
 
-    /// Name of the endpoint whose answers announce documents, and whose accepted batches confirm them.
+    /// How documents and commands come.
+    package enum Way: Hashable, Sendable {
+        /// Documents are fetched, and commands come with the answers to batches.
+        /// - Parameters:
+        ///   - settings: nil = there are no documents.
+        ///   - reported: what became of documents and commands is sent there; nil = nowhere.
+        case http(settings: String?, reported: String?)
+        /// - Parameter topic: what the topics of this device begin with.
+        case mqtt(topic: String)
+    }
+
+    /// Name of the endpoint whose server or broker sends them, and whose accepted batches confirm documents.
     package var endpoint: String
-    /// Documents are fetched from here.
-    package var settingsURL: String
-    /// What became of them is put here; nil = nowhere.
-    package var reportedURL: String?
+    package var way: Way
     package var policy: RemotePolicy
     package var ranges: [RemoteRange]
-    /// nil = none: TLS alone shows whose documents they are.
+    /// nil = none: TLS alone shows whose documents and commands they are.
     package var key: Key?
     /// How often a document is asked for that no answer has announced. The default is 6 h.
     package var poll = Duration.seconds(6 * 3600)
 
     /// - Parameters:
-    ///   - endpoints: those of HTTP that have a cursor of their own.
+    ///   - endpoints: those that have a cursor of their own.
     /// - Returns: nil when it is off.
     init?(reading table: TableReader, device: String, endpoints: [EndpointConfig]) {
         var endpoint: String?
-        var settingsURL: String?
+        var (settingsURL, reportedURL, topic): (String?, String?, String?)
+        var commands: [RemoteCommand.Verb] = []
         policy = RemotePolicy(device: device)
         table.read("endpoint", into: &endpoint, as: .shortName, note: "the first endpoint")
         table.read("settings_url", into: &settingsURL, as: .webURL)
         table.read("reported_url", into: &reportedURL, as: .webURL)
+        table.read("topic", into: &topic, as: .topic, note: "`waypost/` and the device")
         table.read("poll", into: &poll, as: .duration(.between(60, 30 * 86_400)))
         table.read("allow", into: &policy.allow, as: .names)
+        table.read("commands", into: &commands, as: .verbs)
+        policy.commands = Set(commands)
         key = Self.key(table)
+        policy.isSigned = key != nil
         ranges = RemoteRange.all(table.table("range"), allow: policy.allow)
-        self.endpoint = endpoint ?? endpoints.first?.settings.name ?? ""
-        self.settingsURL = settingsURL ?? ""
-        guard table.has("settings_url") else {
+        let chosen = endpoint.map { name in endpoints.first { $0.settings.name == name } } ?? endpoints.first
+        self.endpoint = endpoint ?? chosen?.settings.name ?? ""
+        let isBroker = chosen?.settings.profile.isForBroker == true
+        way =
+            isBroker
+            ? .mqtt(topic: topic ?? "waypost/\(MQTTTopic.level(device))")
+            : .http(settings: settingsURL, reported: reportedURL)
+        guard table.has("settings_url") || !policy.allow.isEmpty || !commands.isEmpty else {
             if !table.changedKeys.isEmpty {
-                table.report("settings_url", "found nothing, expected the URL of the document")
+                table.report("allow", "found neither allow nor commands, expected what a server may do")
             }
             return nil
         }
         check(table, endpoints)
+        if let chosen { check(table, chosen, isBroker: isBroker, areURLsSet: settingsURL != nil || reportedURL != nil) }
+        if !isBroker, topic != nil { table.report("topic", "found a topic, but the endpoint is not a broker") }
+    }
+
+    private func check(
+        _ table: TableReader, _ endpoint: EndpointConfig, isBroker: Bool, areURLsSet: Bool
+    ) {
+        let name = endpoint.settings.name
+        if isBroker, areURLsSet {
+            table.report(
+                ["settings_url", "reported_url"],
+                "found a URL, but documents come from the broker of \(name.asTOML)")
+        }
+        if case .http(let settings, let reported) = way {
+            if settings == nil, !policy.allow.isEmpty || reported != nil && policy.commands.isEmpty {
+                table.report("settings_url", "found nothing, expected the URL of the document")
+            }
+            if let host = plainHost(settings) {
+                table.report(
+                    "settings_url", "found plain http to \(host) without secret or public_key, expected https")
+            }
+        }
+        if isBroker || !policy.commands.isEmpty, plainHost(endpoint.settings.baseURL) != nil {
+            table.report(
+                "endpoint", "found \(name.asTOML), which has no TLS, without secret or public_key, expected one of them"
+            )
+        }
+    }
+
+    /// - Returns: the host, where neither TLS nor a signature shows who wrote what comes from it.
+    private func plainHost(_ text: String?) -> String? {
+        guard key == nil, let text, let url = try? BaseURL.parse(text).get(), !url.isEncrypted, !url.isLoopback
+        else { return nil }
+        return url.host
     }
 
     private static func key(_ table: TableReader) -> Key? {
@@ -65,15 +118,13 @@ public struct RemoteConfig: Hashable, Sendable {
             let names = endpoints.map(\.settings.name.asTOML).joined(separator: ", ")
             table.report(
                 "endpoint",
-                "found \(endpoint.isEmpty ? "none" : endpoint.asTOML), expected an endpoint of HTTP that is no backup"
+                "found \(endpoint.isEmpty ? "none" : endpoint.asTOML), expected an endpoint that is no backup"
                     + (names.isEmpty ? "" : ": \(names)"))
         }
-        if let url = try? BaseURL.parse(settingsURL).get(), !url.isEncrypted, !url.isLoopback, key == nil {
-            table.report(
-                "settings_url", "found plain http to \(url.host) without secret or public_key, expected https")
-        }
         for name in policy.allow { checkAllowed(name, table) }
-        if policy.allow.isEmpty { table.warn("allow", "found none: no document can change anything") }
+        if policy.allow.isEmpty, policy.commands.isEmpty {
+            table.warn("allow", "found none, and no commands: a server can do nothing")
+        }
     }
 
     private func checkAllowed(_ name: String, _ table: TableReader) {
@@ -109,6 +160,31 @@ extension ValueForm where Value == String {
             case .success(let url): url.isBroker ? Mistake() : nil
             }
         }
+    }
+}
+
+extension ValueForm where Value == String {
+    fileprivate static var topic: ValueForm {
+        .text("a topic without wildcards such as \"fleet/van-7\"") { text in
+            MQTTTopic.problem(of: text) == nil && text.utf8.count <= 256 ? nil : Mistake()
+        }
+    }
+}
+
+extension ValueForm where Value == [RemoteCommand.Verb] {
+    fileprivate static var verbs: ValueForm {
+        let names = RemoteCommand.Verb.allCases.map { $0.rawValue.asTOML }.joined(separator: ", ")
+        return ValueForm(
+            expected: "an array of \(names)",
+            read: { node, environment throws(Mistake) in
+                try node.elements(0...16) { element throws(Mistake) in
+                    guard case .string(let name) = element.value, let verb = RemoteCommand.Verb(rawValue: name) else {
+                        throw Mistake()
+                    }
+                    return verb
+                }
+            },
+            render: { $0.map(\.rawValue).asTOML })
     }
 }
 

@@ -45,6 +45,12 @@ extension BatchContext {
         session.keepAlive = settings.keepAlive
         session.will = broker.will.map(announcement)
         session.births = broker.births.map(announcement)
+        session.subscriptions = settings.subscriptions.map { topic in
+            var subscription = MQTTSubscription(topic)
+            // A message that the broker keeps comes again with each connection.
+            subscription.keepsRetainFlag = true
+            return subscription
+        }
         return session
     }
 

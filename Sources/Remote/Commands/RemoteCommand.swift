@@ -13,6 +13,7 @@ package struct RemoteCommand: Hashable, Sendable {
     /// What may stand in `commands` of the file.
     package enum Verb: String, CaseIterable, Sendable {
         case locate, flush, boost, refresh, status, pace
+        case fenceRefresh = "fence-refresh"
     }
 
     package enum Task: Hashable, Sendable {
@@ -23,6 +24,8 @@ package struct RemoteCommand: Hashable, Sendable {
         case boost(Duration)
         case refresh
         case status
+        /// The lists of geofences and beacons are asked for again.
+        case fenceRefresh
         /// nil = as the motion detector finds it.
         case pace(isMoving: Bool?)
 
@@ -33,6 +36,7 @@ package struct RemoteCommand: Hashable, Sendable {
             case .boost: .boost
             case .refresh: .refresh
             case .status: .status
+            case .fenceRefresh: .fenceRefresh
             case .pace: .pace
             }
         }
@@ -85,6 +89,7 @@ package struct RemoteCommand: Hashable, Sendable {
         case .flush: return .flush
         case .refresh: return .refresh
         case .status: return .status
+        case .fenceRefresh: return .fenceRefresh
         case .boost:
             guard let written = value["for"] else { return .boost(.seconds(boostLimits.upperBound)) }
             let duration = written.string.flatMap(Duration.init(remoteText:))

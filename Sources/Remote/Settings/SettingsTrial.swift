@@ -28,8 +28,9 @@ package struct SettingsTrial: Hashable, Sendable {
         package fileprivate(set) var rest: Duration
         /// Since when the clock runs; nil = it stands.
         fileprivate var runsSince: EventTime?
-        /// When it was put in force in this run: an attempt that did not begin later says nothing about it. nil = not yet.
-        fileprivate var appliedAt: EventTime?
+        /// The last attempt of this run to send a batch that began before it was in force, and says nothing about it; nil = it
+        /// is not in force yet.
+        fileprivate var lastAttemptBefore: Int?
         /// Starts of the daemon since it was accepted.
         fileprivate var starts = 0
 
@@ -147,9 +148,10 @@ package struct SettingsTrial: Hashable, Sendable {
     }
 
     /// What `apply` asked for has been done.
-    package mutating func putInForce(at now: EventTime) {
-        guard case .trial(var trial) = state, trial.appliedAt == nil else { return }
-        trial.appliedAt = now
+    /// - Parameter attempts: to send a batch that have begun in this run.
+    package mutating func putInForce(attempts: Int) {
+        guard case .trial(var trial) = state, trial.lastAttemptBefore == nil else { return }
+        trial.lastAttemptBefore = attempts
         state = .trial(trial)
     }
 
@@ -166,7 +168,7 @@ package struct SettingsTrial: Hashable, Sendable {
     package mutating func started(at now: EventTime) -> [Action] {
         guard case .trial(var trial) = state else { return state == .none && refusal == nil ? [] : [.report] }
         trial.starts += 1
-        trial.appliedAt = now
+        trial.lastAttemptBefore = 0
         state = .trial(trial)
         return trial.starts < 2 ? [.report] : revert(trial, because: "the daemon started twice within its trial")
     }
@@ -184,10 +186,10 @@ package struct SettingsTrial: Hashable, Sendable {
     }
 
     /// A batch was accepted.
-    /// - Parameter sentAt: when the attempt began.
-    package mutating func batchAccepted(by way: String, sentAt: EventTime, at now: EventTime) -> [Action] {
-        guard case .trial(let trial) = state, trial.version.way == way, let appliedAt = trial.appliedAt,
-            sentAt > appliedAt
+    /// - Parameter attempt: which of this run it was, from 1.
+    package mutating func batchAccepted(by way: String, attempt: Int) -> [Action] {
+        guard case .trial(let trial) = state, trial.version.way == way, let before = trial.lastAttemptBefore,
+            attempt > before
         else { return [] }
         state = .applied(trial.version)
         return [.report]
@@ -220,6 +222,13 @@ package struct SettingsTrial: Hashable, Sendable {
         let problem = RemoteProblem("", "cleared by a person")
         refusal = Refusal(version: version.version, kind: .reverted, problems: [problem])
         return [.apply(nil), .reverted(version, to: nil, reason: problem.reason), .report]
+    }
+
+    /// A person wants the file alone, and whatever the server offers from here on.
+    package mutating func forgotten() -> [Action] {
+        let actions = cleared().filter { $0 != .report }
+        (seen, refusal) = (0, nil)
+        return actions + [.report]
     }
 
     private mutating func revert(_ trial: Trial, because reason: String) -> [Action] {

@@ -14,6 +14,8 @@ package final class BrokerConnection {
     private var carrier: Carrier!
     private var peerAddress: String?
     private var completions: [Int: (UplinkOutcome) -> Void] = [:]
+    /// Takes what the broker says without being asked.
+    package var hear: (BrokerNews) -> Void = { _ in }
     /// Since the last outcome.
     private var recent = HTTPUplink.Counters()
     private var now = EventTime.zero
@@ -119,6 +121,7 @@ package final class BrokerConnection {
     }
 
     private func finish() {
+        for news in link.takeNews() { hear(news) }
         for outcome in link.takeOutcomes() {
             guard let completion = completions.removeValue(forKey: outcome.number) else { continue }
             counters.requests += 1

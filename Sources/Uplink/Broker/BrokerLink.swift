@@ -56,6 +56,8 @@ struct BrokerLink {
     /// CONNACK has come.
     private var isConnected = false
     private var unsentBirths: ArraySlice<MQTTMessage> = []
+    /// What is asked for over this connection has been.
+    private var hasSubscribed = false
     private var requests: [Request] = []
     private var pace = MessagePace()
     private var delay = ReconnectDelay()
@@ -66,6 +68,7 @@ struct BrokerLink {
     private var isKept = false
     private var commands: [Command] = []
     private var outcomes: [Outcome] = []
+    private var news: [BrokerNews] = []
 
     /// - Parameter jitter: 0 ≤ jitter < 1, from the system's random source.
     init(_ session: BrokerSession, jitter: @escaping () -> Double) {
@@ -105,6 +108,11 @@ struct BrokerLink {
         defer { outcomes = [] }
         return outcomes
     }
+
+    mutating func takeNews() -> [BrokerNews] {
+        defer { news = [] }
+        return news
+    }
 }
 
 // What its owner wants.
@@ -115,7 +123,7 @@ extension BrokerLink {
             Request(
                 number: number, broker: broker, reasons: Array(repeating: nil, count: broker.messages.count),
                 limit: limit, deadline: now + limit))
-        isKept = session.showsPresence
+        isKept = session.staysOpen
         advance(at: now)
     }
 
@@ -198,7 +206,11 @@ extension BrokerLink {
                 takeover.connected(at: now)
                 unsentBirths = session.births[...]
             case .settled(let id, let reason, let detail): settled(id, reason, detail)
-            case .subscribed, .unsubscribed, .message: break
+            case .subscribed(_, let reasons):
+                let refused = zip(session.subscriptions, reasons).filter { $0.1.isError }
+                news.append(.subscribed(refused: refused.map(\.0.filter)))
+            case .message(let message): news.append(.message(message))
+            case .unsubscribed: break
             case .ended(let ending, _):
                 let isTaken = takeover.ended(ending, unansweredSince: unansweredSince, at: now)
                 ended(ending, failure, isTaken: isTaken, at: now)
@@ -270,6 +282,7 @@ extension BrokerLink {
         state = .resting
         client = nil
         isConnected = false
+        hasSubscribed = false
         for index in requests.indices { requests[index].inFlight = [] }
     }
 }
@@ -298,6 +311,11 @@ extension BrokerLink {
             let done = requests.removeFirst()
             outcomes.append(
                 Outcome(number: done.number, result: .published(BrokerReply(done.reasons, detail: done.detail))))
+        }
+        if requests.isEmpty, unsentBirths.isEmpty, !hasSubscribed, !session.subscriptions.isEmpty {
+            hasSubscribed = true
+            // A topic that cannot be asked for is found when the configuration is read.
+            do throws(MQTTRefusal) { _ = try client?.subscribe(session.subscriptions, at: now) } catch {}
         }
     }
 

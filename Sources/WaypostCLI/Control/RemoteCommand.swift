@@ -6,16 +6,17 @@ struct RemoteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remote", abstract: "Show or drop settings from afar.",
         discussion: """
-            show prints the version in force, its trial, what was refused and why, and the keys that a server may set. \
-            clear returns to the file at once; versions that the device has seen are not tried again, newer ones are. \
+            show prints the version in force, its trial, what was refused and why, the last command, and the keys that \
+            a server may set. clear returns to the file at once; versions that the device has seen are not tried again, \
+            newer ones are. forget does the same and forgets which versions those are. \
             Exit status: 0 done, 1 the file allows no settings from afar, 2 no daemon answers.
             """)
 
     enum Action: String, ExpressibleByArgument, CaseIterable {
-        case show, clear
+        case show, clear, forget
     }
 
-    @Argument(help: "show or clear.")
+    @Argument(help: "show, clear or forget.")
     var action = Action.show
 
     @OptionGroup var daemon: DaemonOptions
@@ -40,6 +41,8 @@ extension RemoteStatus {
         }
         add("refused", refused)
         add("problem", problem)
+        add("command", lastCommand.map { "\($0), \(InWords.span(seconds: lastCommandAge ?? 0)) ago" })
+        add("refusal", lastRefusal)
         add("contact", lastContactAge.map { "\(InWords.span(seconds: $0)) ago" })
         for entry in effective?.entries ?? [] { add("may set", "\(entry.name) = \(entry.value)") }
         return lines

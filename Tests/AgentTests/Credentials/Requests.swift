@@ -36,6 +36,7 @@ final class Requests {
         }
 
         func cancel(_ transfer: UplinkTransfer) { waiting.removeAll { $0.id == transfer } }
+        func listen(_ hear: @escaping (BrokerNews) -> Void) {}
         func reconnect(at now: EventTime) {}
         func closeIdleConnections(at now: EventTime) {}
 

@@ -312,7 +312,7 @@ import Testing
                 delivery.connect()
                 #expect((uplink.requests.count == 1) == (share == 0))
                 try loop.run { uplink.requests.count == 1 }
-                #expect(uplink.requests.first?.broker?.session.showsPresence == true)
+                #expect(uplink.requests.first?.broker?.session.staysOpen == true)
                 uplink.end(UplinkOutcome(.published(BrokerReply([])), bytesSent: 30, newConnection: true))
                 #expect(delivery.counters.connections == 1 && delivery.counters.bytesSent == 30)
             }

@@ -11,6 +11,9 @@ final class ScriptedUplink: Uplink {
     /// Not ended, oldest first.
     private var open: [(id: UplinkTransfer, request: UplinkRequest, completion: (UplinkOutcome) -> Void)] = []
 
+    /// What a broker says goes there.
+    private(set) var hear: (BrokerNews) -> Void = { _ in }
+
     var requestsOpen: Int { open.count }
 
     @discardableResult
@@ -58,6 +61,7 @@ final class ScriptedUplink: Uplink {
         return records.compactMap { $0.value(at: ["seq"])?.text }
     }
 
+    func listen(_ hear: @escaping (BrokerNews) -> Void) { self.hear = hear }
     func reconnect(at now: EventTime) {}
     func closeIdleConnections(at now: EventTime) {}
 

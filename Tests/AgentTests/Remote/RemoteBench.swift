@@ -25,6 +25,7 @@ final class RemoteBench {
         base_url = "https://fleet.example"
         batch_window = "60s"
         [remote]
+        commands = ["locate", "flush", "boost", "refresh", "status", "pace"]
         settings_url = "https://fleet.example/van-7/settings"
         reported_url = "https://fleet.example/van-7/reported"
         allow = ["sampling", "tracking.heartbeat"]
@@ -35,6 +36,7 @@ final class RemoteBench {
 
     let host: ShiftedHost
     let uplink = ScriptedUplink()
+    let receiver = FixesOnDemand()
     let agent: Agent
     private let file: FileText
     private let directory: TemporaryDirectory
@@ -70,8 +72,14 @@ final class RemoteBench {
             edges: Edges(
                 host: host, medium: SystemMedium(), bootID: nil,
                 makeWriter: { outbox throws(OutboxError) in try OutboxWriter(outbox) }, uplink: uplink,
-                source: FixesOnDemand(), isDaemon: false))
+                source: receiver, isDaemon: false))
         agent.start()
+    }
+
+    /// - Parameter expires: seconds from now.
+    func command(_ id: String, _ rest: String = #""do":"flush""#, expires: Int64 = 30) -> String {
+        let time = UTCTime(milliseconds: host.wallClockMs + expires * 1000)
+        return #"{"id":"\#(id)",\#(rest),"expires":"\#(time.iso8601)"}"#
     }
 
     /// What the file says from now on.
@@ -79,7 +87,7 @@ final class RemoteBench {
 
     func close() { _ = agent.end() }
 
-    var remote: SettingsFromAfar { agent.remote! }
+    var remote: SettingsFromAfar { agent.remote!.settings }
 
     /// Turns the loop until `done`.
     func run(until done: @escaping () -> Bool) throws { try agent.loop.run(until: done) }

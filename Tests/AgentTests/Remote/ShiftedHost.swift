@@ -15,8 +15,8 @@ final class ShiftedHost: Host {
     func pass(_ duration: Duration) { shift += duration }
 
     var bootTime: EventTime { real.bootTime + shift }
-    var wallClockMs: Int64 { 1_795_694_400_000 }
-    var isClockSynchronised: Bool { false }
+    var wallClockMs: Int64 = 1_700_000_000_000
+    var isClockSynchronised = false
     /// Late enough that nothing but an answer brings a document.
     var jitter: Double { 0.99 }
     func randomBytes(_ count: Int) throws(SystemError) -> [UInt8] { [UInt8](repeating: 7, count: count) }

@@ -55,7 +55,7 @@ import Testing
         ]
         let renderer = RequestRenderer(try Sample.settings(tree), in: Sample.context)
         let broker = try #require(renderer.connectRequest()?.broker)
-        #expect(broker.messages.isEmpty && broker.session.showsPresence)
+        #expect(broker.messages.isEmpty && broker.session.staysOpen)
         #expect(broker.session.clientID == "c-van-7" && broker.session.user == "s3 cret")
         #expect(broker.session.will == MQTTMessage(topic: "s/van-7", payload: Array("off".utf8), isRetained: true))
         #expect(broker.session.births.map(text) == ["on", #"{"id":"van-7","old":false}"#, ""])

@@ -1,0 +1,82 @@
+import Configuration
+import Delivery
+import EventLoop
+import JSON
+import Live
+import Positioning
+import Uplink
+
+/// Documents, commands, reports and answers as messages of a broker, over the connection that carries the rows.
+final class BrokerWay: RemoteWay {
+    /// An envelope is a third longer than what it has in it.
+    private static let messageMax = 32 << 10
+
+    private let topic: String
+    private let isSigned: Bool
+    private let delivery: EndpointDelivery
+    private let loop: EventLoop
+    var hear: (RemoteMessage) -> Void = { _ in }
+
+    /// - Parameters:
+    ///   - topic: what all topics of this device begin with.
+    ///   - isSigned: messages are envelopes with a signature.
+    init(topic: String, isSigned: Bool, delivery: EndpointDelivery, uplink: any Uplink, loop: EventLoop) {
+        self.topic = topic
+        self.isSigned = isSigned
+        self.delivery = delivery
+        self.loop = loop
+        uplink.listen { [weak self] in self?.take($0) }
+    }
+
+    var isAsked: Bool { false }
+    var isOfEndpoint: Bool { true }
+
+    func fetch(known: Int64, _ done: @escaping (RemoteFetch) -> Void) {}
+
+    func report(_ state: [UInt8], _ done: @escaping (RemoteDispatch) -> Void) {
+        delivery.publish(message("settings/reported", state, isRetained: true)) { result in
+            guard case .published(let reply) = result, let reason = reply.reasons.first ?? nil, !reason.isError else {
+                return done(.failed)
+            }
+            done(.settled)
+        }
+    }
+
+    func answer(_ answer: [UInt8]) {
+        guard delivery.maySend(at: loop.now) else { return }
+        delivery.publish(message("cmd/ack", answer, isRetained: false)) { _ in }
+    }
+
+    private func message(_ name: String, _ payload: [UInt8], isRetained: Bool) -> MQTTMessage {
+        var message = MQTTMessage(topic: "\(topic)/\(name)", payload: payload, isRetained: isRetained)
+        message.contentType = "application/json"
+        return message
+    }
+
+    private func take(_ news: BrokerNews) {
+        switch news {
+        case .subscribed(let refused):
+            hear(.problem(refused.isEmpty ? nil : "the broker refuses \(refused.joined(separator: " and "))"))
+        case .message(let message):
+            // No document and no command is as long.
+            guard message.payload.count <= Self.messageMax else { return }
+            let (bytes, signature) = opened(message.payload)
+            switch message.topic {
+            case "\(topic)/\(RemoteTopic.settings.rawValue)":
+                // Empty: the broker has forgotten the last one.
+                if !message.payload.isEmpty { hear(.document(bytes, signature: signature)) }
+            case "\(topic)/\(RemoteTopic.commands.rawValue)":
+                hear(.command(bytes, signature: signature, isRetained: message.isRetained))
+            default: break
+            }
+        }
+    }
+
+    /// `{"payload": "<base64>", "signature": "sha256=…"}`
+    private func opened(_ payload: [UInt8]) -> (bytes: [UInt8], signature: String?) {
+        guard isSigned, let envelope = JSONReader.read(payload, bytesMax: Self.messageMax),
+            let content = envelope["payload"]?.string.flatMap(Base64.decode)
+        else { return (payload, nil) }
+        return (content, envelope["signature"]?.string)
+    }
+}
