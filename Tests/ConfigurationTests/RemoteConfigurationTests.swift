@@ -165,6 +165,17 @@ import Testing
         #expect(loaded.texts.map(\.path) == ["w.toml"], "what is kept is the file alone")
     }
 
+    /// Keys of several tables of one name are compared each with its own.
+    @Test func anotherEndpointIsNoChange() throws {
+        let text =
+            Self.text.replacing("[[endpoint]]\n", with: "[[endpoint]]\nname = \"main\"\n")
+            + "[[endpoint]]\nname = \"spare\"\nbase_url = \"https://spare.example\"\ncompress = \"none\"\n"
+        guard case .accepted = try judge([("sampling.rule", .string("both"))], text) else {
+            Issue.record("rejected")
+            return
+        }
+    }
+
     @Test func isClamped() throws {
         guard
             case .accepted(let loaded, let values, let clamped) = try judge([

@@ -1,4 +1,4 @@
-/// The keys in which two configurations differ. Defaults that follow from other keys are not named.
+/// The keys in which two configurations differ.
 package struct ConfigurationDifference {
     package struct Change: Hashable {
         /// With brackets, as in `EffectiveConfiguration.Entry`.
@@ -14,8 +14,11 @@ package struct ConfigurationDifference {
         package var name: String { isWhole ? table : "\(table) \(key)" }
     }
 
-    /// In the order of the new configuration, then what only the old one has.
+    /// In the order of the new configuration, then what only the old one has. Defaults that follow from other keys are not
+    /// among them.
     package private(set) var changes: [Change] = []
+    /// Those defaults.
+    package private(set) var following: [Change] = []
     fileprivate let before: [Placed]
 
     package init(from old: EffectiveConfiguration, to new: EffectiveConfiguration) {
@@ -35,7 +38,17 @@ package struct ConfigurationDifference {
             }
         }
         for (place, entry) in after where entries[place]?.value != entry.value {
-            if entry.origin != nil || entries[place]?.origin != nil { note(place, entry.effect) }
+            guard let former = entries[place] else {
+                if entry.origin != nil { note(place, entry.effect) }
+                continue
+            }
+            if entry.origin != nil || former.origin != nil {
+                note(place, entry.effect)
+            } else {
+                following.append(
+                    Change(table: place.table, key: place.key, index: place.index, isWhole: false, effect: entry.effect)
+                )
+            }
         }
         for (place, entry) in before where !places.contains(place) && entry.origin != nil {
             note(place, entry.effect)

@@ -66,28 +66,20 @@ package enum RemoteOverlay {
     private static func overreach(
         from base: LoadedConfiguration, to loaded: LoadedConfiguration, _ policy: RemotePolicy
     ) -> [RemoteProblem] {
-        ConfigurationDifference(from: base.effective, to: loaded.effective).changes.compactMap { change in
-            let table = change.table.drop { $0 == "[" }.prefix { $0 != "]" }
-            let path = change.key.isEmpty ? String(table) : "\(table).\(change.key)"
-            guard policy.allows(path), !change.table.hasPrefix("[[") else {
-                return RemoteProblem(path, "not allowed")
+        let difference = ConfigurationDifference(from: base.effective, to: loaded.effective)
+        return difference.changes.compactMap { change in
+            guard policy.allows(change.path), !change.table.hasPrefix("[[") else {
+                return RemoteProblem(change.path, "not allowed")
             }
-            return change.effect == .reload ? nil : RemoteProblem(path, "takes effect at a restart only")
-        } + derived(from: base, to: loaded, policy)
-    }
-
-    /// Defaults that follow from what a document sets, as those of a preset: they are not written, and would change all the same.
-    private static func derived(
-        from base: LoadedConfiguration, to loaded: LoadedConfiguration, _ policy: RemotePolicy
-    ) -> [RemoteProblem] {
-        let before = Dictionary(base.effective.entries.map { ($0.path, $0.value) }) { first, _ in first }
-        return loaded.effective.entries.compactMap { entry in
-            guard entry.origin == nil, let value = before[entry.path], value != entry.value else { return nil }
-            // One that follows from the same key of another table is the same setting.
-            let follows = RemoteKey.bases(of: entry.path).contains(where: policy.allows)
-            let isAllowed = policy.allows(entry.path) || follows && !RemoteKey.isNeverAllowed(entry.path)
-            return isAllowed ? nil : RemoteProblem(entry.path, "not allowed, and would follow")
+            return change.effect == .reload ? nil : RemoteProblem(change.path, "takes effect at a restart only")
         }
+            // As those of a preset: they are not written, and would change all the same.
+            + difference.following.compactMap { change in
+                // One that follows from the same key of another table is the same setting.
+                let follows = RemoteKey.bases(of: change.path).contains(where: policy.allows)
+                let isAllowed = policy.allows(change.path) || follows && !RemoteKey.isNeverAllowed(change.path)
+                return isAllowed ? nil : RemoteProblem(change.path, "not allowed, and would follow")
+            }
     }
 }
 
@@ -105,6 +97,14 @@ extension RemoteOverlay {
             }
             return nil
         }
+    }
+}
+
+extension ConfigurationDifference.Change {
+    /// Dotted, without the brackets of its table.
+    fileprivate var path: String {
+        let table = table.filter { $0 != "[" && $0 != "]" }
+        return key.isEmpty ? table : "\(table).\(key)"
     }
 }
 
