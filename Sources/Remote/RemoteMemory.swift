@@ -3,7 +3,7 @@ import Positioning
 /// What is remembered over a restart: settings from afar and their trial, and commands.
 package struct RemoteMemory: Hashable, Sendable {
     /// Format of the stored bytes; another one is not read.
-    private static let format = 1
+    private static let format = 2
     /// Two documents as they are at most, and what is refused.
     package static let bytesMax = 128 << 10
 

@@ -148,6 +148,25 @@ import Testing
         trial = RemoteMemory(memory.bytes(at: seconds(now)), at: .zero)!.settings
     }
 
+    /// A batch may have been accepted before the daemon died of them.
+    @Test mutating func endsWhenTheDaemonDiesAtEachStart() {
+        confirm(16, at: 0)
+        for _ in 1...4 {
+            restart(at: 30)
+            #expect(trial.started(at: seconds(10)) == [.report])
+        }
+        // One that has run for a minute is well.
+        #expect(trial.nextDeadline == seconds(70))
+        #expect(trial.deadlineReached(at: seconds(70)) == [.store])
+        for _ in 1...4 {
+            restart(at: 30)
+            #expect(trial.started(at: seconds(10)) == [.report])
+        }
+        restart(at: 30)
+        #expect(trial.started(at: seconds(10)).first == .apply(nil))
+        #expect(trial.inForce == nil && trial.refusal?.version == 16 && trial.nextDeadline == nil)
+    }
+
     @Test mutating func aPersonMayForgetWhatWasSeen() {
         confirm(Int64(DesiredDocument.versionMax), at: 0)
         #expect(trial.forgotten().first == .apply(nil))

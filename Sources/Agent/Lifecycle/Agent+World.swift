@@ -36,6 +36,22 @@ extension Agent {
     /// The disk refused the last commit: what lies on it may not be known.
     package var diskRefuses: Bool { recorder.latest.refusal != nil }
 
+    /// The version of settings from afar that is over the file, and whether it is on trial; nil while that is being written, and
+    /// where the configuration allows none.
+    package var remoteState: (version: Int64?, isTrial: Bool)? {
+        guard let remote, remote.isSettled else { return nil }
+        return (remote.settings.laidVersion, remote.settings.trial.trial != nil)
+    }
+
+    /// The version of settings from afar that is over the file; nil = none.
+    package var remoteVersion: Int64? { remote?.settings.laidVersion }
+
+    /// Keys of the configuration in force, with their values as JSON.
+    package var settingsInForce: [String: String] {
+        let settings = configuration.settings { _ in true }
+        return Dictionary(settings.map { ($0.key, String(decoding: $0.value.bytes, as: UTF8.self)) }) { $1 }
+    }
+
     /// Rows in memory that no commit has taken.
     package var rowsHeld: Int { recorder.held }
 

@@ -59,6 +59,9 @@ final class RemoteAccess {
         return status
     }
 
+    /// What was decided is on disk and in force.
+    var isSettled: Bool { store.isIdle && settings.laidVersion == settings.trial.inForce?.version }
+
     func start(at now: EventTime) { settings.start(at: now) }
 
     func close() {

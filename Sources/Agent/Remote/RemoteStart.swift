@@ -32,8 +32,8 @@ public struct RemoteStart: Sendable {
         self.lay = lay
         actions = self.memory.settings.started(at: now)
         // The start counts before the settings are used: one that they bring down must not come to nothing.
-        if self.memory.settings.trial != nil || memory.settings.trial != nil, !store(self.memory) {
-            problem = "\(path) cannot be written: settings on trial are not used"
+        if memory.settings.inForce != nil, !store(self.memory) {
+            problem = "\(path) cannot be written"
             // Not `apply`: what had contact before is laid below.
             actions += self.memory.settings.notStored().filter { if case .apply = $0 { false } else { true } }
         }

@@ -25,6 +25,9 @@ final class RemoteStore {
         alarm = loop.alarm { [unowned self] now in write(at: now) }
     }
 
+    /// What has changed is on disk.
+    var isIdle: Bool { !isWriting && !isChanged }
+
     /// Writes what has changed; while a version is being written, the next one waits.
     /// - Parameter done: takes what kept it from being written; nil = it is on disk.
     func save(at now: EventTime, _ done: @escaping (String?) -> Void = { _ in }) {

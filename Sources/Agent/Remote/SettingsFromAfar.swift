@@ -38,6 +38,8 @@ final class SettingsFromAfar {
     /// What the settings in force have changed last.
     private var lastChange: SettingsRecord?
 
+    /// What is over the file; nil = nothing.
+    private(set) var laidVersion: Int64?
     /// nil = documents come by themselves.
     private var nextPoll: EventTime?
     /// The newest document that came too soon after another.
@@ -77,7 +79,7 @@ final class SettingsFromAfar {
         self.pipeline = pipeline
         self.log = log
         self.loop = loop
-        (lay, startActions) = (start.lay, start.actions)
+        (lay, startActions, laidVersion) = (start.lay, start.actions, start.memory.settings.inForce?.version)
         if let problem = start.problem { log.warning("settings from afar: \(problem)") }
         alarm = loop.alarm { [unowned self] now in due(at: now) }
         configuration.base = start.base
@@ -246,9 +248,12 @@ extension SettingsFromAfar {
 
     /// The configuration was read again, by a person or for new settings.
     private func overlaid(_ file: LoadedConfiguration, at now: EventTime) -> LoadedConfiguration {
+        laidVersion = nil
         guard let version = trial.inForce else { return file }
         switch lay(version.settings, version.version, file) {
-        case .accepted(let whole, _, _): return whole
+        case .accepted(let whole, _, _):
+            laidVersion = version.version
+            return whole
         case .rejected(let problems):
             let actions = trial.refusedByFile(problems)
             // The file is about to be in force alone.
@@ -294,6 +299,7 @@ extension SettingsFromAfar {
         case .reverted(let version, let former, let reason):
             log.remoteReverted(version: version.version, to: former?.version, because: reason)
             record("reverted", version, at: now)
+        case .store: break
         case .report:
             isReportWanted = true
             report(at: now)

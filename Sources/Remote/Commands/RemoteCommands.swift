@@ -43,33 +43,34 @@ package struct RemoteCommands: Hashable, Sendable {
     ) -> Outcome {
         let command: RemoteCommand
         do throws(RemoteCommand.Unusable) { command = try RemoteCommand(bytes) } catch {
-            return refuse(error.id, "bad-request", error.reason, at: now, time)
+            return refuse(error.id, "bad-request", error.reason, at: now)
         }
         if let known = known.first(where: { $0.id == command.id }) {
             let begun = RemoteAnswer(
                 id: command.id, code: "repeated", message: "begun before; what became of it is unknown")
-            return answer(known.answer ?? begun, at: now, time)
+            return answer(known.answer ?? begun, at: now)
         }
-        if isRetained { return refuse(command.id, "retained", "send it without the retain flag", at: now, time) }
+        if isRetained { return refuse(command.id, "retained", "send it without the retain flag", at: now) }
         if let reason = Self.misdirected(command, policy) {
-            return refuse(command.id, "device", reason, at: now, time)
+            return refuse(command.id, "device", reason, at: now)
         }
         guard policy.commands.contains(command.task.verb) else {
-            return refuse(command.id, "not-allowed", "[remote] commands does not have it", at: now, time)
+            return refuse(command.id, "not-allowed", "[remote] commands does not have it", at: now)
         }
         guard let time else {
-            return refuse(command.id, "clock", "the clock of this device is not trusted", at: now, nil)
+            return refuse(command.id, "clock", "the clock of this device is not trusted", at: now)
         }
         let ahead = command.expires.milliseconds(since: time)
         guard (0...Self.aheadMax).contains(ahead) else {
             let reason = ahead < 0 ? "it has expired" : "it expires more than 60 s ahead"
-            return refuse(command.id, "expired", reason, at: now, time)
+            return refuse(command.id, "expired", reason, at: now)
         }
-        if let wait = runs.wait(at: now, time: time) {
+        // By the boot clock alone: what is good enough for `expires` may be an hour off.
+        if let wait = runs.wait(at: now, time: nil) {
             let message = "too many commands: the next in \(InWords.span(seconds: wait.inSeconds))"
-            return refuse(command.id, "busy", message, at: now, time)
+            return refuse(command.id, "busy", message, at: now)
         }
-        runs.use(at: now, time: time)
+        runs.use(at: now, time: nil)
         known.append(Known(id: command.id, answer: nil))
         if known.count > Self.remembered { known.removeFirst() }
         return .run(command)
@@ -87,17 +88,17 @@ package struct RemoteCommands: Hashable, Sendable {
     }
 
     private mutating func refuse(
-        _ id: String?, _ code: String, _ message: String, at now: EventTime, _ time: UTCTime?
+        _ id: String?, _ code: String, _ message: String, at now: EventTime
     ) -> Outcome {
         refused += 1
         let refusal = RemoteAnswer(id: id ?? "", code: code, message: message)
         lastRefusal = refusal
-        return id == nil ? .ignored : answer(refusal, at: now, time)
+        return id == nil ? .ignored : answer(refusal, at: now)
     }
 
-    private mutating func answer(_ answer: RemoteAnswer, at now: EventTime, _ time: UTCTime?) -> Outcome {
-        guard refusals.wait(at: now, time: time) == nil else { return .ignored }
-        refusals.use(at: now, time: time)
+    private mutating func answer(_ answer: RemoteAnswer, at now: EventTime) -> Outcome {
+        guard refusals.wait(at: now, time: nil) == nil else { return .ignored }
+        refusals.use(at: now, time: nil)
         return .answer(answer)
     }
 }

@@ -15,8 +15,8 @@ package struct SettingsTrial: Hashable, Sendable {
         /// Left for `applied` by a batch that was accepted, for another `trial` by a higher version, and for what `former` says
         /// when it is taken back or a person clears it.
         case trial(Trial)
-        /// In force for good. Left for `trial` by a higher version, for `none` by a person, or by a file that no longer
-        /// allows it.
+        /// In force for good. Left for `trial` by a higher version, and for `none` by a person, by a file that no longer
+        /// allows it, and by a daemon that dies soon after each start with it.
         case applied(RemoteVersion)
     }
 
@@ -86,7 +86,14 @@ package struct SettingsTrial: Hashable, Sendable {
         case reverted(RemoteVersion, to: RemoteVersion?, reason: String)
         /// What the server is shown has changed.
         case report
+        /// Nothing but to store the state.
+        case store
     }
+
+    /// A daemon that has run for as long does not die of its settings.
+    private static let firstMinute = Duration.seconds(60)
+    /// Starts in a row, each followed by less than that, after which settings are given up.
+    private static let shortRunsMax = 5
 
     package private(set) var state = State.none
     /// The highest version that was judged; one that is not above it never is again.
@@ -97,6 +104,10 @@ package struct SettingsTrial: Hashable, Sendable {
     private var judgements = ChangeBudget(limit: 1, window: .seconds(60))
     private var hasRoute = true
     private var hasFailed = false
+    /// Starts of the daemon with settings in force since one of them was followed by a minute.
+    private var shortRuns = 0
+    /// When the first minute of this run is over; nil = it is, or nothing was in force when it began.
+    private var firstMinuteEnds: EventTime?
 
     package init() {}
 
@@ -111,7 +122,7 @@ package struct SettingsTrial: Hashable, Sendable {
 
     package var trial: Trial? { if case .trial(let trial) = state { trial } else { nil } }
 
-    package var nextDeadline: EventTime? { trial?.deadline }
+    package var nextDeadline: EventTime? { [trial?.deadline, firstMinuteEnds].compactMap { $0 }.min() }
 
     /// - Parameter time: nil where the clock is not trusted.
     package func offered(
@@ -166,11 +177,17 @@ package struct SettingsTrial: Hashable, Sendable {
 
     /// The daemon has started, and the state was read.
     package mutating func started(at now: EventTime) -> [Action] {
-        guard case .trial(var trial) = state else { return state == .none && refusal == nil ? [] : [.report] }
-        trial.starts += 1
-        trial.lastAttemptBefore = 0
-        state = .trial(trial)
-        return trial.starts < 2 ? [.report] : revert(trial, because: "the daemon started twice within its trial")
+        guard let version = inForce else { return refusal == nil ? [] : [.report] }
+        shortRuns += 1
+        firstMinuteEnds = now + Self.firstMinute
+        if case .trial(var trial) = state {
+            trial.starts += 1
+            trial.lastAttemptBefore = 0
+            state = .trial(trial)
+            return trial.starts < 2 ? [.report] : revert(trial, because: "the daemon started twice within its trial")
+        }
+        guard shortRuns >= Self.shortRunsMax else { return [.report] }
+        return drop(version, because: "the daemon started \(shortRuns) times, and never ran for a minute")
     }
 
     /// Whether there is a way to the network over which the server might be reached.
@@ -196,7 +213,12 @@ package struct SettingsTrial: Hashable, Sendable {
     }
 
     package mutating func deadlineReached(at now: EventTime) -> [Action] {
-        guard case .trial(let trial) = state, let deadline = trial.deadline, deadline <= now else { return [] }
+        var actions: [Action] = []
+        if let ends = firstMinuteEnds, ends <= now {
+            (firstMinuteEnds, shortRuns) = (nil, 0)
+            actions = [.store]
+        }
+        guard case .trial(let trial) = state, let deadline = trial.deadline, deadline <= now else { return actions }
         return revert(trial, because: "no batch was accepted within its trial")
     }
 
@@ -216,12 +238,13 @@ package struct SettingsTrial: Hashable, Sendable {
     }
 
     /// A person wants the file alone. What was judged is not tried again.
-    package mutating func cleared() -> [Action] {
-        guard let version = inForce else { return [] }
-        state = .none
-        let problem = RemoteProblem("", "cleared by a person")
-        refusal = Refusal(version: version.version, kind: .reverted, problems: [problem])
-        return [.apply(nil), .reverted(version, to: nil, reason: problem.reason), .report]
+    package mutating func cleared() -> [Action] { inForce.map { drop($0, because: "cleared by a person") } ?? [] }
+
+    /// The file alone is in force.
+    private mutating func drop(_ version: RemoteVersion, because reason: String) -> [Action] {
+        (state, shortRuns, firstMinuteEnds) = (.none, 0, nil)
+        refusal = Refusal(version: version.version, kind: .reverted, problems: [RemoteProblem("", reason)])
+        return [.apply(nil), .reverted(version, to: nil, reason: reason), .report]
     }
 
     /// A person wants the file alone, and whatever the server offers from here on.
@@ -233,6 +256,7 @@ package struct SettingsTrial: Hashable, Sendable {
 
     private mutating func revert(_ trial: Trial, because reason: String) -> [Action] {
         state = trial.former.map(State.applied) ?? .none
+        shortRuns = 0
         let problem = RemoteProblem("", reason)
         refusal = Refusal(version: trial.version.version, kind: .reverted, problems: [problem])
         return [.apply(trial.former), .reverted(trial.version, to: trial.former, reason: reason), .report]
@@ -263,6 +287,7 @@ extension SettingsTrial {
         private var problems: [RemoteProblem] = []
         private var changes = ChangeBudget.Stored.blank
         private var judgements = ChangeBudget.Stored.blank
+        private var shortRuns = 0
 
         private init() {}
 
@@ -283,6 +308,7 @@ extension SettingsTrial {
             problems = trial.refusal?.problems ?? []
             changes = trial.changes.stored(at: now)
             judgements = trial.judgements.stored(at: now)
+            shortRuns = trial.shortRuns
         }
 
         mutating func code(_ coder: inout StateCoder) {
@@ -297,6 +323,7 @@ extension SettingsTrial {
             coder.code(&problems)
             coder.code(&changes)
             coder.code(&judgements)
+            coder.code(&shortRuns)
         }
 
         func trial(at now: EventTime) -> SettingsTrial {
@@ -315,6 +342,7 @@ extension SettingsTrial {
             }
             trial.changes.restore(changes, at: now)
             trial.judgements.restore(judgements, at: now)
+            trial.shortRuns = max(0, shortRuns)
             return trial
         }
     }
