@@ -149,7 +149,7 @@ let package = Package(
             "Simworld",
             [
                 "Agent", "Configuration", "EventLoop", "Positioning", "NMEA", "Tracking", "Delivery", "Live", "Channel",
-                "Sensors", "Outbox", "Uplink", "CSimDisk", "CSQLite", "DriveSimulation", logging,
+                "Sensors", "Outbox", "Remote", "Uplink", "CSimDisk", "CSQLite", "DriveSimulation", logging,
             ]),
         .executableTarget(
             name: "waypost-simworld", dependencies: ["Simworld", "CSimDisk", argumentParser],

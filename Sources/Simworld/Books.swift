@@ -1,5 +1,11 @@
 import Positioning
 
+extension RowKey {
+    init(_ location: Location) {
+        self.init(ms: location.isPlaced ? location.time.milliseconds : -1, event: location.event.rawValue)
+    }
+}
+
 /// What the world knows by itself: what was recorded, what each endpoint has of it, and what the daemon did wrong.
 final class Books {
     /// One location that the tracker kept.
@@ -52,7 +58,7 @@ final class Books {
         recorded += 1
         add(
             Row(
-                key: RowKey(ms: location.time.milliseconds, event: location.event.rawValue),
+                key: RowKey(location),
                 trackable: location.trackable, at: now, published: location.published, process: host.process))
     }
 

@@ -30,6 +30,10 @@ struct Fault {
         case issuer(Mood)
         /// The servers refuse the tokens that they took so far.
         case revoked
+        /// A server has another document of settings, or sends commands; a person drops what it has set.
+        case offer
+        case orders(Int)
+        case dropRemote(forgets: Bool)
     }
 
     /// Seconds since the beginning.
@@ -61,6 +65,9 @@ struct Fault {
         case .command: "command"
         case .issuer: "issuer"
         case .revoked: "revoked"
+        case .offer: "document"
+        case .orders: "command from afar"
+        case .dropRemote: "settings from afar dropped"
         }
     }
 }
@@ -146,6 +153,26 @@ struct Schedule {
                 faults.append(Fault(at: at + dice.between(0, lasts), lasts: 0, kind: end, seed: dice.next()))
             }
         }
+        faults.removeAll { $0.at > length }
+        faults.sort { $0.at < $1.at }
+    }
+
+    /// Documents and commands from afar, with ends of the process among them.
+    mutating func addRemote(_ dice: Dice) {
+        func add(_ kind: Fault.Kind, at: Double) {
+            faults.append(Fault(at: at, lasts: 0, kind: kind, seed: dice.next()))
+        }
+        for _ in 0..<dice.from(3...9) {
+            let at = dice.between(0, length)
+            add(.offer, at: at)
+            if dice.chance(0.3) { add(dice.pick([.kill, .powerCut, .stop]), at: at + dice.between(0, 90)) }
+        }
+        for _ in 0..<dice.from(4...15) {
+            let at = dice.between(0, length)
+            add(.orders(dice.chance(0.05) ? 40 : dice.from(1...3)), at: at)
+            if dice.chance(0.15) { add(dice.pick([.kill, .powerCut]), at: at + dice.between(0, 20)) }
+        }
+        for _ in 0..<dice.below(3) { add(.dropRemote(forgets: dice.chance(0.3)), at: dice.between(0, length)) }
         faults.removeAll { $0.at > length }
         faults.sort { $0.at < $1.at }
     }

@@ -66,7 +66,7 @@ final class Oracle {
         }
         guard case .success(let reply) = result else { return }
         for row in commit.rows {
-            let key = RowKey(ms: row.location.time.milliseconds, event: row.location.event.rawValue)
+            let key = RowKey(row.location)
             let index = books.byKey[key]?.first { index in
                 !books.rows[index].isHandedIn && !books.rows[index].isGone
                     && books.rows[index].trackable == row.location.trackable

@@ -57,6 +57,12 @@ final class SimulatedNetwork: Uplink {
     var issuer = Issuer()
     /// nil = there is no live channel.
     var service: SimulatedService?
+    /// nil = nothing comes from afar.
+    var remote: RemoteServer?
+    /// Of settings from afar that are in force, as far as the world is told; nil = the file alone.
+    var versionInForce: () -> Int64? = { nil }
+    /// A batch that was sent with a version in force was accepted.
+    var contact: (Int64?) -> Void = { _ in }
     private var isClosed = false
     private var transfers = 0
     private var underWay: [UplinkTransfer: RequestOracle.Attempt] = [:]
@@ -92,7 +98,7 @@ final class SimulatedNetwork: Uplink {
 
     func closeIdleConnections(at now: EventTime) {}
 
-    func listen(_ hear: @escaping (BrokerNews) -> Void) {}
+    func listen(_ hear: @escaping (BrokerNews) -> Void) { remote?.listens(hear) }
 
     func reconnect(at now: EventTime) {}
 
@@ -117,6 +123,10 @@ final class SimulatedNetwork: Uplink {
             return finish(
                 result, RequestOracle.Attempt(), transfer, after: dice.between(0, 3), accepts: false, completion)
         }
+        if let remote, name == remote.endpoint, let answer = remoteAnswer(remote, request) {
+            return finish(
+                answer, RequestOracle.Attempt(), transfer, after: dice.between(0, 3), accepts: false, completion)
+        }
         guard let server = servers[name] else {
             return finish(
                 .failed(.resolve("no such host")), RequestOracle.Attempt(), transfer, after: 0.01, accepts: false,
@@ -126,6 +136,7 @@ final class SimulatedNetwork: Uplink {
             // Only the connection is wanted.
             let result: UplinkOutcome.Result =
                 host.interface == nil ? .failed(.connect("refused")) : .published(.init([]))
+            if host.interface != nil, name == remote?.endpoint { remote?.connected() }
             return finish(result, RequestOracle.Attempt(), transfer, after: 0.1, accepts: false, completion)
         }
         let isBind = request.url.hasSuffix("/bind")
@@ -140,11 +151,49 @@ final class SimulatedNetwork: Uplink {
         if server.endpoint.hasToken, host.interface != nil, !isWelcome(request) {
             mood = .status(401, asks: nil)
         }
+        let told = remoteCompletion(name, isBind: isBind, &mood, completion)
         if let broker = request.broker {
             return publish(
-                broker, mood, attempt, transfer, timeout: request.timeout.inSeconds, server.endpoint, completion)
+                broker, mood, attempt, transfer, timeout: request.timeout.inSeconds, server.endpoint, told)
         }
-        answer(mood, attempt, transfer, request, server.endpoint, completion)
+        answer(mood, attempt, transfer, request, server.endpoint, told)
+    }
+
+    /// - Returns: nil where it is none of its requests.
+    private func remoteAnswer(_ remote: RemoteServer, _ request: UplinkRequest) -> UplinkOutcome.Result? {
+        let isUp =
+            host.interface != nil && remote.effect(of: versionInForce()) != .cutsOff
+            && servers[remote.endpoint].map { $0.mood == .good || !dice.chance($0.intensity) } == true
+        if let message = request.broker?.messages.first, message.topic.hasPrefix("waypost/sim/") {
+            if !isUp { remote.disconnected() }
+            return isUp ? .published(BrokerReply([.success])) : .failed(.connect("refused"))
+        }
+        guard request.url.contains("/remote/") else { return nil }
+        return isUp ? remote.answer(request) : .failed(.connect("refused"))
+    }
+
+    /// What the settings in force do to an attempt, and what its answer says of them.
+    private func remoteCompletion(
+        _ name: String, isBind: Bool, _ mood: inout Mood, _ completion: @escaping (UplinkOutcome) -> Void
+    ) -> (UplinkOutcome) -> Void {
+        guard let remote, name == remote.endpoint, !isBind else { return completion }
+        let version = versionInForce()
+        if remote.effect(of: version) == .cutsOff { mood = .refused }
+        switch mood {
+        case .refused, .noName, .interim, .lost, .broken, .taken, .late: remote.disconnected()
+        default: remote.connected()
+        }
+        return { [unowned self] outcome in
+            switch outcome.result {
+            case .reply(let reply):
+                remote.delivered(reply)
+                if (200...299).contains(reply.status) { contact(version) }
+            case .published(let reply):
+                if reply.reasons.contains(where: { $0?.isError == false }) { contact(version) }
+            case .failed: break
+            }
+            completion(outcome)
+        }
     }
 
     private func isWelcome(_ request: UplinkRequest) -> Bool {
@@ -201,6 +250,7 @@ final class SimulatedNetwork: Uplink {
         ) {
             // The server's clock is its own.
             var headers = asks?.headers(at: 1_790_000_000 + host.time.nanoseconds / 1_000_000_000) ?? []
+            if endpoint.name == remote?.endpoint { headers += remote?.headers() ?? [] }
             if (300...399).contains(status) {
                 headers.append(.init("location", dice.pick(["https://elsewhere.example/in", "/login", ""])))
             }

@@ -13,6 +13,7 @@ public enum Invariant: Int, Sendable, CaseIterable {
     case honestAge = 9
     case bounded = 10
     case numbersAddUp = 11
+    case remote = 12
 }
 
 /// It did not hold.

@@ -188,7 +188,7 @@ enum WireBody {
 
 /// What distinguishes a record from all others in every profile.
 struct RowKey: Hashable {
-    /// Unix milliseconds.
+    /// Unix milliseconds; -1 = it has no time of a fix.
     var ms: Int64
     var event: String
 }

@@ -5,6 +5,7 @@ import EventLoop
 import Logging
 import Outbox
 import Positioning
+import Remote
 
 /// What one seed came to.
 public struct WorldReport: Sendable {
@@ -35,6 +36,10 @@ public final class World {
     private let isRich: Bool
     /// Of the service of a live channel; nil = there is none.
     private let serviceDice: Dice?
+    /// A server of settings and commands; nil = there is none.
+    private let remote: RemoteServer?
+    private let remoteOracle: RemoteOracle
+    private var stateDisk: StateDisk!
     private let prints: Bool
     private let host: SimulatedHost
     private let books: Books
@@ -95,6 +100,8 @@ public final class World {
         var schedule = Schedule(dice: planDice, endpoints: endpoints)
         // By a residue and with dice of their own: the other seeds stay what they were.
         if seed % 16 == 13 { schedule.addMistakes(Dice(seed: ~seed)) }
+        let remoteDice = Self.isRemote(seed) ? Dice(seed: seed &* 7) : nil
+        if let remoteDice { schedule.addRemote(remoteDice) }
         for index in schedule.faults.indices.reversed() where leftOut.contains(index) {
             schedule.faults.remove(at: index)
         }
@@ -114,20 +121,40 @@ public final class World {
         books = Books(host: host)
         oracle = Oracle(books, settings: configuration.facts)
         requests = RequestOracle(books)
+        remoteOracle = RemoteOracle(books)
+        remote = remoteDice.map { [configuration, remoteOracle, host] dice in
+            RemoteServer(
+                endpoint: configuration.endpoints[0].name, isBroker: configuration.endpoints[0].isBroker,
+                isSigned: dice.chance(0.3), dice: Dice(seed: dice.next()), oracle: remoteOracle, host: host)
+        }
+        if let remote {
+            configuration.remote = remote.table(commitWindow: Int(configuration.facts.commitWindow.inSeconds))
+            lastGood = configuration
+            current.set(configuration.text)
+        }
         let (host, prints) = (host, prints)
         let trace: (() -> String) -> Void = { words in if prints { print(World.stamp(host), words()) } }
         network = SimulatedNetwork(host: host, oracle: requests, dice: Dice(seed: dice.next()), trace: trace)
         asset = Asset(dice: Dice(seed: dice.next()), at: host.time, epochMs: epochMs, isLong: schedule.isLong)
         report = WorldReport(seed: seed)
         simdisk_reset(dice.next())
+        stateDisk = StateDisk(host: host, dice: Dice(seed: seed &* 11)) { [unowned self] in stateIsRefused() }
+        network.remote = remote
+        network.versionInForce = { [unowned self] in agent?.remoteVersion }
+        network.contact = { [remoteOracle] in remoteOracle.contact(with: $0) }
         simdisk_set(Int32(simdisk_powersafe_overwrite), worldDice.chance(0.7) ? 1 : 0)
     }
 
-    private static func mayHaveBroker(_ seed: UInt64) -> Bool { seed % 16 == 9 || seed % 16 == 11 }
+    private static func mayHaveBroker(_ seed: UInt64) -> Bool {
+        seed % 16 == 9 || seed % 16 == 11 || isRemote(seed) && seed % 3 == 0
+    }
     private static func hasChannel(_ seed: UInt64) -> Bool { [3, 11, 12].contains(seed % 16) }
 
     /// The world of this seed has a live channel, or endpoints that may be brokers.
     public static func isLive(_ seed: UInt64) -> Bool { mayHaveBroker(seed) || hasChannel(seed) }
+
+    /// The world of this seed has documents and commands from afar.
+    public static func isRemote(_ seed: UInt64) -> Bool { seed >= 1_000_000_000 }
 
     /// How many faults a seed brings.
     public var faultCount: Int { schedule.faults.count }
@@ -152,6 +179,7 @@ public final class World {
         for fault in schedule.faults { plan(fault) }
         host.after(.seconds(Int64(schedule.length)), ofProcess: false) { [unowned self] in stopFaults() }
         host.after(.seconds(17), ofProcess: false) { [unowned self] in look() }
+        if remote != nil { lookAfar() }
         if worldDice.chance(0.04) { inherit() }
         while !isFinished, books.violations.isEmpty { live() }
         report.violations = Array(books.violations.prefix(3))
@@ -240,8 +268,9 @@ public final class World {
             configuration = lastGood
             report.faults["start on the last good configuration", default: 0] += 1
         }
-        let loaded = try current.load(configuration.text)
+        var loaded = try current.load(configuration.text)
         var options = Agent.Options()
+        if remote != nil { options.remote = startRemote(over: &loaded) }
         let current = current
         options.reread = { () throws(ConfigurationProblems) in try current.load() }
         let (host, oracle) = (host, oracle)
@@ -273,6 +302,7 @@ public final class World {
                 return writer
             }, uplink: network,
             source: SimulatedReceiver(asset: asset, host: host), isDaemon: false)
+        if remote != nil { edges.remoteFile = stateDisk.file }
         edges.makeCarrier = serviceDice.map { [network] dice in
             { report in
                 let service = SimulatedService(host: host, dice: dice, report: report)
@@ -283,6 +313,7 @@ public final class World {
         let sink = WorldLog.Sink { [unowned self] level, text in
             logLines += 1
             trace("log \(level): \(text)")
+            if remote != nil { remoteOracle.logged(text) }
         }
         var logger = Logger(label: "waypost") { _ in WorldLog(sink: sink) }
         logger.logLevel = .info
@@ -299,6 +330,52 @@ public final class World {
         }
         try agent.eventLoop.watch(SimulatedHost.worldDescriptor) { _, _ in host.runActions() }
         trace("process \(host.process) starts")
+    }
+
+    private func startRemote(over loaded: inout LoadedConfiguration) -> RemoteStart {
+        remoteOracle.upheaval()
+        let now = host.bootTime
+        var memory = RemoteMemory()
+        if let bytes = stateDisk.bytes {
+            if let stored = RemoteMemory(bytes, at: now) {
+                memory = stored
+            } else {
+                books.fail(.remote, "what is remembered of settings from afar cannot be read")
+            }
+        }
+        return RemoteStart(
+            path: "/sim/remote.state", memory: memory, over: &loaded, at: now,
+            store: { [stateDisk] in stateDisk?.replaceAtOnce($0.bytes(at: now)) == true },
+            lay: { settings, version, base in
+                RemoteOverlay(
+                    settings, version: version, over: base,
+                    environment: ConfigurationEnvironment(
+                        variables: CurrentConfiguration.variables, hostname: { "sim" },
+                        machineID: { "0123456789abcdef" }, requiresCredentials: false))
+            })
+    }
+
+    /// As the disk of the queue: while it is in trouble.
+    private func stateIsRefused() -> Bool {
+        guard oracle.diskTroubleSince != nil, diskDice.chance(0.3) else { return false }
+        remoteOracle.diskRefused()
+        return true
+    }
+
+    /// What settings from afar have done.
+    private func lookAfar() {
+        host.after(.seconds(5), ofProcess: false) { [unowned self] in
+            defer { lookAfar() }
+            guard let agent, let remote, let state = agent.remoteState, !isStopping else { return }
+            var look = RemoteOracle.Look(version: state.version, isTrial: state.isTrial)
+            if remoteOracle.isNews(look) {
+                look.others = agent.settingsInForce.filter { key, _ in
+                    !RemoteServer.allowed.contains { key == $0 || key.hasPrefix("\($0).") }
+                }
+            }
+            remoteOracle.look(look)
+            if remote.effect(of: state.version) == .crashes { die(.kill) }
+        }
     }
 
     private static func words(_ result: Result<CommitReply, OutboxError>) -> String {
@@ -400,6 +477,11 @@ public final class World {
             network.issuer.mood = mood
             over(fault, "issuer") { [unowned self] in network.issuer.mood = .good }
         case .revoked: network.issuer.revokedThrough = network.issuer.last
+        case .offer: remote?.offer()
+        case .orders(let count): for _ in 0..<count { remote?.command() }
+        case .dropRemote(let forgets):
+            if forgets { remoteOracle.forgotten() }
+            ask(#"{"do":"remote","action":"\#(forgets ? "forget" : "clear")"}"#)
         }
     }
 
@@ -483,6 +565,7 @@ public final class World {
 
     private func ask(_ line: String, _ answered: @escaping (String) -> Void = { _ in }) {
         requests.operatorSpoke(endsBackoff: line.contains("resume"))
+        if line.contains("reload") { remoteOracle.upheaval() }
         agent?.ask(Array(line.utf8), peer: 0) { [unowned self] reply in
             if reply.count > Self.replyMax { books.fail(.bounded, "a reply of \(reply.count) bytes to \(line)") }
             let reply = String(decoding: reply, as: UTF8.self)

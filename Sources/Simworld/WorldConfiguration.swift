@@ -22,6 +22,8 @@ struct WorldConfiguration {
     private let brokerDice: Dice?
     private let hasChannel: Bool
     var outbox: [String] = []
+    /// The table of what a server may do from afar.
+    var remote = ""
     var facts: OutboxConfigFacts
     var sampling: [String] = []
 
@@ -246,6 +248,7 @@ struct WorldConfiguration {
             [outbox]
             path = "\(Self.path)"
             \(outbox.joined(separator: "\n"))
+            \(remote)
             [profile.bound]
             extends = "waypost"
             [profile.bound.bind]
