@@ -1,7 +1,6 @@
 import Configuration
 import EventLoop
 import Glibc
-import Sensors
 import Synchronization
 
 /// Replaces a file as a whole, on a thread of its own, since a worn card may take seconds.
@@ -9,14 +8,15 @@ import Synchronization
 /// A file that has these bytes already is left alone. While one version is being written, only the newest of those that come
 /// waits.
 final class FileWriter {
+    /// What kept one version from being written; nil = it is there.
+    typealias Ended = (String?) -> Void
+
     private let mode: mode_t
     private let isDurable: Bool
     private let loop: EventLoop
-    /// Gives what kept it from being written.
-    private var call: BackgroundCall<String?>?
-    /// What `call` writes.
+    /// What is being written.
     private var current: Version?
-    private var next: (bytes: [UInt8], path: String)?
+    private var next: (bytes: [UInt8], path: String, ended: Ended)?
     /// What kept a version from being written, nil = it is there; and its path.
     var done: (String?, String) -> Void = { _, _ in }
 
@@ -32,9 +32,10 @@ final class FileWriter {
         (self.mode, self.isDurable, self.loop) = (mode, isDurable, loop)
     }
 
-    func write(_ bytes: [UInt8], to path: String) {
-        next = (bytes, path)
-        if call == nil { start() }
+    /// - Parameter ended: called when this version was written, or could not be; never where a newer one took its place.
+    func write(_ bytes: [UInt8], to path: String, _ ended: @escaping Ended = { _ in }) {
+        next = (bytes, path, ended)
+        if current == nil { start() }
     }
 
     /// Removes the file, and with it what is being written: that does not come back.
@@ -51,19 +52,30 @@ final class FileWriter {
     }
 
     private func start() {
-        guard let (bytes, path) = next else { return }
+        guard let (bytes, path, ended) = next else { return }
         next = nil
         let version = Version(path: path)
+        current = version
         do {
-            let call = try BackgroundCall("cannot write \(path)") { [mode, isDurable] in
+            // It lives until the call has ended, though its owner may not.
+            try loop.inBackground("cannot write \(path)") { [mode, isDurable] in
                 let problem = Self.write(bytes, to: path, mode: mode, isDurable: isDurable)
                 version.isUnwanted.withLock { if $0 { unlink(path) } }
                 return problem
+            } then: { [self] problem in
+                current = nil
+                report(problem, path, ended)
+                if current == nil { start() }
             }
-            // It lives until the call has ended, though its owner may not.
-            try loop.watch(call.descriptor) { [self] _, _ in ended() }
-            (self.call, current) = (call, version)
-        } catch { done("\(error)", path) }
+        } catch {
+            current = nil
+            report("\(error)", path, ended)
+        }
+    }
+
+    private func report(_ problem: String?, _ path: String, _ ended: Ended) {
+        ended(problem)
+        done(problem, path)
     }
 
     private static func write(_ bytes: [UInt8], to path: String, mode: mode_t, isDurable: Bool) -> String? {
@@ -76,13 +88,5 @@ final class FileWriter {
             return "\(error)"
         }
         return nil
-    }
-
-    private func ended() {
-        guard let call, let current, let answer = call.answer else { return }
-        loop.forget(call.descriptor)
-        (self.call, self.current) = (nil, nil)
-        done(answer, current.path)
-        start()
     }
 }

@@ -83,10 +83,7 @@ package struct StateFile {
     init(path: String, loop: EventLoop) {
         let writer = FileWriter(mode: 0o600, isDurable: true, loop: loop)
         self.init(
-            replace: { bytes, done in
-                writer.done = { problem, _ in done(problem) }
-                writer.write(bytes, to: path)
-            },
+            replace: { bytes, done in writer.write(bytes, to: path, done) },
             replaceAtOnce: { try? replaceFile(path, with: $0, mode: 0o600) })
     }
 }

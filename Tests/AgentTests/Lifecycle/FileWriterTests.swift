@@ -48,6 +48,17 @@ import Testing
         #expect(!isThere("a"))
     }
 
+    @Test func eachVersionIsReportedWhenItIsThereAndNoEarlier() throws {
+        var ended: [String] = []
+        for text in ["first", "passed over", "last"] {
+            writer.write(Array(text.utf8), to: path("a")) { [directory] problem in
+                ended.append("\(text): \(problem ?? (try? directory.read("a")) ?? "nothing")")
+            }
+        }
+        try loop.run { ended.count == 2 }
+        #expect(ended == ["first: first", "last: last"])
+    }
+
     @Test func saysOfWhichFileItSpeaks() throws {
         var said: (problem: String?, path: String)?
         writer.done = { said = ($0, $1) }
