@@ -22,6 +22,7 @@ extension AgentConfig {
         let batteryTable = root.table("battery", .reload)
         let beaconsTable = root.table("beacons", .reload)
         let regionTables = beaconsTable.tables("regions")
+        let beaconSourceTables = beaconsTable.tables("source")
         let contextTable = root.table("context", .reload)
         let outboxTable = root.table("outbox")
         let endpointTables = root.tables("endpoint").map { ($0, $0.table("data_tracking_config")) }
@@ -56,7 +57,9 @@ extension AgentConfig {
         }
         tracking.batteryAlarm.read(batteryTable)
         battery = BatteryConfig(reading: batteryTable, isLive: !(source?.isFile ?? false))
-        beacons = BeaconConfig(reading: beaconsTable, regionTables)
+        let beaconLists = BeaconSourceConfig.all(beaconSourceTables, device: device)
+        beacons = BeaconConfig(reading: beaconsTable, regionTables, hasSources: !beaconLists.isEmpty)
+        beaconSources = beacons.isEnabled ? beaconLists : []
         context = ContextConfig(reading: contextTable)
         outbox = OutboxConfig(reading: outboxTable, vendor: endpointTables.map(\.1))
         outbox.settings.bound = tracking.sampling.bound

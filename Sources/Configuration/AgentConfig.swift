@@ -15,6 +15,8 @@ public struct AgentConfig: Sendable {
     public var timetable: Timetable
     public var battery: BatteryConfig
     public var beacons: BeaconConfig
+    /// Servers that list regions beside those of `beacons`; none where no beacon is looked for.
+    package var beaconSources: [BeaconSourceConfig] = []
     public var context: ContextConfig
     public var outbox: OutboxConfig
     /// In the order of the file; none = record, and upload nothing.

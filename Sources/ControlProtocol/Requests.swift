@@ -258,9 +258,10 @@ public struct ReloadRequest: ControlRequest {
 public struct FenceRefreshRequest: ControlRequest {
     public static let verb = Verb.fenceRefresh
     public static let meaning =
-        "Asks the servers of geofences for their lists now. Answers after each has answered or failed, or after 30 s."
+        "Asks the servers of geofences and of beacon regions for their lists now. Answers after each has answered or failed, "
+        + "or after 30 s."
 
-    @Field("source", "Only the one of this name") public var source: String?
+    @Field("source", "Only those of this name") public var source: String?
 
     public init() {}
 
@@ -269,11 +270,13 @@ public struct FenceRefreshRequest: ControlRequest {
     public struct Reply: ControlMessage {
         public struct Source: ControlMessage {
             @Field("name", "Its name") public var name = ""
+            @Field("kind", "What it lists: geofences or beacons") public var kind = ""
             @Field(
                 "outcome",
                 "unchanged, received = another list is in force, failed, or waiting = it has not answered yet")
             public var outcome = ""
             @Field("fences", "Geofences of its list; absent = there is none") public var fences: Int?
+            @Field("regions", "Beacon regions of its list; absent = there is none") public var regions: Int?
             @Field("problem", "Why it failed") public var problem: String?
             @Field("delay_s", unit: "s", places: 1, "How long the server asks to wait first") public var delay: Double?
 

@@ -108,15 +108,16 @@ public struct GeofencesStatus: ControlMessage {
     @Field("crossings", "Crossings recorded") public var crossings = 0
     @Field("refused", "Geofences that cannot be used") public var refused = 0
     @Field("stays_untold", "Stays whose start was not recorded") public var staysUntold = 0
-    @Field("sources", "Each server that lists geofences, at most 8") public var sources: [FenceSourceStatus]?
+    @Field("sources", "Each server that lists geofences, at most 8") public var sources: [ListSourceStatus]?
 
     public init() {}
 }
 
-/// A server that lists geofences.
-public struct FenceSourceStatus: ControlMessage {
+/// A server that lists geofences, or regions of beacons.
+public struct ListSourceStatus: ControlMessage {
     @Field("name", "Of the source") public var name = ""
     @Field("fences", "Geofences of its list; absent = there is none") public var fences: Int?
+    @Field("regions", "Beacon regions of its list; absent = there is none") public var regions: Int?
     @Field("age_s", unit: "s", places: 1, "Since the server gave or confirmed the list, where that is known")
     public var age: Double?
     @Field("next_fetch_s", unit: "s", places: 1, "Until it is asked again; absent while it is being asked")
@@ -198,6 +199,7 @@ public struct BeaconStatus: ControlMessage {
     @Field("inside", "Those that the asset is in, by name or id, at most 32") public var inside: [String] = []
     @Field("nearest", "The beacon that is received best: UUID/major/minor") public var nearest: String?
     @Field("sightings", "Reports of beacons") public var sightings = 0
+    @Field("sources", "Each server that lists regions, at most 8") public var sources: [ListSourceStatus]?
 
     public init() {}
 }

@@ -46,6 +46,6 @@ public struct Check: Sendable {
         Check(24, "queue", causes: [1, 22], DeliveryChecks.queue),
         Check(25, "two receivers", causes: [1, 3], DeliveryChecks.oneReceiver),
         Check(26, "rate", causes: [2, 3, 5, 6, 7, 10, 13], SignalChecks.rate),
-        Check(27, "fence lists", causes: [1, 2], PlaceChecks.fenceLists),
+        Check(27, "lists", causes: [1, 2], PlaceChecks.lists),
     ]
 }

@@ -246,7 +246,7 @@ import Tracking
                 == [#"features[0]: found the id "a" again, expected an id that no other geofence has"#])
         let many = (0..<30).map { _ in point }.joined(separator: ",")
         let problems = try file(features(many)).problems
-        #expect(problems.count == 21 && problems.last == "9 more features have mistakes of their own")
+        #expect(problems.count == 21 && problems.last == "9 more items have mistakes of their own")
     }
 
     @Test func tenThousandAreTakenAndOneMoreIsNot() throws {

@@ -228,12 +228,14 @@ import Testing
 
     @Test(arguments: [
         "battery.path", "battery.batteries", "context.wpa_folder", "context.wifi", "tracking.moving.receiver",
-        "tracking.stationary.receiver", "geofences.file", "geofences.source", "outbox.path", "outbox.max_records",
+        "tracking.stationary.receiver", "geofences.file", "geofences.source", "beacons.source", "outbox.path",
+        "outbox.max_records",
     ])
     func noFileCanAllowIt(key: String) {
         #expect(RemoteKey.isNeverAllowed(key))
         #expect(
-            !RemotePolicy(device: "d", allow: ["battery", "context", "tracking", "geofences", "outbox"]).allows(key))
+            !RemotePolicy(device: "d", allow: ["battery", "beacons", "context", "tracking", "geofences", "outbox"])
+                .allows(key))
     }
 
     @Test func isRejectedWithThePathOfEachProblem() throws {

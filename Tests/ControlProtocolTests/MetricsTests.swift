@@ -82,10 +82,14 @@ import Testing
         status.source.bytes = 7
         status.power.battery = 55
         status.queue.depth = 9
-        var fences = FenceSourceStatus()
+        var fences = ListSourceStatus()
         (fences.name, fences.fences, fences.age) = ("venue", 12, 40)
         status.motion.geofences = GeofencesStatus()
         status.motion.geofences?.sources = [fences]
+        var regions = ListSourceStatus()
+        (regions.name, regions.regions, regions.failures) = ("venue", 3, 2)
+        status.beacons = BeaconStatus()
+        status.beacons?.sources = [regions]
         var endpoint = EndpointStatus()
         endpoint.name = "a\"b\\c\nd"
         endpoint.state = "active"
@@ -107,6 +111,7 @@ import Testing
             "waypost_source_state{state=\"silent\"} 1", "waypost_source_received_bytes_total 7",
             "waypost_power_battery_ratio 0.55", "waypost_queue_depth 9",
             "waypost_fence_source_fences{source=\"venue\"} 12", "waypost_fence_source_age_seconds{source=\"venue\"} 40",
+            "waypost_beacon_source_regions{source=\"venue\"} 3", "waypost_beacon_source_failures{source=\"venue\"} 2",
             "waypost_endpoint_waiting{endpoint=\"a\\\"b\\\\c\\nd\"} 4",
             "waypost_endpoint_sent_bytes_total{endpoint=\"a\\\"b\\\\c\\nd\"} 1000",
             "waypost_endpoint_failed_total{endpoint=\"a\\\"b\\\\c\\nd\",reason=\"status 503\"} 2",

@@ -446,12 +446,17 @@ struct Case: Sendable, CustomTestStringConvertible {
         Case(26, .unknown, "asked for a fix every 5000 ms", "waypost status --json") {
             $0.status.source.rate = rate(5000, nil, nil)
         },
-        Case(27, .ok, "no server lists geofences") { _ in },
+        Case(27, .ok, "no server lists geofences or beacon regions") { _ in },
         Case(27, .ok, "venue: 12 geofences, 3 h old") { fenceSource(&$0, age: 10_800) },
         Case(27, .degraded, "venue: the list is", "waypost geofences refresh") { fenceSource(&$0, age: 50_000) },
         Case(27, .degraded, "venue: the server answered with status 500 (12 geofences", "waypost geofences refresh") {
             fenceSource(&$0, age: 60, problem: "the server answered with status 500")
         },
+        Case(27, .ok, "venue: 3 beacon regions, 3 h old") { beaconSource(&$0, age: 10_800) },
+        Case(27, .degraded, "venue: the list was refused: [0].major (3 beacon regions", "waypost geofences refresh") {
+            beaconSource(&$0, age: 60, problem: "the list was refused: [0].major")
+        },
+        Case(27, .degraded, "venue: the list is", "waypost geofences refresh") { beaconSource(&$0, age: 50_000) },
         Case(27, .unknown, "no daemon answers", "waypost status") {
             fenceSource(&$0, age: 60)
             noStatus(&$0)
@@ -466,10 +471,20 @@ struct Case: Sendable, CustomTestStringConvertible {
 
     private static func fenceSource(_ scene: inout Scene, age: Double, problem: String? = nil) {
         scene.more += "[[geofences.source]]\nname = \"venue\"\nprofile = \"geojson\"\nurl = \"https://f.example\"\n"
-        var source = FenceSourceStatus()
+        var source = ListSourceStatus()
         (source.name, source.fences, source.age, source.problem) = ("venue", 12, age, problem)
         scene.status.motion.geofences = GeofencesStatus()
         scene.status.motion.geofences?.sources = [source]
+    }
+
+    private static func beaconSource(_ scene: inout Scene, age: Double, problem: String? = nil) {
+        scene.more +=
+            "[beacons]\nenabled = true\n[[beacons.source]]\nname = \"venue\"\nprofile = \"accesso-beacons\"\n"
+            + "url = \"https://f.example\"\n"
+        var source = ListSourceStatus()
+        (source.name, source.regions, source.age, source.problem) = ("venue", 3, age, problem)
+        scene.status.beacons = BeaconStatus()
+        scene.status.beacons?.sources = [source]
     }
 
     private static func rate(_ wanted: Int64, _ measured: Int64?, _ honoured: Bool?) -> RateStatus {

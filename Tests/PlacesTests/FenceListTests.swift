@@ -118,7 +118,7 @@ import Tracking
         }
         #expect(try read(list(10_000)).count == 10_000)
         #expect(problems(list(10_001)) == ["found 10001 geofences, expected at most 10000"])
-        let long = venue("") + String(repeating: " ", count: FenceList.bytesMax)
+        let long = venue("") + String(repeating: " ", count: ListText.bytesMax)
         #expect(problems(long) == ["found more than 8 MiB, expected a shorter list"])
     }
 

@@ -56,7 +56,7 @@ import Testing
         var kept: [UInt8]?
 
         for _ in 0..<10 {
-            var lists = FenceLists(own: [], sources: ["venue"])
+            var lists = JoinedLists<Geofence>(own: [], sources: ["venue"])
             // Sometimes the stored list is damaged, which is as none.
             if let kept, Int.random(in: 0..<8, using: &random) > 0 {
                 _ = try lists.received(FenceList.read(kept, .mapping(.accessoVenue), source: "venue"), of: "venue")

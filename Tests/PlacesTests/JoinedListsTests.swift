@@ -4,7 +4,7 @@ import Tracking
 
 @testable import Places
 
-@Suite struct FenceListsTests {
+@Suite struct JoinedListsTests {
     private func fences(_ ids: [String], radius: Double = 50) -> [Geofence] {
         ids.map { Geofence(id: $0, shape: .circle(centre: Coordinate(latitudeE7: 0, longitudeE7: 0), radius: radius)) }
     }
@@ -12,7 +12,7 @@ import Tracking
     private func many(_ count: Int, _ prefix: String) -> [Geofence] { fences((0..<count).map { "\(prefix)\($0)" }) }
 
     @Test func listsAreJoinedAndCompared() throws {
-        var lists = FenceLists(own: fences(["own"]), sources: ["a", "b"])
+        var lists = JoinedLists<Geofence>(own: fences(["own"]), sources: ["a", "b"])
         #expect(lists.joined.map(\.id) == ["own"] && lists.count(of: "a") == nil)
         #expect(try lists.received(fences(["b/1"]), of: "b") == .init(added: 1))
         #expect(try lists.received(fences(["a/1", "a/2", "a/3"]), of: "a") == .init(added: 3))
@@ -24,7 +24,7 @@ import Tracking
     }
 
     @Test func tenThousandTogetherAndNotOneMore() throws {
-        var lists = FenceLists(own: many(4000, "o"), sources: ["a", "b"])
+        var lists = JoinedLists<Geofence>(own: many(4000, "o"), sources: ["a", "b"])
         _ = try lists.received(many(5000, "a/"), of: "a")
         _ = try lists.received(many(1000, "b/"), of: "b")
         let before = lists.joined
@@ -38,7 +38,7 @@ import Tracking
     }
 
     @Test func aReloadKeepsTheListsOfTheSame() throws {
-        var lists = FenceLists(own: [], sources: ["a", "b", "c"])
+        var lists = JoinedLists<Geofence>(own: [], sources: ["a", "b", "c"])
         for name in ["a", "b", "c"] { _ = try lists.received(fences(["\(name)/1"]), of: name) }
         #expect(lists.reloaded(own: fences(["own"]), sources: ["c", "a", "d"], kept: ["a"]).isEmpty)
         #expect(lists.joined.map(\.id) == ["own", "a/1"])

@@ -5,20 +5,47 @@ import Positioning
 
 /// libFuzzer entry: any text is a list of geofences in each of its forms or has mistakes, named in few words; a fence that is
 /// taken is one that the configuration would take, and no position outside of its rectangle is near it. The monitor takes all
-/// of them, and fixes at their corners and beside them. The same text may be a list that was stored.
+/// of them, and fixes at their corners and beside them. The same text may be a list of beacon regions, or one that was stored.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzFences(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: data, count: size))
     for form in forms {
-        do throws(ListProblems) { check(try FenceList.read(bytes, form, source: "venue")) } catch {
-            demand((1...21).contains(error.lines.count), "\(error.lines.count) mistakes are named")
-            for problem in error.lines {
-                demand(problem.utf8.count <= 1024, "a mistake in \(problem.utf8.count) bytes: \(problem.prefix(200))")
-            }
-        }
+        do throws(ListProblems) { check(try FenceList.read(bytes, form, source: "venue")) } catch { check(error) }
+    }
+    for mapping in [.accessoBeacons, regions] {
+        do throws(ListProblems) { check(try BeaconList.read(bytes, mapping)) } catch { check(error) }
     }
     if let stored = StoredList(bytes) { demand(StoredList(stored.bytes) == stored, "a stored list does not come back") }
     return 0
+}
+
+private let regions: BeaconMapping = {
+    var mapping = BeaconMapping()
+    mapping.uuid = ["proximityUUID"]
+    mapping.major = ["major"]
+    mapping.minor = ["minor"]
+    mapping.name = ["name"]
+    return mapping
+}()
+
+private func check(_ problems: ListProblems) {
+    demand((1...21).contains(problems.lines.count), "\(problems.lines.count) mistakes are named")
+    for problem in problems.lines {
+        demand(problem.utf8.count <= 1024, "a mistake in \(problem.utf8.count) bytes: \(problem.prefix(200))")
+    }
+}
+
+/// Each is a region of its own, and its id leads back to it.
+private func check(_ regions: [BeaconRegion]) {
+    demand(regions.count <= 256, "\(regions.count) regions")
+    demand(Set(regions.map(\.id)).count == regions.count, "a region comes twice")
+    demand(BeaconMonitor(regions).regions == regions, "the monitor has other regions")
+    for region in regions {
+        var plain = region
+        plain.name = nil
+        demand(BeaconRegion(id: region.id) == plain, "the id \(region.id)")
+        demand(region.name.map { (1...128).contains($0.utf8.count) } ?? true, "the name of \(region.id)")
+    }
 }
 
 private let forms: [FenceList.Form] = {

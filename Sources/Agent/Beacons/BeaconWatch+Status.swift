@@ -4,7 +4,7 @@ import Sensors
 extension BeaconStatus {
     private static let insideMax = 32
 
-    init(_ beacons: BeaconWatch.Status) {
+    init(_ beacons: BeaconWatch.Status, sources: [ListSourceStatus]?) {
         self.init()
         switch beacons.state {
         case .scanning: state = "scanning"
@@ -16,5 +16,6 @@ extension BeaconStatus {
         inside = Array(beacons.inside.prefix(Self.insideMax))
         nearest = beacons.nearest?.description
         sightings = beacons.sightings
+        self.sources = sources
     }
 }

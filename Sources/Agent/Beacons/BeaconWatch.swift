@@ -63,6 +63,13 @@ final class BeaconWatch {
         follow(at: now)
     }
 
+    /// A server gave another list: these are all regions now.
+    func regionsChanged(_ regions: [BeaconRegion], at now: EventTime) {
+        var config = config
+        config.regions = regions
+        reload(config, at: now)
+    }
+
     /// Called after each event of tracking.
     func trackingChanged(isParked: Bool, isInHours: Bool, at now: EventTime) {
         guard isParked != self.isParked || isInHours != self.isInHours else { return }
@@ -91,8 +98,9 @@ final class BeaconWatch {
     /// nil where no beacon is looked for.
     func status(at now: EventTime) -> Status? {
         guard config.isEnabled else { return nil }
+        let reason = monitor.regions.isEmpty ? "there are no regions" : "not started"
         return Status(
-            state: scanner?.state ?? .waiting("not started"), inside: monitor.inside.map { $0.name ?? $0.id },
+            state: scanner?.state ?? .waiting(reason), inside: monitor.inside.map { $0.name ?? $0.id },
             nearest: monitor.nearest(at: now), regions: monitor.regions.count, sightings: sightings)
     }
 

@@ -27,7 +27,7 @@ extension Agent {
         case .engine: return try pipeline.engineCommand(request.read(), at: now)
         case .subscriber: return try pipeline.subscriberCommand(request.read(), at: now)
         case .reload: return try configuration.reloadCommand(at: now)
-        case .fenceRefresh: return try fenceRefreshes.refresh(request.read(), ticket, at: now)
+        case .fenceRefresh: return try listRefreshes.refresh(request.read(), ticket, at: now)
         case .remote: return try remote(request.read(), at: now)
         case .refresh:
             try pipeline.carryOut(.refreshRequested, at: now)

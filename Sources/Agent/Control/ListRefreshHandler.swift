@@ -1,30 +1,38 @@
 import ControlProtocol
 import EventLoop
+import Places
 import Positioning
 
 /// Handles `fence-refresh`: asks servers for their lists, and answers once they have.
-final class FenceRefreshHandler {
+final class ListRefreshHandler {
     /// A client that waits for servers.
     private final class Waiter {
         let ticket: ControlTicket
         let until: EventTime
         var sources: [FenceRefreshRequest.Reply.Source]
+        /// In the same order.
+        let lists: [any FetchedSource]
         /// How many have not answered.
         var open: Int
 
-        init(_ ticket: ControlTicket, until: EventTime, sources: [FenceRefreshRequest.Reply.Source]) {
-            (self.ticket, self.until, self.sources, open) = (ticket, until, sources, sources.count)
+        init(_ ticket: ControlTicket, until: EventTime, _ lists: [any FetchedSource]) {
+            (self.ticket, self.until, self.lists, open) = (ticket, until, lists, lists.count)
+            sources = lists.map { list in
+                var source = FenceRefreshRequest.Reply.Source()
+                (source.name, source.kind, source.outcome) = (list.config.name, list.config.kind, "waiting")
+                return source
+            }
         }
     }
 
-    private let fences: FenceSources
+    private let places: PlaceLists
     private var waiters: [Waiter] = []
     /// Each is a request to a server.
     private var budget = TokenBucket(burst: 10, refill: .seconds(6))
     private var alarm: EventLoop.Alarm?
 
-    init(fences: FenceSources, loop: EventLoop) {
-        self.fences = fences
+    init(places: PlaceLists, loop: EventLoop) {
+        self.places = places
         alarm = loop.alarm { [unowned self] now in answer(at: now) }
     }
 
@@ -32,19 +40,12 @@ final class FenceRefreshHandler {
     func refresh(
         _ request: FenceRefreshRequest, _ ticket: ControlTicket, at now: EventTime
     ) throws(ControlError) -> any ControlMessage {
-        let lists = fences.fetched.filter { request.source == nil || $0.config.name == request.source }
-        guard !lists.isEmpty else { throw Self.none(request.source, fences) }
+        let lists = places.fetched.filter { request.source == nil || $0.config.name == request.source }
+        guard !lists.isEmpty else { throw none(request.source) }
         if let wait = budget.take(at: now) {
             throw .busy(for: wait, "too many requests for lists: at most ten a minute")
         }
-        let waiter = Waiter(
-            ticket, until: now + ControlTicket.timeout,
-            sources: lists.map { list in
-                var source = FenceRefreshRequest.Reply.Source()
-                source.name = list.config.name
-                source.outcome = "waiting"
-                return source
-            })
+        let waiter = Waiter(ticket, until: now + ControlTicket.timeout, lists)
         ticket.postpone()
         waiters.append(waiter)
         for (index, list) in lists.enumerated() {
@@ -57,23 +58,24 @@ final class FenceRefreshHandler {
 
     /// Without waiting for the servers.
     func refreshAll(at now: EventTime) throws(ControlError) {
-        guard !fences.fetched.isEmpty else { throw Self.none(nil, fences) }
+        guard !places.fetched.isEmpty else { throw none(nil) }
         if let wait = budget.take(at: now) {
             throw .busy(for: wait, "too many requests for lists: at most ten a minute")
         }
-        for list in fences.fetched { _ = list.refresh(at: now) { _ in } }
+        for list in places.fetched { _ = list.refresh(at: now) { _ in } }
     }
 
-    private static func none(_ source: String?, _ fences: FenceSources) -> ControlError {
-        let names = fences.fetched.map(\.config.name).joined(separator: ", ")
+    private func none(_ source: String?) -> ControlError {
+        let names = places.fetched.map(\.config.name).joined(separator: ", ")
         guard source != nil, !names.isEmpty else {
             return ControlError(
-                "none", "no server lists geofences", hint: "configure one as [[geofences.source]]")
+                "none", "no server lists geofences or beacon regions",
+                hint: "configure one as [[geofences.source]] or [[beacons.source]]")
         }
-        return ControlError("unknown-source", "no source of geofences has this name", hint: "one of \(names)")
+        return ControlError("unknown-source", "no source of a list has this name", hint: "one of \(names)")
     }
 
-    private func ended(_ ending: FetchedList.Ending, _ waiter: Waiter, _ index: Int) {
+    private func ended(_ ending: FetchEnding, _ waiter: Waiter, _ index: Int) {
         switch ending {
         case .unchanged: waiter.sources[index].outcome = "unchanged"
         case .taken: waiter.sources[index].outcome = "received"
@@ -100,8 +102,12 @@ final class FenceRefreshHandler {
         waiters.removeAll { $0 === waiter }
         var reply = FenceRefreshRequest.Reply()
         reply.sources = waiter.sources
-        for index in reply.sources.indices {
-            reply.sources[index].fences = fences.count(of: reply.sources[index].name)
+        for (index, list) in waiter.lists.enumerated() {
+            if list is FetchedList<BeaconRegion> {
+                reply.sources[index].regions = list.count
+            } else {
+                reply.sources[index].fences = list.count
+            }
         }
         waiter.ticket.finish(.success(reply))
     }

@@ -50,8 +50,8 @@ public final class Agent {
     private let channels: [ChannelDelivery]
     private let beacons: BeaconWatch
     private let networks: NetworkWatch
-    private let fences: FenceSources
-    let fenceRefreshes: FenceRefreshHandler
+    private let places: PlaceLists
+    let listRefreshes: ListRefreshHandler
     private let supervision: Supervision
     private let startedAt: EventTime
     /// nil where no process is around the agent, as in the simulated world.
@@ -113,11 +113,9 @@ public final class Agent {
             config.endpoints, depths: current.depths, inFlight: inFlight, outbox: uuid, recorder: recorder,
             uplink: uplink, log: log, loop: loop, makeCredentials: makeCredentials)
         // The lists that were kept before the tracker: it knows from its last run in which of their fences the asset is.
-        let fences = FenceSources(
-            config.fenceSources, own: config.tracking.geofences.fences, directory: config.outbox.directory,
-            uplink: uplink, log: log, loop: loop, makeCredentials: makeCredentials)
+        let places = PlaceLists(config, uplink: uplink, log: log, loop: loop, makeCredentials: makeCredentials)
         var tracking = config.tracking
-        tracking.geofences.fences = fences.joined
+        tracking.geofences.fences = places.fences.joined
         let pipeline = Pipeline(
             source: edges.source ?? config.source.makeSource(memory: memory.source), memory: memory.source,
             clock: receiverClock,
@@ -125,7 +123,7 @@ public final class Agent {
                 tracker: Tracker(settings: tracking, restored: memory.tracker), timetable: config.timetable),
             recorder: recorder, deliveries: endpoints.deliveries, log: log, loop: loop)
         (self.recorder, self.uplink, self.endpoints, self.pipeline) = (recorder, uplink, endpoints, pipeline)
-        self.fences = fences
+        self.places = places
         channels = config.channels.map { channel in
             ChannelDelivery(
                 channel, outbox: uuid,
@@ -134,14 +132,14 @@ public final class Agent {
                 makeCredentials: makeCredentials)
         }
 
-        beacons = BeaconWatch(config.beacons, stored: memory.beacons, log: log, loop: loop) {
-            [unowned pipeline] in pipeline.handle($0, at: $1, stored: true)
-        }
+        beacons = BeaconWatch(
+            places.joined(with: config.beacons), stored: memory.beacons, log: log, loop: loop
+        ) { [unowned pipeline] in pipeline.handle($0, at: $1, stored: true) }
         networks = NetworkWatch(config.context, log: log, loop: loop)
         orders = OrderHandler(recorder: recorder, deliveries: endpoints.deliveries, loop: loop)
         flushes = FlushHandler(
             pipeline: pipeline, recorder: recorder, deliveries: endpoints.deliveries, uplink: uplink, loop: loop)
-        fenceRefreshes = FenceRefreshHandler(fences: fences, loop: loop)
+        listRefreshes = ListRefreshHandler(places: places, loop: loop)
         supervision = Supervision(environment, summaryInterval: options.summaryInterval, log: log, loop: loop)
         shutdown = Shutdown(
             linger: options.linger, pipeline: pipeline, recorder: recorder, deliveries: endpoints.deliveries,
@@ -149,7 +147,7 @@ public final class Agent {
         configuration = ConfigurationInForce(
             config, effective ?? EffectiveConfiguration(), reread: options.reread,
             keeper: LastGoodKeeper(options.lastGood, log: log, loop: loop), pipeline: pipeline, recorder: recorder,
-            endpoints: endpoints, channels: channels, beacons: beacons, networks: networks, fences: fences,
+            endpoints: endpoints, channels: channels, beacons: beacons, networks: networks, places: places,
             shutdown: shutdown, supervision: supervision, log: log, loop: loop)
         locating = LocateHandler(pipeline: pipeline, recorder: recorder, loop: loop)
         connect(receiverClock)
@@ -262,8 +260,9 @@ public final class Agent {
             let tracker = pipeline.tracker
             beacons.trackingChanged(isParked: !tracker.isMoving, isInHours: tracker.inHours, at: loop.now)
         }
-        fences.fencesChanged = { [unowned self] in pipeline.handle(.fencesChanged($0), at: $1, stored: true) }
-        fences.changed = { [unowned self] in statusChanged() }
+        places.fences.itemsChanged = { [unowned self] in pipeline.handle(.fencesChanged($0), at: $1, stored: true) }
+        places.beacons.itemsChanged = { [unowned self] in beacons.regionsChanged($0, at: $1) }
+        places.changed = { [unowned self] in statusChanged() }
         for channel in channels {
             channel.changed = { [unowned self] in statusChanged() }
             channel.subscriberChanged = { [unowned self] in pipeline.handle(.subscriberChanged($0), at: $1) }
@@ -340,7 +339,7 @@ public final class Agent {
         endpoints.start(sinceBoot: sinceBoot, at: now)
         if sinceBoot { for channel in channels { channel.startedWithHost(at: now) } }
         for delivery in endpoints.deliveries { delivery.step(at: now) }
-        fences.start(sinceBoot: sinceBoot, at: now)
+        places.start(sinceBoot: sinceBoot, at: now)
         remote?.start(at: now)
         follow(at: now)
     }
@@ -359,7 +358,7 @@ public final class Agent {
         beacons.stop()
         networks.stop()
         for channel in channels { channel.close() }
-        fences.close()
+        places.close()
         uplink.close()
         control?.close()
         metrics?.close()
@@ -407,7 +406,7 @@ public final class Agent {
         endpoints.linksChanged(at: now)
         for channel in channels { channel.linksChanged(at: now) }
         networks.linksChanged(at: now)
-        fences.linksChanged(at: now)
+        places.linksChanged(at: now)
         remote?.settings.linksChanged(at: now)
     }
 
@@ -415,7 +414,7 @@ public final class Agent {
         StatusReport(
             now: now, startedAt: startedAt, wakeups: loop.wakeups,
             isClockSynchronised: loop.host.isClockSynchronised, pipeline: pipeline, recorder: recorder,
-            deliveries: endpoints.deliveries, channels: channels, fences: fences,
+            deliveries: endpoints.deliveries, channels: channels, places: places,
             sent: (uplink as? LoopedUplink)?.counters ?? HTTPUplink.Counters(), supplies: host?.supplies,
             beacons: beacons.status(at: loop.now),
             configurationProblem: configuration.problem, configurationOrigin: configuration.origin,

@@ -50,7 +50,7 @@ final class ConfigurationInForce {
     private let channels: [ChannelDelivery]
     private let beacons: BeaconWatch
     private let networks: NetworkWatch
-    private let fences: FenceSources
+    private let places: PlaceLists
     /// nil where no process is around the agent.
     var host: HostWatch?
     /// The same.
@@ -63,7 +63,7 @@ final class ConfigurationInForce {
         _ config: AgentConfig, _ effective: EffectiveConfiguration,
         reread: (@Sendable () throws(ConfigurationProblems) -> LoadedConfiguration)?, keeper: LastGoodKeeper,
         pipeline: Pipeline, recorder: Recorder, endpoints: Endpoints,
-        channels: [ChannelDelivery], beacons: BeaconWatch, networks: NetworkWatch, fences: FenceSources,
+        channels: [ChannelDelivery], beacons: BeaconWatch, networks: NetworkWatch, places: PlaceLists,
         shutdown: Shutdown,
         supervision: Supervision, log: AgentLog, loop: EventLoop
     ) {
@@ -77,7 +77,7 @@ final class ConfigurationInForce {
         self.channels = channels
         self.beacons = beacons
         self.networks = networks
-        self.fences = fences
+        self.places = places
         self.shutdown = shutdown
         self.supervision = supervision
         self.log = log
@@ -182,8 +182,8 @@ final class ConfigurationInForce {
 
     private func apply(_ plan: ReloadPlan, at now: EventTime) {
         var (tracking, old) = (plan.config.tracking, config.tracking)
-        old.geofences.fences = fences.joined
-        tracking.geofences.fences = fences.reload(
+        old.geofences.fences = places.fences.joined
+        tracking.geofences.fences = places.fences.reload(
             plan.config.fenceSources, own: tracking.geofences.fences, at: now)
         config = plan.config
         effective = plan.effective
@@ -192,7 +192,8 @@ final class ConfigurationInForce {
         endpoints.reload(config.endpoints, renewed: plan.newCredentials, at: now)
         host?.reload(config.powerSettings, at: now)
         metrics?.reload(config.metrics, at: now)
-        beacons.reload(config.beacons, at: now)
+        _ = places.beacons.reload(config.beaconSources, own: config.beacons.regions, at: now)
+        beacons.reload(places.joined(with: config.beacons), at: now)
         networks.reload(config.context, at: now)
         pipeline.reload(
             tracking.isSame(as: old) ? nil : tracking, config.timetable, at: now)

@@ -36,7 +36,7 @@ struct ReloadPlan {
         config.log = wanted.log
         config.metrics = wanted.metrics
         config.outbox.commitWindow = wanted.outbox.commitWindow
-        let areSourcesTaken = takeFenceSources(of: wanted)
+        let areSourcesTaken = takeListSources(of: wanted)
         let areSame = Self.names(old.endpoints) == Self.names(wanted.endpoints)
         let whole = areSame ? takeEndpoints(of: wanted) : []
         name(
@@ -73,12 +73,12 @@ struct ReloadPlan {
     }
 
     /// - Returns: whether they are now as the new configuration has them.
-    private mutating func takeFenceSources(of wanted: AgentConfig) -> Bool {
-        let known = Set(config.fenceSources.flatMap(\.list.endpoint.credentials.references))
-        guard !wanted.fenceSources.contains(where: { $0.list.endpoint.needsNewCredentials(besides: known) }) else {
+    private mutating func takeListSources(of wanted: AgentConfig) -> Bool {
+        let known = Set(config.listSources.flatMap(\.endpoint.credentials.references))
+        guard !wanted.listSources.contains(where: { $0.endpoint.needsNewCredentials(besides: known) }) else {
             return false
         }
-        config.fenceSources = wanted.fenceSources
+        (config.fenceSources, config.beaconSources) = (wanted.fenceSources, wanted.beaconSources)
         return true
     }
 
@@ -93,7 +93,7 @@ struct ReloadPlan {
                     change.index < whole.count && (change.effect == .reload || whole[change.index])
                 case _ where change.table.hasPrefix("[endpoint."): !whole.isEmpty && whole.allSatisfy { $0 }
                 case _ where change.table.hasPrefix("[channel."): !channels.isEmpty && channels.allSatisfy { $0 }
-                case _ where change.table.contains("[geofences.source"): areSourcesTaken
+                case _ where Self.isListSource(change.table): areSourcesTaken
                 default: change.effect == .reload
                 }
             if isLive {
@@ -111,6 +111,9 @@ struct ReloadPlan {
         if config.fenceSources != old.fenceSources, !live.contains(where: { $0.contains("[geofences.source") }) {
             live.append("[[geofences.source]]")
         }
+        if config.beaconSources != old.beaconSources, !live.contains(where: { $0.contains("[beacons") }) {
+            live.append("[[beacons.source]]")
+        }
         if !config.tracking.isSame(as: old.tracking) || config.timetable != old.timetable, live.isEmpty {
             live.append(config.tracking.geofences == old.tracking.geofences ? "[tracking]" : "[geofences] file")
         }
@@ -121,9 +124,18 @@ struct ReloadPlan {
         }
     }
 
+    private static func isListSource(_ table: String) -> Bool {
+        table.contains("[geofences.source") || table.contains("[beacons.source")
+    }
+
     private func add(_ name: String, to names: inout [String]) {
         if !names.contains(name) { names.append(name) }
     }
+}
+
+extension AgentConfig {
+    /// All that servers list.
+    fileprivate var listSources: [ListSourceConfig] { fenceSources.map(\.list) + beaconSources.map(\.list) }
 }
 
 extension EndpointConfig {

@@ -269,13 +269,15 @@ public struct AgentLog {
     }
 
     /// - Parameter count: of the fences of the list.
-    func fencesReceived(_ source: String, _ count: Int, _ change: FenceLists.Change) {
+    /// - Parameters:
+    ///   - list: its kind and name.
+    ///   - noun: what it lists.
+    func listReceived(_ list: String, _ count: Int, _ noun: String, _ change: ListChange) {
         log(
             change.isEmpty ? .debug : .notice, .places,
-            "geofences \(source): \(InWords.count(count, "geofence")): \(change.added) added, \(change.gone) gone, "
-                + "\(change.changed) changed",
+            "\(list): \(InWords.count(count, noun)): \(change.added) added, \(change.gone) gone, \(change.changed) changed",
             [
-                "list": "geofences \(source)", "state": "received", "count": String(count),
+                "list": list, "state": "received", "count": String(count),
                 "added": String(change.added), "gone": String(change.gone), "changed": String(change.changed),
             ])
     }

@@ -7,104 +7,108 @@ import Positioning
 
 /// A list that a server is asked for again and again; its last good reply is kept for a start without a network.
 ///
-/// What a reply means is the owner's matter. One that the owner takes is on disk before it is in force: a process that ends at
-/// any time starts again with that list or a newer one.
-final class FetchedList {
-    /// How a fetch ended.
-    enum Ending: Equatable {
-        /// The list in force is the one of the server.
-        case unchanged
-        /// It is in force now.
-        case taken
-        /// Why it is not known whether the list in force is still the one.
-        case failed(String)
-    }
+/// What is in force is the owner's matter. A reply is read on a thread of its own, since a long one would hold the loop up,
+/// and a good one is on disk before it is in force: a process that ends at any time starts again with that list or a
+/// newer one.
+final class FetchedList<Item: ListedItem>: FetchedSource {
+    typealias Read = @Sendable ([UInt8]) throws(ListProblems) -> [Item]
 
-    /// What the owner made of a reply: what puts it in force, unless that is no longer possible, or what is wrong with it.
-    typealias Reading = Result<(EventTime) -> ListProblems?, ListProblems>
-
-    /// A list that is good, and being written.
-    private struct Pending {
-        var adopt: (EventTime) -> ListProblems?
+    /// What is known of the list in force.
+    private struct InForce {
         var version: ListVersion
         var sum: String
         var receivedMs: Int64?
+        var count: Int
+    }
+
+    /// A reply that was read.
+    private struct Reply: Sendable {
+        var sum: String
+        /// nil = the list in force is the same.
+        var items: Result<[Item], ListProblems>?
+        /// For the disk.
+        var bytes: [UInt8] = []
     }
 
     let config: ListSourceConfig
     private let path: String
-    private let bytesMax: Int
     private let uplink: any Uplink
     private let log: AgentLog
     private let loop: EventLoop
     private let credentials: EndpointCredentials
     private let writer: FileWriter
+    private let read: Read
     private var alarm: EventLoop.Alarm?
     private(set) var schedule: FetchSchedule
     private var transfer: UplinkTransfer?
     private var isClosed = false
-    /// Of the list in force; nil = there is none.
-    private var version: ListVersion?
-    private var sum: String?
-    private var receivedMs: Int64?
-    private var pending: Pending?
-    private var waiters: [(Ending) -> Void] = []
-    /// The last failure, until a fetch succeeds.
+    private var inForce: InForce?
+    private var waiters: [(FetchEnding) -> Void] = []
     private(set) var problem: String?
 
-    var read: ([UInt8]) -> Reading = { _ in .success({ _ in nil }) }
+    /// What keeps a list from coming into force, before it is written.
+    var check: ([Item]) -> ListProblems? = { _ in nil }
+    /// Puts it in force, unless that is no longer possible.
+    var adopt: ([Item], EventTime) -> ListProblems? = { _, _ in nil }
     /// Age, problem or the time of the next fetch are others now.
     var changed: () -> Void = {}
 
     /// - Parameters:
     ///   - directory: of state, where the list is kept.
-    ///   - bytesMax: of a reply.
     ///   - earlier: the same source before a reload, which is closed.
+    ///   - read: what a reply lists.
     init(
-        _ config: ListSourceConfig, directory: String, bytesMax: Int, after earlier: FetchedList? = nil,
+        _ config: ListSourceConfig, directory: String, after earlier: FetchedList? = nil,
         uplink: any Uplink, log: AgentLog, loop: EventLoop,
-        makeCredentials: (EndpointConfig) -> EndpointCredentials
+        makeCredentials: (EndpointConfig) -> EndpointCredentials, read: @escaping Read
     ) {
         self.config = config
         path = "\(directory)/\(config.endpoint.settings.name).list"
-        (self.bytesMax, self.uplink, self.log, self.loop) = (bytesMax, uplink, log, loop)
+        (self.uplink, self.log, self.loop, self.read) = (uplink, log, loop, read)
         credentials = makeCredentials(config.endpoint)
         schedule = FetchSchedule(every: config.every)
         // One for each file, so that two never write the same draft.
         writer = earlier?.writer ?? FileWriter(mode: 0o600, isDurable: true, loop: loop)
         alarm = loop.alarm { [unowned self] now in fetch(at: now) }
-        writer.done = { [weak self] problem, _ in self?.written(problem) }
     }
+
+    var count: Int? { inForce?.count }
 
     // MARK: What is kept
 
-    /// The reply that was kept, if it is of this address; it is in force once the owner has taken it.
+    /// The list that was kept, if it is of this address; it is in force once the owner has taken it.
     /// - Returns: nil where there is none, or none that can be used, which was logged.
-    func readKept() -> [UInt8]? {
+    func readKept() -> [Item]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
             if errno != ENOENT { log.keptListUnusable(config.label, errorText(errno)) }
             return nil
         }
         defer { Glibc.close(descriptor) }
-        guard let bytes = readAll(descriptor, bytesMax: StoredList.fileBytesMax(reply: bytesMax)),
+        guard let bytes = readAll(descriptor, bytesMax: StoredList.fileBytesMax(reply: ListText.bytesMax)),
             let stored = StoredList(bytes)
         else {
             log.keptListUnusable(config.label, "it is damaged")
             return nil
         }
         guard stored.address == address else { return nil }
-        (version, sum, receivedMs) = (stored.version, StoredList.sum(stored.reply), stored.receivedMs)
-        return stored.reply
+        do throws(ListProblems) {
+            let items = try read(stored.reply)
+            inForce = InForce(
+                version: stored.version, sum: StoredList.sum(stored.reply), receivedMs: stored.receivedMs,
+                count: items.count)
+            return items
+        } catch {
+            log.keptListUnusable(config.label, error.description.visible(bytesMax: 300))
+            return nil
+        }
     }
 
     /// The list in force is not: the next fetch asks for the whole of it.
-    func forget() { (version, sum, receivedMs) = (nil, nil, nil) }
+    func forget() { inForce = nil }
 
     /// Another one did the same before a reload, and its list stays in force.
-    func follow(_ earlier: FetchedList) {
-        (version, sum, receivedMs) = (earlier.version, earlier.sum, earlier.receivedMs)
-    }
+    func follow(_ earlier: FetchedList) { inForce = earlier.inForce }
 
     private var address: String { StoredList.sum(config.url.utf8) }
 
@@ -116,10 +120,8 @@ final class FetchedList {
         arm()
     }
 
-    /// - Parameter done: called once the server has answered, unless the source is closed before.
-    /// - Returns: for how long the server's wish for a pause delays it; nil = it does not.
     @discardableResult
-    func refresh(at now: EventTime, _ done: ((Ending) -> Void)? = nil) -> Duration? {
+    func refresh(at now: EventTime, _ done: ((FetchEnding) -> Void)?) -> Duration? {
         if let done { waiters.append(done) }
         credentials.resumed()
         let until = schedule.requested(at: now)
@@ -139,7 +141,7 @@ final class FetchedList {
         isClosed = true
         alarm?.deadline = nil
         if let transfer { uplink.cancel(transfer) }
-        (transfer, pending, waiters) = (nil, nil, [])
+        (transfer, waiters) = (nil, [])
     }
 
     /// Closes it, and removes what is kept.
@@ -148,11 +150,10 @@ final class FetchedList {
         writer.remove(path)
     }
 
-    /// Seconds since the server gave the list or confirmed it; nil where there is no list or the time is not known.
     func age(at now: EventTime) -> Double? {
-        guard version != nil else { return nil }
+        guard let inForce else { return nil }
         if let confirmed = schedule.confirmedAt { return now.seconds(since: confirmed) }
-        guard let receivedMs, loop.host.isClockSynchronised else { return nil }
+        guard let receivedMs = inForce.receivedMs, loop.host.isClockSynchronised else { return nil }
         return max(0, Double(loop.host.wallClockMs - receivedMs) / 1000)
     }
 
@@ -176,10 +177,10 @@ final class FetchedList {
     }
 
     private func send(at now: EventTime, mayRenew: Bool) throws(CredentialProblem) {
-        let version = version
+        let version = inForce?.version
         var request = UplinkRequest(
             method: "GET", url: config.url, headers: [.init("Accept", "application/json")], body: [],
-            replyLimit: bytesMax)
+            replyLimit: ListText.bytesMax)
         request.headers += version?.conditions ?? []
         try credentials.complete(&request, batchID: "", at: now)
         // The next request comes in hours.
@@ -187,7 +188,7 @@ final class FetchedList {
         transfer = uplink.send(request) { [weak self] outcome in
             guard let self, !isClosed else { return }
             transfer = nil
-            answered(FetchAnswer(outcome, version: version, bytesMax: bytesMax), mayRenew: mayRenew)
+            answered(FetchAnswer(outcome, version: version, bytesMax: ListText.bytesMax), mayRenew: mayRenew)
         }
     }
 
@@ -205,30 +206,47 @@ final class FetchedList {
     }
 
     private func received(_ body: [UInt8], _ version: ListVersion) {
-        let sum = StoredList.sum(body)
-        guard self.version == nil || self.sum != sum else {
-            // The same again, from a server that knows no conditions: nothing is written for that.
-            self.version = version
-            return finish(.unchanged)
-        }
-        switch read(body) {
-        case .failure(let problems): refused(problems)
-        case .success(let adopt):
-            let receivedMs = loop.host.isClockSynchronised ? loop.host.wallClockMs : nil
-            let stored = StoredList(address: address, version: version, receivedMs: receivedMs, reply: body)
-            pending = Pending(adopt: adopt, version: version, sum: sum, receivedMs: receivedMs)
-            writer.write(stored.bytes, to: path)
+        let receivedMs = loop.host.isClockSynchronised ? loop.host.wallClockMs : nil
+        let stored = StoredList(address: address, version: version, receivedMs: receivedMs, reply: body)
+        do {
+            try loop.inBackground("cannot read the list") { [read, known = inForce?.sum] in
+                Self.read(stored, read, known: known)
+            } then: { [weak self] reply in
+                guard let self, !isClosed else { return }
+                received(reply, version, receivedMs)
+            }
+        } catch { failed("\(error)") }
+    }
+
+    /// - Parameter known: the sum of the list in force.
+    private static func read(_ stored: StoredList, _ read: Read, known: String?) -> Reply {
+        let sum = StoredList.sum(stored.reply)
+        guard sum != known else { return Reply(sum: sum) }
+        do throws(ListProblems) {
+            return Reply(sum: sum, items: .success(try read(stored.reply)), bytes: stored.bytes)
+        } catch {
+            return Reply(sum: sum, items: .failure(error))
         }
     }
 
-    private func written(_ problem: String?) {
-        guard let list = pending else { return }
-        pending = nil
-        // It comes into force all the same, but not at the next start.
-        if let problem { log.listNotKept(config.label, problem) }
-        if let problems = list.adopt(loop.now) { return refused(problems) }
-        (version, sum, receivedMs) = (list.version, list.sum, list.receivedMs)
-        finish(.taken)
+    private func received(_ reply: Reply, _ version: ListVersion, _ receivedMs: Int64?) {
+        switch reply.items {
+        case nil:
+            // The same again, from a server that knows no conditions: nothing is written for that.
+            inForce?.version = version
+            finish(.unchanged)
+        case .failure(let problems): refused(problems)
+        case .success(let items):
+            if let problems = check(items) { return refused(problems) }
+            writer.write(reply.bytes, to: path) { [weak self] problem in
+                guard let self, !isClosed else { return }
+                // It comes into force all the same, but not at the next start.
+                if let problem { log.listNotKept(config.label, problem) }
+                if let problems = adopt(items, loop.now) { return refused(problems) }
+                inForce = InForce(version: version, sum: reply.sum, receivedMs: receivedMs, count: items.count)
+                finish(.taken)
+            }
+        }
     }
 
     private func refused(_ problems: ListProblems) {
@@ -238,19 +256,19 @@ final class FetchedList {
     private func failed(_ words: String, asked: Duration? = nil) {
         schedule.failed(asked: asked, at: loop.now, jitter: loop.host.jitter)
         let next = schedule.nextDeadline?.seconds(since: loop.now) ?? 0
-        if words != problem { log.listNotFetched(config.label, words, next: next, hasList: version != nil) }
+        if words != problem { log.listNotFetched(config.label, words, next: next, hasList: inForce != nil) }
         problem = words
         end(.failed(words))
     }
 
-    private func finish(_ ending: Ending) {
+    private func finish(_ ending: FetchEnding) {
         schedule.fetched(at: loop.now, jitter: loop.host.jitter)
         if problem != nil { log.listFetchedAgain(config.label) }
         problem = nil
         end(ending)
     }
 
-    private func end(_ ending: Ending) {
+    private func end(_ ending: FetchEnding) {
         let waiting = waiters
         waiters = []
         arm()

@@ -1,83 +1,71 @@
 import Configuration
-import ControlProtocol
 import Delivery
 import EventLoop
 import Places
 import Positioning
-import Tracking
-import Uplink
 
-/// The geofences in force: those of the configuration, and those that servers list.
-final class FenceSources {
-    private var lists: FenceLists
-    private var configs: [FenceSourceConfig]
-    private(set) var fetched: [FetchedList] = []
-    private let make: (FenceSourceConfig, FetchedList?) -> FetchedList
+/// What is in force of one kind, such as geofences: what the configuration lists, and what servers list.
+final class ListSources<Source: ListSource> {
+    typealias Item = Source.Item
+
+    private var lists: JoinedLists<Item>
+    private var configs: [Source]
+    private(set) var fetched: [FetchedList<Item>] = []
+    private let make: (Source, FetchedList<Item>?) -> FetchedList<Item>
     private let log: AgentLog
     private let loop: EventLoop
-    /// A server gave another list: these are all fences now.
-    var fencesChanged: ([Geofence], EventTime) -> Void = { _, _ in }
+    /// A server gave another list: these are all of them now.
+    var itemsChanged: ([Item], EventTime) -> Void = { _, _ in }
     var changed: () -> Void = {}
 
     /// Reads the lists that are kept.
-    /// - Parameter own: of the configuration, and of the file that it names.
+    /// - Parameter own: of the configuration, and of files that it names.
     init(
-        _ configs: [FenceSourceConfig], own: [Geofence], directory: String, uplink: any Uplink, log: AgentLog,
+        _ configs: [Source], own: [Item], directory: String, uplink: any Uplink, log: AgentLog,
         loop: EventLoop, makeCredentials: @escaping (EndpointConfig) -> EndpointCredentials
     ) {
         self.configs = configs
         (self.log, self.loop) = (log, loop)
-        lists = FenceLists(own: own, sources: configs.map(\.name))
-        make = {
+        lists = JoinedLists(own: own, sources: configs.map(\.name))
+        make = { config, earlier in
             FetchedList(
-                $0.list, directory: directory, bytesMax: FenceList.bytesMax, after: $1, uplink: uplink, log: log,
-                loop: loop, makeCredentials: makeCredentials)
+                config.list, directory: directory, after: earlier, uplink: uplink, log: log, loop: loop,
+                makeCredentials: makeCredentials, read: config.items)
         }
         for config in configs {
             let list = open(config)
             fetched.append(list)
-            readKept(list, config)
+            if let kept = list.readKept() { useKept(kept, list) }
         }
     }
 
     /// All of them.
-    var joined: [Geofence] { lists.joined }
-
-    func count(of source: String) -> Int? { lists.count(of: source) }
+    var joined: [Item] { lists.joined }
 
     /// - Parameter earlier: the same source before a reload, which is closed.
-    private func open(_ config: FenceSourceConfig, after earlier: FetchedList? = nil) -> FetchedList {
+    private func open(_ config: Source, after earlier: FetchedList<Item>? = nil) -> FetchedList<Item> {
         let list = make(config, earlier)
-        list.read = { [unowned self] reply in read(reply, config) }
+        list.check = { [unowned self] items in lists.problem(with: items, of: config.name) }
+        list.adopt = { [unowned self] items, now in adopt(items, of: config.list, at: now) }
         list.changed = { [unowned self] in changed() }
         return list
     }
 
-    private func readKept(_ list: FetchedList, _ config: FenceSourceConfig) {
-        guard let reply = list.readKept() else { return }
+    private func useKept(_ items: [Item], _ list: FetchedList<Item>) {
         do throws(ListProblems) {
-            _ = try lists.received(FenceList.read(reply, config.form, source: config.name), of: config.name)
+            _ = try lists.received(items, of: list.config.name)
         } catch {
-            log.keptListUnusable(config.list.label, error.description.visible(bytesMax: 300))
+            log.keptListUnusable(list.config.label, error.description.visible(bytesMax: 300))
             list.forget()
         }
     }
 
-    private func read(_ reply: [UInt8], _ config: FenceSourceConfig) -> FetchedList.Reading {
-        do throws(ListProblems) {
-            let fences = try FenceList.read(reply, config.form, source: config.name)
-            var tried = lists
-            _ = try tried.received(fences, of: config.name)
-            return .success { [unowned self] now in adopt(fences, of: config.name, at: now) }
-        } catch { return .failure(error) }
-    }
-
     /// - Returns: that there are too many by now: others may have come while they were written.
-    private func adopt(_ fences: [Geofence], of source: String, at now: EventTime) -> ListProblems? {
+    private func adopt(_ items: [Item], of config: ListSourceConfig, at now: EventTime) -> ListProblems? {
         do throws(ListProblems) {
-            let change = try lists.received(fences, of: source)
-            log.fencesReceived(source, fences.count, change)
-            if !change.isEmpty { fencesChanged(lists.joined, now) }
+            let change = try lists.received(items, of: config.name)
+            log.listReceived(config.label, items.count, Item.noun, change)
+            if !change.isEmpty { itemsChanged(lists.joined, now) }
             return nil
         } catch { return error }
     }
@@ -95,8 +83,8 @@ final class FenceSources {
     /// The configuration was read again: sources that are the same keep their lists, those that are gone take them along, and
     /// each server is asked again.
     ///
-    /// - Returns: all fences now.
-    func reload(_ new: [FenceSourceConfig], own: [Geofence], at now: EventTime) -> [Geofence] {
+    /// - Returns: all items now.
+    func reload(_ new: [Source], own: [Item], at now: EventTime) -> [Item] {
         let before = Dictionary(uniqueKeysWithValues: zip(configs, fetched).map { ($0.name, ($0, $1)) })
         let kept = Set(new.filter { before[$0.name]?.0.hasSameList(as: $0) ?? false }.map(\.name))
         let givenUp = lists.reloaded(own: own, sources: new.map(\.name), kept: kept)
@@ -118,12 +106,5 @@ final class FenceSources {
             list.refresh(at: now)
         }
         return lists.joined
-    }
-}
-
-extension FenceSourceConfig {
-    /// It asks the same server for the same fences.
-    fileprivate func hasSameList(as other: FenceSourceConfig) -> Bool {
-        name == other.name && list.url == other.list.url && form == other.form
     }
 }

@@ -27,7 +27,7 @@ extension Agent {
                 try pipeline.carryOut(.boostChanged(Boost(resolution: finest, duration: duration)), at: now)
             case .refresh: try pipeline.carryOut(.refreshRequested, at: now)
             case .status: return done(.success(briefStatus(at: now)))
-            case .fenceRefresh: try fenceRefreshes.refreshAll(at: now)
+            case .fenceRefresh: try listRefreshes.refreshAll(at: now)
             case .pace(let isMoving):
                 let pace: Pace = isMoving.map { $0 ? .moving : .stationary } ?? .auto
                 try pipeline.carryOut(.paceRequested(pace), at: now)

@@ -6,12 +6,23 @@ extension StatusReport {
     private static let sourcesMax = 8
 
     /// nil = there is none.
-    var fenceSources: [FenceSourceStatus]? {
-        guard let fences, !fences.fetched.isEmpty else { return nil }
-        return fences.fetched.prefix(Self.sourcesMax).map { list in
-            var status = FenceSourceStatus()
+    var fenceSources: [ListSourceStatus]? {
+        sources(places?.fences.fetched) { status, list in status.fences = list.count }
+    }
+
+    /// nil = there is none.
+    var beaconSources: [ListSourceStatus]? {
+        sources(places?.beacons.fetched) { status, list in status.regions = list.count }
+    }
+
+    private func sources(
+        _ lists: [any FetchedSource]?, _ count: (inout ListSourceStatus, any FetchedSource) -> Void
+    ) -> [ListSourceStatus]? {
+        guard let lists, !lists.isEmpty else { return nil }
+        return lists.prefix(Self.sourcesMax).map { list in
+            var status = ListSourceStatus()
             status.name = list.config.name
-            status.fences = fences.count(of: list.config.name)
+            count(&status, list)
             status.age = list.age(at: now)
             status.nextFetch = list.schedule.nextDeadline.map { max(0, $0.seconds(since: now)) }
             status.failures = list.schedule.failures
@@ -20,5 +31,5 @@ extension StatusReport {
         }
     }
 
-    static func problem(of list: FetchedList) -> String? { list.problem.map { "\(list.config.label): \($0)" } }
+    static func problem(of list: any FetchedSource) -> String? { list.problem.map { "\(list.config.label): \($0)" } }
 }

@@ -28,7 +28,7 @@ struct StatusReport {
     let deliveries: [EndpointDelivery]
     let channels: [ChannelDelivery]
     /// nil = the configuration has none.
-    let fences: FenceSources?
+    let places: PlaceLists?
     let sent: HTTPUplink.Counters
     /// What power supplies said last, by name; nil = they are not read.
     let supplies: [(name: String, words: String)]?
@@ -47,8 +47,7 @@ struct StatusReport {
     init(
         now: EventTime, startedAt: EventTime, wakeups: Int, isClockSynchronised: Bool, pipeline: Pipeline,
         recorder: Recorder, deliveries: [EndpointDelivery], channels: [ChannelDelivery] = [],
-        fences: FenceSources? = nil,
-        sent: HTTPUplink.Counters,
+        places: PlaceLists? = nil, sent: HTTPUplink.Counters,
         supplies: [(name: String, words: String)]?, beacons: BeaconWatch.Status? = nil, configurationProblem: String?,
         configurationOrigin: ConfigurationInForce.Origin, metricsProblems: [String], remote: RemoteStatus? = nil
     ) {
@@ -60,7 +59,7 @@ struct StatusReport {
         self.recorder = recorder
         self.deliveries = deliveries
         self.channels = channels
-        self.fences = fences
+        self.places = places
         self.sent = sent
         self.supplies = supplies
         self.beacons = beacons
@@ -70,7 +69,7 @@ struct StatusReport {
             Self.problems(of: pipeline) + [configurationProblem].compactMap { $0 } + metricsProblems
             + [pipeline.source.remark.map { "receiver: \($0)" }, recorder.lastError?.description].compactMap { $0 }
             + recorder.latest.removed.map(Self.problem) + deliveries.flatMap(Self.problems)
-            + channels.compactMap(Self.problem) + (fences?.fetched ?? []).compactMap(Self.problem)
+            + channels.compactMap(Self.problem) + (places?.fetched ?? []).compactMap(Self.problem)
             + [remote?.problem.map { "settings from afar: \($0)" }].compactMap { $0 }
     }
 
@@ -177,7 +176,7 @@ extension StatusReport {
         status.motion = motion
         status.source = source
         status.power = power
-        status.beacons = beacons.map(BeaconStatus.init)
+        status.beacons = beacons.map { BeaconStatus($0, sources: beaconSources) }
         status.queue = queue
         status.channels = channelStatus
         status.remote = remote

@@ -2,11 +2,13 @@ import Places
 import Tracking
 
 /// A server that lists geofences: `[[geofences.source]]`.
-package struct FenceSourceConfig: Hashable, Sendable {
+package struct FenceSourceConfig: ListSource {
     package var list: ListSourceConfig
     package var form: FenceList.Form
 
-    package var name: String { list.name }
+    package func items(of reply: [UInt8]) throws(ListProblems) -> [Geofence] {
+        try FenceList.read(reply, form, source: name)
+    }
 
     /// - Parameter own: the fences of the configuration, whose ids must not look as those of a source.
     static func all(_ tables: [TableReader], own: [Geofence], device: String) -> [FenceSourceConfig] {
@@ -30,41 +32,26 @@ package struct FenceSourceConfig: Hashable, Sendable {
 
     /// nil when something essential is missing.
     private init?(reading table: TableReader, device: String) {
-        let profile = table.require("profile", as: Profile.form)
+        let profile = table.require("profile", as: .listProfile(FenceList.Form.words))
         list = ListSourceConfig(reading: table, kind: "geofences", device: device)
         let mapping = FenceMapping(reading: table.tableIfSo("profile"))
         guard let profile, !list.name.isEmpty else { return nil }
         switch profile {
-        case .accessoVenue: form = .mapping(.accessoVenue)
-        case .geoJSON: form = .geoJSON
+        case .named(let named): form = named
         case .paths: form = .mapping(mapping)
-        }
-    }
-
-    /// How the list is written.
-    private enum Profile: String, CaseIterable {
-        case accessoVenue = "accesso-venue"
-        case geoJSON = "geojson"
-        /// A table of paths.
-        case paths
-
-        static var form: ValueForm<Profile> {
-            let words = ValueForm<Profile>.word([accessoVenue, geoJSON].map { ($0.rawValue, $0) })
-            return ValueForm(
-                expected: "\"accesso-venue\", \"geojson\" or a table of paths",
-                read: { node, environment throws(Mistake) in
-                    if case .table = node.value { return .paths }
-                    return try words.read(node, environment)
-                },
-                // The table is shown by itself.
-                render: { $0 == .paths ? "" : words.render($0) })
         }
     }
 }
 
+extension FenceList.Form {
+    fileprivate static let words = [
+        ("accesso-venue", FenceList.Form.mapping(.accessoVenue)), ("geojson", .geoJSON),
+    ]
+}
+
 extension FenceMapping {
     /// `[geofences.source.profile]`
-    init(reading table: TableReader) {
+    fileprivate init(reading table: TableReader) {
         self.init()
         table.read("list", into: &list, as: .jsonPath)
         table.read("id", into: &id, as: .jsonPath)
@@ -88,19 +75,5 @@ extension FenceMapping {
         if table.has("order"), !table.has("polygon") {
             table.report("order", "found without polygon, expected it together with polygon")
         }
-    }
-}
-
-extension ValueForm where Value == [String] {
-    /// From a value of JSON to one in it.
-    fileprivate static var jsonPath: ValueForm {
-        let text = ValueForm<String>.text("a path of names and indexes such as \"center.lat\"") { text in
-            let isGood = text.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { !$0.isEmpty }
-            return isGood ? nil : Mistake()
-        }
-        var form = text.map(
-            to: { $0.split(separator: ".").map(String.init) }, from: { $0.joined(separator: ".") })
-        form.render = { $0.isEmpty ? "" : text.render($0.joined(separator: ".")) }
-        return form
     }
 }

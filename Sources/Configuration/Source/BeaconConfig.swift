@@ -19,13 +19,12 @@ public struct BeaconConfig: Hashable, Sendable {
         public init() {}
     }
 
-    /// As many as the adapter's reports can be compared with, cheaply.
-    static let regionsMax = 256
-
     public init() {}
 
-    /// - Parameter regionTables: those of `regions`.
-    init(reading table: TableReader, _ regionTables: [TableReader]) {
+    /// - Parameters:
+    ///   - regionTables: those of `regions`.
+    ///   - hasSources: servers list more.
+    init(reading table: TableReader, _ regionTables: [TableReader], hasSources: Bool) {
         table.read("enabled", into: &isEnabled, as: .flag)
         table.read("scan", into: &scan, as: .scanWindows)
         var ids: Set<String> = []
@@ -36,11 +35,11 @@ public struct BeaconConfig: Hashable, Sendable {
             }
             regions.append(region)
         }
-        if regions.count > Self.regionsMax {
-            table.report("regions", "found \(regions.count) regions, expected at most \(Self.regionsMax)")
+        if regions.count > BeaconRegion.inForceMax {
+            table.report("regions", "found \(regions.count) regions, expected at most \(BeaconRegion.inForceMax)")
         }
-        if isEnabled, regions.isEmpty, !table.has("regions") {
-            table.warn("regions", "found none, expected at least one: no beacon is looked for")
+        if isEnabled, regions.isEmpty, !table.has("regions"), !hasSources {
+            table.warn("regions", "found none and no source, expected at least one: no beacon is looked for")
         }
     }
 }

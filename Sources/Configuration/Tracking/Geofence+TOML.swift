@@ -62,15 +62,15 @@ private enum GeofenceFile {
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             return failure("found no regular file, expected GeoJSON")
         }
-        guard status.st_size <= FenceList.bytesMax,
-            let bytes = readAll(descriptor, bytesMax: FenceList.bytesMax)
+        guard status.st_size <= ListText.bytesMax,
+            let bytes = readAll(descriptor, bytesMax: ListText.bytesMax)
         else { return failure("found more than 8 MiB, expected a shorter list") }
         return .success(bytes)
     }
 
     /// - Parameter ids: ids in use.
     static func read(_ bytes: [UInt8], except ids: Set<String>) throws(ListProblems) -> [Geofence] {
-        guard let collection = JSONReader.read(bytes, bytesMax: FenceList.bytesMax) else {
+        guard let collection = JSONReader.read(bytes, bytesMax: ListText.bytesMax) else {
             // The line of the mistake is for a tool of the user's to find.
             throw ListProblems(
                 lines: [

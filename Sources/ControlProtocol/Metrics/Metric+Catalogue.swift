@@ -2,7 +2,9 @@ import Positioning
 
 extension Metric {
     /// All that waypost offers. None is a place, or allows a guess at one.
-    public static let all: [Metric] = [daemon, motion, source, power, queue, fenceSources, endpoints].flatMap { $0 }
+    public static let all: [Metric] = [
+        daemon, motion, source, power, queue, fenceSources, beaconSources, endpoints,
+    ].flatMap { $0 }
 
     private static let daemon: [Metric] = [
         Metric(.gauge, .daemon, "version", as: "build_info", "1 under the version of waypost", samples: version),
@@ -108,6 +110,15 @@ extension Metric {
             .gauge, "age_s", unit: "seconds", fleeting: true, "seconds since the server gave or confirmed its list"
         ) { $0.age },
         .eachFenceSource(.gauge, "failures", "failures of a server of geofences in a row") { $0.failures },
+    ]
+
+    private static let beaconSources: [Metric] = [
+        .eachBeaconSource(.gauge, "regions", "beacon regions of the list of a server") { $0.regions },
+        .eachBeaconSource(
+            .gauge, "age_s", unit: "seconds", fleeting: true,
+            "seconds since the server gave or confirmed its beacon regions"
+        ) { $0.age },
+        .eachBeaconSource(.gauge, "failures", "failures of a server of beacon regions in a row") { $0.failures },
     ]
 
     private static let endpoints: [Metric] = [

@@ -10,6 +10,7 @@ public struct Metric: Sendable {
         case power
         case queue
         case fenceSource = "fence_source"
+        case beaconSource = "beacon_source"
         case endpoint
     }
 
@@ -81,10 +82,26 @@ public struct Metric: Sendable {
     /// One number for each server that lists geofences.
     static func eachFenceSource(
         _ kind: Kind, _ field: String, unit: String? = nil, fleeting: Bool = false, _ help: String,
-        _ value: @escaping @Sendable (FenceSourceStatus) -> (any MetricValue)?
+        _ value: @escaping @Sendable (ListSourceStatus) -> (any MetricValue)?
     ) -> Metric {
-        Metric(kind, .fenceSource, field, unit: unit, fleeting: fleeting, help) { status in
-            (status.motion.geofences?.sources ?? []).compactMap { source in
+        eachListSource(kind, .fenceSource, field, unit, fleeting, help, of: { $0.motion.geofences?.sources }, value)
+    }
+
+    /// One number for each server that lists regions of beacons.
+    static func eachBeaconSource(
+        _ kind: Kind, _ field: String, unit: String? = nil, fleeting: Bool = false, _ help: String,
+        _ value: @escaping @Sendable (ListSourceStatus) -> (any MetricValue)?
+    ) -> Metric {
+        eachListSource(kind, .beaconSource, field, unit, fleeting, help, of: { $0.beacons?.sources }, value)
+    }
+
+    private static func eachListSource(
+        _ kind: Kind, _ group: Group, _ field: String, _ unit: String?, _ fleeting: Bool, _ help: String,
+        of sources: @escaping @Sendable (Status) -> [ListSourceStatus]?,
+        _ value: @escaping @Sendable (ListSourceStatus) -> (any MetricValue)?
+    ) -> Metric {
+        Metric(kind, group, field, unit: unit, fleeting: fleeting, help) { status in
+            (sources(status) ?? []).compactMap { source in
                 value(source).map {
                     Sample(labels: [Label(name: "source", value: source.name)], value: $0.metricValue)
                 }

@@ -44,89 +44,75 @@ package struct FenceMapping: Hashable, Sendable {
     }()
 
     func read(_ document: JSONValue) throws(ListProblems) -> [Geofence] {
-        let items = (list.isEmpty ? document : document.value(at: list))?.items
-        let path = list.joined(separator: ".")
-        guard let items else {
-            throw ListProblems(lines: ["\(path.isEmpty ? "the reply" : path): found no array, expected one of fences"])
-        }
-        return try FenceList.collect(items, named: path, except: [], id: { _ in nil }, fence)
+        let items = try ListText.items(of: document, at: list, "fences")
+        return try ListText.collect(items, named: list.joined(separator: "."), fence)
     }
 
-    private func fence(of item: JSONValue) throws(FenceList.Mistake) -> Geofence {
-        guard item.members != nil else { throw FenceList.Mistake(found: "something else", expected: "an object") }
+    private func fence(of item: JSONValue) throws(ListText.Mistake) -> Geofence {
+        guard item.members != nil else { throw ListText.Mistake(found: "something else", expected: "an object") }
         guard let id = FenceList.id(item.value(at: id)), !id.isEmpty else {
-            throw FenceList.Mistake(words(id), found: "no id", expected: "a text or a whole number")
+            throw ListText.Mistake(ListText.words(id), found: "no id", expected: "a text or a whole number")
         }
-        let name = try name(of: item)
-        try FenceList.check(id: id, name: name)
-        let radius = try at(radius) { path throws(FenceList.Mistake) in
+        let name = try ListText.name(of: item, at: name)
+        try ListText.check(id: id, name: name)
+        let radius = try at(radius) { path throws(ListText.Mistake) in
             try FenceList.quantity(item.value(at: path), "radius", .distance)
         }
-        let dwell = try at(dwell) { path throws(FenceList.Mistake) in try FenceList.dwell(item.value(at: path)) }
+        let dwell = try at(dwell) { path throws(ListText.Mistake) in try FenceList.dwell(item.value(at: path)) }
         let shape: Geofence.Shape
         if let radius { shape = try circle(item, radius) } else { shape = try polygon(item) }
         let fence = Geofence(id: id, name: name, shape: shape, dwell: dwell)
         if let flaw = fence.flaw {
             let member = if case .circle = shape { self.radius } else { self.polygon }
-            throw FenceList.Mistake(flaw, at: words(member))
+            throw ListText.Mistake(flaw, at: ListText.words(member))
         }
         return fence
     }
 
-    private func words(_ path: [String]?) -> String? { path?.joined(separator: ".") }
-
     /// nil where there is no path. A mistake that is found gets it.
     private func at<Value>(
-        _ path: [String]?, _ read: ([String]) throws(FenceList.Mistake) -> Value?
-    ) throws(FenceList.Mistake) -> Value? {
+        _ path: [String]?, _ read: ([String]) throws(ListText.Mistake) -> Value?
+    ) throws(ListText.Mistake) -> Value? {
         guard let path else { return nil }
-        do throws(FenceList.Mistake) { return try read(path) } catch {
-            throw FenceList.Mistake(words(path), found: error.found, expected: error.expected)
+        do throws(ListText.Mistake) { return try read(path) } catch {
+            throw ListText.Mistake(ListText.words(path), found: error.found, expected: error.expected)
         }
     }
 
-    private func name(of item: JSONValue) throws(FenceList.Mistake) -> String? {
-        guard let name, let value = item.value(at: name) else { return nil }
-        guard let text = value.string else {
-            throw FenceList.Mistake(words(name), found: "no text", expected: "a name")
-        }
-        return text.isEmpty ? nil : text
-    }
-
-    private func circle(_ item: JSONValue, _ metres: Double) throws(FenceList.Mistake) -> Geofence.Shape {
+    private func circle(_ item: JSONValue, _ metres: Double) throws(ListText.Mistake) -> Geofence.Shape {
         let latitude = try degrees(item, latitude, 90)
         let longitude = try degrees(item, longitude, 180)
         guard let centre = Coordinate(latitude: latitude, longitude: longitude) else {
-            throw FenceList.Mistake(words(self.latitude), found: "no place on Earth", expected: "degrees")
+            throw ListText.Mistake(ListText.words(self.latitude), found: "no place on Earth", expected: "degrees")
         }
         return .circle(centre: centre, radius: metres)
     }
 
     private func degrees(
         _ item: JSONValue, _ path: [String]?, _ limit: Double
-    ) throws(FenceList.Mistake) -> Double {
+    ) throws(ListText.Mistake) -> Double {
         let expected = "degrees from -\(limit.plain) to \(limit.plain)"
         guard let path, let value = item.value(at: path)?.number else {
-            throw FenceList.Mistake(words(path), found: "no number", expected: expected)
+            throw ListText.Mistake(ListText.words(path), found: "no number", expected: expected)
         }
         guard abs(value) <= limit else {
-            throw FenceList.Mistake(words(path), found: value.plain, expected: expected)
+            throw ListText.Mistake(ListText.words(path), found: value.plain, expected: expected)
         }
         return value
     }
 
-    private func polygon(_ item: JSONValue) throws(FenceList.Mistake) -> Geofence.Shape {
+    private func polygon(_ item: JSONValue) throws(ListText.Mistake) -> Geofence.Shape {
         guard let polygon, let corners = item.value(at: polygon)?.items else {
             let expected =
                 radius == nil ? "corners" : polygon == nil ? "metres from 10 to 1000000" : "a radius or corners"
-            throw FenceList.Mistake(
-                words(radius ?? polygon), found: "nothing", expected: expected)
+            throw ListText.Mistake(
+                ListText.words(radius ?? polygon), found: "nothing", expected: expected)
         }
         var vertices: [Coordinate] = []
         for (index, corner) in corners.enumerated() {
             guard let vertex = vertex(corner) else {
-                throw FenceList.Mistake(
-                    "\(words(polygon) ?? "")[\(index)]", found: "no corner",
+                throw ListText.Mistake(
+                    "\(ListText.words(polygon) ?? "")[\(index)]", found: "no corner",
                     expected: "degrees, \(order == .lonLat ? "longitude first" : "latitude first")")
             }
             vertices.append(vertex)

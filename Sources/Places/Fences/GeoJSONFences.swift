@@ -18,7 +18,7 @@ package enum GeoJSONFences {
         guard type == "FeatureCollection" else {
             throw ListProblems(lines: ["found a GeoJSON \(type.cut(toBytes: 60)), expected a FeatureCollection"])
         }
-        return try FenceList.collect(features, named: "features", except: ids, id: id, fence)
+        return try ListText.collect(features, named: "features", except: ids, id: id, fence)
     }
 
     /// RFC 7946 allows numbers as ids. One among the properties counts where the feature has none of its own.
@@ -26,40 +26,40 @@ package enum GeoJSONFences {
         FenceList.id(feature["id"]) ?? FenceList.id(feature["properties"]?["id"])
     }
 
-    private static func fence(of feature: JSONValue) throws(FenceList.Mistake) -> Geofence {
+    private static func fence(of feature: JSONValue) throws(ListText.Mistake) -> Geofence {
         guard feature["type"]?.string == "Feature" else {
-            throw FenceList.Mistake(found: "something else", expected: "an object of type Feature")
+            throw ListText.Mistake(found: "something else", expected: "an object of type Feature")
         }
         let properties = feature["properties"] ?? .null
         let geometry = feature["geometry"] ?? .null
         guard [geometry, properties].allSatisfy({ $0 == .null || $0.members != nil }) else {
-            throw FenceList.Mistake(found: "another type", expected: "geometry and properties to be objects")
+            throw ListText.Mistake(found: "another type", expected: "geometry and properties to be objects")
         }
         let place = geometry == .null ? nil : try shape(geometry)
         let radius = try FenceList.quantity(properties["radius"], "radius", .distance)
         let dwell = try FenceList.dwell(properties["dwell"])
         guard let id = id(of: feature), !id.isEmpty else {
-            throw FenceList.Mistake(found: "no id", expected: "an id of at most 128 bytes")
+            throw ListText.Mistake(found: "no id", expected: "an id of at most 128 bytes")
         }
         let name = properties["name"]?.string
-        try FenceList.check(id: id, name: name)
+        try ListText.check(id: id, name: name)
         guard var place else {
-            throw FenceList.Mistake(found: "no geometry", expected: "a Polygon, or a Point with a radius")
+            throw ListText.Mistake(found: "no geometry", expected: "a Polygon, or a Point with a radius")
         }
         if case .circle(let centre, _) = place {
             guard let radius else {
-                throw FenceList.Mistake(
+                throw ListText.Mistake(
                     found: "a Point without the property radius", expected: "metres from 10 to 1000000")
             }
             place = .circle(centre: centre, radius: radius)
         }
         let fence = Geofence(id: id, name: name, shape: place, dwell: dwell)
-        if let flaw = fence.flaw { throw FenceList.Mistake(flaw) }
+        if let flaw = fence.flaw { throw ListText.Mistake(flaw) }
         return fence
     }
 
     /// A polygon, or a point as a circle without a radius.
-    private static func shape(_ geometry: JSONValue) throws(FenceList.Mistake) -> Geofence.Shape {
+    private static func shape(_ geometry: JSONValue) throws(ListText.Mistake) -> Geofence.Shape {
         let type = geometry["type"]?.string ?? "object without a type"
         let coordinates = geometry["coordinates"]
         switch type {
@@ -67,22 +67,22 @@ package enum GeoJSONFences {
             guard let rings = coordinates?.items?.map({ $0.items?.map(numbers) }), rings.allSatisfy({ $0 != nil }),
                 rings.allSatisfy({ $0?.contains(nil) == false })
             else {
-                throw FenceList.Mistake(
+                throw ListText.Mistake(
                     found: "other coordinates", expected: "[[[longitude, latitude], …]] of a Polygon")
             }
             guard rings.count == 1, let ring = rings[0] else {
-                throw FenceList.Mistake(
+                throw ListText.Mistake(
                     found: rings.isEmpty ? "no ring" : "a Polygon with holes",
                     expected: "one ring (make a fence of its own of a hole)")
             }
-            return .polygon(try ring.map { (position) throws(FenceList.Mistake) in try coordinate(position ?? []) })
+            return .polygon(try ring.map { (position) throws(ListText.Mistake) in try coordinate(position ?? []) })
         case "Point":
             guard let position = coordinates.flatMap(numbers) else {
-                throw FenceList.Mistake(found: "other coordinates", expected: "[longitude, latitude] of a Point")
+                throw ListText.Mistake(found: "other coordinates", expected: "[longitude, latitude] of a Point")
             }
             return .circle(centre: try coordinate(position), radius: 0)
         default:
-            throw FenceList.Mistake(
+            throw ListText.Mistake(
                 found: "a geometry of type \(type.cut(toBytes: 60))", expected: "a Polygon, or a Point with a radius")
         }
     }
@@ -93,9 +93,9 @@ package enum GeoJSONFences {
     }
 
     /// Longitude first, and perhaps an altitude.
-    private static func coordinate(_ position: [Double]) throws(FenceList.Mistake) -> Coordinate {
+    private static func coordinate(_ position: [Double]) throws(ListText.Mistake) -> Coordinate {
         guard position.count >= 2, let place = Coordinate(latitude: position[1], longitude: position[0]) else {
-            throw FenceList.Mistake(
+            throw ListText.Mistake(
                 found: "[\(position.prefix(4).map(\.plain).joined(separator: ", "))]",
                 expected: "longitude -180 to 180, then latitude -90 to 90")
         }

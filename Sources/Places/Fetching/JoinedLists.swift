@@ -1,83 +1,94 @@
-import Tracking
+import Positioning
 
-/// The fences of the configuration and those of servers, joined: what is watched.
-package struct FenceLists: Sendable {
-    /// How the list of a server differs from the one before.
-    package struct Change: Hashable, Sendable {
-        package var added = 0
-        package var gone = 0
-        /// Shape, name or dwell is another.
-        package var changed = 0
+/// How the list of a server differs from the one before.
+package struct ListChange: Hashable, Sendable {
+    package var added = 0
+    package var gone = 0
+    /// Those that stay, and are not what they were, such as a geofence with another shape.
+    package var changed = 0
 
-        package var isEmpty: Bool { self == Change() }
+    package init(added: Int = 0, gone: Int = 0, changed: Int = 0) {
+        self.added = added
+        self.gone = gone
+        self.changed = changed
     }
 
-    private var own: [Geofence]
+    package var isEmpty: Bool { self == ListChange() }
+}
+
+/// What the configuration lists and what servers list, of one kind, joined: what is watched.
+package struct JoinedLists<Item: ListedItem>: Sendable {
+    private var own: [Item]
     /// In the order of the configuration; nil = none has come yet.
-    private var sources: [(name: String, fences: [Geofence]?)]
+    private var sources: [(name: String, items: [Item]?)]
 
     /// - Parameters:
-    ///   - own: of the configuration, and of the file that it names.
+    ///   - own: of the configuration, and of files that it names.
     ///   - sources: names of the lists of servers.
-    package init(own: [Geofence], sources: [String]) {
+    package init(own: [Item], sources: [String]) {
         self.own = own
         self.sources = sources.map { ($0, nil) }
     }
 
     /// All of them, those of the configuration first.
-    package var joined: [Geofence] { sources.reduce(own) { $0 + ($1.fences ?? []) } }
+    package var joined: [Item] { sources.reduce(own) { $0 + ($1.items ?? []) } }
 
     /// nil = none has come yet.
-    package func count(of source: String) -> Int? { fences(of: source)?.count }
+    package func count(of source: String) -> Int? { items(of: source)?.count }
+
+    /// What keeps a list from coming into force: there would be too many together; nil = nothing does.
+    package func problem(with items: [Item], of source: String) -> ListProblems? {
+        let others = joined.count - (count(of: source) ?? 0)
+        guard others + items.count > Item.inForceMax else { return nil }
+        return ListProblems(
+            lines: [
+                "found \(InWords.count(items.count, Item.noun)) beside \(others) others, expected at most "
+                    + "\(Item.inForceMax) together"
+            ])
+    }
 
     /// A server gave a list, or one that was kept was read.
     ///
-    /// - Throws: `ListProblems` when there are too many fences together; nothing has changed then.
-    package mutating func received(_ fences: [Geofence], of source: String) throws(ListProblems) -> Change {
-        guard let index = sources.firstIndex(where: { $0.name == source }) else { return Change() }
-        let others = joined.count - (sources[index].fences?.count ?? 0)
-        if others + fences.count > GeofenceMonitor.fencesMax {
-            throw ListProblems(
-                lines: [
-                    "found \(fences.count) geofences beside \(others) others, expected at most "
-                        + "\(GeofenceMonitor.fencesMax) together"
-                ])
-        }
-        let change = Change(from: sources[index].fences ?? [], to: fences)
-        sources[index].fences = fences
+    /// - Throws: `ListProblems` when there are too many together; nothing has changed then.
+    package mutating func received(_ items: [Item], of source: String) throws(ListProblems) -> ListChange {
+        guard let index = sources.firstIndex(where: { $0.name == source }) else { return ListChange() }
+        if let problem = problem(with: items, of: source) { throw problem }
+        let change = ListChange(from: sources[index].items ?? [], to: items)
+        sources[index].items = items
         return change
     }
 
-    /// The configuration is another. Sources that are still there keep their lists, as long as there are not too many fences.
+    /// The configuration is another. Sources that are still there keep their lists, as long as there are not too many items.
     ///
     /// - Parameter kept: names of the sources whose lists stay.
-    /// - Returns: names of those whose lists were given up because there are too many fences together.
-    package mutating func reloaded(own: [Geofence], sources names: [String], kept: Set<String>) -> [String] {
+    /// - Returns: names of those whose lists were given up because there are too many items together.
+    package mutating func reloaded(own: [Item], sources names: [String], kept: Set<String>) -> [String] {
         let before = sources
         self.own = own
         sources = []
         var givenUp: [String] = []
         for name in names {
-            let fences = kept.contains(name) ? before.first { $0.name == name }?.fences : nil
-            let isTooMany = joined.count + (fences?.count ?? 0) > GeofenceMonitor.fencesMax
-            sources.append((name, isTooMany ? nil : fences))
-            if isTooMany, fences != nil { givenUp.append(name) }
+            let items = kept.contains(name) ? before.first { $0.name == name }?.items : nil
+            let isTooMany = joined.count + (items?.count ?? 0) > Item.inForceMax
+            sources.append((name, isTooMany ? nil : items))
+            if isTooMany, items != nil { givenUp.append(name) }
         }
         return givenUp
     }
 
-    private func fences(of source: String) -> [Geofence]? { sources.first { $0.name == source }?.fences }
+    private func items(of source: String) -> [Item]? { sources.first { $0.name == source }?.items }
 }
 
-extension FenceLists.Change {
-    package init(from old: [Geofence], to new: [Geofence]) {
+extension ListChange {
+    package init<Item: ListedItem>(from old: [Item], to new: [Item]) {
+        self.init()
         var before = Dictionary(old.map { ($0.id, $0) }) { first, _ in first }
-        for fence in new {
-            guard let known = before.removeValue(forKey: fence.id) else {
+        for item in new {
+            guard let known = before.removeValue(forKey: item.id) else {
                 added += 1
                 continue
             }
-            if known != fence { changed += 1 }
+            if known != item { changed += 1 }
         }
         gone = before.count
     }

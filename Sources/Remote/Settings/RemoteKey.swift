@@ -7,7 +7,7 @@ package enum RemoteKey {
     /// rows or its secrets. No file can allow them.
     package static let neverAllowed = [
         "device", "source", "receiver", "endpoint", "channel", "profile", "control", "metrics", "remote", "outbox",
-        "geofences.file", "geofences.source", "battery", "context", "tracking.moving.receiver",
+        "geofences.file", "geofences.source", "beacons.source", "battery", "context", "tracking.moving.receiver",
         "tracking.stationary.receiver",
     ]
 

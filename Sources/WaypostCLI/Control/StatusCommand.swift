@@ -102,6 +102,7 @@ extension Status {
         if let geofences = motion.geofences, geofences.fences > 0 { lines.append("geofences  \(geofences.text)") }
         for source in motion.geofences?.sources ?? [] { lines.append("           \(source.words)") }
         if let beacons { lines.append("beacons    \(beacons.text)") }
+        for source in beacons?.sources ?? [] { lines.append("           \(source.words)") }
         lines.append("queue      \(InWords.count(queue.depth, "row"))")
         for endpoint in endpoints {
             lines += endpoint.lines.enumerated().map { ($0.offset == 0 ? "endpoint   " : "         ") + $0.element }

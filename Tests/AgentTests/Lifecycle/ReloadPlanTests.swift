@@ -44,6 +44,10 @@ import Tracking
             "[[geofences.source]]\nname = \"venue\"\nprofile = \"geojson\"\nurl = \"https://f.example\"",
             "[[geofences.source]]"
         ),
+        (
+            "[beacons]\nenabled = true\n[[beacons.source]]\nname = \"venue\"\nprofile = \"accesso-beacons\"\nurl = \"https://f.example\"",
+            "[[beacons.source]]"
+        ),
     ]) func takesEffectAtOnce(_ more: String, _ name: String) throws {
         let plan = try plan(base, base + more + "\n")
         #expect(plan.live.contains(name), "\(plan.live)")

@@ -2,6 +2,7 @@ import Delivery
 import EventLoop
 import Foundation
 import Logging
+import Places
 import Positioning
 import Synchronization
 import TestSupport
@@ -12,8 +13,8 @@ import Uplink
 @testable import Agent
 @testable import Configuration
 
-/// Lists of fences from a server on loopback, over libcurl.
-@Suite(.waiting) struct FenceSourcesTests {
+/// Lists of fences and of beacon regions from a server on loopback, over libcurl.
+@Suite(.waiting) struct ListSourcesTests {
     /// What the server answers next, by turns; the last answer stays.
     private final class Script: Sendable {
         private let answers = Mutex<[@Sendable (ScriptedServer.Request) -> String]>([])
@@ -28,24 +29,24 @@ import Uplink
     }
 
     /// A process: what it knows is lost with it, what is on disk is not.
-    private final class Bench {
+    private final class Bench<Source: ListSource> {
         let loop: EventLoop
         let uplink: LoopedUplink
-        let sources: FenceSources
+        let sources: ListSources<Source>
         private let log = LogLines()
         private(set) var joined: [[String]] = []
 
-        init(_ configs: [FenceSourceConfig], own: [Geofence] = [], in directory: String) throws {
+        init(_ configs: [Source], own: [Source.Item] = [], in directory: String) throws {
             let loop = EventLoop(on: try LinuxHost())
             let uplink = try LoopedUplink(settings: .init(version: "1"), loop: loop)
             let log = AgentLog(logger: Logger(label: "") { [log] _ in log }, positions: false)
             (self.loop, self.uplink) = (loop, uplink)
-            sources = FenceSources(
+            sources = ListSources(
                 configs, own: own, directory: directory, uplink: uplink, log: log, loop: loop,
                 makeCredentials: {
                     EndpointCredentials($0, stateDirectory: directory, uplink: uplink, log: log, loop: loop)
                 })
-            sources.fencesChanged = { [unowned self] fences, _ in joined.append(fences.map(\.id)) }
+            sources.itemsChanged = { [unowned self] items, _ in joined.append(items.map(\.id)) }
         }
 
         deinit {
@@ -56,12 +57,12 @@ import Uplink
         /// What was logged, without the fields.
         var lines: [String] { log.text.map { $0.components(separatedBy: " [\"")[0] } }
         var ids: [String] { sources.joined.map(\.id) }
-        var list: FetchedList { sources.fetched[0] }
+        var list: FetchedList<Source.Item> { sources.fetched[0] }
 
         /// Asks the server, and waits for what becomes of it.
         @discardableResult
-        func refresh() throws -> FetchedList.Ending? {
-            var ending: FetchedList.Ending?
+        func refresh() throws -> FetchEnding? {
+            var ending: FetchEnding?
             list.refresh(at: loop.now) { ending = $0 }
             try loop.run { ending != nil }
             return ending
@@ -92,6 +93,22 @@ import Uplink
 
             """
         return try loaded(smallest + upload + text + more).config.fenceSources
+    }
+
+    private func regions(name: String = "venue") throws -> [BeaconSourceConfig] {
+        let text = """
+            [beacons]
+            enabled = true
+            [[beacons.source]]
+            name = "\(name)"
+            profile = "accesso-beacons"
+            url = "\(server.url)/rest/venue/${vars.venue_id}/beacon/regions"
+            vars = { venue_id = "42" }
+            auth = { kind = "bearer", token = "file:\(directory.path)/token" }
+
+            """
+        try directory.write("token", "t-1\n")
+        return try loaded(smallest + upload + text).config.beaconSources
     }
 
     private static func body(_ ids: [String], radius: Int = 50) -> String {
@@ -214,7 +231,7 @@ import Uplink
         config[0].list.url = slow.url
         let bench = try Bench(config, in: directory.path)
         var ticks = 0
-        var ending: FetchedList.Ending?
+        var ending: FetchEnding?
         bench.list.refresh(at: bench.loop.now) { ending = $0 }
         try bench.loop.run {
             ticks += 1
@@ -304,8 +321,101 @@ import Uplink
         try bench.loop.run { bench.ids == ["own", "other/a"] }
     }
 
+    @Test func regionsOfBeaconsAreFetchedKeptAndJoined() throws {
+        let uuid = "F7826DA6-4FA2-4E98-8024-BC5B71E0893E"
+        let lower = uuid.lowercased()
+        script.set(
+            Self.answer(
+                #"[{"proximityUUID":"\#(lower)","major":123},{"proximityUUID":"\#(uuid)","major":7}]"#, tag: "\"1\""),
+            Self.answer("", status: "304 Not Modified"),
+            Self.answer(#"[{"proximityUUID":"\#(uuid)"}]"#),
+            Self.answer(#"[{"proximityUUID":"\#(uuid)","major":8}]"#))
+        let own = [BeaconRegion(uuid: try #require(ProximityUUID(uuid)), major: 123, name: "hall")]
+        let bench = try Bench(regions(), own: own, in: directory.path)
+        #expect(try bench.refresh() == .taken)
+        let joined = ["\(uuid)/123", "\(uuid)/123", "\(uuid)/7"]
+        #expect(bench.joined == [joined] && bench.list.count == 2)
+        #expect(BeaconMonitor(bench.sources.joined).regions.map(\.name) == ["hall", nil])
+        #expect(FileManager.default.fileExists(atPath: "\(directory.path)/beacons.venue.list"))
+        let request = try #require(server.requests.first)
+        #expect(
+            request.head.filter { !$0.hasPrefix("User-Agent: ") } == [
+                "GET /rest/venue/42/beacon/regions HTTP/1.1", "Host: 127.0.0.1:\(server.port)",
+                "Accept: application/json", "Authorization: Bearer t-1",
+            ])
+        #expect(request.body.isEmpty)
+
+        #expect(try bench.refresh() == .unchanged)
+        #expect(server.requests.last?.header("If-None-Match") == "\"1\"")
+        #expect(
+            try bench.refresh()
+                == .failed(
+                    "the list was refused: [0].major: found nothing, expected a whole number from 0 to 65535"))
+        #expect(bench.ids == joined)
+        // A process that starts without a server has them.
+        #expect(try Bench(regions(), in: directory.path).ids == Array(joined.dropFirst()))
+        #expect(try bench.refresh() == .taken)
+        #expect(bench.ids == ["\(uuid)/123", "\(uuid)/8"])
+        #expect(
+            bench.lines.filter { $0.contains("added") } == [
+                "beacons venue: 2 beacon regions: 2 added, 0 gone, 0 changed",
+                "beacons venue: 1 beacon region: 1 added, 2 gone, 0 changed",
+            ])
+        #expect(bench.sources.reload([], own: own, at: bench.loop.now).count == 1)
+        #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/beacons.venue.list"))
+    }
+
+    /// That of a reload waits behind the one that is being written.
+    @Test func aListIsNotInForceBeforeItsOwnBytesAreOnDisk() throws {
+        let padding = String(repeating: " ", count: 4 << 20)
+        script.set(Self.answer(Self.body(["a"]) + padding), Self.answer(Self.body(["b"])))
+        let old = try configs()
+        let bench = try Bench(old, in: directory.path)
+        var atAdoption: [UInt8]?
+        bench.sources.itemsChanged = { [kept] _, _ in
+            let file = FileManager.default.contents(atPath: kept) ?? Data()
+            atAdoption = StoredList(Array(file))?.reply
+        }
+        bench.list.refresh(at: bench.loop.now)
+        try bench.loop.run { access("\(kept).new", F_OK) == 0 || atAdoption != nil }
+        var slower = old
+        slower[0].list.every = .seconds(86_400)
+        _ = bench.sources.reload(slower, own: [], at: bench.loop.now)
+        try bench.loop.run { bench.ids == ["venue/b"] }
+        #expect(atAdoption == Array(Self.body(["b"]).utf8))
+    }
+
+    /// Its list is read only once the loop has gone on.
+    private struct HeldSource: ListSource {
+        static let isReleased = Mutex(false)
+
+        var list: ListSourceConfig
+        var form = 0
+
+        func items(of reply: [UInt8]) throws(ListProblems) -> [Geofence] {
+            for _ in 0..<10_000 where !Self.isReleased.withLock({ $0 }) { usleep(1000) }
+            guard Self.isReleased.withLock({ $0 }) else { throw ListProblems(lines: ["the loop stands still"]) }
+            return []
+        }
+    }
+
+    @Test func readingAListHoldsNothingUp() throws {
+        script.set(Self.answer("[]"))
+        let bench = try Bench([HeldSource(list: configs()[0].list)], in: directory.path)
+        var ending: FetchEnding?
+        bench.list.refresh(at: bench.loop.now) { ending = $0 }
+        let release = bench.loop.alarm { _ in HeldSource.isReleased.withLock { $0 = true } }
+        try bench.loop.run {
+            if server.requests.count == 1, release.deadline == nil {
+                release.deadline = bench.loop.now + .milliseconds(50)
+            }
+            return ending != nil
+        }
+        #expect(ending == .taken)
+    }
+
     @Test func withoutSourcesThereIsNothing() throws {
-        let bench = try Bench([], in: directory.path)
+        let bench = try Bench([FenceSourceConfig](), in: directory.path)
         bench.sources.start(sinceBoot: false, at: bench.loop.now)
         #expect(bench.sources.fetched.isEmpty && bench.ids.isEmpty)
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
