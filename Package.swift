@@ -76,7 +76,10 @@ let package = Package(
             embedded: ["Profiles"], isRare: true),
         module("ControlProtocol", ["JSON", "Positioning", "EventLoop"]),
         module(
-            "Replay", ["JSON", "Positioning", "NMEA", "Tracking", "Delivery", "EventLoop", "Configuration", "CLinux"]),
+            "Replay",
+            [
+                "JSON", "Positioning", "NMEA", "Places", "Tracking", "Delivery", "EventLoop", "Configuration", "CLinux",
+            ]),
         module(
             "Report",
             [

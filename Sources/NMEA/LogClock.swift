@@ -44,6 +44,14 @@ public struct LogClock: Hashable, Sendable, Codable {
         return now ?? .zero
     }
 
+    /// The event time at which the receiver's clock shows this, as far as is known by now.
+    package func time(of utc: UTCTime) -> EventTime { Self.eventTime(utc, shift: shift) }
+
+    /// What the receiver's clock shows then.
+    package func utc(at time: EventTime) -> UTCTime {
+        UTCTime(milliseconds: time.advanced(byNanoseconds: 0 &- shift).nanoseconds / 1_000_000)
+    }
+
     private mutating func fixReceived(_ time: UTCTime) {
         let previous = newestFix
         newestFix = time

@@ -27,15 +27,19 @@ public struct ReplayLog {
     public init(_ loaded: LoadedConfiguration?) { self.init(ReplaySettings(loaded)) }
 
     /// Reads one log after the other as one stream.
-    /// - Parameter folder: for temporary files.
+    /// - Parameters:
+    ///   - beacons: what was sighted meanwhile.
+    ///   - folder: for temporary files.
     /// - Returns: what was skipped, for people, with file and line.
     @discardableResult public func run(
-        logs: [String], format: Format, to descriptor: Int32 = STDOUT_FILENO, folder: String = "/tmp"
+        logs: [String], beacons: BeaconLog? = nil, format: Format, to descriptor: Int32 = STDOUT_FILENO,
+        folder: String = "/tmp"
     ) throws(LogFailure) -> [LogProblem] {
         var decoder = LogDecoder(settings: settings.decoding)
         var clock = LogClock()
         var run = TrackerRun(
             tracker: Tracker(settings: settings.tracking, restored: nil), timetable: settings.timetable)
+        var beacons = beacons.map { BeaconReplay($0, settings.beacons) }
         let printer = try ReplayPrinter(
             format: format, namesTrackables: settings.tracking.trackables.count > 1, descriptor: descriptor,
             folder: folder)
@@ -46,6 +50,7 @@ public struct ReplayLog {
             let at = clock.time(of: epoch)
             // Before the first date the log has no time that anything could run on.
             guard at > .zero else { return }
+            beacons?.passed(before: at, clock, &run) { printer.effect($0, decided: $1) }
             run.epochReceived(epoch, at: at) { printer.effect($0, decided: $1) }
         }
 
@@ -59,10 +64,11 @@ public struct ReplayLog {
         progress?.end()
         decoder.end(receive)
         if let nothing = decoder.nothing { throw .content(nothing) }
+        beacons?.ended()
         run.ended { printer.effect($0, decided: $1) }
         printer.end(decoder.counters, isNMEA: decoder.isNMEA, run.tracker)
         if let failure = printer.failure { throw .system(failure) }
-        return decoder.notices
+        return decoder.notices + [beacons?.notice].compactMap(\.self)
     }
 }
 

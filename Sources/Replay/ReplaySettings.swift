@@ -7,6 +7,8 @@ public struct ReplaySettings: Sendable {
     public var decoding: NMEADecoder.Settings
     public var tracking: Tracker.Settings
     public var timetable: Timetable
+    /// Regions and windows, for a log of beacons; whether beacons are looked for does not matter.
+    package var beacons = BeaconConfig()
 
     public init(decoding: NMEADecoder.Settings, tracking: Tracker.Settings, timetable: Timetable = Timetable()) {
         self.decoding = decoding
@@ -22,5 +24,6 @@ public struct ReplaySettings: Sendable {
         if let loaded, !loaded.effective.isWritten("rollover", in: "[source]") { decoding.rollover = .off }
         tracking = loaded?.config.tracking ?? Tracker.Settings(trackables: [Trackable(id: "device")])
         timetable = loaded?.config.timetable ?? Timetable()
+        beacons = loaded?.config.beacons ?? BeaconConfig()
     }
 }

@@ -83,7 +83,7 @@ public struct ReplayStory {
     public mutating func effect(_ effect: Effect, decided: UTCTime?) {
         switch effect {
         case .announceMotion(let change): motion(change)
-        case .record(let location): record(location)
+        case .record(let location): record(location, decided: decided)
         case .count(.jump): line(decided, "jump", "three far positions agreed: the asset is there now")
         case .count(.clockStep): line(decided, "clock", "the receiver's clock was set back; following it")
         case .count(.rejected(let reason)): refuse(reason, decided)
@@ -138,9 +138,10 @@ public struct ReplayStory {
         printWaiting()
     }
 
-    private mutating func record(_ location: Location) {
+    private mutating func record(_ location: Location, decided: UTCTime?) {
         odometer = location.odometer
-        trip?.recorded(location.time)
+        let time = location.isPlaced ? location.time : decided
+        if location.isPlaced { trip?.recorded(location.time) }
         if location.published {
             keptBy[location.event == .none ? location.reason ?? "other" : location.event.rawValue, default: 0] += 1
         }
@@ -153,14 +154,15 @@ public struct ReplayStory {
         case .geofence:
             guard let crossing = location.geofence else { return }
             var words = "\(crossing.action.rawValue) \(crossing.name ?? crossing.id)"
-            let plain: [GeofenceMonitor.Reason] = [.crossing, .dwell]
-            if let reason = location.reason, !plain.contains(where: { $0.rawValue == reason }) {
+            let plain = [GeofenceMonitor.Reason.crossing.rawValue, GeofenceMonitor.Reason.dwell.rawValue, "beacon"]
+            if let reason = location.reason, !plain.contains(reason) {
                 words += " (\(reason))"
             }
-            line(location.time, "geofence", words)
+            line(time, crossing.source == .beacon ? "region" : "geofence", words)
         case .none:
             if location.reason == SegmentOpening.gap.rawValue { line(location.time, "gap", "ends here") }
-        case .motionchange, .heartbeat, .trip, .panic, .requested, .settings, .beacon: break
+        case .beacon: line(time, "beacon", location.geofence?.id ?? "")
+        case .motionchange, .heartbeat, .trip, .panic, .requested, .settings: break
         }
     }
 

@@ -40,11 +40,13 @@ public struct TraceJSON {
     private mutating func record(_ location: Location, decided: UTCTime?) {
         writer.beginObject()
         writer.field("type", word: "location")
-        writer.field("time_ms", location.time.milliseconds)
+        if location.isPlaced { writer.field("time_ms", location.time.milliseconds) }
         writer.field("at_ms", decided?.milliseconds)
         if namesTrackables { writer.field("trackable", location.trackable) }
-        writer.field("latitude", scaled: Int64(location.coordinate.latitudeE7), places: 7)
-        writer.field("longitude", scaled: Int64(location.coordinate.longitudeE7), places: 7)
+        if location.isPlaced {
+            writer.field("latitude", scaled: Int64(location.coordinate.latitudeE7), places: 7)
+            writer.field("longitude", scaled: Int64(location.coordinate.longitudeE7), places: 7)
+        }
         writer.field("altitude", location.altitudeMSL, places: 2)
         writer.field("accuracy", scaled: Scaled.accuracy(location.horizontalAccuracy), places: 1)
         writer.field("speed", location.speed, places: 2)
@@ -60,6 +62,7 @@ public struct TraceJSON {
             writer.field("geofence_name", crossing.name)
             writer.field("geofence_server_id", crossing.serverID)
             writer.field("geofence_action", crossing.action.rawValue)
+            if crossing.source == .beacon { writer.field("geofence_source", "BEACON") }
         }
         writer.endObject()
         writer.newline()

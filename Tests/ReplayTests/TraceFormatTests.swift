@@ -31,6 +31,7 @@ import Testing
             [
                 "altitude": .number, "accuracy": .number, "speed": .number, "bearing": .number, "activity": .word,
                 "geofence_id": .word, "geofence_name": .word, "geofence_server_id": .word, "geofence_action": .word,
+                "geofence_source": .word,
             ]
         ),
         "halt": (["type": .word, "from_ms": .integer, "to_ms": .integer, "at_ms": .integer], [:]),

@@ -92,6 +92,9 @@ import Testing
         (["quarantine", "list", "--path", "/nowhere/outbox.db"], 66),
         (["queue", "export", "--path", "/nowhere/outbox.db"], 66), (["queue", "export", "--format", "xml"], 64),
         (["replay", "/dev/null", "-o", "/nowhere/drive.csv"], 73),
+        (["replay", "--beacons", "b.jsonl", "drive.nmea"], 64),
+        (["replay", "--config", "w.toml", "--beacons", "b.jsonl", "--format", "html", "drive.nmea"], 64),
+        (["replay", "--config", "w.toml", "--beacons", "-", "-"], 64),
     ]
 
     @Test(arguments: failures)

@@ -26,8 +26,7 @@ final class BeaconWatch {
     private var watched: Int32?
     /// Not watched before, so that what comes meanwhile is read with it.
     private var resumeAt: EventTime?
-    private var windowEnds: EventTime?
-    private var windowBegins: EventTime?
+    private var plan: ScanPlan
     private var isParked = false
     private var isInHours = true
     private var sightings = 0
@@ -42,6 +41,7 @@ final class BeaconWatch {
         self.loop = loop
         self.report = report
         monitor = BeaconMonitor(config.isEnabled ? config.regions : [])
+        plan = ScanPlan(window: config.scan.window, period: config.scan.period)
         (earlier, wasStored) = (stored.inside, !stored.inside.isEmpty)
         alarm = loop.alarm { [unowned self] now in wake(at: now) }
     }
@@ -58,7 +58,8 @@ final class BeaconWatch {
     func reload(_ config: BeaconConfig, at now: EventTime) {
         guard config != self.config else { return }
         self.config = config
-        (windowEnds, windowBegins) = (nil, nil)
+        plan = ScanPlan(window: config.scan.window, period: config.scan.period)
+        plan.parkingChanged(isParked)
         pass(monitor.regionsChanged(config.isEnabled ? config.regions : [], at: now), at: now)
         follow(at: now)
     }
@@ -75,7 +76,7 @@ final class BeaconWatch {
         guard isParked != self.isParked || isInHours != self.isInHours else { return }
         self.isParked = isParked
         self.isInHours = isInHours
-        (windowEnds, windowBegins) = (nil, nil)
+        plan.parkingChanged(isParked)
         // Not at once: tracking is in the middle of an event, and may get another from here.
         if config.isEnabled { alarm?.deadline = now }
     }
@@ -127,27 +128,11 @@ final class BeaconWatch {
         }
         let scanner = self.scanner ?? BluetoothScanner()
         self.scanner = scanner
-        advanceWindows(at: now)
-        let events = scanner.setScanning(windowBegins == nil, at: now)
+        plan.reached(now)
+        let events = scanner.setScanning(plan.isScanning, at: now)
         forgetClosed()
         handle(events, at: now)
         watch(at: now)
-    }
-
-    private func advanceWindows(at now: EventTime) {
-        guard isParked, config.scan.window < config.scan.period else {
-            (windowEnds, windowBegins) = (nil, nil)
-            return
-        }
-        if let begins = windowBegins {
-            guard begins <= now else { return }
-            (windowBegins, windowEnds) = (nil, now + config.scan.window)
-        } else if let ends = windowEnds {
-            guard ends <= now else { return }
-            (windowEnds, windowBegins) = (nil, now + (config.scan.period - config.scan.window))
-        } else {
-            windowEnds = now + config.scan.window
-        }
     }
 
     private func wake(at now: EventTime) {
@@ -189,7 +174,7 @@ final class BeaconWatch {
 
     private func watch(at now: EventTime) {
         let deadlines = [
-            scanner?.nextDeadline(at: now), resumeAt, windowEnds, windowBegins, monitor.nextDeadline,
+            scanner?.nextDeadline(at: now), resumeAt, plan.nextDeadline, monitor.nextDeadline,
         ]
         alarm?.deadline = deadlines.compactMap(\.self).min()
         guard resumeAt == nil, let scanner, let descriptor = scanner.descriptor else { return forget() }
@@ -216,24 +201,6 @@ final class BeaconWatch {
 
     private func pass(_ events: [BeaconMonitor.Event], at now: EventTime) {
         guard !events.isEmpty else { return }
-        report(events.map(Self.event), now)
-    }
-
-    private static func event(_ event: BeaconMonitor.Event) -> TrackerEvent {
-        switch event {
-        case .entered(let region): return crossing(region, .enter, "beacon")
-        case .left(let region, let isRemoved): return crossing(region, .exit, isRemoved ? "removed" : "beacon")
-        case .sighted(let beacon):
-            let seen = GeofenceCrossing(id: beacon.description, name: nil, action: .dwell, source: .beacon)
-            return .observed(Observation(event: .beacon, reason: "beacon", geofence: seen))
-        case .leftAll: return .movementSourceChanged(source: "beacon", moving: true)
-        }
-    }
-
-    private static func crossing(
-        _ region: BeaconRegion, _ action: GeofenceCrossing.Action, _ reason: String
-    ) -> TrackerEvent {
-        let crossing = GeofenceCrossing(id: region.id, name: region.name, action: action, source: .beacon)
-        return .observed(Observation(event: .geofence, reason: reason, geofence: crossing))
+        report(events.map(\.trackerEvent), now)
     }
 }

@@ -43,6 +43,7 @@ struct ReplayCommand: ParsableCommand {
               waypost replay --format html -o report.html drive.nmea
               waypost replay --config /etc/waypost/waypost.toml --format jsonl drive.nmea
               waypost replay --format gpx -o drive.gpx drive.nmea
+              waypost replay --config waypost.toml --beacons drive.beacons.jsonl drive.nmea
             """)
 
     @Argument(
@@ -51,6 +52,11 @@ struct ReplayCommand: ParsableCommand {
 
     @Option(help: "A configuration whose tracking settings to use.", completion: .file(extensions: ["toml"]))
     var config: String?
+
+    @Option(
+        help: "What beacons were sighted meanwhile, as JSON Lines; the regions are those of --config.",
+        completion: .file(extensions: ["jsonl"]))
+    var beacons: String?
 
     @Option(help: "text, jsonl, html, gpx, geojson, csv or kml; without it by the end of --output, else text.")
     var format: Format?
@@ -68,11 +74,21 @@ struct ReplayCommand: ParsableCommand {
         guard form == .html || !report.isUsed else {
             throw ValidationError("--compare, --title, --hide-ends, --tiles and --attribution need --format html")
         }
+        guard form != .html || beacons == nil else { throw ValidationError("--beacons does not go with --format html") }
+        guard config != nil || beacons == nil else {
+            throw ValidationError("--beacons needs --config, for the regions of [[beacons.regions]]")
+        }
+        guard beacons != "-" || !logs.contains("-") else {
+            throw ValidationError("standard input is one log: name a file for the other")
+        }
     }
 
     func run() throws {
         let loaded = try config.map { try ConfigurationFile.load($0) }
-        let file = try outputFile(output, insteadOf: logs)
+        if beacons != nil, let config, loaded?.config.beacons.regions.isEmpty ?? true {
+            throw fail("\(config) has no [[beacons.regions]], which --beacons needs", exitCode: 64)  // EX_USAGE
+        }
+        let file = try outputFile(output, insteadOf: logs + [beacons].compactMap(\.self))
         switch form {
         case .html:
             let page = try report.page(of: logs, loaded, output: file.descriptor)
@@ -81,9 +97,10 @@ struct ReplayCommand: ParsableCommand {
             }
         case .log(let form):
             do throws(LogFailure) {
+                let beacons = try beacons.map { (path) throws(LogFailure) in try BeaconLog(path: path) }
                 notify(
                     try ReplayLog(loaded).run(
-                        logs: logs, format: form, to: file.descriptor, folder: temporaryFolder()))
+                        logs: logs, beacons: beacons, format: form, to: file.descriptor, folder: temporaryFolder()))
             } catch {
                 throw fail(error)
             }
