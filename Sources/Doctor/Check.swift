@@ -47,5 +47,6 @@ public struct Check: Sendable {
         Check(25, "two receivers", causes: [1, 3], DeliveryChecks.oneReceiver),
         Check(26, "rate", causes: [2, 3, 5, 6, 7, 10, 13], SignalChecks.rate),
         Check(27, "lists", causes: [1, 2], PlaceChecks.lists),
+        Check(28, "remote settings", causes: [1, 2, 20], RemoteChecks.settings),
     ]
 }

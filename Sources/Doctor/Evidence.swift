@@ -115,6 +115,8 @@ public struct Evidence: Sendable {
     public var watchdogTimeouts: Int?
     /// By endpoint.
     public var reaches: [Reach]?
+    /// The server of documents with settings, where it is not that of an endpoint.
+    public var settingsReach: Reach?
     /// Names of endpoints whose certificates or keys may not be read by who asks.
     public var untried: [String]
     /// Those of our own, by the name of their endpoint.

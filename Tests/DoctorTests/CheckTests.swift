@@ -25,7 +25,7 @@ struct Case: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { "\(number) \(state): \(found)" }
 
-    static let all = daemon + line + rivals + signal + host + delivery
+    static let all = daemon + line + rivals + signal + host + delivery + remote
 
     private static let noStatus: @Sendable (inout Scene) -> Void = { $0.daemon = .unreachable("not for you") }
     private static let noConfiguration: @Sendable (inout Scene) -> Void = { $0.configurationFound = .unreadable }
@@ -477,6 +477,65 @@ struct Case: Sendable, CustomTestStringConvertible {
         scene.status.motion.geofences?.sources = [source]
     }
 
+    private static let remote: [Case] = [
+        Case(28, .ok, "none are allowed") { _ in },
+        Case(28, .ok, "the file alone is in force, the server answered 5 min ago") {
+            settings(&$0) { $0.lastContactAge = 300 }
+        },
+        Case(28, .ok, "version 17 is in force") { settings(&$0) { ($0.inForce, $0.state) = (17, "applied") } },
+        Case(28, .ok, "version 17 is on trial, 12 min of it left") {
+            settings(&$0) { ($0.inForce, $0.state, $0.rest) = (17, "trial", 720) }
+        },
+        Case(28, .degraded, "settings_url: dns: no such host", "getent ahosts settings.example") {
+            settings(&$0) { _ in }
+            $0.settingsReach = .init(
+                endpoint: "remote.settings", host: "settings.example", peer: "settings.example:443",
+                failure: .init(layer: "dns", message: "no such host"), milliseconds: 10)
+        },
+        Case(28, .degraded, "cannot be fetched: status 401", "journalctl -u waypost -n 20 -g 'settings from afar'") {
+            settings(&$0) { $0.problem = "cannot be fetched: status 401" }
+        },
+        Case(28, .degraded, "a document was refused: it is not signed", "waypost remote") {
+            settings(&$0) { $0.refused = "it is not signed" }
+        },
+        Case(28, .degraded, "version 17 was rejected: a.b: not allowed; c: unknown (and 1 more)", "waypost remote") {
+            settings(&$0) {
+                ($0.version, $0.state) = (17, "rejected")
+                $0.rejected = Named([("a.b", "not allowed"), ("c", "unknown"), ("d", "unknown")])
+            }
+        },
+        Case(28, .degraded, "version 17 was taken back: no batch was accepted", "waypost remote") {
+            settings(&$0) {
+                ($0.version, $0.state, $0.rejected) = (17, "reverted", Named([("", "no batch was accepted")]))
+            }
+        },
+        Case(28, .degraded, "the server answered last 20 h ago", "waypost remote") {
+            settings(&$0) { $0.lastContactAge = 72_000 }
+        },
+        Case(28, .degraded, "no answer of the server since the start", "waypost remote") {
+            settings(&$0) { _ in }
+            $0.status.uptime = 100_000
+        },
+        Case(28, .degraded, "the daemon runs without them", "systemctl restart waypost") {
+            settings(&$0) { _ in }
+            $0.status.remote = nil
+        },
+        Case(28, .unknown, "busy", "sudo waypost doctor") {
+            settings(&$0) { _ in }
+            $0.daemon = .unreachable("busy")
+        },
+    ]
+
+    private static func settings(_ scene: inout Scene, _ change: (inout RemoteStatus) -> Void) {
+        scene.more +=
+            "[remote]\nsettings_url = \"https://settings.example/van-7\"\nallow = [\"sampling\"]\n"
+        var status = RemoteStatus()
+        status.state = "none"
+        change(&status)
+        scene.status.remote = status
+        scene.status.uptime = 600
+    }
+
     private static func beaconSource(_ scene: inout Scene, age: Double, problem: String? = nil) {
         scene.more +=
             "[beacons]\nenabled = true\n[[beacons.source]]\nname = \"venue\"\nprofile = \"accesso-beacons\"\n"
@@ -792,11 +851,11 @@ struct Case: Sendable, CustomTestStringConvertible {
             #expect(states.contains(.ok) && states.contains(.unknown), "\(check.number)")
             #expect(!states.isDisjoint(with: [.degraded, .broken]), "\(check.number)")
         }
-        #expect(Check.all.map(\.number) == Array(1...27))
+        #expect(Check.all.map(\.number) == Array(1...28))
     }
 
     @Test(arguments: [
-        (1, [2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 20, 21, 22, 23, 24, 25, 26, 27]),
+        (1, [2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 20, 21, 22, 23, 24, 25, 26, 27, 28]),
         (2, [6, 12, 13, 14, 15, 16, 17, 26]), (3, [4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 25, 26]), (22, [24]),
     ]) func skipsWhatAnotherCheckExplains(_ cause: Int, _ skipped: [Int]) throws {
         var scene = Scene.pi
@@ -840,7 +899,7 @@ struct Case: Sendable, CustomTestStringConvertible {
         for scene in [Scene.pi, .pc] {
             let examination = try scene.examined()
             #expect(examination.states.values.allSatisfy { $0 == .ok }, "\(examination.lines(listsAll: true))")
-            #expect(examination.verdict == "27 of 27 checks are good")
+            #expect(examination.verdict == "28 of 28 checks are good")
         }
     }
 }

@@ -36,6 +36,7 @@ struct Scene {
         .init(
             endpoint: "main", host: "fleet.example", peer: "fleet.example:443", failure: nil, milliseconds: 120)
     ]
+    var settingsReach: Evidence.Reach?
     var untried: [String] = []
     var watchdogTimeouts: Int?
     var clientCertificates: [String: CertificateDates] = [:]
@@ -165,6 +166,7 @@ struct Scene {
         evidence.wallClock = wallClock
         evidence.isClockSynchronised = isClockSynchronised
         evidence.reaches = reaches
+        evidence.settingsReach = settingsReach
         evidence.untried = untried
         evidence.watchdogTimeouts = watchdogTimeouts
         evidence.clientCertificates = clientCertificates

@@ -54,7 +54,7 @@ import Testing
         try rig.waitFor("motion", "kept") { ($0 as? Int ?? 0) >= 724 }
         let well = try doctor()
         for number in [1, 2, 3, 20, 21, 24] { #expect(well.checks[number]?.state == "ok", "\(number): \(well.checks)") }
-        #expect(well.checks.count == 27)
+        #expect(well.checks.count == 28)
         #expect(well.checks[24]?.found.contains("rows") == true || well.checks[24]?.found.contains("empty") == true)
         _ = try rig.stopCollector()
         let cut = try doctor()

@@ -33,6 +33,9 @@ public struct RemoteConfig: Hashable, Sendable {
     /// How often a document is asked for that no answer has announced. The default is 6 h.
     package var poll = Duration.seconds(6 * 3600)
 
+    /// Documents have to be asked for.
+    package var isAsked: Bool { if case .http(settings: .some, _) = way { true } else { false } }
+
     /// - Parameters:
     ///   - endpoints: those that have a cursor of their own.
     /// - Returns: nil when it is off.

@@ -51,7 +51,8 @@ enum DeliveryChecks {
         return .ok("\(reaches.count) \(reaches.count == 1 ? "answers" : "answer") within \(slowest) ms\(ending)")
     }
 
-    private static func advice(
+    /// What shows more of a way that ends early.
+    static func advice(
         _ reach: Evidence.Reach, _ failure: Evidence.Reach.Failure, _ evidence: Evidence
     ) -> String {
         switch failure.layer {

@@ -47,6 +47,18 @@ enum EndpointProbe {
         }
     }
 
+    /// The server of settings from afar; nil where there is none, or it is that of its endpoint, whose credentials and
+    /// certificates it has then.
+    static func settingsServer(_ config: AgentConfig) -> EndpointConfig? {
+        guard let remote = config.remote, case .http(let url?, _) = remote.way else { return nil }
+        let own = config.endpoints.first { $0.settings.name == remote.endpoint }
+        guard own.map({ peer($0.settings.baseURL) }) != peer(url) else { return nil }
+        return EndpointConfig(
+            settings: EndpointSettings(name: "remote.settings", baseURL: url, device: config.device))
+    }
+
+    private static func peer(_ url: String) -> String { Peer(url: url).map { "\($0)" } ?? url }
+
     /// Those of our own that can be read, by the name of their endpoint.
     static func certificates(_ endpoints: [EndpointConfig]) -> [String: CertificateDates] {
         var certificates: [String: CertificateDates] = [:]

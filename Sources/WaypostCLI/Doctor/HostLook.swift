@@ -40,7 +40,11 @@ struct HostLook {
         if let config {
             evidence.diskSpace = Self.space(config.outbox.settings.path)
             evidence.queue = Self.lookAtQueue(config.outbox.settings.path, isVerified: first.isAbsent)
-            evidence.reaches = EndpointProbe.reaches(config.endpoints.filter(EndpointProbe.canBeTried))
+            let tried = config.endpoints.filter(EndpointProbe.canBeTried)
+            let settings = EndpointProbe.settingsServer(config)
+            let reaches = EndpointProbe.reaches(tried + [settings].compactMap(\.self))
+            evidence.reaches = reaches.map { Array($0.prefix(tried.count)) }
+            if settings != nil { evidence.settingsReach = reaches?.last }
             evidence.untried = config.endpoints.filter { !EndpointProbe.canBeTried($0) }.map(\.settings.name)
             evidence.clientCertificates = EndpointProbe.certificates(config.endpoints)
         }
