@@ -189,7 +189,7 @@ let package = Package(
             "AgentTests",
             [
                 "Agent", "Channel", "Configuration", "ControlProtocol", "Delivery", "EventLoop", "JSON", "NMEA",
-                "Outbox", "Positioning", "Remote", "Sensors", "Tracking", "Uplink", "WaypostCLI", logging,
+                "Outbox", "Places", "Positioning", "Remote", "Sensors", "Tracking", "Uplink", "WaypostCLI", logging,
             ]),
         tests("ReportTests", ["Report", "Configuration", "NMEA", "Positioning", "Replay", "Tracking"]),
         tests("DoctorTests", ["Doctor", "Configuration", "ControlProtocol", "Delivery", "JSON"]),

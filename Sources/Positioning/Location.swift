@@ -33,6 +33,9 @@ public struct GeofenceCrossing: Hashable, Sendable, Codable {
     public var source: Source
     /// The end of `id` by which the server knows the fence that it came from; nil = it came from none.
     public var serverID: String?
+    /// Of an EXIT: the record of its ENTER has no position. A server that did not get the ENTER for that reason does not get
+    /// the EXIT either.
+    public var entryIsUnplaced = false
 
     public init(
         id: String, name: String?, action: Action, source: Source = .device, serverID: String? = nil
@@ -175,6 +178,12 @@ public struct Location: Hashable, Sendable {
             coordinate: Coordinate(latitudeE7: 0, longitudeE7: 0), moving: moving, event: event, reason: reason,
             odometer: odometer, power: power)
         isPlaced = false
+    }
+
+    /// - Parameter accuracy: metres; nil = unknown.
+    package mutating func place(at coordinate: Coordinate, time: UTCTime, accuracy: Double?) {
+        (self.coordinate, self.time, horizontalAccuracy) = (coordinate, time, accuracy)
+        isPlaced = true
     }
 
     /// It says nothing about position and time of a fix any more.

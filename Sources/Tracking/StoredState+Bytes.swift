@@ -39,6 +39,7 @@ extension StoredState: StateCoded {
         coder.code(&stays)
         if version >= 4 { coder.code(&lowBatteryRecorded) }
         if version >= 5 { for index in stays.indices { stays[index].codeNames(&coder) } }
+        if version >= 6 { coder.code(&unplacedEntries) }
     }
 }
 

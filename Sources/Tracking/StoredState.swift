@@ -6,7 +6,7 @@ import Positioning
 /// of fixes make them again.
 public struct StoredState: Hashable, Sendable {
     /// Format of the stored bytes.
-    public static let version = 5
+    public static let version = 6
     /// The oldest format that is read.
     static let versionMin = 3
 
@@ -98,6 +98,8 @@ public struct StoredState: Hashable, Sendable {
     /// other fences.
     public var fenceSet: UInt64 = 0
     public var stays: [Stay] = []
+    /// Ids of what was entered where no place was known, as a region of beacons without sky.
+    public var unplacedEntries: [String] = []
 
     public init() {}
 

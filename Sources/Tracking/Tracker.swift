@@ -33,6 +33,7 @@ public struct Tracker: Sendable {
     private var recorder: TrackRecorder
     private var cycle: ReceiverCycle
     private var power: PowerMonitor
+    private var entries: UnplacedEntries
     /// The receiver was released when the process before ended.
     private let restoredRelease: Bool
     /// Requested before the first fix.
@@ -65,6 +66,7 @@ public struct Tracker: Sendable {
         recorder = TrackRecorder(settings: settings, restored: restored)
         cycle = ReceiverCycle(settings: settings.receiver)
         power = PowerMonitor(alarm: settings.batteryAlarm, restored: restored)
+        entries = UnplacedEntries(restored?.unplacedEntries ?? [])
         restoredRelease = restored?.released ?? false
         if settings.motion.startMoving { pendingPace = .moving }
         if let restored {
@@ -708,19 +710,29 @@ public struct Tracker: Sendable {
         return true
     }
 
-    /// With the place where the asset was last reported; without one before there is any, and outside of the hours.
+    /// With the place where the asset was last reported; without one before there is any, and outside of the hours. What
+    /// was entered at a place is left at one in any case: that of the last record.
     private mutating func record(_ observation: Observation, _ effects: inout [Effect]) {
-        if inHours, let time = utc(at: now),
-            var location = here(time: time, event: observation.event, reason: observation.reason)
-        {
-            location.geofence = observation.geofence
-            return record(location, &effects)
+        var crossing = observation.geofence
+        var placed: Location?
+        if inHours, let time = utc(at: now) {
+            placed = here(time: time, event: observation.event, reason: observation.reason)
+        }
+        if crossing?.action == .exit {
+            let wasUnplaced = entries.left(crossing?.id)
+            crossing?.entryIsUnplaced = wasUnplaced
+        }
+        if crossing?.action == .enter, placed == nil { entries.entered(crossing?.id) }
+        if var placed {
+            placed.geofence = crossing
+            return record(placed, &effects)
         }
         var location = Location(
             unplaced: observation.event, reason: observation.reason, at: now, moving: motion.isMoving,
             odometer: trips.metres, power: power.state)
-        location.geofence = observation.geofence
-        recorder.recordUnplaced(location, &effects)
+        location.geofence = crossing
+        let endsAtPlace = crossing?.action == .exit && crossing?.entryIsUnplaced == false
+        recorder.recordBeside(location, atLastPlace: endsAtPlace, time: utc(at: now), &effects)
     }
 
     /// Records a decision, after all fixes before it.
@@ -940,6 +952,7 @@ extension Tracker {
         power.store(in: &state)
         geofences.store(in: &state)
         recorder.store(in: &state, proximityMark: board.proximityMark)
+        state.unplacedEntries = entries.ids
         state.lastGap = gaps.recordedTime
         state.released = hasStarted ? cycle.isReleased : restoredRelease
         return state

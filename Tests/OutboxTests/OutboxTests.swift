@@ -16,6 +16,7 @@ import Testing
         full.power.externalPower = false
         full.geofence = GeofenceCrossing(
             id: "venue/é/1", name: "Dépôt \"Nord\"", action: .dwell, source: .beacon, serverID: "é/1")
+        full.geofence?.entryIsUnplaced = true
         var trip = Location.sample(2, trackable: "", event: .trip)
         trip.reason = ""
         trip.trip = TripSummary(

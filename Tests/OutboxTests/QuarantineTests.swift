@@ -21,6 +21,7 @@ import Testing
         var crossing = Location.sample(1, event: .geofence)
         crossing.geofence = GeofenceCrossing(
             id: "venue/f-1", name: "Depot", action: .enter, source: .beacon, serverID: "f-1")
+        crossing.geofence?.entryIsUnplaced = true
         var trip = Location.sample(2, event: .trip)
         trip.trip = TripSummary(
             start: UTCTime(milliseconds: 1), startCoordinate: trip.coordinate, end: UTCTime(milliseconds: 2),

@@ -27,6 +27,50 @@ import Tracking
         #expect(records.allSatisfy { $0.geofence == crossing && $0.reason == "beacon" && $0.trackable != nil })
     }
 
+    private static func observed(_ action: GeofenceCrossing.Action) -> TrackerEvent {
+        let crossing = GeofenceCrossing(id: "hall", name: nil, action: action, source: .beacon)
+        return .observed(Observation(event: .geofence, reason: "beacon", geofence: crossing))
+    }
+
+    /// Also over a restart.
+    @Test func anExitKnowsWhetherItsEnterHadAPlace() throws {
+        var script = Script()
+        script.happen(Self.observed(.enter))
+        var course = Course(script)
+        let state = try #require(StoredState(bytes: course.tracker.state.bytes))
+        #expect(state.unplacedEntries == ["hall"])
+        script = Script()
+        script.stand(100)
+        for action in [GeofenceCrossing.Action.exit, .enter, .exit] { script.happen(Self.observed(action)) }
+        course = Course(script, restored: state)
+        let records = course.records(.geofence)
+        #expect(records.map(\.geofence?.entryIsUnplaced) == [true, false, false])
+        #expect(records.allSatisfy(\.isPlaced) && course.tracker.state.unplacedEntries.isEmpty)
+    }
+
+    /// What began at a place ends at one: before the first fix of the next run, and outside of the hours.
+    @Test func whatWasEnteredAtAPlaceIsLeftAtOne() throws {
+        var script = Script()
+        script.stand(100)
+        script.happen(Self.observed(.enter))
+        var course = Course(script)
+        let entered = try #require(course.records(.geofence).first)
+        #expect(entered.isPlaced)
+        let state = try #require(StoredState(bytes: course.tracker.state.bytes))
+        var next = Course(restored: state)
+        next.handle(Self.observed(.exit), at: EventTime(nanoseconds: 1))
+        let left = try #require(next.records(.geofence).first)
+        #expect(left.isPlaced && left.coordinate == entered.coordinate && left.time == entered.time)
+        #expect(left.geofence?.entryIsUnplaced == false)
+
+        script.happen(.timeWindowChanged(.tracking, open: false))
+        script.happen(Self.observed(.exit))
+        script.happen(Self.observed(.enter))
+        course = Course(script)
+        #expect(course.records(.geofence).map(\.isPlaced) == [true, true, false])
+        #expect(course.records(.geofence)[1].coordinate == entered.coordinate)
+    }
+
     @Test func startMovingIsPaceAtEveryStart() {
         var settings = Tracker.Settings.car
         settings.motion.startMoving = true

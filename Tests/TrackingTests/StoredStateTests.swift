@@ -39,6 +39,7 @@ import Testing
                 fence: "depot", revision: .max, entered: UTCTime(milliseconds: 1_725_515_950_000), isRecorded: true,
                 dwelled: true, name: "Depot North", serverID: "pot")
         ]
+        state.unplacedEntries = ["hall/1"]
         return state
     }()
 
@@ -66,13 +67,14 @@ import Testing
         #expect(StoredState(bytes: bytes + [0]) == nil)
     }
 
-    @Test(arguments: [3, 4]) func readsTheFormatsBefore(_ version: Int) {
+    @Test(arguments: [3, 4, 5]) func readsTheFormatsBefore(_ version: Int) {
         var before = Self.full
         before.version = version
         let read = StoredState(bytes: before.bytes)
         before.version = StoredState.version
         if version < 4 { before.lowBatteryRecorded = false }
-        (before.stays[0].name, before.stays[0].serverID) = (nil, nil)
+        if version < 5 { (before.stays[0].name, before.stays[0].serverID) = (nil, nil) }
+        before.unplacedEntries = []
         #expect(read == before)
     }
 

@@ -82,6 +82,10 @@ private struct Planning {
     private func unsendable(_ row: QueuedLocation, _ ages: RowAges?) -> BatchPlan.Settled? {
         if compiled.choice(for: row.location.event) == .skip { return .skipped }
         if !row.location.isPlaced, !compiled.parts.withoutPosition.contains(row.location.event) { return .skipped }
+        // Nor is anything ended that the server was not told of.
+        if row.location.geofence?.entryIsUnplaced == true, !compiled.parts.withoutPosition.contains(.geofence) {
+            return .skipped
+        }
         if let ages, let maxAge = settings.maxAge, row.location.event.isPlain, ages.isOlder(row, than: maxAge) {
             return .expired
         }

@@ -147,22 +147,23 @@ enum Record {
 
     static func number(of action: GeofenceCrossing.Action) -> Int64 { Int64(actions.firstIndex(of: action) ?? 0) }
 
-    /// The column `source`: the number of the source, and above its two bits how many bytes of the id come before the server's
-    /// own; 0 = the fence came from no server.
+    /// The column `source`: a bit with the number of the source, one for an EXIT whose ENTER has no position, and above them
+    /// how many bytes of the id come before the server's own; 0 = the fence came from no server.
     static func origin(of crossing: GeofenceCrossing) -> Int64 {
-        Int64(sources.firstIndex(of: crossing.source) ?? 0) | Int64(crossing.id.count(before: crossing.serverID)) << 2
+        Int64(sources.firstIndex(of: crossing.source) ?? 0) | (crossing.entryIsUnplaced ? 2 : 0)
+            | Int64(crossing.id.count(before: crossing.serverID)) << 2
     }
 
     /// From the columns fence, name, action and source.
     static func crossing(_ row: Statement, from column: Int32) -> GeofenceCrossing {
         let action = Int(clamping: row.integer(column + 2))
         let (id, origin) = (row.text(column), row.integer(column + 3))
-        let source = Int(origin & 3)
-        return GeofenceCrossing(
+        var crossing = GeofenceCrossing(
             id: id, name: row.optionalText(column + 1),
             action: actions.indices.contains(action) ? actions[action] : .enter,
-            source: sources.indices.contains(source) ? sources[source] : .device,
-            serverID: id.end(after: Int(clamping: origin >> 2)))
+            source: sources[Int(origin & 1)], serverID: id.end(after: Int(clamping: origin >> 2)))
+        crossing.entryIsUnplaced = origin & 2 != 0
+        return crossing
     }
 
     /// From the columns `tripColumns`.

@@ -285,11 +285,19 @@ struct TrackRecorder: Sendable {
         findDeadline()
     }
 
-    /// Records what has no place, and so is no part of any track, for every trackable.
-    func recordUnplaced(_ location: Location, _ effects: inout [Effect]) {
+    /// Records what is no part of any track, for every trackable.
+    ///
+    /// - Parameters:
+    ///   - location: without a place.
+    ///   - atLastPlace: with the place of the last record, where there is one.
+    ///   - time: of that; nil = unknown: it is that of the last record then.
+    func recordBeside(_ location: Location, atLastPlace: Bool, time: UTCTime?, _ effects: inout [Effect]) {
         for track in tracks {
             var own = location
             own.trackable = track.id
+            if atLastPlace, let recorded = track.recorded, let selected = track.sampler.selected {
+                own.place(at: selected.coordinate, time: max(time ?? recorded, recorded), accuracy: selected.accuracy)
+            }
             effects.append(.record(own))
         }
     }

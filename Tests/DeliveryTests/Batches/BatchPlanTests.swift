@@ -47,6 +47,17 @@ import Testing
             try self.plan(["record": ["s": "$seq"], "without_position": ["settings"]], rows).batches == [[0, 1, 2]])
     }
 
+    /// A server that was not told of an ENTER, for want of a position, is not told of its EXIT.
+    @Test func anExitWhoseEnterHadNoPositionGoesOnlyToServersThatTookIt() throws {
+        var rows = (1...3).map { row($0, .geofence) }
+        rows[1].location.geofence?.action = .exit
+        rows[1].location.geofence?.entryIsUnplaced = true
+        let plan = try plan(Self.plain, rows)
+        #expect(plan.batches == [[0, 2]] && plan.settled.map(\.why) == [.skipped])
+        #expect(
+            try self.plan(["record": ["s": "$seq"], "without_position": ["geofence"]], rows).batches == [[0, 1, 2]])
+    }
+
     @Test func sightingsOfBeaconsGoOnlyToProfilesThatNameThem() throws {
         var rows = (1...3).map { row($0) }
         rows[1].location.event = .beacon
