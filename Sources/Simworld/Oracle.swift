@@ -182,7 +182,8 @@ final class Oracle {
     }
 
     private func judge(_ counts: DropCounts, _ reply: CommitReply, _ commit: Commit) {
-        if counts.expired > 0, !clocksErredAlike {
+        // What a lying disk forgets is counted again.
+        if counts.expired > 0, !clocksErredAlike, books.isDiskTrusted {
             let age = settings.maxAge ?? .seconds(Int64.max / 2_000_000_000)
             let old = books.rows.count { $0.isHandedIn && books.host.time.duration(since: $0.at) >= age - .seconds(60) }
             if dropped.expired + counts.expired > old {

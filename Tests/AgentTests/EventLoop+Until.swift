@@ -5,9 +5,9 @@ import Testing
 @testable import Agent
 
 extension EventLoop {
-    /// Runs the loop until `done`, or for a minute.
-    func run(until done: @escaping () -> Bool) throws {
-        let limit = now + .seconds(60)
+    /// Runs the loop until `done`; that it does not come about is an issue.
+    func run(within limit: Duration = .seconds(60), until done: @escaping () -> Bool) throws {
+        let limit = now + limit
         // The alarm holds on to itself: it is let go of by hand.
         var isDone: (() -> Bool)? = done
         var poll: EventLoop.Alarm?

@@ -84,7 +84,7 @@ import Testing
         (["status", "--socket", "/nowhere/control.sock"], 2), (["top", "--socket", "/nowhere/control.sock"], 2),
         (["pace", "moving", "--socket", "/nowhere/control.sock"], 2),
         (["geofences", "refresh", "--socket", "/nowhere/control.sock"], 2),
-        (["pace", "sideways"], 64), (["remote", "--socket", "/nowhere/control.sock"], 2), (["remote", "forget"], 64),
+        (["pace", "sideways"], 64), (["remote", "--socket", "/nowhere/control.sock"], 2), (["remote", "drop"], 64),
         (["engine", "clear", "--socket", "/nowhere/control.sock"], 2),
         (["subscriber", "remove", "x", "--socket", "/nowhere/control.sock"], 2),
         (["flush", "--commit", "--socket", "/nowhere/control.sock"], 2), (["endpoint", "bind"], 64),
