@@ -79,8 +79,9 @@ struct Schedule {
     var isLong: Bool
     var faults: [Fault] = []
 
-    init(dice: Dice, endpoints: Int) {
-        isLong = dice.chance(0.1)
+    /// - Parameter longShare: of the runs, those that last for a day.
+    init(dice: Dice, endpoints: Int, longShare: Double) {
+        isLong = dice.chance(longShare)
         length = isLong ? dice.between(86_400, 88_000) : dice.between(500, 1200)
         // With fewer kinds in a run, faults of the same kind coincide more often.
         let moods = (0..<dice.pick([2, 3, 40])).map { _ in Self.mood(dice) }

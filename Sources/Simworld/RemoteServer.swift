@@ -121,8 +121,8 @@ final class RemoteServer {
         case 7: ("tracking.stop_timeout", dice.pick([#""30s""#, #""10m""#]))
         case 8, 9: ("outbox.commit_window", dice.pick([#""1s""#, #""5s""#, #""1h""#]))
         case 10: ("tracking.stop_timeout", dice.pick(["5", "true", #""soon""#, #""$SIM_SECRET""#]))
-        case 11: ("sampling.preset", dice.pick([#""car""#, #""walk""#]))
-        case 12: (dice.pick(["outbox.max_bytes", "outbox.on_full", "log.level", "device.id"]), #""1MiB""#)
+        case 11: ("sampling.preset", dice.pick([#""active""#, #""passive""#]))
+        case 12: dice.pick([("outbox.max_bytes", #""1MiB""#), ("log.level", #""notice""#), ("battery.low", "10")])
         default: (dice.pick(["endpoint.base_url", "control.socket", "remote.allow"]), #""https://evil.example""#)
         }
     }

@@ -97,7 +97,8 @@ public final class World {
         let configurationDice = Dice(seed: dice.next())
         (writerDice, diskDice, worldDice) = (Dice(seed: dice.next()), Dice(seed: dice.next()), Dice(seed: dice.next()))
         let endpoints = 3
-        var schedule = Schedule(dice: planDice, endpoints: endpoints)
+        var schedule = Schedule(
+            dice: planDice, endpoints: endpoints, longShare: Self.isRemote(seed) ? 0.02 : 0.1)
         // By a residue and with dice of their own: the other seeds stay what they were.
         if seed % 16 == 13 { schedule.addMistakes(Dice(seed: ~seed)) }
         let remoteDice = Self.isRemote(seed) ? Dice(seed: seed &* 7) : nil
@@ -218,7 +219,8 @@ public final class World {
             // It may end while the queue is opened.
             if simdisk_stopped() { return conclude(powerAtCut ? .powerCut : .kill) }
             agent.start()
-            try agent.eventLoop.run()
+            // It may end while it starts, too.
+            if end == nil { try agent.eventLoop.run() }
         } catch let error as SystemError {
             books.fail(.bounded, error.description)
         } catch let error as StartupError {

@@ -294,6 +294,7 @@ def dies(folder):
     for _ in range(2):
         device.stop(signal.SIGKILL)
         device.start()
+        within(10, device.status)
     ok("the second start returns to the file", within(10, lambda: device.remote().get("state") == "reverted" and "in_force" not in device.remote()), device.remote())
     server.status = 200
     server.offer(2, {"sampling.rule": "both"})
@@ -301,7 +302,7 @@ def dies(folder):
     for _ in range(5):
         device.stop(signal.SIGKILL)
         device.start()
-        within(10, lambda: device.status())
+        within(10, device.status)
     ok("the fifth short run returns to the file", within(10, lambda: device.remote().get("state") == "reverted" and "in_force" not in device.remote()), device.remote())
     ok("no location is lost", within(60, lambda: sorted(set(server.rows)) == list(range(1, max(server.rows) + 1))), len(set(server.rows)))
     device.stop()
