@@ -21,6 +21,9 @@ public struct WorldReport: Sendable {
     public var processes = 0
     public var events = 0
     public var diskFaults = 0
+    /// Documents of settings that came into force, and commands that were carried out.
+    public var remoteChanges = 0
+    public var remoteCommands = 0
     public var isLong = false
 
     init(seed: UInt64) { self.seed = seed }
@@ -188,6 +191,7 @@ public final class World {
         (report.recorded, report.accepted, report.duplicates) = (books.recorded, requests.accepted, requests.duplicates)
         report.answers = network.statuses
         report.events = host.events
+        (report.remoteChanges, report.remoteCommands) = (remoteOracle.changed, remoteOracle.commanded)
         report.diskFaults = Int(simdisk_counter(Int32(simdisk_faults)))
         agent = nil
         return report
@@ -489,7 +493,9 @@ public final class World {
 
     private func compareClocks() {
         let error = host.wallOffsetMs - asset.epochMs
-        if asset.spoofMs != 0, abs(error - asset.spoofMs) < 600_000 { oracle.clocksErredAlike = true }
+        guard asset.spoofMs != 0, abs(error - asset.spoofMs) < 600_000 else { return }
+        oracle.clocksErredAlike = true
+        remoteOracle.clocksErred()
     }
 
     private var queueBytes: Int64 {

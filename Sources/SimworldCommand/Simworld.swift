@@ -165,12 +165,15 @@ struct Tally {
     private var faults: [String: Int] = [:]
     private var answers: [String: Int] = [:]
     private var rows = 0
+    private var remote = (changes: 0, commands: 0)
     private let began = clock()
 
     mutating func add(_ report: WorldReport) {
         seeds += 1
         simulated.append(report.simulated)
         rows += report.recorded
+        remote.changes += report.remoteChanges
+        remote.commands += report.remoteCommands
         faults.merge(report.faults, uniquingKeysWith: +)
         answers.merge(report.answers, uniquingKeysWith: +)
     }
@@ -191,6 +194,7 @@ struct Tally {
             asset life: 10 % \(share(0.1)) s, half \(share(0.5)) s, 90 % \(share(0.9)) s, longest \(share(1)) s; \(rows) rows
             faults: \(list(faults)); per seed \(faults.values.reduce(0, +) / max(1, seeds))
             answers: \(list(answers))
+            from afar: settings in force \(remote.changes), commands carried out \(remote.commands)
             """
     }
 }

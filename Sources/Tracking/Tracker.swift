@@ -836,7 +836,7 @@ public struct Tracker: Sendable {
         guard inHours else { return }
         if locateUntil == nil, isIntervalLong { effects.append(.setReceiver(Self.nextFix)) }
         locateUntil = now + Self.locateLimit
-        perform(cycle.looked(at: now), &effects)
+        perform(cycle.looked(for: Self.locateLimit, at: now), &effects)
     }
 
     /// It may be longer than anybody waits.

@@ -5,7 +5,7 @@ package struct Peer: CustomStringConvertible {
     /// An IPv6 address is in brackets.
     package let host: String
     let port: Int
-    let isSecure: Bool
+    package let isSecure: Bool
 
     /// Nil when the URL is not one of http or https with a host.
     package init?(url: String) {

@@ -14,7 +14,7 @@ import Testing
     ) -> RemoteCommands.Outcome {
         commands.received(
             Array(text.utf8), isRetained: isRetained, policy: policy, at: seconds(now),
-            time: isTrusted ? utc(now) : nil)
+            time: isTrusted ? utc(now) : nil, trusted: nil)
     }
 
     private func text(_ id: String, _ rest: String = #""do":"locate""#, expires: Double = 30) -> String {

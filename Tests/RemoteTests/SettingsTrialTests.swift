@@ -148,6 +148,13 @@ import Testing
         trial = RemoteMemory(memory.bytes(at: seconds(now)), at: .zero)!.settings
     }
 
+    @Test mutating func aMistakeUsesUpNoVersions() {
+        let wrong = DesiredDocument.version(DesiredDocument.versionMax)
+        _ = trial.judged(wrong, .rejected([]), way: "main", at: .zero, time: nil)
+        #expect(trial.offered(wrong, policy: Self.policy, at: seconds(100), time: nil) == .known)
+        #expect(trial.offered(.version(17), policy: Self.policy, at: seconds(100), time: nil) == .judge)
+    }
+
     /// A batch may have been accepted before the daemon died of them.
     @Test mutating func endsWhenTheDaemonDiesAtEachStart() {
         confirm(16, at: 0)

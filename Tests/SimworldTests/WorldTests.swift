@@ -41,6 +41,17 @@ extension SimulatedDiskTests {
             #expect(isLive.count { $0 } > 30)
         }
 
+        @Test func settingsAndCommandsComeFromAfar() {
+            var (changes, commands) = (0, 0)
+            for seed in 1_000_000_000...1_000_000_005 as ClosedRange<UInt64> {
+                let report = World(seed: seed).run()
+                #expect(report.violations.isEmpty, "\(report.violations)")
+                changes += report.remoteChanges
+                commands += report.remoteCommands
+            }
+            #expect(changes > 3 && commands > 10)
+        }
+
         @Test func startsWhileTheFileHasAMistake() {
             var starts = 0
             for seed in [13, 29, 45] as [UInt64] {

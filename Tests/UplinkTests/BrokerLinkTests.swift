@@ -36,6 +36,8 @@ import Testing
                 .subscribed(refused: ["van/cmd"]),
                 .message(MQTTMessage(topic: "van/cmd", payload: [5], qos: .atMostOnce, isRetained: true)),
             ])
+        bench.receive(bench.broker.publish("other/cmd", [5], isRetained: false))
+        #expect(bench.link.takeNews() == [], "nobody asked for it")
         // The connection is for messages too: it comes back by itself, and asks again.
         bench.lose()
         bench.pass(.seconds(61))
@@ -58,6 +60,30 @@ import Testing
         #expect(bench.broker.subscriptions.isEmpty)
         bench.answerAll()
         #expect(bench.outcomes.last?.result == .published(BrokerReply([.success])))
+    }
+
+    /// Neither is it another client, nor does it say anything about the rows that were sent meanwhile.
+    @Test func aConnectionThatEndsForASubscriptionSaysNothingElse() {
+        let bench = BrokerBench(subscribes: true)
+        for round in 1...6 {
+            bench.send(1)
+            if !bench.isOpen { bench.open() }
+            bench.answerAll()
+            guard !bench.broker.subscriptions.isEmpty else { continue }
+            bench.send(1)
+            if round % 2 == 0 { bench.dismiss(0x87) } else { bench.lose() }
+            if case .failed = bench.outcomes.last?.result {} else { Issue.record("\(bench.outcomes)") }
+            bench.pass(.seconds(61))
+            #expect(bench.isConnecting, "the connection is wanted")
+        }
+        #expect(bench.link.takeNews().contains(.subscribed(refused: ["van/desired", "van/cmd"])))
+        // Not at each connection.
+        #expect(bench.broker.connects <= 6)
+        bench.open()
+        #expect(bench.broker.subscriptions.isEmpty)
+        bench.pass(.seconds(3600))
+        bench.open()
+        #expect(bench.broker.subscriptions.count == 1)
     }
 
     @Test func aRequestEndsWhenAllMessagesAreAnswered() {

@@ -140,8 +140,13 @@ final class EndpointDelivery {
     }
 
     /// Over the connection that carries the rows, beside them.
-    /// - Parameter done: called later, once.
-    func publish(_ message: MQTTMessage, _ done: @escaping (UplinkOutcome.Result) -> Void) { publish([message], done) }
+    /// - Parameter done: called once: with a failure at once where rows would not be sent either.
+    func publish(_ message: MQTTMessage, _ done: @escaping (UplinkOutcome.Result) -> Void) {
+        guard schedule.state == .active, maySend(at: loop.now), presentFrom <= loop.now else {
+            return done(.failed(.broken("nothing is sent to \(settings.name) now")))
+        }
+        publish([message], done)
+    }
 
     private func publish(_ messages: [MQTTMessage], _ done: @escaping (UplinkOutcome.Result) -> Void) {
         let route = routes[0]

@@ -88,7 +88,10 @@ package final class LoopedUplink: Uplink {
             }
             arm()
         }
-        let broker = try LoopedBroker(request, session, settings: settings, loop: loop) { [unowned self] in hear($0) }
+        let broker = try LoopedBroker(request, session, settings: settings, loop: loop) { [unowned self] news in
+            // Others may say what nobody asked for.
+            if !session.subscriptions.isEmpty { hear(news) }
+        }
         brokers[key] = broker
         return broker
     }

@@ -15,6 +15,7 @@ final class BrokerWay: RemoteWay {
     private let isSigned: Bool
     private let delivery: EndpointDelivery
     private let loop: EventLoop
+    private var arrivals = TokenBucket(burst: 60, refill: .seconds(10))
     var hear: (RemoteMessage) -> Void = { _ in }
 
     /// - Parameters:
@@ -35,10 +36,13 @@ final class BrokerWay: RemoteWay {
 
     func report(_ state: [UInt8], _ done: @escaping (RemoteDispatch) -> Void) {
         delivery.publish(message("settings/reported", state, isRetained: true)) { result in
-            guard case .published(let reply) = result, let reason = reply.reasons.first ?? nil, !reason.isError else {
+            guard case .published(let reply) = result, let reason = reply.reasons.first ?? nil else {
                 return done(.failed)
             }
-            done(.settled)
+            switch reason.meaning {
+            case .retry, .slowDown: done(.failed)
+            default: done(.settled)
+            }
         }
     }
 
@@ -58,14 +62,16 @@ final class BrokerWay: RemoteWay {
         case .subscribed(let refused):
             hear(.problem(refused.isEmpty ? nil : "the broker refuses \(refused.joined(separator: " and "))"))
         case .message(let message):
-            // No document and no command is as long.
+            // No document and no command is that long.
             guard message.payload.count <= Self.messageMax else { return }
             let (bytes, signature) = opened(message.payload)
             switch message.topic {
             case "\(topic)/\(RemoteTopic.settings.rawValue)":
                 // Empty: the broker has forgotten the last one.
-                if !message.payload.isEmpty { hear(.document(bytes, signature: signature)) }
+                hear(message.payload.isEmpty ? .noDocument : .document(bytes, signature: signature))
             case "\(topic)/\(RemoteTopic.commands.rawValue)":
+                // A flood costs no more than this, whatever is in it.
+                guard arrivals.take(at: loop.now) == nil else { return }
                 hear(.command(bytes, signature: signature, isRetained: message.isRetained))
             default: break
             }

@@ -1,4 +1,5 @@
 import ControlProtocol
+import EventLoop
 import JSON
 import Positioning
 import Remote
@@ -8,23 +9,27 @@ final class CommandsFromAfar {
     /// What else the answer says, if anything, or why it was not carried out.
     typealias Outcome = Result<JSONValue?, ControlError>
 
-    private let policy: RemotePolicy
+    private let policy: () -> RemotePolicy
     private let signatures: SignatureCheck
     private let store: RemoteStore
     private let way: any RemoteWay
     private let log: AgentLog
+    private let loop: EventLoop
     private let carryOut: (RemoteCommand.Task, EventTime, @escaping (Outcome) -> Void) -> Void
     private let time: (EventTime) -> UTCTime?
+    private let trustedTime: (EventTime) -> UTCTime?
     private var isForgeryLogged = false
     private(set) var ran = 0
     private(set) var last: (words: String, at: EventTime)?
 
     /// - Parameters:
-    ///   - time: nil while nothing is known of it.
+    ///   - policy: as the file says now.
+    ///   - time, trustedTime: as of `RemoteCommands`.
     ///   - carryOut: calls back once, perhaps later.
     init(
-        _ policy: RemotePolicy, signatures: SignatureCheck, store: RemoteStore, way: any RemoteWay, log: AgentLog,
-        time: @escaping (EventTime) -> UTCTime?,
+        _ policy: @escaping () -> RemotePolicy, signatures: SignatureCheck, store: RemoteStore, way: any RemoteWay,
+        log: AgentLog,
+        loop: EventLoop, time: @escaping (EventTime) -> UTCTime?, trustedTime: @escaping (EventTime) -> UTCTime?,
         carryOut: @escaping (RemoteCommand.Task, EventTime, @escaping (Outcome) -> Void) -> Void
     ) {
         self.policy = policy
@@ -32,11 +37,13 @@ final class CommandsFromAfar {
         self.store = store
         self.way = way
         self.log = log
+        self.loop = loop
         self.time = time
+        self.trustedTime = trustedTime
         self.carryOut = carryOut
     }
 
-    /// - Returns: that of one that was not carried out and told why; nil = there was none since the start.
+    /// To the last command that was refused; nil = none was since the start.
     var lastRefusal: RemoteAnswer? { store.memory.commands.lastRefusal }
     var refused: Int { store.memory.commands.refused }
 
@@ -48,18 +55,26 @@ final class CommandsFromAfar {
             isForgeryLogged = true
             return
         }
-        switch store.memory.commands.received(bytes, isRetained: isRetained, policy: policy, at: now, time: time(now)) {
+        let outcome = store.memory.commands.received(
+            bytes, isRetained: isRetained, policy: policy(), at: now, time: time(now), trusted: trustedTime(now))
+        switch outcome {
         case .ignored: break
         case .answer(let answer):
             if let code = answer.code { log.commandRefused(answer.id, code, answer.message) }
             way.answer(answer.json)
         case .run(let command):
-            store.save(at: now) { [weak self] failure in self?.stored(command, failure, at: now) }
+            store.save(at: now) { [weak self] failure in self?.stored(command, failure) }
         }
     }
 
-    private func stored(_ command: RemoteCommand, _ failure: String?, at now: EventTime) {
-        if let failure { return finish(command, RemoteAnswer(id: command.id, code: "disk", message: failure), at: now) }
+    private func stored(_ command: RemoteCommand, _ failure: String?) {
+        if let failure { return finish(command, RemoteAnswer(id: command.id, code: "disk", message: failure)) }
+        let now = loop.now
+        // A worn card may take longer than a command may wait.
+        guard !command.hasExpired(at: time(now)) else {
+            let message = "it has expired while its id was stored"
+            return finish(command, RemoteAnswer(id: command.id, code: "expired", message: message))
+        }
         ran += 1
         carryOut(command.task, now) { [weak self] outcome in
             let answer =
@@ -67,11 +82,12 @@ final class CommandsFromAfar {
                 case .success(let result): RemoteAnswer(id: command.id, result: result)
                 case .failure(let error): RemoteAnswer(id: command.id, code: error.code, message: error.message)
                 }
-            self?.finish(command, answer, at: now)
+            self?.finish(command, answer)
         }
     }
 
-    private func finish(_ command: RemoteCommand, _ answer: RemoteAnswer, at now: EventTime) {
+    private func finish(_ command: RemoteCommand, _ answer: RemoteAnswer) {
+        let now = loop.now
         let words = answer.code.map { "\($0), \(answer.message)" } ?? "done"
         log.commandEnded(command.id, command.task.verb.rawValue, words)
         last = ("\(command.task.verb.rawValue) (\(command.id)): \(words)", now)

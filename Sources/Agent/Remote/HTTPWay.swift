@@ -34,7 +34,9 @@ final class HTTPWay: RemoteWay {
 
     var isAsked: Bool { settingsURL != nil }
 
-    var isOfEndpoint: Bool { settingsURL.map(Self.origin) == Self.origin(route().settings.baseURL) }
+    var isOfEndpoint: Bool {
+        settingsURL.flatMap(Self.origin).map { $0 == Self.origin(route().settings.baseURL) } ?? false
+    }
 
     func fetch(known: Int64, _ done: @escaping (RemoteFetch) -> Void) {
         guard let settingsURL else { return }
@@ -47,7 +49,8 @@ final class HTTPWay: RemoteWay {
         guard let reportedURL else { return done(.settled) }
         send("PUT", reportedURL, Self.json, state) { result in
             guard case .reply(let reply) = result else { return done(.failed) }
-            let isSettled = (200...299).contains(reply.status) || [400, 404, 405, 413, 422].contains(reply.status)
+            let isSettled =
+                (200...299).contains(reply.status) || [400, 401, 403, 404, 405, 413, 422].contains(reply.status)
             done(isSettled ? .settled : .failed)
         }
     }
@@ -66,7 +69,7 @@ final class HTTPWay: RemoteWay {
         var request = UplinkRequest(method: method, url: url, headers: headers, body: body, timeout: Self.timeout)
         let route = route()
         // Another server must not learn the credentials of the endpoint.
-        guard Self.origin(url) == Self.origin(route.settings.baseURL) else {
+        guard let origin = Self.origin(url), origin == Self.origin(route.settings.baseURL) else {
             uplink.send(request) { done($0.result) }
             return
         }
@@ -95,12 +98,8 @@ final class HTTPWay: RemoteWay {
         }
     }
 
-    /// `https://fleet.example:8443`, in lower case.
-    private static func origin(_ url: String) -> String {
-        var slashes = 0
-        return url.prefix { character in
-            if character == "/" { slashes += 1 }
-            return slashes < 3
-        }.lowercased()
+    /// Scheme, host and port.
+    private static func origin(_ url: String) -> String? {
+        Peer(url: url).map { "\($0.isSecure ? "https" : "http")://\($0)".lowercased() }
     }
 }

@@ -9,7 +9,8 @@ import Remote
 final class RemoteAccess {
     let settings: SettingsFromAfar
     let commands: CommandsFromAfar
-    private let policy: RemotePolicy
+    private let endpoint: String
+    private let policy: () -> RemotePolicy
     private let store: RemoteStore
     private let loop: EventLoop
 
@@ -25,8 +26,16 @@ final class RemoteAccess {
         carryOut: @escaping (RemoteCommand.Task, EventTime, @escaping (CommandsFromAfar.Outcome) -> Void) -> Void
     ) {
         self.loop = loop
-        policy = config.policy
-        store = RemoteStore(start.memory, file: file ?? StateFile(path: start.path, loop: loop), loop: loop)
+        endpoint = config.endpoint
+        // What the file has ceased to allow is over with a reload.
+        let policy = { [config] in
+            var policy = config.policy
+            policy.commands.formIntersection(configuration.base?.config.remote?.policy.commands ?? [])
+            return policy
+        }
+        self.policy = policy
+        store = RemoteStore(
+            start.memory, problem: start.problem, file: file ?? StateFile(path: start.path, loop: loop), loop: loop)
         let signatures = SignatureCheck(config.key, environment: environment)
         let way: any RemoteWay =
             switch config.way {
@@ -39,8 +48,8 @@ final class RemoteAccess {
             config, start, way: way, signatures: signatures, store: store, delivery: delivery,
             configuration: configuration, pipeline: pipeline, log: log, loop: loop, trustedTime: trustedTime)
         commands = CommandsFromAfar(
-            config.policy, signatures: signatures, store: store, way: way, log: log, time: commandTime,
-            carryOut: carryOut)
+            policy, signatures: signatures, store: store, way: way, log: log, loop: loop, time: commandTime,
+            trustedTime: trustedTime, carryOut: carryOut)
         way.hear = { [unowned self] in heard($0) }
         delivery.attempted = { [unowned self] in attempted($0, at: $1) }
     }
@@ -48,7 +57,7 @@ final class RemoteAccess {
     /// - Parameter withKeys: also what a server may set.
     func status(withKeys: Bool, at now: EventTime) -> RemoteStatus {
         var status = settings.status(withKeys: withKeys, at: now)
-        guard !policy.commands.isEmpty else { return status }
+        guard !policy().commands.isEmpty else { return status }
         status.commandsRun = commands.ran
         status.commandsRefused = commands.refused
         status.lastCommand = commands.last?.words.visible(bytesMax: 500)
@@ -71,7 +80,8 @@ final class RemoteAccess {
 
     private func attempted(_ attempt: BatchAttempt, at now: EventTime) {
         settings.attempted(attempt, at: now)
-        if let command = attempt.command {
+        // A backup has no say.
+        if attempt.way == endpoint, let command = attempt.command {
             commands.received(Array(command.utf8), signature: attempt.signature, isRetained: false, at: now)
         }
     }
@@ -82,7 +92,8 @@ final class RemoteAccess {
         case .document(let bytes, let signature): settings.received(bytes, signature: signature, at: now)
         case .command(let bytes, let signature, let isRetained):
             commands.received(bytes, signature: signature, isRetained: isRetained, at: now)
-        case .problem(let problem): settings.heard(problem: problem)
+        case .noDocument: settings.withdrawn(at: now)
+        case .problem(let problem): settings.heard(problem: problem, at: now)
         }
     }
 }

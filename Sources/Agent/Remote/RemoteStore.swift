@@ -13,16 +13,22 @@ final class RemoteStore {
     private let loop: EventLoop
     private var alarm: EventLoop.Alarm?
     private var isWriting = false
-    private var isChanged = false
+    private var isChanged: Bool
+    /// What kept the last version from being written; nil = it is on disk.
+    private(set) var problem: String?
     /// Want to know what becomes of the next version, and of the one that is being written.
     private var waiting: [(String?) -> Void] = []
     private var writing: [(String?) -> Void] = []
 
-    init(_ memory: RemoteMemory, file: StateFile, loop: EventLoop) {
+    /// - Parameter problem: what kept it from being written before; nil = it is on disk.
+    init(_ memory: RemoteMemory, problem: String?, file: StateFile, loop: EventLoop) {
         self.memory = memory
         self.file = file
         self.loop = loop
+        self.problem = problem
+        isChanged = problem != nil
         alarm = loop.alarm { [unowned self] now in write(at: now) }
+        if isChanged { alarm?.deadline = loop.now + Self.rewritePause }
     }
 
     /// What has changed is on disk.
@@ -54,6 +60,7 @@ final class RemoteStore {
 
     private func written(_ failure: String?) {
         isWriting = false
+        problem = failure
         let callers = writing
         writing = []
         // What the disk has is older than what is in force from here on.

@@ -13,7 +13,7 @@ protocol RemoteWay: AnyObject {
     func fetch(known: Int64, _ done: @escaping (RemoteFetch) -> Void)
     /// - Parameters:
     ///   - state: a JSON object, in place of the last one.
-    ///   - done: called later, once.
+    ///   - done: called once.
     func report(_ state: [UInt8], _ done: @escaping (RemoteDispatch) -> Void)
     /// - Parameter answer: to a command, a JSON object. One that gets lost is not sent again: the server can repeat the command.
     func answer(_ answer: [UInt8])
@@ -22,6 +22,8 @@ protocol RemoteWay: AnyObject {
 /// What comes by itself. Whether it is signed rightly is not decided yet.
 enum RemoteMessage {
     case document([UInt8], signature: String?)
+    /// The server has withdrawn it.
+    case noDocument
     /// - Parameter isRetained: the broker keeps it and delivers it at each connection.
     case command([UInt8], signature: String?, isRetained: Bool)
     /// It will not come, for people; nil = it will.

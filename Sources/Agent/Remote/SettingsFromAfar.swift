@@ -56,11 +56,19 @@ final class SettingsFromAfar {
     /// A trial and its end are two reports; one that is not taken is repeated with the next batch.
     private var reportBudget = TokenBucket(burst: 4, refill: .seconds(60))
     private var isReportWanted = false
+    /// Reports in a row that were not taken, and when the next one may go out.
+    private var reportFailures = 0
+    private var mayReportAt = EventTime.zero
+    /// Documents that come by themselves are judged so often; the newest of more waits.
+    private var arrivals = TokenBucket(burst: 4, refill: .seconds(15))
+    private var refusalLines = TokenBucket(burst: 5, refill: .seconds(600))
+    private var fetchProblem: String?
+    private var subscriptionProblem: String?
     private(set) var lastContact: EventTime?
     /// The last document that was not even judged, for people; nil = none since the start.
     private(set) var refusal: String?
-    /// What keeps documents from arriving or being stored; nil = nothing.
-    private(set) var problem: String?
+    /// What keeps documents and commands from arriving or being stored; nil = nothing.
+    var problem: String? { store.problem ?? fetchProblem ?? subscriptionProblem }
 
     /// - Parameters:
     ///   - delivery: to the endpoint that carries documents.
@@ -90,7 +98,9 @@ final class SettingsFromAfar {
         linksChanged(at: now)
         // A fleet that starts together asks at different times.
         if way.isAsked { nextPoll = now + window * loop.host.jitter }
-        for action in startActions { carryOut(action, at: now) }
+        for action in startActions where action != .report { carryOut(action, at: now) }
+        // With the first sign of the server: a whole fleet may start at once.
+        if startActions.contains(.report) { isReportWanted = true }
         startActions = []
         arm()
     }
@@ -121,7 +131,17 @@ final class SettingsFromAfar {
         set { store.memory.settings = newValue }
     }
 
-    func heard(problem: String?) { self.problem = problem }
+    /// The broker has answered the subscriptions.
+    func heard(problem: String?, at now: EventTime) {
+        subscriptionProblem = problem
+        if isReportWanted { report(at: now) }
+    }
+
+    /// The server has no document for this device any more.
+    func withdrawn(at now: EventTime) {
+        postponed = nil
+        arm()
+    }
 
     private var window: Duration { max(Self.windowLeast, delivery.settings.batchWindow) }
 
@@ -156,16 +176,16 @@ final class SettingsFromAfar {
         // Where links cannot be watched, this is what finds the route.
         routeChanged(at: now)
         guard attempt.wasAccepted else {
-            trial.attemptFailed(at: now)
+            trial.attemptFailed(attempt.number, at: now)
             return arm()
         }
-        lastContact = now
         perform(trial.batchAccepted(by: attempt.way, attempt: attempt.number), at: now)
         guard attempt.way == config.endpoint else { return arm() }
+        lastContact = now
         if let version = attempt.announced, version <= DesiredDocument.versionMax {
             announced = max(announced, version)
         }
-        if announced > max(trial.seen, askedFor) {
+        if announced > max(trial.known, askedFor) {
             if mayFetchAt <= now { fetch(at: now) } else { poll(by: mayFetchAt) }
         }
         if isReportWanted { report(at: now) }
@@ -181,7 +201,7 @@ extension SettingsFromAfar {
         // A server that announces and does not give is asked ever more rarely.
         mayFetchAt = now + min(config.poll, Self.requestPause * (1 << min(failures, 12)))
         let announced = announced
-        way.fetch(known: trial.seen) { [weak self] answer in
+        way.fetch(known: trial.known) { [weak self] answer in
             guard let self else { return }
             isFetching = false
             received(answer, for: announced, at: loop.now)
@@ -189,48 +209,59 @@ extension SettingsFromAfar {
     }
 
     private func received(_ answer: RemoteFetch, for announced: Int64, at now: EventTime) {
-        problem = nil
+        fetchProblem = nil
         switch answer {
         case .failed(let reason):
             failures += 1
-            problem = "cannot be fetched: \(reason)"
+            fetchProblem = "cannot be fetched: \(reason)"
             // Another server that does not answer says nothing about the one that takes the rows.
             if way.isOfEndpoint { trial.attemptFailed(at: now) }
         case .nothing:
-            lastContact = now
-            (askedFor, failures) = (announced, 0)
+            postponed = nil
+            answered(at: now, for: announced)
         case .document(let bytes, let signature):
-            lastContact = now
-            (askedFor, failures) = (announced, 0)
+            answered(at: now, for: announced)
             judge(bytes, signature, at: now)
         }
         arm()
     }
 
+    private func answered(at now: EventTime, for announced: Int64) {
+        lastContact = now
+        (askedFor, failures) = (announced, 0)
+        if isReportWanted { report(at: now) }
+    }
+
     /// A document has come by itself.
     func received(_ bytes: [UInt8], signature: String?, at now: EventTime) {
-        problem = nil
         lastContact = now
-        judge(bytes, signature, at: now)
+        if let wait = arrivals.take(at: now) {
+            postponed = Postponed(bytes: bytes, signature: signature, until: now + wait)
+        } else {
+            judge(bytes, signature, at: now)
+        }
         arm()
     }
 
     /// Nothing is remembered of it, so that it is logged once for as long as the same is wrong.
-    private func refuse(_ reason: String) {
-        if refusal != reason { log.warning("settings from afar: a document was refused: \(reason)") }
+    private func refuse(_ reason: String, at now: EventTime) {
+        let reason = reason.visible(bytesMax: 500)
+        if refusal != reason, refusalLines.take(at: now) == nil {
+            log.warning("settings from afar: a document was refused: \(reason)")
+        }
         refusal = reason
     }
 
     private func judge(_ bytes: [UInt8], _ signature: String?, at now: EventTime) {
-        if let problem = signatures.problem(of: bytes, signature) { return refuse(problem) }
+        if let problem = signatures.problem(of: bytes, signature) { return refuse(problem, at: now) }
         let document: DesiredDocument
         do throws(DocumentProblems) { document = try DesiredDocument(bytes) } catch {
-            return refuse(error.problems.map { "\($0.path): \($0.reason)" }.joined(separator: "; "))
+            return refuse(error.problems.map { "\($0.path): \($0.reason)" }.joined(separator: "; "), at: now)
         }
         let time = trustedTime(now)
         switch trial.offered(document, policy: config.policy, at: now, time: time) {
         case .known: return
-        case .refused(let problem): return refuse("\(problem.path): \(problem.reason)")
+        case .refused(let problem): return refuse("\(problem.path): \(problem.reason)", at: now)
         case .postponed(let pause):
             postponed = Postponed(bytes: bytes, signature: signature, until: now + pause + .seconds(1))
             return
@@ -272,13 +303,14 @@ extension SettingsFromAfar {
 
     private func stored(_ actions: [SettingsTrial.Action], _ failure: String?) {
         let now = loop.now
-        if let failure {
-            log.warning("settings from afar: \(failure)")
-            problem = failure
-        }
+        if let failure { log.warning("settings from afar: \(failure)") }
         // What is not stored would not survive its own trial: only the way back is taken without.
-        let isNew = actions.contains { if case .applied = $0 { true } else { false } }
-        for action in failure != nil && isNew ? trial.notStored() : actions { carryOut(action, at: now) }
+        let new = actions.compactMap { if case .applied(let version) = $0 { version } else { nil } }.first
+        if failure != nil, let new {
+            for action in trial.notStored(new) { carryOut(action, at: now) }
+        } else {
+            for action in actions { carryOut(action, at: now) }
+        }
         arm()
     }
 
@@ -316,11 +348,15 @@ extension SettingsFromAfar {
     private var effective: [RemoteSetting] { configuration.settings { config.policy.allows($0) } }
 
     private func report(at now: EventTime) {
-        guard delivery.maySend(at: now), reportBudget.take(at: now) == nil else { return }
+        guard delivery.maySend(at: now), mayReportAt <= now, reportBudget.take(at: now) == nil else { return }
         isReportWanted = false
         way.report(state.json) { [weak self] outcome in
-            // With the next batch that is accepted.
-            if case .failed = outcome { self?.isReportWanted = true }
+            guard let self else { return }
+            guard case .failed = outcome else { return reportFailures = 0 }
+            // With the next sign of the server, and ever more rarely.
+            isReportWanted = true
+            reportFailures += 1
+            mayReportAt = loop.now + Self.requestPause * (1 << min(reportFailures, 8))
         }
     }
 

@@ -91,6 +91,11 @@ public struct RemoteConfig: Hashable, Sendable {
                     "settings_url", "found plain http to \(host) without secret or public_key, expected https")
             }
         }
+        if case .http(_, let reported?) = way, let url = try? BaseURL.parse(reported).get(), !url.isEncrypted,
+            !url.isLoopback
+        {
+            table.warn("reported_url", "found plain http to \(url.host): anybody on the way reads what is reported")
+        }
         if isBroker || !policy.commands.isEmpty, plainHost(endpoint.settings.baseURL) != nil {
             table.report(
                 "endpoint", "found \(name.asTOML), which has no TLS, without secret or public_key, expected one of them"

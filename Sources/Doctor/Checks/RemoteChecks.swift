@@ -19,7 +19,8 @@ enum RemoteChecks {
         guard let status = running.remote else {
             return .degraded("the daemon runs without them: it was started before", evidence.restartDaemon)
         }
-        return problem(status, evidence) ?? contact(status, running.uptime ?? 0, every: remote.isAsked ? remote.poll.inSeconds : nil, evidence)
+        let period = remote.isAsked ? remote.poll.inSeconds : nil
+        return problem(status, evidence) ?? contact(status, running.uptime ?? 0, every: period, evidence)
     }
 
     /// What the daemon has met; nil = nothing.

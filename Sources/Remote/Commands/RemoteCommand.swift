@@ -49,6 +49,8 @@ package struct RemoteCommand: Hashable, Sendable {
     package var device: String?
     package var expires: UTCTime
 
+    package func hasExpired(at time: UTCTime?) -> Bool { time.map { expires < $0 } ?? true }
+
     /// Why a text is no command.
     struct Unusable: Error {
         /// nil = without one there can be no answer.

@@ -37,9 +37,11 @@ package struct RemoteCommands: Hashable, Sendable {
 
     /// - Parameters:
     ///   - isRetained: the broker has kept it, and would deliver it again at each connection.
-    ///   - time: nil where the clock is not trusted.
+    ///   - time: good enough for `expires`; nil = nothing is known of it.
+    ///   - trusted: good enough to count how much time has passed over a restart; nil = it is not.
     package mutating func received(
-        _ bytes: [UInt8], isRetained: Bool, policy: RemotePolicy, at now: EventTime, time: UTCTime?
+        _ bytes: [UInt8], isRetained: Bool, policy: RemotePolicy, at now: EventTime, time: UTCTime?,
+        trusted: UTCTime?
     ) -> Outcome {
         let command: RemoteCommand
         do throws(RemoteCommand.Unusable) { command = try RemoteCommand(bytes) } catch {
@@ -65,12 +67,11 @@ package struct RemoteCommands: Hashable, Sendable {
             let reason = ahead < 0 ? "it has expired" : "it expires more than 60 s ahead"
             return refuse(command.id, "expired", reason, at: now)
         }
-        // By the boot clock alone: what is good enough for `expires` may be an hour off.
-        if let wait = runs.wait(at: now, time: nil) {
+        if let wait = runs.wait(at: now, time: trusted) {
             let message = "too many commands: the next in \(InWords.span(seconds: wait.inSeconds))"
             return refuse(command.id, "busy", message, at: now)
         }
-        runs.use(at: now, time: nil)
+        runs.use(at: now, time: trusted)
         known.append(Known(id: command.id, answer: nil))
         if known.count > Self.remembered { known.removeFirst() }
         return .run(command)

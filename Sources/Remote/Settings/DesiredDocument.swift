@@ -22,7 +22,7 @@ package struct DesiredDocument: Hashable, Sendable {
     package var confirmWithin: Duration
 
     package init(
-        device: String, version: Int64, settings: [RemoteSetting], confirmWithin: Duration = .seconds(1800)
+        device: String, version: Int64, settings: [RemoteSetting], confirmWithin: Duration = trialDefault
     ) {
         self.device = device
         self.version = version
@@ -62,7 +62,9 @@ package struct DesiredDocument: Hashable, Sendable {
                 problems.append(.init("confirm_within", "not a duration from 1m to 7d, such as \"30m\""))
             }
         }
-        guard problems.isEmpty else { throw DocumentProblems(problems, version: isNumbered ? version : nil) }
+        guard problems.isEmpty else {
+            throw DocumentProblems(Array(problems.prefix(RemoteProblem.kept)), version: isNumbered ? version : nil)
+        }
     }
 
     private static func settings(_ set: JSONValue?, _ problems: inout [RemoteProblem]) -> [RemoteSetting] {

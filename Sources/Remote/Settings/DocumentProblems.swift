@@ -1,5 +1,8 @@
 /// What is wrong at one place of a document.
 package struct RemoteProblem: Hashable, Sendable {
+    /// As many of one document are kept and reported.
+    package static let kept = 20
+
     /// Of a member or a dotted key; empty = the whole.
     package var path: String
     package var reason: String

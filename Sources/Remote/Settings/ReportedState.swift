@@ -22,7 +22,7 @@ package struct ReportedState: Hashable, Sendable {
 
     package init(_ trial: SettingsTrial, device: String, effective: [RemoteSetting], software: String) {
         self.device = device
-        version = trial.seen
+        version = trial.refusal?.version ?? trial.seen
         inForce = trial.inForce?.version
         problems = trial.refusal?.problems ?? []
         clamped = trial.inForce?.clamped ?? []

@@ -96,7 +96,8 @@ package struct SettingsTrial: Hashable, Sendable {
     private static let shortRunsMax = 5
 
     package private(set) var state = State.none
-    /// The highest version that was judged; one that is not above it never is again.
+    /// The highest version that was accepted; one that is not above it never is again. One that was rejected does not count: a
+    /// mistake must not use up versions.
     package private(set) var seen: Int64 = 0
     package private(set) var refusal: Refusal?
     private var changes = ChangeBudget(limit: 20, window: .seconds(86_400))
@@ -120,6 +121,11 @@ package struct SettingsTrial: Hashable, Sendable {
         }
     }
 
+    /// The newest version that needs no answer; 0 = none.
+    package var known: Int64 { max(seen, rejected ?? 0) }
+
+    private var rejected: Int64? { refusal?.kind == .rejected ? refusal?.version : nil }
+
     package var trial: Trial? { if case .trial(let trial) = state { trial } else { nil } }
 
     package var nextDeadline: EventTime? { [trial?.deadline, firstMinuteEnds].compactMap { $0 }.min() }
@@ -129,7 +135,7 @@ package struct SettingsTrial: Hashable, Sendable {
         _ document: DesiredDocument, policy: RemotePolicy, at now: EventTime, time: UTCTime?
     ) -> Offer {
         guard document.device == policy.device else { return .refused(.init("device", "that of another device")) }
-        if document.version == seen { return .known }
+        if document.version == seen || document.version == rejected { return .known }
         guard document.version > seen else { return .refused(.init("version", "not above \(seen)")) }
         if let wait = judgements.wait(at: now, time: time) ?? changes.wait(at: now, time: time) {
             return .postponed(wait)
@@ -142,13 +148,14 @@ package struct SettingsTrial: Hashable, Sendable {
         _ document: DesiredDocument, _ judgement: Judgement, way: String, at now: EventTime, time: UTCTime?
     ) -> [Action] {
         guard document.version > seen else { return [] }
-        seen = document.version
         judgements.use(at: now, time: time)
         switch judgement {
         case .rejected(let problems):
-            refusal = Refusal(version: seen, kind: .rejected, problems: problems)
-            return [.rejected(version: seen, problems), .report]
+            let problems = Array(problems.prefix(RemoteProblem.kept))
+            refusal = Refusal(version: document.version, kind: .rejected, problems: problems)
+            return [.rejected(version: document.version, problems), .report]
         case .accepted(let settings, let clamped):
+            seen = document.version
             changes.use(at: now, time: time)
             let version = RemoteVersion(version: seen, settings: settings, clamped: clamped, way: way)
             let rest = document.confirmWithin
@@ -197,7 +204,9 @@ package struct SettingsTrial: Hashable, Sendable {
     }
 
     /// A batch, or a question for settings, had no answer or a wrong one.
-    package mutating func attemptFailed(at now: EventTime) {
+    /// - Parameter attempt: which of this run it was, from 1, to send a batch; nil = a question.
+    package mutating func attemptFailed(_ attempt: Int? = nil, at now: EventTime) {
+        if let attempt, let before = trial?.lastAttemptBefore, attempt <= before { return }
         hasFailed = true
         adjustClock(at: now)
     }
@@ -232,8 +241,9 @@ package struct SettingsTrial: Hashable, Sendable {
     }
 
     /// The disk has refused a version on trial, which is not in force yet.
-    package mutating func notStored() -> [Action] {
-        guard case .trial(let trial) = state else { return [] }
+    /// - Parameter version: nil = whatever is on trial.
+    package mutating func notStored(_ version: RemoteVersion? = nil) -> [Action] {
+        guard case .trial(let trial) = state, version == nil || version == trial.version else { return [] }
         return revert(trial, because: "it could not be stored")
     }
 

@@ -142,11 +142,20 @@ public struct ReceiverCycle: Sendable {
         return order
     }
 
-    /// Somebody wants a fix: a sleeping receiver wakes for one look.
-    mutating func looked(at: EventTime) -> Order? {
-        guard isAsleep else { return nil }
-        phase = .probing(until: at + Self.acquisition, firstFix: nil, wasReleased: isReleased)
-        return wake(at: at)
+    /// Somebody wants a fix: a sleeping receiver wakes for one look, and one that is awake stays so for this duration.
+    mutating func looked(for duration: Duration, at: EventTime) -> Order? {
+        switch phase {
+        case .onDuty: return nil
+        case .settling(let until):
+            phase = .settling(until: max(until, at + duration))
+            return nil
+        case .probing(let until, let firstFix, let wasReleased):
+            phase = .probing(until: max(until, at + duration), firstFix: firstFix, wasReleased: wasReleased)
+            return nil
+        case .asleep:
+            phase = .probing(until: at + Self.acquisition, firstFix: nil, wasReleased: isReleased)
+            return wake(at: at)
+        }
     }
 
     mutating func fixReceived(at: EventTime) {

@@ -46,6 +46,10 @@ struct BrokerLink {
         var isAnswered: Bool { !reasons.contains { $0 == nil } }
     }
 
+    /// After a connection that ended for the subscriptions: once it may have been by chance.
+    private static let firstPause = Duration.seconds(60)
+    private static let laterPause = Duration.seconds(3600)
+
     let session: BrokerSession
     private let jitter: () -> Double
     private var version = MQTTVersion.v5
@@ -56,8 +60,19 @@ struct BrokerLink {
     /// CONNACK has come.
     private var isConnected = false
     private var unsentBirths: ArraySlice<MQTTMessage> = []
-    /// What is asked for over this connection has been.
-    private var hasSubscribed = false
+    private enum Subscription {
+        /// Leaves to `asked` once the rows that wait are out and the time has come.
+        case none
+        /// Leaves to `answered` with SUBACK, and to `none` with the connection.
+        case asked
+        /// Leaves to `none` with the connection.
+        case answered
+    }
+
+    private var subscription = Subscription.none
+    /// Connections in a row that ended instead of an answer to the subscriptions, and when they are asked for again.
+    private var subscriptionLosses = 0
+    private var subscribeFrom = EventTime.zero
     private var requests: [Request] = []
     private var pace = MessagePace()
     private var delay = ReconnectDelay()
@@ -82,7 +97,7 @@ struct BrokerLink {
         switch state {
         case .resting: deadlines = [isWanted ? notBefore : nil, requests.map(\.deadline).min()]
         case .connecting: deadlines = [requests.map(\.deadline).min()]
-        case .open: deadlines = [client?.nextDeadline, paceDeadline]
+        case .open: deadlines = [client?.nextDeadline, paceDeadline, subscribeDeadline]
         }
         return deadlines.compactMap { $0 }.min()
     }
@@ -93,6 +108,13 @@ struct BrokerLink {
             (client?.room ?? 0) > 0
         else { return nil }
         return pace.next(request.broker.rate)
+    }
+
+    private var subscribeDeadline: EventTime? {
+        guard isConnected, case .none = subscription, requests.isEmpty, !session.subscriptions.isEmpty else {
+            return nil
+        }
+        return subscribeFrom
     }
 
     private var isWanted: Bool { isKept || !requests.isEmpty }
@@ -207,13 +229,20 @@ extension BrokerLink {
                 unsentBirths = session.births[...]
             case .settled(let id, let reason, let detail): settled(id, reason, detail)
             case .subscribed(_, let reasons):
+                (subscription, subscriptionLosses) = (.answered, 0)
                 let refused = zip(session.subscriptions, reasons).filter { $0.1.isError }
                 news.append(.subscribed(refused: refused.map(\.0.filter)))
-            case .message(let message): news.append(.message(message))
-            case .unsubscribed: break
+            // One that nobody asked for is for nobody.
+            case .message(let message) where session.subscriptions.contains { $0.filter == message.topic }:
+                news.append(.message(message))
+            case .message, .unsubscribed: break
             case .ended(let ending, _):
-                let isTaken = takeover.ended(ending, unansweredSince: unansweredSince, at: now)
-                ended(ending, failure, isTaken: isTaken, at: now)
+                if case .asked = subscription {
+                    endedBySubscribing(failure ?? ending.failure, at: now)
+                } else {
+                    let isTaken = takeover.ended(ending, unansweredSince: unansweredSince, at: now)
+                    ended(ending, failure, isTaken: isTaken, at: now)
+                }
             }
         }
     }
@@ -223,6 +252,14 @@ extension BrokerLink {
         guard !requests.isEmpty, let index = requests[0].inFlight.firstIndex(where: { $0.id == id }) else { return }
         requests[0].reasons[requests[0].inFlight.remove(at: index).place] = reason
         if reason.isError { requests[0].detail = detail }
+    }
+
+    /// As AWS IoT does where a topic is not allowed. That says nothing about the rows, nor about another client.
+    private mutating func endedBySubscribing(_ failure: TransportFailure, at now: EventTime) {
+        subscriptionLosses += 1
+        subscribeFrom = now + (subscriptionLosses == 1 ? Self.firstPause : Self.laterPause)
+        if subscriptionLosses > 1 { news.append(.subscribed(refused: session.subscriptions.map(\.filter))) }
+        stop(failure, reason: nil, detail: nil, at: now)
     }
 
     private mutating func ended(
@@ -282,7 +319,7 @@ extension BrokerLink {
         state = .resting
         client = nil
         isConnected = false
-        hasSubscribed = false
+        subscription = .none
         for index in requests.indices { requests[index].inFlight = [] }
     }
 }
@@ -312,8 +349,8 @@ extension BrokerLink {
             outcomes.append(
                 Outcome(number: done.number, result: .published(BrokerReply(done.reasons, detail: done.detail))))
         }
-        if requests.isEmpty, unsentBirths.isEmpty, !hasSubscribed, !session.subscriptions.isEmpty {
-            hasSubscribed = true
+        if let due = subscribeDeadline, due <= now, unsentBirths.isEmpty {
+            subscription = .asked
             // A topic that cannot be asked for is found when the configuration is read.
             do throws(MQTTRefusal) { _ = try client?.subscribe(session.subscriptions, at: now) } catch {}
         }

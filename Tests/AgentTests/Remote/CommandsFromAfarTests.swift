@@ -155,6 +155,46 @@ import Uplink
         bench.close()
     }
 
+    @Test func aBackupHasNoSay() throws {
+        let bench = try bench()
+        let delivery = bench.agent.endpoints.deliveries[0]
+        let row = Batch(endpoint: "spare", id: "b", rows: [], sentMs: nil)
+        let reply = UplinkReply(status: 200, headers: [.init("waypost-command", bench.command("c-1"))])
+        let attempt = BatchAttempt(row, .accepted, UplinkOutcome(.reply(reply)), number: 1)
+        delivery.attempted(attempt, bench.agent.loop.now)
+        try bench.pass(.seconds(1))
+        #expect(answers(bench).isEmpty && bench.agent.remote?.commands.ran == 0)
+        bench.close()
+    }
+
+    @Test func anOfferThatIsWithdrawnIsNotTakenLater() throws {
+        let bench = try bench(Self.broker)
+        func hear(_ version: Int, _ rule: String) {
+            let text = #"{"device":"van-7","version":\#(version),"set":{"sampling.rule":"\#(rule)"}}"#
+            let topic = "waypost/van-7/settings/desired"
+            bench.uplink.hear(.message(MQTTMessage(topic: topic, payload: version > 0 ? Array(text.utf8) : [])))
+        }
+        hear(17, "both")
+        try bench.run { bench.value(of: "sampling.rule") == .string("both") }
+        hear(18, "interval")
+        hear(0, "")
+        try bench.pass(.seconds(62))
+        try bench.pass(.seconds(1))
+        #expect(bench.remote.trial.seen == 17 && bench.value(of: "sampling.rule") == .string("both"))
+        bench.close()
+    }
+
+    @Test func whatTheFileNoLongerAllowsIsOverWithAReload() throws {
+        let bench = try bench()
+        bench.write(RemoteBench.text.replacing("\"flush\", ", with: ""))
+        _ = try bench.agent.configuration.reloadCommand(at: bench.agent.loop.now)
+        try bench.send()
+        bench.answer("POST", 200, [("waypost-command", bench.command("c-1"))])
+        try bench.run { !answers(bench).isEmpty }
+        #expect(answers(bench).first?.value(at: ["error", "code"])?.string == "not-allowed")
+        bench.close()
+    }
+
     @Test func noFixIsAnAnswerToo() throws {
         let bench = try bench()
         try bench.send()

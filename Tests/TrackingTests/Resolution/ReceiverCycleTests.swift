@@ -87,6 +87,17 @@ import Tracking
         #expect(receiver.course.story == ["-start"])
     }
 
+    @Test func staysAwakeForWhoeverAsks() {
+        var receiver = Obedient(Self.sleeping)
+        var script = Self.parked(329)
+        script.happen(.locateRequested)
+        script.wait(5)
+        script.stand(100)
+        receiver.run(script)
+        #expect(receiver.turns.first?.at == 389)
+        #expect(receiver.course.records(.requested).count == 1)
+    }
+
     @Test func nobodyWaitsForAFixForEver() {
         var receiver = Obedient(Self.sleeping, acquisition: 70)
         var script = Self.parked(400)
