@@ -73,7 +73,9 @@ final class RemoteOracle {
         }
         guard let last else { return }
         if let before = last.version, before != now.version {
-            if last.isTrial { over.insert(before) }
+            // One that had contact, perhaps since the last look, is what a newer one returns to.
+            let isReplaced = now.version.map { $0 > before } ?? false
+            if !isReplaced || !contacted.contains(before) { over.insert(before) }
             // What had contact gives way to a newer one, or to a person.
             if !last.isTrial, let version = now.version, version < before, isDiskTrusted {
                 books.fail(.remote, "version \(before) had contact, and \(version) is in force")

@@ -9,9 +9,7 @@ import Uplink
 
 /// Judges documents of settings, stores what their trial decides, and puts it in force.
 final class SettingsFromAfar {
-    /// Between two questions for a document: an answer to each batch may announce one.
-    private static let requestPause = Duration.seconds(60)
-    /// While nothing may be sent, the question waits this long.
+    /// While nothing may be sent, a question is put off by this long.
     private static let heldPause = Duration.seconds(3600)
     private static let windowLeast = Duration.seconds(60)
 
@@ -40,25 +38,10 @@ final class SettingsFromAfar {
 
     /// What is over the file; nil = nothing.
     private(set) var laidVersion: Int64?
-    /// nil = documents come by themselves.
-    private var nextPoll: EventTime?
+    private var questions: DocumentPoll
+    private var reports = ReportPace()
     /// The newest document that came too soon after another.
     private var postponed: Postponed?
-    private var isFetching = false
-    /// When an announcement may be followed again.
-    private var mayFetchAt = EventTime.zero
-    /// Since the last question that was answered.
-    private var failures = 0
-    /// The newest version that an answer has announced.
-    private var announced: Int64 = 0
-    /// The newest of them that was asked for since.
-    private var askedFor: Int64 = 0
-    /// A trial and its end are two reports; one that is not taken is repeated with the next batch.
-    private var reportBudget = TokenBucket(burst: 4, refill: .seconds(60))
-    private var isReportWanted = false
-    /// Reports in a row that were not taken, and when the next one may go out.
-    private var reportFailures = 0
-    private var mayReportAt = EventTime.zero
     /// Documents that come by themselves are judged so often; the newest of more waits.
     private var arrivals = TokenBucket(burst: 4, refill: .seconds(15))
     private var refusalLines = TokenBucket(burst: 5, refill: .seconds(600))
@@ -87,6 +70,7 @@ final class SettingsFromAfar {
         self.pipeline = pipeline
         self.log = log
         self.loop = loop
+        questions = DocumentPoll(every: config.poll)
         (lay, startActions, laidVersion) = (start.lay, start.actions, start.memory.settings.inForce?.version)
         if let problem = start.problem { log.warning("settings from afar: \(problem)") }
         alarm = loop.alarm { [unowned self] now in due(at: now) }
@@ -97,10 +81,10 @@ final class SettingsFromAfar {
     func start(at now: EventTime) {
         linksChanged(at: now)
         // A fleet that starts together asks at different times.
-        if way.isAsked { nextPoll = now + window * loop.host.jitter }
+        if way.isAsked { questions.schedule(at: now + window * loop.host.jitter) }
         for action in startActions where action != .report { carryOut(action, at: now) }
         // With the first sign of the server: a whole fleet may start at once.
-        if startActions.contains(.report) { isReportWanted = true }
+        if startActions.contains(.report) { reports.wanted() }
         startActions = []
         arm()
     }
@@ -122,7 +106,10 @@ final class SettingsFromAfar {
     /// The same, and no version was ever seen.
     func forget(at now: EventTime) {
         perform(trial.forgotten(), at: now)
-        (announced, askedFor, refusal) = (0, 0, nil)
+        refusal = nil
+        guard let next = questions.next else { return }
+        questions = DocumentPoll(every: config.poll)
+        questions.schedule(at: next)
     }
 
     /// Those in force, and their trial.
@@ -134,7 +121,7 @@ final class SettingsFromAfar {
     /// The broker has answered the subscriptions.
     func heard(problem: String?, at now: EventTime) {
         subscriptionProblem = problem
-        if isReportWanted { report(at: now) }
+        report(at: now)
     }
 
     /// The server has no document for this device any more.
@@ -147,7 +134,7 @@ final class SettingsFromAfar {
 
     private func due(at now: EventTime) {
         perform(trial.deadlineReached(at: now), at: now)
-        if let nextPoll, nextPoll <= now { poll(at: now) }
+        if let next = questions.next, next <= now { poll(at: now) }
         if let due = postponed, due.until <= now {
             postponed = nil
             judge(due.bytes, due.signature, at: now)
@@ -156,20 +143,14 @@ final class SettingsFromAfar {
     }
 
     private func arm() {
-        alarm?.deadline = [nextPoll, postponed?.until, trial.nextDeadline].compactMap { $0 }.min()
+        alarm?.deadline = [questions.next, postponed?.until, trial.nextDeadline].compactMap { $0 }.min()
     }
 
     private func poll(at now: EventTime) {
-        guard delivery.maySend(at: now) else {
-            nextPoll = now + Self.heldPause
-            return
-        }
-        nextPoll = now + config.poll + window * loop.host.jitter
+        guard delivery.maySend(at: now) else { return questions.schedule(at: now + Self.heldPause) }
+        questions.schedule(at: now + config.poll + window * loop.host.jitter)
         fetch(at: now)
     }
-
-    /// The next question comes by then.
-    private func poll(by instant: EventTime) { if let nextPoll { self.nextPoll = min(nextPoll, instant) } }
 
     /// An attempt to send a batch has ended.
     func attempted(_ attempt: BatchAttempt, at now: EventTime) {
@@ -182,13 +163,9 @@ final class SettingsFromAfar {
         perform(trial.batchAccepted(by: attempt.way, attempt: attempt.number), at: now)
         guard attempt.way == config.endpoint else { return arm() }
         lastContact = now
-        if let version = attempt.announced, version <= DesiredDocument.versionMax {
-            announced = max(announced, version)
-        }
-        if announced > max(trial.known, askedFor) {
-            if mayFetchAt <= now { fetch(at: now) } else { poll(by: mayFetchAt) }
-        }
-        if isReportWanted { report(at: now) }
+        let announced = attempt.announced.flatMap { $0 <= DesiredDocument.versionMax ? $0 : nil }
+        if questions.heard(announced, known: trial.known, at: now) { fetch(at: now) }
+        report(at: now)
         arm()
     }
 }
@@ -196,40 +173,35 @@ final class SettingsFromAfar {
 // From a server to the settings in force.
 extension SettingsFromAfar {
     private func fetch(at now: EventTime) {
-        guard way.isAsked, !isFetching else { return }
-        isFetching = true
-        // A server that announces and does not give is asked ever more rarely.
-        mayFetchAt = now + min(config.poll, Self.requestPause * (1 << min(failures, 12)))
-        let announced = announced
+        guard questions.begin(at: now) else { return }
         way.fetch(known: trial.known) { [weak self] answer in
             guard let self else { return }
-            isFetching = false
-            received(answer, for: announced, at: loop.now)
+            received(answer, at: loop.now)
         }
     }
 
-    private func received(_ answer: RemoteFetch, for announced: Int64, at now: EventTime) {
+    private func received(_ answer: RemoteFetch, at now: EventTime) {
         fetchProblem = nil
         switch answer {
         case .failed(let reason):
-            failures += 1
+            questions.ended(isAnswered: false)
             fetchProblem = "cannot be fetched: \(reason)"
             // Another server that does not answer says nothing about the one that takes the rows.
             if way.isOfEndpoint { trial.attemptFailed(at: now) }
         case .nothing:
             postponed = nil
-            answered(at: now, for: announced)
+            answered(at: now)
         case .document(let bytes, let signature):
-            answered(at: now, for: announced)
+            answered(at: now)
             judge(bytes, signature, at: now)
         }
         arm()
     }
 
-    private func answered(at now: EventTime, for announced: Int64) {
+    private func answered(at now: EventTime) {
         lastContact = now
-        (askedFor, failures) = (announced, 0)
-        if isReportWanted { report(at: now) }
+        questions.ended(isAnswered: true)
+        report(at: now)
     }
 
     /// A document has come by itself.
@@ -321,7 +293,7 @@ extension SettingsFromAfar {
             configuration.reloadForRemote(at: now)
             trial.putInForce(attempts: delivery.attempts)
             // A device that has no rows to send hears of what is wrong with them even so.
-            if let rest = trial.trial?.rest(at: now) { poll(by: now + rest) }
+            if let rest = trial.trial?.rest(at: now) { questions.hurry(by: now + rest) }
             lastChange = SettingsRecord(from: before, to: effective)
         case .applied(let version):
             log.remoteApplied(version: version.version, clamped: version.clamped.map(\.key))
@@ -333,7 +305,7 @@ extension SettingsFromAfar {
             record("reverted", version, at: now)
         case .store: break
         case .report:
-            isReportWanted = true
+            reports.wanted()
             report(at: now)
         }
     }
@@ -348,15 +320,10 @@ extension SettingsFromAfar {
     private var effective: [RemoteSetting] { configuration.settings { config.policy.allows($0) } }
 
     private func report(at now: EventTime) {
-        guard delivery.maySend(at: now), mayReportAt <= now, reportBudget.take(at: now) == nil else { return }
-        isReportWanted = false
+        guard delivery.maySend(at: now), reports.begin(at: now) else { return }
         way.report(state.json) { [weak self] outcome in
             guard let self else { return }
-            guard case .failed = outcome else { return reportFailures = 0 }
-            // With the next sign of the server, and ever more rarely.
-            isReportWanted = true
-            reportFailures += 1
-            mayReportAt = loop.now + Self.requestPause * (1 << min(reportFailures, 8))
+            reports.ended(outcome, at: loop.now)
         }
     }
 

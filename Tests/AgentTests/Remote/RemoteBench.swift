@@ -106,6 +106,18 @@ final class RemoteBench {
         try run { self.uplink.isOpen("POST") }
     }
 
+    /// The server is away: attempts fail until `done`. Time goes by meanwhile.
+    func failAttempts(until done: @escaping () -> Bool) throws {
+        try send()
+        try agent.loop.run(within: .seconds(1200)) { [unowned self] in
+            if uplink.isOpen("POST") {
+                uplink.end(UplinkOutcome(.failed(.connect("refused")))) { $0.method == "POST" }
+            }
+            host.pass(.milliseconds(200))
+            return done()
+        }
+    }
+
     /// Answers the oldest open request of a method.
     func answer(_ method: String, _ status: Int, _ headers: [(String, String)] = [], _ body: String = "") {
         let reply = UplinkReply(
