@@ -352,13 +352,7 @@ public final class World {
         return RemoteStart(
             path: "/sim/remote.state", memory: memory, over: &loaded, at: now,
             store: { [stateDisk] in stateDisk?.replaceAtOnce($0.bytes(at: now)) == true },
-            lay: { settings, version, base in
-                RemoteOverlay(
-                    settings, version: version, over: base,
-                    environment: ConfigurationEnvironment(
-                        variables: CurrentConfiguration.variables, hostname: { "sim" },
-                        machineID: { "0123456789abcdef" }, requiresCredentials: false))
-            })
+            lay: { [current] in current.lay($0, $1, over: $2) })
     }
 
     /// As the disk of the queue: while it is in trouble.
