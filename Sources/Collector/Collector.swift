@@ -13,7 +13,8 @@ struct Collector: ParsableCommand {
             Idempotency-Key is answered 200 and not stored again; a row whose (device, outbox, seq) is known is \
             counted, not stored again. GET / is a page for a browser that shows what arrives while it arrives. GET /stats \
             returns the counts as JSON. PUT /settings/DEVICE offers settings to a device, whose report is at \
-            /reported/DEVICE (docs/remote.md). SIGTERM and SIGINT end it with a summary.
+            /reported/DEVICE; POST /commands/DEVICE sends it a command, and GET has the answers (docs/remote.md). SIGTERM \
+            and SIGINT end it with a summary.
 
             For tests it can misbehave: choose one of --answer, --hang, --close and --close-after-store, and narrow it \
             with --first, --for, --every, --probability, --above-bytes and --with-seq.
@@ -49,10 +50,10 @@ struct Collector: ParsableCommand {
         pthread_sigmask(SIG_BLOCK, &endings, nil)
 
         let plan = try faults.plan()
+        let now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
         let feed = LiveFeed(
-            run: String(UInt64.random(in: 1...UInt64.max), radix: 36), counters: Intake.noStatistics,
-            now: { Int64(Date().timeIntervalSince1970 * 1000) })
-        let intake = Intake(faults: plan, store: LocationStore(output: try openOutput()), feed: feed)
+            run: String(UInt64.random(in: 1...UInt64.max), radix: 36), counters: Intake.noStatistics, now: now)
+        let intake = Intake(faults: plan, store: LocationStore(output: try openOutput()), feed: feed, now: now)
         let (port, portFile, isQuiet) = (port, printPortTo, quiet)
         let say: @Sendable (String) -> Void = { line in
             if !isQuiet { try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8)) }

@@ -17,24 +17,40 @@ struct CollectorHandler: HTTPHandler {
                 statusCode: .ok, headers: [.contentType: "application/json"], body: Data(text.utf8))
         case .GET:
             if let page = page.answer(request) { return page }
-            if let answer = await intake.settings(request.path, put: nil, headers: request.headers) {
+            if let answer = await intake.remote(.GET, request.path, [], headers: request.headers) {
                 return response(answer)
             }
             return response(404, [:], "{\"error\":\"GET / is the page, GET /stats the counts\"}\n")
         // Only a page in a browser sends an origin: no site may upload through the browser of whoever tests.
         case .POST where request.headers[HTTPHeader("Origin")] != nil:
             return response(403, [:], "{\"error\":\"web pages may not upload\"}\n")
+        case .POST where isRemote(request.path):
+            return await remote(request)
         case .POST:
             return await post(request)
-        // Settings are written by whoever tests, on this machine, and by no page.
-        case .PUT where request.headers[HTTPHeader("Origin")] == nil && LivePage.isLocal(host: request.headers[.host]):
-            guard let body = await wholeBody(request),
-                let answer = await intake.settings(request.path, put: body, headers: request.headers)
-            else { return response(404, [:], "{\"error\":\"PUT /settings/DEVICE or /reported/DEVICE\"}\n") }
-            return response(answer)
+        case .PUT where request.headers[HTTPHeader("Origin")] == nil:
+            return await remote(request)
         default:
             return response(405, ["Allow": "GET, POST, PUT"], "{\"error\":\"POST a batch, or GET / or /stats\"}\n")
         }
+    }
+
+    private func isRemote(_ path: String) -> Bool {
+        ["commands", "reported"].contains(Intake.remotePath(path)?.subject)
+    }
+
+    /// Settings and commands are sent by whoever tests, on this machine, and by no page.
+    private func remote(_ request: HTTPRequest) async -> HTTPResponse {
+        guard LivePage.isLocal(host: request.headers[.host]) else {
+            return response(421, [:], "{\"error\":\"send it to 127.0.0.1 or localhost\"}\n")
+        }
+        guard let body = await wholeBody(request),
+            let answer = await intake.remote(request.method, request.path, body, headers: request.headers)
+        else {
+            let requests = "PUT /settings/DEVICE or /reported/DEVICE, POST /commands/DEVICE or /reported/DEVICE"
+            return response(404, [:], "{\"error\":\"\(requests)\"}\n")
+        }
+        return response(answer)
     }
 
     private func post(_ request: HTTPRequest) async -> HTTPResponse {

@@ -29,13 +29,18 @@ actor Intake {
     private var peers: Set<String> = []
     private let started = ContinuousClock.now
     private let feed: LiveFeed
+    private let now: @Sendable () -> Int64
     private var settings = SettingsStore()
+    private var commands = CommandStore()
 
-    /// - Parameter feed: gets each request.
-    init(faults: FaultPlan?, store: LocationStore, feed: LiveFeed) {
+    /// - Parameters:
+    ///   - feed: gets each request.
+    ///   - now: the wall clock, UTC in milliseconds.
+    init(faults: FaultPlan?, store: LocationStore, feed: LiveFeed, now: @escaping @Sendable () -> Int64) {
         self.faults = faults
         self.store = store
         self.feed = feed
+        self.now = now
     }
 
     /// - Parameters:
@@ -85,20 +90,26 @@ actor Intake {
         }
     }
 
-    /// Settings of devices, and what they report of them.
-    /// - Parameter body: of a PUT; nil = a GET.
-    /// - Returns: nil where the path is another.
-    func settings(_ path: String, put body: [UInt8]?, headers: HTTPHeaders) -> SettingsStore.Answer? {
+    /// What a request is about, from a path such as `/settings/DEVICE`; nil where the path is another.
+    static func remotePath(_ path: String) -> (subject: String, device: String)? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].isEmpty, !parts[2].isEmpty else { return nil }
-        let device = String(parts[2])
-        switch (parts[1], body) {
-        case ("settings", nil):
-            return settings.document(of: device, known: headers[HTTPHeader("If-None-Match")])
-        case ("settings", let document?):
-            return settings.want(document, for: device, signature: headers[HTTPHeader("Waypost-Signature")])
-        case ("reported", nil): return settings.report(of: device)
-        case ("reported", let report?): return settings.report(report, from: device)
+        return (String(parts[1]), String(parts[2]))
+    }
+
+    /// Settings and commands of devices, and what they say of them.
+    /// - Returns: nil where there is no such request.
+    func remote(_ method: HTTPMethod, _ path: String, _ body: [UInt8], headers: HTTPHeaders) -> SettingsStore.Answer? {
+        guard let (subject, device) = Self.remotePath(path) else { return nil }
+        let signature = headers[HTTPHeader("Waypost-Signature")]
+        switch (method, subject) {
+        case (.GET, "settings"): return settings.document(of: device, known: headers[HTTPHeader("If-None-Match")])
+        case (.GET, "reported"): return settings.report(of: device)
+        case (.GET, "commands"): return commands.list(of: device, at: now())
+        case (.PUT, "settings"): return settings.want(body, for: device, signature: signature)
+        case (.PUT, "reported"): return settings.report(body, from: device)
+        case (.POST, "commands"): return commands.send(body, to: device, signature: signature, at: now())
+        case (.POST, "reported"): return commands.answered(body, by: device)
         default: return nil
         }
     }
@@ -179,12 +190,17 @@ actor Intake {
                 let text = "Idempotency-Key: has named another body before"
                 return refuse(Refusal(status: 422, text: text), &request)
             }
-            return .reply(status: 200, headers: settings.announcement(to: batch.device), body: "")
+            return .reply(status: 200, headers: offers(to: batch.device), body: "")
         } catch {
             let text = "the output cannot be written: \(error)"
             request.problem = text.visible(bytesMax: 300)
             return .reply(status: 507, headers: [:], body: Self.json(text))
         }
+    }
+
+    /// What there is for a device whose batch was accepted.
+    private func offers(to device: String) -> [String: String] {
+        settings.announcement(to: device).merging(commands.next(for: device, at: now())) { $1 }
     }
 
     private func refuse(_ refusal: Refusal, _ request: inout LiveRequest) -> Answer {

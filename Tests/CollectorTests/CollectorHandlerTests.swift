@@ -10,10 +10,19 @@ import Testing
         _ path: String, method: HTTPMethod = .GET, _ headers: [HTTPHeader: String]
     ) async throws -> HTTPResponse {
         let feed = LiveFeed(run: "a1", counters: Intake.noStatistics, now: { 0 })
-        let intake = Intake(faults: nil, store: LocationStore(output: nil), feed: feed)
-        return try await CollectorHandler(intake: intake, page: LivePage(feed: feed)).handleRequest(
-            HTTPRequest(
-                method: method, version: .http11, path: path, query: [], headers: headers, body: Data()))
+        return try await handler(feed).handleRequest(request(path, method: method, headers))
+    }
+
+    private func handler(_ feed: LiveFeed) -> CollectorHandler {
+        let intake = Intake(faults: nil, store: LocationStore(output: nil), feed: feed, now: { 1_795_687_200_000 })
+        return CollectorHandler(intake: intake, page: LivePage(feed: feed))
+    }
+
+    private func request(
+        _ path: String, method: HTTPMethod, _ headers: [HTTPHeader: String], _ body: String = ""
+    ) -> HTTPRequest {
+        HTTPRequest(
+            method: method, version: .http11, path: path, query: [], headers: headers, body: Data(body.utf8))
     }
 
     @Test(arguments: [
@@ -42,6 +51,43 @@ import Testing
     @Test func aPageInABrowserMayNotUpload() async throws {
         let headers = [HTTPHeader.host: "localhost", HTTPHeader("Origin"): "https://example.org"]
         #expect(try await answer("/", method: .POST, headers).statusCode.code == 403)
+        #expect(try await answer("/commands/van-7", method: .POST, headers).statusCode.code == 403)
+        #expect(try await answer("/settings/van-7", method: .PUT, headers).statusCode.code == 405)
+    }
+
+    /// Uploads may come under any name, but what changes a device is sent by this machine.
+    @Test func settingsAndCommandsAreSentByThisMachine() async throws {
+        for (path, method) in [
+            ("/commands/van-7", .POST), ("/reported/van-7", .POST), ("/settings/van-7", .PUT),
+        ] as [(String, HTTPMethod)] {
+            #expect(try await answer(path, method: method, [.host: "example.org"]).statusCode.code == 421)
+            #expect(try await answer(path, method: method, [.host: "localhost"]).statusCode.code == 400)
+        }
+        #expect(try await answer("/elsewhere/van-7", method: .PUT, [.host: "localhost"]).statusCode.code == 404)
+        #expect(try await answer("/commands/van-7", [.host: "localhost"]).statusCode.code == 404)
+    }
+
+    /// From its author through the answer to a batch, and what the device says of it.
+    @Test func aCommandGoesWithTheAnswerToTheNextBatch() async throws {
+        let feed = LiveFeed(run: "a1", counters: "{}", now: { 0 })
+        let handler = handler(feed)
+        let command = #"{"id":"c-1","do":"flush","expires":"2026-11-26T10:00:30Z"}"#
+        let host = [HTTPHeader.host: "localhost", HTTPHeader("Waypost-Signature"): "sha256=aa"]
+        let queued = try await handler.handleRequest(request("/commands/van-7", method: .POST, host, command))
+        #expect(queued.statusCode.code == 202)
+        for (seq, expected) in [(1, command), (2, nil)] {
+            let record = #"{"seq":\#(seq),"location":{"lat":1,"lon":2},"timeStamp":1,"time_ms":1000}"#
+            let batch = #"{"device":"van-7","outbox":"0123abcd","batch_id":"b","locations":[\#(record)]}"#
+            let taken = try await handler.handleRequest(request("/locations", method: .POST, [:], batch))
+            #expect(taken.statusCode.code == 200)
+            #expect(taken.headers[HTTPHeader("Waypost-Command")] == expected)
+            #expect(taken.headers[HTTPHeader("Waypost-Signature")] == (expected == nil ? nil : "sha256=aa"))
+        }
+        let answer = #"{"id":"c-1","ok":true}"#
+        let told = try await handler.handleRequest(request("/reported/van-7", method: .POST, host, answer))
+        #expect(told.statusCode.code == 204)
+        let list = try await handler.handleRequest(request("/commands/van-7", method: .GET, host))
+        #expect(String(decoding: try await list.bodyData, as: UTF8.self).contains(#""answers":[\#(answer)]"#))
     }
 
     @Test func eventsGoOnAfterTheLastOneWhicheverWayItIsSaid() async throws {

@@ -2,30 +2,53 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Settings from afar, from the example in docs/remote.md through the store of the collector to the daemon and back.
+/// Settings and commands from afar: from the examples in docs/remote.md through the collector to the daemon and back.
 @Suite(.waiting) struct RemoteTests {
     private let drive = BuiltProducts.repository.appendingPathComponent("fixtures/nmea/demo-city-drive.nmea").path
 
-    /// The program that the page shows.
-    private func example(in rig: Rig) throws -> String {
+    /// Runs a program that the page shows.
+    /// - Parameters:
+    ///   - index: among the programs of the page.
+    ///   - arguments: after the address of the collector and the name of the device.
+    /// - Returns: what it printed.
+    private func example(_ index: Int, _ arguments: [String], in rig: Rig) throws -> String {
         let page = try String(
             contentsOf: BuiltProducts.repository.appendingPathComponent("docs/remote.md"), encoding: .utf8)
-        let program = try #require(page.components(separatedBy: "```python\n").dropFirst().first)
-        let file = rig.path("offer.py")
+        let program = try #require(page.components(separatedBy: "```python\n").dropFirst(index + 1).first)
+        let file = rig.path("example.py")
         try #require(program.components(separatedBy: "```").first).write(
             toFile: file, atomically: true, encoding: .utf8)
-        return file
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["python3", file, "http://127.0.0.1:\(rig.port)", "rig"] + arguments
+        process.standardOutput = output
+        try process.run()
+        let printed = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        return String(decoding: printed, as: UTF8.self)
     }
 
     private func offer(_ rig: Rig, _ version: Int, _ wanted: String) throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = [
-            "python3", try example(in: rig), "http://127.0.0.1:\(rig.port)", "rig", "\(version)", wanted,
-        ]
-        try process.run()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
+        _ = try example(0, ["\(version)", wanted], in: rig)
+    }
+
+    /// A daemon that believes only what is signed with the secret of the examples.
+    private func configure(_ rig: Rig, playback: Int, _ remote: String) throws {
+        let key = rig.path("key")
+        try "the secret\n".write(toFile: key, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
+        let server = "http://127.0.0.1:\(rig.port)"
+        try rig.configure(
+            source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = \(playback)", endpoint: "batch_window = \"1s\"",
+            more: """
+                [remote]
+                settings_url = "\(server)/settings/rig"
+                reported_url = "\(server)/reported/rig"
+                secret = "file:\(key)"
+                \(remote)
+                """)
     }
 
     private func report(_ rig: Rig) -> [String: Any]? {
@@ -48,19 +71,7 @@ import Testing
     @Test func aSignedDocumentIsAppliedUntilAPersonClearsIt() throws {
         let rig = try Rig()
         try rig.startCollector()
-        let key = rig.path("key")
-        try "the secret\n".write(toFile: key, atomically: true, encoding: .utf8)
-        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
-        let server = "http://127.0.0.1:\(rig.port)"
-        try rig.configure(
-            source: "kind = \"file\"\npath = \"\(drive)\"\nplayback = 50", endpoint: "batch_window = \"1s\"",
-            more: """
-                [remote]
-                settings_url = "\(server)/settings/rig"
-                reported_url = "\(server)/reported/rig"
-                allow = ["sampling", "tracking.heartbeat"]
-                secret = "file:\(key)"
-                """)
+        try configure(rig, playback: 50, #"allow = ["sampling", "tracking.heartbeat"]"#)
         try offer(rig, 5, #"{"sampling.rule": "both", "tracking.heartbeat": "30m"}"#)
         let daemon = try rig.startDaemon()
         let applied = waitForReport(rig, "applied", version: 5)
@@ -81,5 +92,19 @@ import Testing
         try next.waitFor("version 5 is taken back, the file is in force: cleared by a person")
         next.kill(SIGTERM)
         #expect(try next.exitStatus(within: 30) == 0)
+    }
+
+    /// The drive is of another year than any host's clock, so that there is one answer everywhere.
+    @Test func aSignedCommandGoesWithABatchAndIsAnswered() throws {
+        let rig = try Rig()
+        try rig.startCollector()
+        try configure(rig, playback: 10, #"commands = ["flush"]"#)
+        let daemon = try rig.startDaemon()
+        let answer = try example(1, ["c-81", "flush"], in: rig)
+        #expect(answer.hasPrefix(#"{"id": "c-81", "error": {"code": "clock", "message": "#), "\(answer)")
+        #expect(try rig.says("remote", "--socket", rig.path("control.sock")).contains("c-81"))
+        #expect(try example(1, ["c-82", "locate"], in: rig).contains(#""code": "not-allowed""#))
+        daemon.kill(SIGTERM)
+        #expect(try daemon.exitStatus(within: 30) == 0)
     }
 }
