@@ -176,7 +176,7 @@ let package = Package(
         tests("OutboxTests", ["Outbox", "Delivery", "Positioning"]),
         tests("SensorsTests", ["Sensors", "NMEA", "Positioning", "CLinux", "CUdev"]),
         tests("UplinkTests", ["Uplink", "Live", "Channel", "Tracking", "Delivery", "Positioning", "CLinux"]),
-        tests("CollectorTests", ["waypost-collector", .product(name: "FlyingFox", package: "FlyingFox")]),
+        tests("CollectorTests", ["waypost-collector", "JSON", .product(name: "FlyingFox", package: "FlyingFox")]),
         tests("SystemdTests", ["Systemd", logging]),
         tests("EventLoopTests", ["EventLoop", "Positioning", "CLinux"]),
         tests(

@@ -21,6 +21,9 @@ static const unsigned char live_tracks_js[] = {
 static const unsigned char live_tables_js[] = {
 #embed "../Pages/live/tables.js"
 };
+static const unsigned char live_remotes_js[] = {
+#embed "../Pages/live/remotes.js"
+};
 static const unsigned char live_delays_js[] = {
 #embed "../Pages/live/delays.js"
 };
@@ -45,6 +48,7 @@ static const PagePart parts[] = {
     PAGE_PART("live/arrivals.js", live_arrivals_js),
     PAGE_PART("live/tracks.js", live_tracks_js),
     PAGE_PART("live/tables.js", live_tables_js),
+    PAGE_PART("live/remotes.js", live_remotes_js),
     PAGE_PART("live/delays.js", live_delays_js),
     PAGE_PART("live/main.js", live_main_js),
 };

@@ -102,16 +102,26 @@ actor Intake {
     func remote(_ method: HTTPMethod, _ path: String, _ body: [UInt8], headers: HTTPHeaders) -> SettingsStore.Answer? {
         guard let (subject, device) = Self.remotePath(path) else { return nil }
         let signature = headers[HTTPHeader("Waypost-Signature")]
+        let answer: SettingsStore.Answer
         switch (method, subject) {
         case (.GET, "settings"): return settings.document(of: device, known: headers[HTTPHeader("If-None-Match")])
         case (.GET, "reported"): return settings.report(of: device)
         case (.GET, "commands"): return commands.list(of: device, at: now())
-        case (.PUT, "settings"): return settings.want(body, for: device, signature: signature)
-        case (.PUT, "reported"): return settings.report(body, from: device)
-        case (.POST, "commands"): return commands.send(body, to: device, signature: signature, at: now())
-        case (.POST, "reported"): return commands.answered(body, by: device)
+        case (.PUT, "settings"): answer = settings.want(body, for: device, signature: signature)
+        case (.PUT, "reported"): answer = settings.report(body, from: device)
+        case (.POST, "commands"): answer = commands.send(body, to: device, signature: signature, at: now())
+        case (.POST, "reported"): answer = commands.answered(body, by: device)
         default: return nil
         }
+        if answer.status < 300 { show(device) }
+        return answer
+    }
+
+    private func show(_ device: String) {
+        feed.changed(
+            LiveRemote(
+                device: device, desired: settings.desiredVersion(of: device),
+                report: settings.reportedState(of: device), commands: commands.commands(of: device)))
     }
 
     /// For people, one line.
@@ -200,7 +210,9 @@ actor Intake {
 
     /// What there is for a device whose batch was accepted.
     private func offers(to device: String) -> [String: String] {
-        settings.announcement(to: device).merging(commands.next(for: device, at: now())) { $1 }
+        let command = commands.next(for: device, at: now())
+        if !command.isEmpty { show(device) }
+        return settings.announcement(to: device).merging(command) { $1 }
     }
 
     private func refuse(_ refusal: Refusal, _ request: inout LiveRequest) -> Answer {

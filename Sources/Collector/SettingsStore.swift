@@ -59,6 +59,12 @@ struct SettingsStore {
         return Answer(status: 204)
     }
 
+    /// The version that a device is to have; nil = none.
+    func desiredVersion(of device: String) -> Int64? { desired[device]?.version }
+
+    /// As the device has sent it; nil = there is none.
+    func reportedState(of device: String) -> JSONValue? { reported[device].flatMap { JSONReader.read($0) } }
+
     func report(of device: String) -> Answer {
         guard let report = reported[device] else { return .refused(404, "no report of this device") }
         return Answer(status: 200, headers: ["Content-Type": "application/json"], body: report)

@@ -88,6 +88,12 @@ import Testing
         #expect(told.statusCode.code == 204)
         let list = try await handler.handleRequest(request("/commands/van-7", method: .GET, host))
         #expect(String(decoding: try await list.bodyData, as: UTF8.self).contains(#""answers":[\#(answer)]"#))
+
+        let page = String(decoding: await feed.reader(after: "a1-0")?.next() ?? [], as: UTF8.self)
+        let shown = page.split(separator: "\n").filter { $0.contains(#""commands":["#) }
+        #expect(shown.count == 3)
+        #expect(shown.first?.contains(#""state":"waiting""#) == true)
+        #expect(shown.last?.contains(#""state":"sent","done":true"#) == true)
     }
 
     @Test func eventsGoOnAfterTheLastOneWhicheverWayItIsSaid() async throws {

@@ -1,3 +1,4 @@
+import JSON
 import Testing
 
 @testable import waypost_collector
@@ -85,5 +86,37 @@ import Testing
         #expect(feed.reader(after: nil) == nil)
         readers.removeLast()
         #expect(feed.reader(after: nil) != nil)
+    }
+
+    /// A page that is opened later is told of settings and commands too.
+    @Test func theWholeStateHasTheSettingsOfEachDevice() async throws {
+        let feed = feed(historyBytes: 1)
+        let reports = [
+            #"{"version":16,"state":"applied","in_force":16}"#,
+            #"{"version":17,"state":"trial","clamped":{"a":["1m","10m"]},"rejected":{"b":"not allowed"}}"#,
+        ]
+        for report in reports {
+            let report = try #require(JSONReader.read(Array(report.utf8)))
+            feed.changed(LiveRemote(device: "van-7", desired: 17, report: report, commands: []))
+        }
+        let reset = await next(feed.reader(after: nil))
+        #expect(
+            reset.contains(
+                #""remotes":[{"at":1000,"device":"van-7","desired":17,"reported":{"version":17,"state":"trial","#
+                    + #""clamped":[["a","1m","10m"]],"rejected":[["b","not allowed"]],"is_cut":false},"commands":[]}]"#),
+            "\(reset)")
+    }
+
+    /// A device can say anything.
+    @Test func aReportIsCutToWhatCanBeShown() throws {
+        let members = (0..<20).map { #""k\#($0)":["\#(String(repeating: "x", count: 1000))",[1,{"a":2}],3]"# }
+        let text = #"{"version":"x","state":null,"clamped":{\#(members.joined(separator: ","))},"rejected":[]}"#
+        let report = try #require(JSONReader.read(Array(text.utf8)))
+        let remote = LiveRemote(device: "van-7", desired: nil, report: report, commands: [])
+        let shown = try #require(remote.report)
+        #expect(shown.clamped.count == 8 && shown.isCut && shown.rejected.isEmpty)
+        #expect(shown.clamped.allSatisfy { $0.count == 3 && $0[1].utf8.count <= 120 && $0[2] == #"[1,{"a":2}]"# })
+        #expect(shown.version == 0 && shown.state == "unknown")
+        #expect(LiveEvents.remote(remote, at: 0).count < 4000)
     }
 }

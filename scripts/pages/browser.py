@@ -205,10 +205,10 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def fetch(url, headers={}, data=None, timeout=20):
+def fetch(url, headers={}, data=None, method=None, timeout=20):
     """Status and body, also of a refusal."""
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=timeout) as reply:
+        with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=timeout) as reply:
             return reply.status, reply.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()

@@ -1,4 +1,5 @@
-"""The live page of waypost-collector: uploads of a real waypost, an outage, a restart, and senders that mean no good."""
+"""The live page of waypost-collector: uploads of a real waypost, an outage, a restart, settings and commands from afar, and senders that mean
+no good."""
 import contextlib, http.client, json, re, signal, time
 
 from .browser import fetch, free_port
@@ -11,6 +12,7 @@ NETWORK = ("ERR_CONNECTION", "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE_CHUNKED", "ER
 
 def check(bench):
     vehicle_through_outages(bench)
+    settings_and_commands(bench)
     hostile_senders(bench)
     what_a_browser_may_ask(bench)
 
@@ -270,6 +272,74 @@ def modules(bench, browser):
         [["old", "fast"], [1000, None, 6000, 2000, None]])
     bench.equal("times in words", browser.with_modules(tracks, "[400, 59400, 60000, 599000, 3599000, 3661000, 90000000].map(m.span)"),
                 ["0 s", "59 s", "1 min 00 s", "9 min 59 s", "59 min 59 s", "1 h 01 min", "25 h 00 min"])
+
+
+def settings_and_commands(bench):
+    """What is wanted of a device, what it reports, and its commands, each while it happens."""
+    collector = Collector(bench, name="remote")
+    page = Page(bench, collector.url())
+    browser = page.browser
+
+    def send(method, path, value):
+        return fetch(collector.url(path), data=json.dumps(value).encode(), method=method)[0]
+
+    def command(identifier, verb, seconds=50):
+        expires = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
+        return send("POST", "/commands/van-7", {"id": identifier, "do": verb, "expires": expires})
+
+    def upload(seq):
+        return send("POST", "/locations", json.loads(batch("van-7", [seq])))
+
+    def answer(value):
+        return send("POST", "/reported/van-7", value)
+
+    def row(device="van-7"):
+        rows = browser.js("[...document.querySelectorAll('#remotes tr')].map(row => row.innerText)")
+        return next((each for each in rows if each.startswith(device)), "")
+
+    def shown(what, *texts, device="van-7"):
+        bench.ok(what, bench.wait(lambda: all(text in row(device) for text in texts)), row(device))
+
+    page.becomes("live")
+    bench.ok("without settings and commands there is no table of them", browser.js("document.querySelector('#remotes-section').hidden"))
+    bench.equal("settings are offered", send("PUT", "/settings/van-7", {"device": "van-7", "version": 17, "set": {}}), 204)
+    shown("they are shown by themselves", "version 17 wanted", "not reported yet")
+    bench.ok("of one that was not heard of before", not browser.js("document.querySelector('#remotes-section').hidden"))
+    send("PUT", "/reported/van-7", {"device": "van-7", "version": 17, "state": "trial", "in_force": 17,
+                                    "clamped": {"tracking.heartbeat": ["1m", "10m"]}, "effective": {}})
+    shown("a trial, and what was clamped", "17 on trial", "tracking.heartbeat clamped: 1m → 10m")
+    bench.equal("commands are queued", [command("c-81", "locate"), command("c-82", "status")], [202, 202])
+    shown("they wait", "locate: waits for a batch", "status: waits for a batch")
+    upload(1)
+    shown("one goes with each batch", "locate: sent, no answer yet", "status: waits for a batch")
+    answer({"id": "c-81", "error": {"code": "no-fix", "message": "no fix within 60 s"}})
+    shown("why it was not carried out", "locate: not done", "no-fix, no fix within 60 s")
+    upload(2)
+    answer({"id": "c-82", "ok": True, "result": {"health": "ok", "motion": "parked", "waiting": 0}})
+    shown("what a device answers", "status: done", "health ok, motion parked, waiting 0")
+    command("c-83", "flush", seconds=2)
+    shown("a command that waited too long", "flush: expired before a batch came")
+    script = "<img src=x onerror=\"document.title='owned'\">"
+    send("PUT", "/reported/van-8", {"device": "van-8", "version": 4, "state": "rejected", "in_force": None,
+                                    "rejected": {"log.level": "not allowed", script: script * 20}})
+    shown("a rejection with its reasons", "4 rejected", "the file is in force", "log.level: not allowed", script, device="van-8")
+    send("PUT", "/reported/van-9", {"device": "van-9", "version": 3, "state": "reverted", "in_force": 2, "rejected": {"": "no batch was accepted"}})
+    shown("a way back", "3 reverted", "version 2 is in force", "no batch was accepted", device="van-9")
+    bench.equal("texts of devices are no elements", browser.js("document.querySelectorAll('#remotes img').length"), 0)
+    shots(browser, "live-remote")
+    before = row()
+    browser.open(page.url)
+    bench.ok("a page that is opened later shows the same", bench.wait(lambda: row() == before), row())
+    browser.js("document.querySelector('#remotes-section').scrollIntoView()")
+    browser.screenshot("live-remote-table")
+    bench.equal("the console is silent with settings and commands", browser.console_errors(), [])
+    bench.equal("no request leaves the page with settings and commands", browser.foreign_requests(page.url), [])
+    collector.stop()
+    collector.start()
+    page.becomes("live", 20)
+    bench.ok("a new collector has none", browser.wait("document.querySelector('#remotes-section').hidden"))
+    browser.quit()
+    bench.browsers.remove(browser)
 
 
 HOSTILE = {

@@ -14,7 +14,8 @@ enum LiveEvents {
 
     /// Replaces all that a page has of another life of the collector, or of before a long pause.
     static func reset(
-        run: String, started: Int64, at now: Int64, devices: LiveDevices, counters: [UInt8]
+        run: String, started: Int64, at now: Int64, devices: LiveDevices, remotes: [String: [UInt8]],
+        counters: [UInt8]
     ) -> [UInt8] {
         object { json in
             json.field("run", run)
@@ -33,6 +34,12 @@ enum LiveEvents {
                     write(last, to: &json)
                 }
                 json.endObject()
+            }
+            json.endArray()
+            json.key("remotes")
+            json.beginArray()
+            for (_, remote) in remotes.sorted(by: { $0.key < $1.key }) {
+                remote.withUnsafeBufferPointer { json.value(rendered: $0) }
             }
             json.endArray()
             write(counters, to: &json)
@@ -72,6 +79,50 @@ enum LiveEvents {
             json.field("problem", request.problem)
             write(counters, to: &json)
         }
+    }
+
+    /// All that is known of the settings and commands of one device.
+    static func remote(_ remote: LiveRemote, at now: Int64) -> [UInt8] {
+        object { json in
+            json.field("at", now)
+            json.field("device", remote.device)
+            json.field("desired", remote.desired)
+            if let report = remote.report {
+                json.key("reported")
+                write(report, to: &json)
+            }
+            json.key("commands")
+            json.beginArray()
+            for each in remote.commands { write(each, to: &json) }
+            json.endArray()
+        }
+    }
+
+    private static func write(_ report: LiveRemote.Report, to json: inout JSONWriter) {
+        json.beginObject()
+        json.field("version", report.version)
+        json.field("state", report.state)
+        json.field("in_force", report.inForce)
+        json.field("clamped", table(report.clamped))
+        json.field("rejected", table(report.rejected))
+        json.field("is_cut", report.isCut)
+        json.endObject()
+    }
+
+    private static func table(_ rows: [[String]]) -> JSONValue {
+        .array(rows.map { .array($0.map(JSONValue.string)) })
+    }
+
+    private static func write(_ entry: LiveRemote.Command, to json: inout JSONWriter) {
+        json.beginObject()
+        json.field("id", entry.command.id)
+        json.field("do", entry.command.verb.visible(bytesMax: 40))
+        json.field("came", entry.command.came)
+        json.field("expires", entry.command.expires)
+        json.field("state", entry.command.state.rawValue)
+        json.field("done", entry.isDone)
+        json.field("words", entry.words)
+        json.endObject()
     }
 
     private static func object(_ write: (inout JSONWriter) -> Void) -> [UInt8] {

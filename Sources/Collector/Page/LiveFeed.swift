@@ -15,6 +15,8 @@ final class LiveFeed: Sendable {
         let started: Int64
         var history: LiveHistory
         var devices = LiveDevices()
+        /// Settings and commands of devices that have any, as events, by the name that is shown.
+        var remotes: [String: [UInt8]] = [:]
         /// What `/stats` says, as JSON.
         var counters: [UInt8]
         var readers = 0
@@ -25,9 +27,16 @@ final class LiveFeed: Sendable {
         func chunk(after position: LiveHistory.Position?, at now: Int64) -> Chunk? {
             if let position, history.knows(position) { return history.events(after: position) }
             let beginning = history.beginning
-            let data = LiveEvents.reset(run: run, started: started, at: now, devices: devices, counters: counters)
+            let data = LiveEvents.reset(
+                run: run, started: started, at: now, devices: devices, remotes: remotes, counters: counters)
             // A second is short for a person, and long for a collector that restarts.
             return (Array("retry: 1000\n".utf8) + LiveHistory.event("reset", data, at: beginning), beginning)
+        }
+
+        /// Who waits no longer, now that there is something to say.
+        mutating func takeWaiting(at now: Int64) -> [(CheckedContinuation<Chunk, Never>, Chunk?)] {
+            defer { waiting = [] }
+            return waiting.map { ($1, chunk(after: $0, at: now)) }
         }
     }
 
@@ -59,9 +68,19 @@ final class LiveFeed: Sendable {
             let total = state.devices.received(request, at: at)
             for part in LiveEvents.rows(request, at: at) { state.history.append("rows", part) }
             state.history.append("request", LiveEvents.request(request, at: at, total: total, counters: counters))
-            let waiting = state.waiting
-            state.waiting = []
-            return waiting.map { ($1, state.chunk(after: $0, at: at)) }
+            return state.takeWaiting(at: at)
+        }
+        for case (let waiter, let chunk?) in woken { waiter.resume(returning: chunk) }
+    }
+
+    /// The settings or the commands of a device are others than before.
+    func changed(_ remote: LiveRemote) {
+        let at = now()
+        let event = LiveEvents.remote(remote, at: at)
+        let woken = state.withLock { state in
+            state.remotes[remote.device] = event
+            state.history.append("remote", event)
+            return state.takeWaiting(at: at)
         }
         for case (let waiter, let chunk?) in woken { waiter.resume(returning: chunk) }
     }

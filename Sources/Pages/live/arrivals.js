@@ -6,6 +6,7 @@ const DEVICES_MAX = 500;
 
 export class Arrivals {
   #devices = new Map();
+  #remotes = new Map();
   #requests = [];
   #counters = {};
   #starts = [];
@@ -14,6 +15,9 @@ export class Arrivals {
 
   /** By name. Each: `name`, `colour`, `track`, `last` (location or null), `locations` (in all, says the collector), `heard`. */
   get devices() { return this.#devices; }
+
+  /** Settings and commands of the devices that have any, by name: see `remote` in LiveEvents.swift. */
+  get remotes() { return this.#remotes; }
 
   /** Newest first. */
   get requests() { return this.#requests; }
@@ -28,11 +32,13 @@ export class Arrivals {
    * The whole state: the collector was restarted, or this page was away for long. Tracks stay, since they are still true; all
    * that is counted is the collector's. Where events were missed it is not known what a device did meanwhile.
    */
-  reset({ run, started, devices, counters }, isAfterHole) {
+  reset({ run, started, devices, remotes, counters }, isAfterHole) {
     if (run !== this.#run) this.#starts.push(started);
     this.#run = run;
     this.#starts = this.#starts.slice(-50);
     this.#counters = counters;
+    // They are in the collector's memory alone.
+    this.#remotes = new Map(remotes.map(each => [each.device, each]));
     // What this page has of the same life comes again after this event.
     this.#requests = this.#requests.filter(request => request.run !== run);
     for (const device of this.#devices.values()) {
@@ -49,6 +55,10 @@ export class Arrivals {
 
   rows({ device, outbox, locations }) {
     this.#take(this.#device(device), outbox, locations);
+  }
+
+  remote(remote) {
+    this.#remotes.set(remote.device, remote);
   }
 
   request(request) {

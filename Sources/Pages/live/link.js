@@ -20,7 +20,7 @@ export class Link {
   #losses = [];
 
   /**
-   * @param {object} handlers `reset`, `rows`, `request`, `beat`: each is given the data of its event, and `reset` whether events
+   * @param {object} handlers `reset`, `rows`, `request`, `remote`, `beat`: each is given the data of its event, and `reset` whether events
    *   were missed before it; `changed` after a new state.
    */
   constructor(handlers) {
@@ -49,7 +49,7 @@ export class Link {
       this.#hear();
       this.#handlers.beat(JSON.parse(event.data));
     });
-    for (const name of ["reset", "rows", "request"]) {
+    for (const name of ["reset", "rows", "request", "remote"]) {
       source.addEventListener(name, event => {
         this.#hear();
         if (name !== "reset" && !isLater(event.lastEventId, this.#last)) return;

@@ -5,6 +5,7 @@ import { amount, kilometresPerHour, span } from "../common/words.js";
 import { Arrivals } from "./arrivals.js";
 import { DelayPlot } from "./delays.js";
 import { Link } from "./link.js";
+import { showRemotes } from "./remotes.js";
 import { isQuiet, showDevices, showRequests, stateOf } from "./tables.js";
 import { cut } from "./words.js";
 
@@ -37,6 +38,10 @@ const link = new Link({
     arrivals.request(data);
     ask();
   },
+  remote: data => {
+    arrivals.remote(data);
+    ask();
+  },
   beat: measureClock,
   changed: ask,
 });
@@ -67,6 +72,7 @@ function draw(now) {
   showCounters();
   element("empty").hidden = arrivals.devices.size > 0 || arrivals.requests.length > 0;
   showDevices(element("devices"), arrivals, now, follow);
+  showRemotes(element("remotes-section"), element("remotes"), arrivals.remotes, now);
   showRequests(element("requests"), arrivals);
   showMap(now);
   element("delay-summary").textContent = plot.draw({

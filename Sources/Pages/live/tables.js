@@ -43,7 +43,7 @@ export function showRequests(body, arrivals) {
 }
 
 /** Keeps the focus where it is: rows are replaced while a person reads. */
-function replaceRows(body, rows) {
+export function replaceRows(body, rows) {
   const focused = body.contains(document.activeElement) ? document.activeElement.dataset.device : null;
   body.replaceChildren(...(rows.length ? rows : [noteRow("none")]));
   if (focused != null) [...body.querySelectorAll("[data-device]")].find(each => each.dataset.device === focused)?.focus();
@@ -120,7 +120,7 @@ function noteRow(text) {
   return row;
 }
 
-function cell(parts, className = "") {
+export function cell(parts, className = "") {
   const element = document.createElement("td");
   element.className = className;
   element.append(...parts.filter(part => part !== ""));
@@ -128,7 +128,7 @@ function cell(parts, className = "") {
 }
 
 /** A line of smaller text from the parts that are there; empty parts leave no line. */
-function detail(parts, isLate = false) {
+export function detail(parts, isLate = false) {
   const text = parts.filter(Boolean).join(" ");
   const line = document.createElement(text ? "div" : "span");
   line.className = isLate ? "detail late" : "detail";
@@ -144,7 +144,7 @@ function isolatedDetail(text) {
 }
 
 /** A text that does not change the direction of what stands beside it. */
-function isolated(text) {
+export function isolated(text) {
   const element = document.createElement("bdi");
   element.textContent = text;
   return element;
