@@ -1,21 +1,25 @@
 import JSON
 import Positioning
+import Uplink
 
+@testable import Agent
 @testable import Configuration
 @testable import Remote
 
 /// libFuzzer entry: whatever a server sends as a document, what is accepted changes no endpoint, no rule of what is
-/// allowed, and nothing beyond a range. A command is carried out once, and only for this device. Stored bytes are read to
-/// what writes them again, or not at all.
+/// allowed, and nothing beyond a range. A command is carried out once, and only for this device, also over restarts; an
+/// envelope brings no other one, and is signed by nobody who has no key. Stored bytes are read to what writes them again,
+/// or not at all.
 ///
-/// The last byte chooses which of the three.
+/// The last byte chooses which of the four.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzRemote(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     guard size > 1 else { return 0 }
     let bytes = Array(UnsafeBufferPointer(start: data, count: size - 1))
-    switch data[size - 1] % 3 {
+    switch data[size - 1] % 4 {
     case 0: judge(bytes)
-    case 1: command(bytes)
+    case 1: commands(bytes)
+    case 2: envelope(bytes)
     default: stored(bytes)
     }
     return 0
@@ -32,15 +36,44 @@ private func judge(_ bytes: [UInt8]) {
     demand(loaded.config.tracking.sampling.minGap <= .seconds(300), "beyond the range")
 }
 
-private func command(_ bytes: [UInt8]) {
+/// A command in each line. A line that begins with a space was kept by the broker, and an empty one is a restart.
+private func commands(_ bytes: [UInt8]) {
     var commands = RemoteCommands()
-    let now = UTCTime(milliseconds: 1_795_694_400_000)
-    let first = commands.received(bytes, isRetained: false, policy: policy, at: .zero, time: now)
-    guard case .run(let command) = first else { return }
-    demand(command.device == nil || command.device == "van-7", "a command of another device")
-    demand((0...60_000).contains(command.expires.milliseconds(since: now)), "a command of another time")
-    let second = commands.received(bytes, isRetained: false, policy: policy, at: .zero, time: now)
-    if case .run = second { demand(false, "carried out twice") }
+    var ran: Set<String> = []
+    var answers = 0
+    for line in bytes.split(separator: 0x0A, maxSplits: 200, omittingEmptySubsequences: false) {
+        if line.isEmpty {
+            commands = RemoteCommands.Stored(commands, at: .zero).commands(at: .zero)
+            answers = 0
+            continue
+        }
+        let isRetained = line.first == 0x20
+        switch commands.received(Array(line), isRetained: isRetained, policy: policy, at: .zero, time: now) {
+        case .run(let command):
+            demand(command.device == nil || command.device == policy.device, "a command of another device")
+            demand((0...60_000).contains(command.expires.milliseconds(since: now)), "a command of another time")
+            demand(!isRetained, "a command that the broker keeps")
+            demand(ran.insert(command.id).inserted, "carried out twice")
+            demand(ran.count <= 30, "more than 30 an hour")
+            // Every other one is never answered, as if the daemon had ended.
+            if ran.count % 2 == 0 { commands.finished(RemoteAnswer(id: command.id)) }
+        case .answer(let answer):
+            answers += 1
+            demand(answers <= 30, "a flood of answers")
+            demand(JSONReader.read(answer.json)?["id"]?.string == answer.id, "an answer to nothing")
+        case .ignored: break
+        }
+    }
+}
+
+private func envelope(_ bytes: [UInt8]) {
+    guard let envelope = SignedEnvelope(bytes) else { return }
+    demand(envelope.content.count < bytes.count, "more than there was")
+    if let signature = envelope.signature {
+        for key in keys { demand(!key.verifies(envelope.content, signature: signature), "signed without the key") }
+    }
+    commands(envelope.content)
+    judge(envelope.content)
 }
 
 private func stored(_ bytes: [UInt8]) {
@@ -50,6 +83,13 @@ private func stored(_ bytes: [UInt8]) {
 
 private nonisolated(unsafe) let environment = ConfigurationEnvironment(
     variables: [:], hostname: { "van" }, machineID: { "0123456789abcdef" })
+
+/// Nobody has them: whatever is signed with one was not signed at all.
+private let keys: [MessageKey] = [
+    .secret(Array("only in this file".utf8)), .publicKey((0..<32).map { UInt8($0) }),
+]
+
+private let now = UTCTime(milliseconds: 1_795_694_400_000)
 
 private let policy = base.config.remote.map { remote in
     var policy = remote.policy

@@ -1,16 +1,12 @@
 import Configuration
 import Delivery
 import EventLoop
-import JSON
 import Live
 import Positioning
 import Uplink
 
 /// Documents, commands, reports and answers as messages of a broker, over the connection that carries the rows.
 final class BrokerWay: RemoteWay {
-    /// An envelope is a third longer than what it has in it.
-    private static let messageMax = 32 << 10
-
     private let topic: String
     private let isSigned: Bool
     private let delivery: EndpointDelivery
@@ -62,27 +58,26 @@ final class BrokerWay: RemoteWay {
         case .subscribed(let refused):
             hear(.problem(refused.isEmpty ? nil : "the broker refuses \(refused.joined(separator: " and "))"))
         case .message(let message):
-            // No document and no command is that long.
-            guard message.payload.count <= Self.messageMax else { return }
-            let (bytes, signature) = opened(message.payload)
+// No document and no command is that long.
+            guard message.payload.count <= SignedEnvelope.bytesMax else { return }
             switch message.topic {
             case "\(topic)/\(RemoteTopic.settings.rawValue)":
                 // Empty: the broker has forgotten the last one.
-                hear(message.payload.isEmpty ? .noDocument : .document(bytes, signature: signature))
+                if message.payload.isEmpty { return hear(.noDocument) }
+                let (bytes, signature) = opened(message.payload)
+                hear(.document(bytes, signature: signature))
             case "\(topic)/\(RemoteTopic.commands.rawValue)":
                 // A flood costs no more than this, whatever is in it.
                 guard arrivals.take(at: loop.now) == nil else { return }
+                let (bytes, signature) = opened(message.payload)
                 hear(.command(bytes, signature: signature, isRetained: message.isRetained))
             default: break
             }
         }
     }
 
-    /// `{"payload": "<base64>", "signature": "sha256=…"}`
     private func opened(_ payload: [UInt8]) -> (bytes: [UInt8], signature: String?) {
-        guard isSigned, let envelope = JSONReader.read(payload, bytesMax: Self.messageMax),
-            let content = envelope["payload"]?.string.flatMap(Base64.decode)
-        else { return (payload, nil) }
-        return (content, envelope["signature"]?.string)
+        guard isSigned, let envelope = SignedEnvelope(payload) else { return (payload, nil) }
+        return (envelope.content, envelope.signature)
     }
 }
