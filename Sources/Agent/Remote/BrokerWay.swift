@@ -58,7 +58,7 @@ final class BrokerWay: RemoteWay {
         case .subscribed(let refused):
             hear(.problem(refused.isEmpty ? nil : "the broker refuses \(refused.joined(separator: " and "))"))
         case .message(let message):
-// No document and no command is that long.
+            // No document and no command is that long.
             guard message.payload.count <= SignedEnvelope.bytesMax else { return }
             switch message.topic {
             case "\(topic)/\(RemoteTopic.settings.rawValue)":
