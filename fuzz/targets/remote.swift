@@ -48,7 +48,9 @@ private func commands(_ bytes: [UInt8]) {
             continue
         }
         let isRetained = line.first == 0x20
-        switch commands.received(Array(line), isRetained: isRetained, policy: policy, at: .zero, time: now) {
+        let outcome = commands.received(
+            Array(line), isRetained: isRetained, policy: policy, at: .zero, time: now, trusted: nil)
+        switch outcome {
         case .run(let command):
             demand(command.device == nil || command.device == policy.device, "a command of another device")
             demand((0...60_000).contains(command.expires.milliseconds(since: now)), "a command of another time")
