@@ -148,6 +148,16 @@ import Testing
         trial = RemoteMemory(memory.bytes(at: seconds(now)), at: .zero)!.settings
     }
 
+    @Test mutating func anAttemptFromBeforeItIsInForceStartsNoClock() {
+        _ = trial.judged(.version(17), .accepted([], clamped: []), way: "main", at: .zero, time: nil)
+        trial.attemptFailed(3, at: seconds(1))
+        trial.putInForce(attempts: 4)
+        trial.attemptFailed(4, at: seconds(2))
+        #expect(trial.nextDeadline == nil)
+        trial.attemptFailed(5, at: seconds(3))
+        #expect(trial.nextDeadline == seconds(1803))
+    }
+
     @Test mutating func aMistakeUsesUpNoVersions() {
         let wrong = DesiredDocument.version(DesiredDocument.versionMax)
         _ = trial.judged(wrong, .rejected([]), way: "main", at: .zero, time: nil)

@@ -13,7 +13,7 @@ struct DocumentPoll {
     private var mayFollowAt = EventTime.zero
     /// Questions in a row that were not answered.
     private var failures = 0
-    /// The newest version that was announced: at all, when the last question left, and when the last one left that was
+    /// The version that was announced last: of all, when the last question left, and when the last one left that was
     /// answered.
     private var announced: Int64 = 0
     private var askedFor: Int64 = 0
@@ -30,11 +30,11 @@ struct DocumentPoll {
     /// The server has answered something else.
     /// - Parameters:
     ///   - version: that it announced; nil = none.
-    ///   - known: the newest one that needs no question.
+    ///   - isWanted: whether a document of this version would be judged.
     /// - Returns: whether to ask now.
-    mutating func heard(_ version: Int64?, known: Int64, at now: EventTime) -> Bool {
-        announced = max(announced, version ?? 0)
-        guard announced > max(known, answeredFor) else { return false }
+    mutating func heard(_ version: Int64?, at now: EventTime, isWanted: (Int64) -> Bool) -> Bool {
+        announced = version ?? announced
+        guard announced != answeredFor, isWanted(announced) else { return false }
         guard mayFollowAt > now else { return true }
         hurry(by: mayFollowAt)
         return false
@@ -53,36 +53,5 @@ struct DocumentPoll {
     mutating func ended(isAnswered: Bool) {
         isUnderWay = false
         if isAnswered { (answeredFor, failures) = (askedFor, 0) } else { failures += 1 }
-    }
-}
-
-/// When a report goes out: at once, but few in a minute, and ever more rarely to a server that does not take them.
-struct ReportPace {
-    private static let pause = Duration.seconds(60)
-
-    /// A trial and its end are two reports.
-    private var budget = TokenBucket(burst: 4, refill: pause)
-    private var isWanted = false
-    /// Reports in a row that were not taken.
-    private var failures = 0
-    private var notBefore = EventTime.zero
-
-    mutating func wanted() { isWanted = true }
-
-    /// - Returns: whether one leaves now.
-    mutating func begin(at now: EventTime) -> Bool {
-        guard isWanted, notBefore <= now, budget.take(at: now) == nil else { return false }
-        isWanted = false
-        return true
-    }
-
-    mutating func ended(_ outcome: RemoteDispatch, at now: EventTime) {
-        switch outcome {
-        case .settled: failures = 0
-        case .failed:
-            isWanted = true
-            failures += 1
-            notBefore = now + Self.pause * (1 << min(failures, 8))
-        }
     }
 }

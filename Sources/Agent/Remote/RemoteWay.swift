@@ -8,7 +8,7 @@ protocol RemoteWay: AnyObject {
     var hear: (RemoteMessage) -> Void { get set }
 
     /// - Parameters:
-    ///   - known: the newest version that needs no answer; 0 = none.
+    ///   - known: the version that needs no answer; 0 = none.
     ///   - done: called later, once.
     func fetch(known: Int64, _ done: @escaping (RemoteFetch) -> Void)
     /// - Parameters:

@@ -164,7 +164,7 @@ final class SettingsFromAfar {
         guard attempt.way == config.endpoint else { return arm() }
         lastContact = now
         let announced = attempt.announced.flatMap { $0 <= DesiredDocument.versionMax ? $0 : nil }
-        if questions.heard(announced, known: trial.known, at: now) { fetch(at: now) }
+        if questions.heard(announced, at: now, isWanted: trial.wants) { fetch(at: now) }
         report(at: now)
         arm()
     }
@@ -174,7 +174,7 @@ final class SettingsFromAfar {
 extension SettingsFromAfar {
     private func fetch(at now: EventTime) {
         guard questions.begin(at: now) else { return }
-        way.fetch(known: trial.known) { [weak self] answer in
+        way.fetch(known: trial.seen) { [weak self] answer in
             guard let self else { return }
             received(answer, at: loop.now)
         }

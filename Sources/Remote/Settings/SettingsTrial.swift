@@ -121,8 +121,8 @@ package struct SettingsTrial: Hashable, Sendable {
         }
     }
 
-    /// The newest version that needs no answer; 0 = none.
-    package var known: Int64 { max(seen, rejected ?? 0) }
+    /// Whether a document of this version would be judged.
+    package func wants(_ version: Int64) -> Bool { version > seen && version != rejected }
 
     private var rejected: Int64? { refusal?.kind == .rejected ? refusal?.version : nil }
 
@@ -206,7 +206,8 @@ package struct SettingsTrial: Hashable, Sendable {
     /// A batch, or a question for settings, had no answer or a wrong one.
     /// - Parameter attempt: which of this run it was, from 1, to send a batch; nil = a question.
     package mutating func attemptFailed(_ attempt: Int? = nil, at now: EventTime) {
-        if let attempt, let before = trial?.lastAttemptBefore, attempt <= before { return }
+        // Of one that began before the trial was in force.
+        if let attempt, let trial, attempt <= trial.lastAttemptBefore ?? .max { return }
         hasFailed = true
         adjustClock(at: now)
     }

@@ -350,9 +350,13 @@ extension BrokerLink {
                 Outcome(number: done.number, result: .published(BrokerReply(done.reasons, detail: done.detail))))
         }
         if let due = subscribeDeadline, due <= now, unsentBirths.isEmpty {
-            subscription = .asked
-            // A topic that cannot be asked for is found when the configuration is read.
-            do throws(MQTTRefusal) { _ = try client?.subscribe(session.subscriptions, at: now) } catch {}
+            do throws(MQTTRefusal) {
+                _ = try client?.subscribe(session.subscriptions, at: now)
+                subscription = .asked
+            } catch {
+                subscription = .answered
+                news.append(.subscribed(refused: session.subscriptions.map(\.filter)))
+            }
         }
     }
 

@@ -12,7 +12,7 @@ import Testing
     private mutating func asks(_ seconds: Int64) -> Bool { poll.begin(at: at(seconds)) }
 
     private mutating func follows(_ version: Int64?, known: Int64, _ seconds: Int64) -> Bool {
-        poll.heard(version, known: known, at: at(seconds))
+        poll.heard(version, at: at(seconds)) { $0 > known }
     }
 
     private mutating func reports(_ seconds: Int64) -> Bool { reports.begin(at: at(seconds)) }
@@ -33,6 +33,9 @@ import Testing
         #expect(!follows(nil, known: 16, 1000))
         #expect(follows(18, known: 16, 1000))
         #expect(!follows(19, known: 19, 1000), "it is known")
+        #expect(asks(1000))
+        poll.ended(isAnswered: true)
+        #expect(follows(17, known: 16, 2000), "the server has gone back to it")
     }
 
     @Test mutating func announcementsDoNotHurryItTwiceAMinute() {

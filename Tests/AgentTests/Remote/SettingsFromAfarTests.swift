@@ -56,6 +56,17 @@ import Uplink
         bench.close()
     }
 
+    @Test func aLowerVersionIsTakenAfterAMistake() throws {
+        let bench = try RemoteBench(directory)
+        try bench.receive(document(1 << 52, #""endpoint.base_url":"https://evil.example""#), version: 1 << 52)
+        try bench.run { bench.remote.trial.refusal?.kind == .rejected }
+        try bench.receive(document(17, rule), version: 17)
+        try bench.run { bench.value(of: "sampling.rule") == .string("both") }
+        let asked = try #require(bench.uplink.requests.last { $0.method == "GET" })
+        #expect(!asked.headers.contains { $0.name == "If-None-Match" }, "of what was accepted alone")
+        bench.close()
+    }
+
     @Test func isTakenBackWithoutContact() throws {
         let bench = try RemoteBench(directory)
         try bench.receive(document(17, rule), version: 17)
