@@ -43,7 +43,8 @@ public final class Agent {
     let configuration: ConfigurationInForce
     /// nil where the configuration allows nothing from afar.
     private(set) var remote: RemoteAccess?
-    let locating: LocateHandler
+    /// Made for the first command that needs it: it looks at each record.
+    private(set) lazy var locating = LocateHandler(pipeline: pipeline, recorder: recorder, loop: loop)
     private let log: AgentLog
     private let uplink: any Uplink
     let endpoints: Endpoints
@@ -149,7 +150,6 @@ public final class Agent {
             keeper: LastGoodKeeper(options.lastGood, log: log, loop: loop), pipeline: pipeline, recorder: recorder,
             endpoints: endpoints, channels: channels, beacons: beacons, networks: networks, places: places,
             shutdown: shutdown, supervision: supervision, log: log, loop: loop)
-        locating = LocateHandler(pipeline: pipeline, recorder: recorder, loop: loop)
         connect(receiverClock)
         if let remote = config.remote, let start = options.remote {
             connect(remote, start, environment, edges.remoteFile, receiverClock)
@@ -220,6 +220,7 @@ public final class Agent {
         host.isClockSynchronised ? host.wallClockMs : nil
     }
 
+    /// Lets a server do what the configuration allows it.
     private func connect(
         _ config: RemoteConfig, _ start: RemoteStart, _ environment: [String: String], _ file: StateFile?,
         _ receiverClock: ReceiverClock

@@ -43,7 +43,6 @@ final class BrokerWay: RemoteWay {
     }
 
     func answer(_ answer: [UInt8]) {
-        guard delivery.maySend(at: loop.now) else { return }
         delivery.publish(message("cmd/ack", answer, isRetained: false)) { _ in }
     }
 

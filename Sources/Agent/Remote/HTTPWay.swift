@@ -11,8 +11,7 @@ final class HTTPWay: RemoteWay {
 
     private let settingsURL: String?
     private let reportedURL: String?
-    private let route: () -> EndpointDelivery.Route
-    private let maySend: (EventTime) -> Bool
+    private let delivery: EndpointDelivery
     private let uplink: any Uplink
     private let loop: EventLoop
     var hear: (RemoteMessage) -> Void = { _ in }
@@ -28,14 +27,13 @@ final class HTTPWay: RemoteWay {
         self.reportedURL = reportedURL
         self.uplink = uplink
         self.loop = loop
-        route = { delivery.routes[0] }
-        maySend = { delivery.maySend(at: $0) }
+        self.delivery = delivery
     }
 
     var isAsked: Bool { settingsURL != nil }
 
     var isOfEndpoint: Bool {
-        settingsURL.flatMap(Self.origin).map { $0 == Self.origin(route().settings.baseURL) } ?? false
+        settingsURL.flatMap(Self.origin).map { $0 == Self.origin(delivery.settings.baseURL) } ?? false
     }
 
     func fetch(known: Int64, _ done: @escaping (RemoteFetch) -> Void) {
@@ -56,7 +54,7 @@ final class HTTPWay: RemoteWay {
     }
 
     func answer(_ answer: [UInt8]) {
-        guard let reportedURL, maySend(loop.now) else { return }
+        guard let reportedURL, delivery.maySend(at: loop.now) else { return }
         send("POST", reportedURL, Self.json, answer) { _ in }
     }
 
@@ -67,7 +65,7 @@ final class HTTPWay: RemoteWay {
         _ done: @escaping (UplinkOutcome.Result) -> Void
     ) {
         var request = UplinkRequest(method: method, url: url, headers: headers, body: body, timeout: Self.timeout)
-        let route = route()
+        let route = delivery.routes[0]
         // Another server must not learn the credentials of the endpoint.
         guard let origin = Self.origin(url), origin == Self.origin(route.settings.baseURL) else {
             uplink.send(request) { done($0.result) }

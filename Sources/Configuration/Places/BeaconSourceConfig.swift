@@ -10,16 +10,7 @@ package struct BeaconSourceConfig: ListSource {
     }
 
     static func all(_ tables: [TableReader], device: String) -> [BeaconSourceConfig] {
-        var sources: [BeaconSourceConfig] = []
-        for table in tables {
-            let source = BeaconSourceConfig(reading: table, device: device)
-            guard table.isWritten, let source else { continue }
-            if sources.contains(where: { $0.name == source.name }) {
-                table.report("name", "found \(source.name.asTOML) again, expected a name that no other source has")
-            }
-            sources.append(source)
-        }
-        return sources
+        all(tables, read: { BeaconSourceConfig(reading: $0, device: device) })
     }
 
     /// nil when something essential is missing.

@@ -12,22 +12,13 @@ package struct FenceSourceConfig: ListSource {
 
     /// - Parameter own: the fences of the configuration, whose ids must not look as those of a source.
     static func all(_ tables: [TableReader], own: [Geofence], device: String) -> [FenceSourceConfig] {
-        var sources: [FenceSourceConfig] = []
-        for table in tables {
-            let source = FenceSourceConfig(reading: table, device: device)
-            guard table.isWritten, let source else { continue }
-            if sources.contains(where: { $0.name == source.name }) {
-                table.report("name", "found \(source.name.asTOML) again, expected a name that no other source has")
-            }
-            if let fence = own.first(where: { $0.id.hasPrefix("\(source.name)/") }) {
-                table.report(
-                    "name",
-                    "found \(source.name.asTOML) beside the geofence \(fence.id.asTOML.shortened), expected a name with which "
-                        + "no id of another geofence begins")
-            }
-            sources.append(source)
+        all(tables, read: { FenceSourceConfig(reading: $0, device: device) }) { source, table in
+            guard let fence = own.first(where: { $0.id.hasPrefix("\(source.name)/") }) else { return }
+            table.report(
+                "name",
+                "found \(source.name.asTOML) beside the geofence \(fence.id.asTOML.shortened), expected a name with which "
+                    + "no id of another geofence begins")
         }
-        return sources
     }
 
     /// nil when something essential is missing.
