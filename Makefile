@@ -6,7 +6,7 @@ unitdir ?= $(prefix)/lib/systemd/system
 mandir ?= $(prefix)/share/man
 docdir ?= $(prefix)/share/doc/waypost
 # For who uses waypost; the other pages are for who changes it.
-pages = asset-tracking configuration control-socket deployment doctor operations profiles replay security troubleshooting why
+pages = asset-tracking configuration control-socket deployment doctor operations profiles queue replay security troubleshooting why
 # systemd looks for it in /usr alone: a copy elsewhere is for a package to place.
 sleepdir ?= $(prefix)/lib/systemd/system-sleep
 udevdir ?= $(prefix)/lib/udev/rules.d

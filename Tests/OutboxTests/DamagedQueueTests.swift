@@ -146,7 +146,7 @@ import Testing
         let connection = try Connection(path: scratch.path, access: .readWrite)
         try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         let page = try connection.integer(
-            "SELECT pageno FROM dbstat WHERE name = 'location' AND pagetype = 'leaf' LIMIT 1 OFFSET 100")
+            "SELECT pageno FROM dbstat WHERE name = 'segment' AND pagetype = 'leaf' ORDER BY path LIMIT 1 OFFSET 12")
         image = CrashImage(of: scratch.path)
         for index in Int(page - 1) * 512..<Int(page + 1) * 512 { image.database[index] = 0xEE }
         let damaged = try Scratch()
@@ -167,9 +167,9 @@ import Testing
         let numbers = found.map { Int($0.location.odometer) }
         #expect(numbers == numbers.sorted())
         #expect(Set(numbers).count == numbers.count)
-        // Two pages of some ten rows are gone.
+        // Two pages of a segment each are gone.
         let expected = 3000 - Int(before.rows.last!.location.odometer) - 1
-        #expect(numbers.count >= expected - 60)
+        #expect(numbers.count >= expected - 2 * SegmentCoding.rowsMax)
         #expect(numbers.count < expected)
         #expect(found.map(\.location) == numbers.map { .numbered($0) })
         #expect(found.first!.seq > before.rows.last!.seq)
@@ -186,11 +186,11 @@ import Testing
             Int(
                 try connection.integer(
                     """
-                    SELECT pageno FROM dbstat WHERE name = 'location' AND pagetype = 'leaf' ORDER BY path
+                    SELECT pageno FROM dbstat WHERE name = 'segment' AND pagetype = 'leaf' ORDER BY path
                     LIMIT 1 OFFSET \(number)
                     """))
         }
-        let (from, to) = try (leaf(40), leaf(100))
+        let (from, to) = try (leaf(8), leaf(16))
         var image = CrashImage(of: scratch.path)
         image.database.replaceSubrange((to - 1) * 512..<to * 512, with: image.database[(from - 1) * 512..<from * 512])
         let damaged = try Scratch()
@@ -207,13 +207,14 @@ import Testing
         try bringAllBack(outbox)
         let numbers = try rows(outbox).map { Int($0.location.odometer) }
         #expect(Set(numbers).count == numbers.count && numbers.max() == 2999)
-        #expect(numbers.count > 3000 - 300 - sent - 60)
+        #expect(numbers.count > 3000 - 300 - sent - 2 * SegmentCoding.rowsMax)
     }
 
     @Test func goesOnBringingBackAfterARestart() throws {
-        let image = try makeQueue(2000)
+        _ = try makeQueue(2000)
+        try Connection(path: scratch.path, access: .readWrite).execute("PRAGMA wal_checkpoint(TRUNCATE)")
         let damaged = try Scratch()
-        var copy = image
+        var copy = CrashImage(of: scratch.path)
         // The application id: everything else is good.
         for index in 68..<72 { copy.database[index] = 0 }
         copy.log = []
@@ -388,7 +389,7 @@ import Testing
         let before = try Outbox.open(scratch, [settings])
         while before.current.recovery.salvaged < 500 { _ = try before.commit(Commit(parts: .init(tracker: [1]))) }
         before.close()
-        try spoilPage(of: "location")
+        try spoilPage(of: "segment")
         let outbox = try Outbox.open(scratch, [settings])
         try bringAllBack(outbox)
         #expect(outbox.current.recovery.corruptRecovered == 1)

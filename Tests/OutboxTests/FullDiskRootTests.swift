@@ -61,9 +61,9 @@ import Testing
             sent.formUnion(batch.rows.map(\.seq))
             if try outbox.acknowledge(batch).refusal != nil { refusals += 1 }
         }
-        // The log of a queue that five commits old met a full disk has room for some 13 of these rounds. When it is used up
+        // The log of a queue that was a few commits old when it met a full disk has room for some 11 of these rounds. When it is used up
         // one commit is refused, and the log is copied back. Older logs have room for hundreds.
-        let most = commitsBefore == 5 && backlog == 0 ? 400 / 12 : 10
+        let most = commitsBefore == 5 && backlog <= 500 ? 400 / 10 : 10
         #expect(sent.count >= 2000 && refusals <= most, "\(refusals) of 400 refused")
         outbox.close()
         try shell("rm \(disk)/filler")

@@ -99,7 +99,7 @@ import Testing
         outbox.close()
         var handle: OpaquePointer?
         #expect(sqlite3_open(scratch.path, &handle) == SQLITE_OK)
-        let trigger = "CREATE TRIGGER theirs AFTER INSERT ON location BEGIN DELETE FROM location; END"
+        let trigger = "CREATE TRIGGER theirs AFTER INSERT ON segment BEGIN DELETE FROM segment; END"
         #expect(sqlite3_exec(handle, trigger, nil, nil, nil) == SQLITE_OK)
         sqlite3_close(handle)
         let again = try Outbox.open(scratch)

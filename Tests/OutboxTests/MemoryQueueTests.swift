@@ -461,7 +461,7 @@ import Testing
         let batch = try #require(try outbox.form(10))
         try outbox.acknowledge(batch, .partly(refused: [3: Refusal(reason: "bad")], again: [2, 5]))
         try outbox.beginInMemory(Self.error)
-        try Connection(path: scratch.path, access: .readWrite).execute("DELETE FROM location WHERE seq IN (2, 5)")
+        try scratch.removeRows([2, 5])
         let depth = try outbox.append(10..<11).depths[0]
         #expect(depth.inFlight == 0 && depth.waiting == 1 && depth.quarantined == 1)
         #expect(depth.finishedUnsent["evicted"] == 2)
@@ -543,7 +543,7 @@ import Testing
         let stored = CrashImage(of: scratch.path)
 
         let outbox = try startBlind()
-        let refusal = "CREATE UNIQUE INDEX refusal ON location (odometer_dm > 50) WHERE odometer_dm > 50"
+        let refusal = "CREATE UNIQUE INDEX refusal ON segment (last > 3) WHERE last > 3"
         try Connection(path: scratch.path, access: .readWrite).execute(refusal)
         #expect(try outbox.append(13..<14).refusal != nil)
         _ = try acknowledge(outbox, try #require(try form(outbox, 2, endpoint: "a").first))
@@ -644,8 +644,7 @@ import Testing
         let outbox = try open()
         try outbox.append(0..<5)
         try outbox.beginInMemory(Self.error)
-        let other = try Connection(path: scratch.path, access: .readWrite)
-        try other.execute("DELETE FROM location WHERE seq < 4")
+        try scratch.removeRows([1, 2, 3])
         try keep(Commit(rows: rows(5..<8)), outbox)
         #expect(try form(outbox, 9).isEmpty)
     }
@@ -656,12 +655,12 @@ import Testing
         try before.append(0..<5)
         before.close()
         let blocker = try Connection(path: scratch.path, access: .readWrite)
-        try blocker.execute("CREATE TEMP TABLE unseen AS SELECT * FROM location WHERE seq < 4")
-        try blocker.execute("DELETE FROM location WHERE seq < 4")
+        try blocker.execute("CREATE TEMP TABLE unseen AS SELECT * FROM segment")
+        try scratch.removeRows([1, 2, 3])
         try blocker.execute("BEGIN IMMEDIATE")
         let outbox = try open(random: testUUID.reversed())
         try #require(outbox.refusal != nil && outbox.current.depths[0].waiting == 2)
-        try blocker.execute("INSERT INTO location SELECT * FROM unseen")
+        try blocker.execute("DELETE FROM segment; INSERT INTO segment SELECT * FROM unseen")
         try blocker.execute("COMMIT")
         try blocker.execute("BEGIN IMMEDIATE")
         // The disk refuses again, and is read anew.
@@ -683,11 +682,11 @@ import Testing
         try outbox.append(0..<10)
         let reader = try Connection(path: scratch.path, access: .readOnly)
         try reader.execute("BEGIN")
-        _ = try reader.integer("SELECT count(*) FROM location")
+        _ = try reader.integer("SELECT count(*) FROM segment")
         var last = CommitReply(lastSeq: 0)
         // The bound counts from 64 MiB with the default limits; these are smaller.
         let small = try Outbox.openSmall(scratch, outbox)
-        for round in 0..<400 where last.refusal == nil {
+        for round in 0..<2000 where last.refusal == nil {
             last = try small.append(round * 300..<round * 300 + 300)
         }
         #expect(last.refusal?.cause == .full)

@@ -173,13 +173,13 @@ import Testing
     }
 
     @Test func staysBelowTheLimitOfBytes() throws {
-        let settings = OutboxSettings(path: scratch.path, maxBytes: 100_000)
+        let settings = OutboxSettings(path: scratch.path, maxBytes: 40_000)
         let outbox = try Outbox(settings, endpoints: [.test()], bootID: nil, newUUID: testUUID)
         var dropped = 0
         for round in 0..<40 { dropped += try outbox.append(round * 200..<round * 200 + 200).dropped.oldest }
         #expect(dropped > 4000)
         #expect(outbox.current.rows > 500)
-        #expect(Scratch.read(scratch.path).count < 140_000)
+        #expect(Scratch.read(scratch.path).count < 80_000)
     }
 
     @Test func keepsRowsUntilEveryRequiredEndpointHasThem() throws {

@@ -114,12 +114,22 @@ extension Location {
     static func sample(
         _ number: Int, trackable: String? = "van-7", event: LocationEvent = .none, published: Bool = true
     ) -> Location {
-        Location(
+        // Values that change as a receiver's do, so that a row takes as many bytes as one.
+        let noise = number &* 7919 % 1000
+        return Location(
             trackable: trackable, time: UTCTime(milliseconds: 1_700_000_000_123 + Int64(number) * 1000), at: .zero,
             coordinate: Coordinate(latitudeE7: 525_200_066 &+ Int32(number), longitudeE7: 134_049_540 &- Int32(number)),
-            altitudeMSL: 34.1, horizontalAccuracy: 4.5, speed: 12.3, course: 271, satellitesUsed: 9, mode: .threeD,
+            altitudeMSL: Double(3410 + noise) / 100, horizontalAccuracy: 4.5, speed: 12.3, course: Double(noise % 360),
+            satellitesUsed: 9, mode: .threeD,
             quality: .dgps, moving: true, event: event, reason: "displacement", odometer: Double(number),
             power: PowerState(batteryPercent: 87, charging: true, externalPower: nil), published: published)
+    }
+}
+
+extension Scratch {
+    /// Removes rows behind the back of whoever has the queue.
+    func removeRows(_ seqs: Set<Int64>) throws(OutboxError) {
+        try Database(path: path).rows.change(RowRange(0, .max)) { seqs.contains($0.seq) ? .removal : .none }
     }
 }
 

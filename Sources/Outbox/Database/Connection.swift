@@ -316,12 +316,12 @@ final class Statement {
         sqlite3_bind_value(handle, index, sqlite3_column_value(row.handle, column))
     }
 
-    private static let largest: Int64 = 1 << 60
+    /// Nothing stored is near its ends; a number from a damaged file must not overflow later arithmetic.
+    static let range: ClosedRange<Int64> = -(1 << 60)...1 << 60
 
     /// NULL reads as 0.
     func integer(_ column: Int32) -> Int64 {
-        // Nothing stored is near the limits; a number from a damaged file must not overflow later arithmetic.
-        max(-Self.largest, min(Self.largest, sqlite3_column_int64(handle, column)))
+        max(Self.range.lowerBound, min(Self.range.upperBound, sqlite3_column_int64(handle, column)))
     }
 
     func optionalInteger(_ column: Int32) -> Int64? {
@@ -343,6 +343,13 @@ final class Statement {
         guard let bytes = sqlite3_column_blob(handle, column) else { return [] }
         let count = Int(sqlite3_column_bytes(handle, column))
         return Array(UnsafeRawBufferPointer(start: bytes, count: count))
+    }
+
+    /// Lends the bytes of a column until the next step; none for NULL.
+    func withBytes<Value>(_ column: Int32, _ work: (UnsafeRawBufferPointer) -> Value) -> Value {
+        let bytes = sqlite3_column_blob(handle, column)
+        return work(
+            UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : Int(sqlite3_column_bytes(handle, column))))
     }
 }
 

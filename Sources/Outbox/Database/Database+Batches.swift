@@ -89,11 +89,11 @@ extension Database {
 
     /// The newest row of a feed that has a place, among the last few thousand; nil without any.
     func newestSeq(of feed: EndpointSettings.Feed, through last: Int64) throws(OutboxError) -> Int64? {
-        let condition = feed == .engine ? "" : "AND published = 1"
-        return try connection.optionalInteger(
-            """
-            SELECT seq FROM location WHERE seq BETWEEN \(max(0, last - 4096)) AND \(last) \(condition)
-            AND flags & \(Record.unplacedFlag) = 0 ORDER BY seq DESC LIMIT 1
-            """)
+        let range = RowRange(last - 4096, last, isPublishedOnly: feed == .network)
+        // A few rows without a place may follow it.
+        for limit in [8, 4097] {
+            if let row = try rows.newest(range, limit: limit).first(where: \.isPlaced) { return row.seq }
+        }
+        return nil
     }
 }

@@ -63,7 +63,7 @@ extension Database {
             let first = below.read { (database) throws(OutboxError) in try database.firstSeq() }
             if let first = first ?? nil { return first }
         }
-        return try connection.optionalInteger("SELECT min(seq) FROM location")
+        return try rows.first
     }
 
     /// Counts and cursors as of now, and the mark that says so.
@@ -99,16 +99,18 @@ extension Database {
 
     func rowCount(mark: Int64) throws(OutboxError) -> Int {
         let counted = Ledger.clamped(try integer(.rows))
-        let newer = try connection.integer("SELECT count(*) FROM location WHERE seq > \(mark)")
-        return Int(Ledger.clamped(counted &+ newer))
+        return Int(Ledger.clamped(counted)) + (try rows.count(RowRange(mark + 1, .max)))
     }
 
-    /// Removes boots that no row refers to any more.
+    /// Removes boots that no row refers to any more, which reads all rows.
     /// - Returns: those that remain.
     func pruneBoots() throws(OutboxError) -> Record.NameTable {
+        let used = Set(try rows.rows(RowRange(0, .max), limit: .max).compactMap { $0[.boot] })
         try connection.execute(
-            "DELETE FROM boot WHERE id NOT IN (SELECT boot FROM location WHERE boot NOT NULL"
-                + " UNION SELECT boot FROM quarantine WHERE boot NOT NULL)")
+            """
+            DELETE FROM boot WHERE id NOT IN (SELECT boot FROM quarantine WHERE boot NOT NULL)
+            AND id NOT IN (\(used.map { "\($0)" }.joined(separator: ", ")))
+            """)
         return try table("boot")
     }
 
@@ -151,7 +153,6 @@ extension Database {
 
     func count(of feed: EndpointSettings.Feed, from first: Int64, through last: Int64) throws(OutboxError) -> Int {
         guard first <= last else { return 0 }
-        let condition = feed == .engine ? "" : " AND published = 1"
         var count = 0
         if let below, first <= below.last {
             // What cannot be read cannot be counted either: it is counted again when the disk is back.
@@ -161,10 +162,7 @@ extension Database {
                 } ?? 0
         }
         let from = max(first, (below?.last ?? -1) + 1)
-        return count
-            + Int(
-                clamping: try connection.integer(
-                    "SELECT count(*) FROM location WHERE seq BETWEEN ? AND ?\(condition)", from, last))
+        return count + (try rows.count(RowRange(from, last, isPublishedOnly: feed == .network)))
     }
 
     /// Rows after a number, the cursor of an endpoint or one beyond it, that are not finished for it.
@@ -189,7 +187,7 @@ extension Database {
     /// The newest number that was ever given.
     func lastSeq() throws(OutboxError) -> Int64 {
         let cursors = try connection.integer("SELECT max(formed) FROM endpoint")
-        let newest = try connection.integer("SELECT max(seq) FROM location")
+        let newest = try rows.last ?? 0
         return Ledger.clamped(max(try mark(), cursors, newest, below?.last ?? 0))
     }
 

@@ -1,9 +1,10 @@
 import Delivery
+import JSON
 import Positioning
 
 extension Database {
     static let columns = """
-        seq, \(Record.columns), fence, fence_name, fence_action, fence_source, \(Record.tripColumns), id, endpoint,
+        seq, \(StoredRow.columns), fence, fence_name, fence_action, fence_source, \(Record.tripColumns), id, endpoint,
         why, status, reply, attempts, asset, retry, settings, \(Record.networkColumns)
         """
 
@@ -31,35 +32,45 @@ extension Database {
         (Int(Ledger.clamped(row.integer(0))), row.integer(1) == Quarantine.Retry.wanted.rawValue)
     }
 
-    /// - Parameter seq: of a row of the queue.
-    /// - Returns: bytes of the record; nil when there is no such row.
+    /// - Returns: bytes of the record.
     func quarantine(
-        _ seq: Int64, of endpoint: Ledger.Endpoint, _ refusal: Refusal, generation: Int
-    ) throws(OutboxError) -> Int? {
-        try quarantineInsert().rows(
-            endpoint.id, refusal.status, refusal.attempts, generation, seq, refusal.reason, refusal.reply,
-            endpoint.assetID, Quarantine.recordSize + refusal.size
-        ) { Int(Ledger.clamped($0.integer(0))) }.last
+        _ row: StoredRow, _ location: Location, of endpoint: Ledger.Endpoint, _ refusal: Refusal, generation: Int
+    ) throws(OutboxError) -> Int {
+        let (fence, trip, network) = (location.geofence, location.trip, location.network)
+        let texts = [fence?.id, fence?.name, location.settings]
+        let size =
+            Quarantine.recordSize + refusal.size + texts.reduce(0) { $0 + ($1?.unicodeScalars.count ?? 0) }
+        let columns: [(String, (any SQLValue)?)] = [
+            ("fence", fence?.id), ("fence_name", fence?.name),
+            ("fence_action", fence.map { Record.number(of: $0.action) }), ("fence_source", fence.map(Record.origin)),
+            ("start_ms", trip?.start.milliseconds), ("start_lat_e7", trip.map { Int64($0.startCoordinate.latitudeE7) }),
+            ("start_lon_e7", trip.map { Int64($0.startCoordinate.longitudeE7) }), ("end_ms", trip?.end.milliseconds),
+            ("distance_dm", trip.map { Scaled.odometer($0.distance) ?? 0 }),
+            ("idle_ms", trip.map { Scaled.integer($0.idle, places: 3) ?? 0 }),
+            ("max_speed_cms", Scaled.speed(trip?.maxSpeed)), ("settings", location.settings), ("ssid", network?.ssid),
+            ("bssid", network?.bssid), ("ip", network?.ip), ("endpoint", endpoint.id), ("status", refusal.status),
+            ("attempts", refusal.attempts), ("generation", generation), ("why", refusal.reason),
+            ("reply", refusal.reply), ("asset", endpoint.assetID), ("size", size),
+        ]
+        let marks = String(repeating: ", ?", count: StoredRow.columnCount + columns.count)
+        let insert = try quarantineInsert(
+            """
+            INSERT OR REPLACE INTO quarantine (seq, \(StoredRow.columns), \(columns.map(\.0).joined(separator: ", ")))
+            VALUES (?\(marks))
+            """)
+        row.bind(to: insert, from: 1)
+        for (place, column) in columns.enumerated() {
+            let index = Int32(StoredRow.columnCount + 2 + place)
+            if let value = column.1 { value.bind(to: insert, index) } else { insert.bind(index, nil) }
+        }
+        _ = try insert.step()
+        insert.reset()
+        return size
     }
 
-    private func quarantineInsert() throws(OutboxError) -> Statement {
+    private func quarantineInsert(_ sql: @autoclosure () -> String) throws(OutboxError) -> Statement {
         if let insertQuarantine { return insertQuarantine }
-        func columns(_ list: String, of table: String) -> String {
-            list.split(separator: ",").map { "\(table)." + $0.drop { $0 == " " } }.joined(separator: ", ")
-        }
-        let insert = try connection.prepare(
-            """
-            INSERT OR REPLACE INTO quarantine (seq, \(Record.columns), fence, fence_name, fence_action, fence_source,
-                \(Record.tripColumns), endpoint, status, attempts, generation, why, reply, asset, settings,
-                \(Record.networkColumns), size)
-            SELECT l.seq, \(columns(Record.columns, of: "l")), g.fence, g.name, g.action, g.source,
-                \(columns(Record.tripColumns, of: "t")), ?1, ?2, ?3, ?4, ?6, ?7, ?8,
-                s.change, \(columns(Record.networkColumns, of: "n")),
-                ?9 + coalesce(length(g.fence), 0) + coalesce(length(g.name), 0) + coalesce(length(s.change), 0)
-            FROM location l LEFT JOIN geofence g ON g.seq = l.seq LEFT JOIN trip t ON t.seq = l.seq
-                LEFT JOIN settings s ON s.seq = l.seq LEFT JOIN network n ON n.seq = l.seq WHERE l.seq = ?5
-            RETURNING size
-            """)
+        let insert = try connection.prepare(sql())
         insertQuarantine = insert
         return insert
     }
@@ -119,7 +130,7 @@ extension Database {
     }
 
     static func row(_ statement: Statement, names: Record.Names) -> QueuedLocation {
-        var (row, details) = Record.location(statement, names: names)
+        var (row, details) = StoredRow(statement).location(names: names)
         if details.hasGeofence { row.location.geofence = Record.crossing(statement, from: 20) }
         if details.hasTrip { row.location.trip = Record.trip(statement, from: 24) }
         if details.hasSettings { row.location.settings = statement.optionalText(39) }
@@ -218,12 +229,14 @@ extension Database {
 
     /// The numbers of its rows that the queue does not hold any more.
     func quarantinedAlone(of endpoint: Int64, in range: ClosedRange<Int64>) throws(OutboxError) -> [Int64] {
-        try connection.rows(
+        let quarantined = try connection.rows(
             """
             SELECT seq FROM quarantine WHERE endpoint = ? AND seq BETWEEN ? AND ?
-            AND NOT EXISTS (SELECT 1 FROM location WHERE location.seq = quarantine.seq)
             """, [endpoint, range.lowerBound, range.upperBound]
         ) { $0.integer(0) }
+        var alone: [Int64] = []
+        for seq in quarantined where try rows.count(RowRange(seq, seq)) == 0 { alone.append(seq) }
+        return alone
     }
 
     func highestGeneration(inQuarantineOf endpoint: Int64) throws(OutboxError) -> Int {
@@ -241,23 +254,29 @@ extension Database {
         ) { $0.integer(0) }
     }
 
+    /// - Parameter seq: of a row of the queue that leaves a geofence.
     /// - Returns: whether the ENTER that belongs to this EXIT is in quarantine; no other EXIT is paired with it any more.
     func pair(exit seq: Int64, of endpoint: Int64) throws(OutboxError) -> Bool {
-        try connection.execute(
+        let fence = try connection.rows("SELECT fence FROM geofence WHERE seq = ?", [seq]) { $0.text(0) }.first
+        guard let fence, let row = try rows.rows(RowRange(seq, seq), limit: 1).first else { return false }
+        return try pair(exit: row, of: fence, endpoint)
+    }
+
+    private func pair(exit row: StoredRow, of fence: String, _ endpoint: Int64) throws(OutboxError) -> Bool {
+        try connection.run(
             """
-            UPDATE quarantine SET partner = \(seq) WHERE id = (
+            UPDATE quarantine SET partner = ?1 WHERE id = (
                 SELECT id FROM quarantine
-                WHERE endpoint = \(endpoint) AND partner IS NULL AND seq < \(seq)
-                AND fence_action = \(Record.number(of: .enter))
-                AND fence = (SELECT fence FROM geofence WHERE seq = \(seq))
-                AND trackable IS (SELECT trackable FROM location WHERE seq = \(seq))
+                WHERE endpoint = ?2 AND partner IS NULL AND seq < ?1
+                AND fence_action = \(Record.number(of: .enter)) AND fence = ?3 AND trackable IS ?4
                 ORDER BY seq DESC LIMIT 1)
-            """)
+            """, row.seq, endpoint, fence, row[.trackable])
         return connection.changes > 0
     }
 
     /// An EXIT that goes to quarantine as well leaves no pair to be broken.
-    func pairQuarantined(_ seq: Int64, of endpoint: Int64) throws(OutboxError) {
-        if try !exits(from: seq, through: seq).isEmpty { _ = try pair(exit: seq, of: endpoint) }
+    func pairQuarantined(_ row: StoredRow, _ location: Location, of endpoint: Int64) throws(OutboxError) {
+        guard let crossing = location.geofence, crossing.action == .exit else { return }
+        _ = try pair(exit: row, of: crossing.id, endpoint)
     }
 }

@@ -9,13 +9,14 @@ final class Database {
     let below: RowsOnDisk?
 
     private let begin, beginReading, commit, rollback: Statement
-    private let insert, insertGeofence, insertTrip, insertNetwork: Statement
-    let deleteThrough: Statement
-    let deleteDetailsThrough: [Statement]
+    /// Its rows, without those of a disk below it.
+    let rows: RowStore
+    private let insertGeofence, insertTrip, insertNetwork: Statement
+    private let deleteDetailsThrough: [Statement]
     private let setState: Statement
     let setEndpoint, setCount: Statement
     let insertBatch, deleteBatch: Statement
-    private let range, geofence, trip, network, oldest: Statement
+    private let geofence, trip, network: Statement
     private let pageCount, freeCount: Statement
     /// Prepared by the first row that goes there.
     var insertQuarantine: Statement?
@@ -69,12 +70,10 @@ final class Database {
         beginReading = try statement("BEGIN")
         commit = try statement("COMMIT")
         rollback = try statement("ROLLBACK")
-        let marks = String(repeating: ", ?", count: Record.columnCount)
-        insert = try statement("INSERT INTO location (seq, \(Record.columns)) VALUES (?\(marks))")
+        rows = try RowStore(connection, statement)
         insertGeofence = try statement("INSERT INTO geofence VALUES (?, ?, ?, ?, ?)")
         insertNetwork = try statement("INSERT INTO network VALUES (?, ?, ?, ?)")
         insertTrip = try statement("INSERT INTO trip VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
-        deleteThrough = try statement("DELETE FROM location WHERE seq <= ?")
         var deletes: [Statement] = []
         for table in Record.detailTables { deletes.append(try statement("DELETE FROM \(table) WHERE seq <= ?")) }
         deleteDetailsThrough = deletes
@@ -91,18 +90,9 @@ final class Database {
             generation, picked, broken, route, rendering) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
         deleteBatch = try statement("DELETE FROM batch WHERE endpoint = ? AND first = ?")
-        range = try statement(
-            """
-            SELECT seq, \(Record.columns) FROM location
-            WHERE seq BETWEEN ? AND ? AND (published = 1 OR ?) ORDER BY seq LIMIT ?
-            """)
         geofence = try statement("SELECT \(Record.crossingColumns) FROM geofence WHERE seq = ?")
         trip = try statement("SELECT \(Record.tripColumns) FROM trip WHERE seq = ?")
         network = try statement("SELECT \(Record.networkColumns) FROM network WHERE seq = ?")
-        oldest = try statement(
-            """
-            SELECT seq, time_ms FROM location WHERE seq BETWEEN ? AND ? AND (published = 1 OR ?) ORDER BY seq LIMIT 1
-            """)
     }
 
     /// Copies the log back into the database; what comes next is written from its beginning, so that nothing rests on
@@ -123,10 +113,9 @@ final class Database {
             case .some(.none): break
             }
         }
-        oldest.bind([first, last, feed == .engine ? 1 : 0])
-        defer { oldest.reset() }
-        guard try oldest.step() else { return .none }
-        return .row(seq: oldest.integer(0), time: Record.plausible(oldest.integer(1)))
+        let range = RowRange(first, last, isPublishedOnly: feed == .network)
+        guard let row = try rows.rows(range, limit: 1).first else { return .none }
+        return .row(seq: row.seq, time: row.time)
     }
 
     /// Rows of a feed within a range, oldest first.
@@ -135,34 +124,30 @@ final class Database {
     func rows(
         from first: Int64, through last: Int64, feed: EndpointSettings.Feed, limit: Int, names: Record.Names
     ) throws(OutboxError) -> [QueuedLocation] {
-        var rows: [QueuedLocation] = []
+        var found: [QueuedLocation] = []
         if let below, first <= below.last {
-            rows = try below.rows(from: first, through: last, feed: feed, limit: limit)
-            guard rows.count < limit, last > below.last else { return rows }
+            found = try below.rows(from: first, through: last, feed: feed, limit: limit)
+            guard found.count < limit, last > below.last else { return found }
         }
-        range.bind([max(first, (below?.last ?? -1) + 1), last, feed == .engine ? 1 : 0, Int64(limit - rows.count)])
-        defer { range.reset() }
-        // An array that grows leaves its former places as holes in memory.
-        rows.reserveCapacity(min(limit, 1024))
-        var from = first
-        while try range.step() {
-            var (row, details) = Record.location(range, names: names)
-            guard row.seq >= from else {
-                throw OutboxError(
-                    .corrupt, path: connection.path, message: "location \(row.seq) in the place of \(from)")
-            }
-            from = row.seq + 1
-            if details.hasGeofence {
-                row.location.geofence = try geofence.rows(row.seq) { Record.crossing($0, from: 0) }.first
-            }
-            if details.hasTrip { row.location.trip = try trip.rows(row.seq) { Record.trip($0, from: 0) }.first }
-            if details.hasSettings { row.location.settings = try settings(of: row.seq) }
-            if details.hasNetwork {
-                row.location.network = try network.rows(row.seq) { Record.network($0, from: 0) }.first
-            }
-            rows.append(row)
+        let range = RowRange(max(first, (below?.last ?? -1) + 1), last, isPublishedOnly: feed == .network)
+        let rows = try rows.rows(range, limit: limit - found.count)
+        found.reserveCapacity(found.count + rows.count)
+        for row in rows { found.append(try location(of: row, names: names)) }
+        return found
+    }
+
+    /// With what it has in tables of its own.
+    private func location(of stored: StoredRow, names: Record.Names) throws(OutboxError) -> QueuedLocation {
+        var (row, details) = stored.location(names: names)
+        if details.hasGeofence {
+            row.location.geofence = try geofence.rows(row.seq) { Record.crossing($0, from: 0) }.first
         }
-        return rows
+        if details.hasTrip { row.location.trip = try trip.rows(row.seq) { Record.trip($0, from: 0) }.first }
+        if details.hasSettings { row.location.settings = try settings(of: row.seq) }
+        if details.hasNetwork {
+            row.location.network = try network.rows(row.seq) { Record.network($0, from: 0) }.first
+        }
+        return row
     }
 
     private func settings(of seq: Int64) throws(OutboxError) -> String? {
@@ -173,28 +158,36 @@ final class Database {
         try setState.run(key.rawValue, key.name, value)
     }
 
-    /// Stores a row, and what it has in other tables, under this number.
-    func insert(
-        _ row: NewRow, seq: Int64, trackable: Int64?, boot: Int64?, reason: Int64?
-    ) throws(OutboxError) {
-        Record.bind(row, seq: seq, trackable: trackable, boot: boot, reason: reason, to: insert)
-        _ = try insert.step()
-        insert.reset()
-        if let crossing = row.location.geofence {
+    /// Stores what a row has in tables of its own.
+    func insertDetails(of location: Location, seq: Int64) throws(OutboxError) {
+        if let crossing = location.geofence {
             try insertGeofence.run(
                 seq, crossing.id, crossing.name, Record.number(of: crossing.action), Record.origin(of: crossing))
         }
-        if let trip = row.location.trip {
+        if let trip = location.trip {
             try insertTrip.run(
                 seq, trip.start.milliseconds, Int64(trip.startCoordinate.latitudeE7),
                 Int64(trip.startCoordinate.longitudeE7), trip.end.milliseconds, Scaled.odometer(trip.distance) ?? 0,
                 Scaled.integer(trip.idle, places: 3) ?? 0, Scaled.speed(trip.maxSpeed))
         }
-        if let network = row.location.network {
+        if let network = location.network {
             try insertNetwork.run(seq, network.ssid, network.bssid, network.ip)
         }
-        if let change = row.location.settings {
+        if let change = location.settings {
             try connection.prepare("INSERT INTO settings VALUES (?, ?)").run(seq, change)
+        }
+    }
+
+    /// - Returns: how many rows were removed.
+    func removeRows(through seq: Int64) throws(OutboxError) -> Int {
+        for delete in deleteDetailsThrough { try delete.run(seq) }
+        return try rows.removeThrough(seq)
+    }
+
+    /// Removes what rows have in tables of their own.
+    func removeDetails(of seqs: some Sequence<Int64>) throws(OutboxError) {
+        for seq in seqs {
+            for table in Record.detailTables { try connection.execute("DELETE FROM \(table) WHERE seq = \(seq)") }
         }
     }
 

@@ -6,7 +6,7 @@ enum Schema {
     static let applicationID: Int64 = 0x5741_5950
 
     /// Step n leads from version n to n + 1; each runs in a transaction of its own.
-    static let migrations = [version1, version2, version3]
+    static let migrations = [version1, version2, version3, version4]
 
     /// Rows of `state`.
     enum Key: Int64, CaseIterable {
@@ -14,7 +14,7 @@ enum Schema {
         case uuid = 1
         /// The newest sequence number ever given, as of the last commit that did more than append.
         case mark
-        /// Rows of `location` up to `mark`.
+        /// Rows up to `mark`.
         case rows
         case tracker
         case file
@@ -119,6 +119,13 @@ enum Schema {
         ALTER TABLE quarantine ADD COLUMN ssid TEXT;
         ALTER TABLE quarantine ADD COLUMN bssid TEXT;
         ALTER TABLE quarantine ADD COLUMN ip TEXT;
+        """
+
+    /// New rows go into segments. What is in `location` drains from there, so that a long queue costs nothing at the start.
+    private static let version4 = """
+        CREATE TABLE segment (
+            last INTEGER PRIMARY KEY, first INTEGER NOT NULL, rows INTEGER NOT NULL, published INTEGER NOT NULL,
+            data BLOB NOT NULL);
         """
 
     /// Brings an open database to the newest version, or refuses it without having touched it.

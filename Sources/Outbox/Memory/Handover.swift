@@ -45,11 +45,17 @@ struct Handover {
         queue.ledger.lastSeq = max(queue.ledger.lastSeq, above.lastSeq)
         queue.ledger.recorded = above.recorded
         let appending = RowAppending(queue: queue)
-        try eachRow { (row) throws(OutboxError) in
-            let boot = try appending.number(ofBoot: row.bootID)
-            try appending.store(NewRow(row.location, receivedMs: row.receivedMs), seq: row.seq, boot: boot)
-            if queue.ledger.rows == 0 { queue.ledger.firstSeq = row.seq }
-            queue.ledger.rows += 1
+        try eachRows { (rows) throws(OutboxError) in
+            var stored: [StoredRow] = []
+            for row in rows {
+                let boot = try appending.number(ofBoot: row.bootID)
+                stored.append(
+                    try appending.storedRow(
+                        NewRow(row.location, receivedMs: row.receivedMs), seq: row.seq, boot: boot))
+            }
+            try database.rows.append(stored)
+            if queue.ledger.rows == 0 { queue.ledger.firstSeq = rows[0].seq }
+            queue.ledger.rows += rows.count
         }
         try database.connection.reusingStatements { () throws(OutboxError) in
             for endpoint in above.endpoints { try goOn(endpoint, isReplaced: isReplaced) }
@@ -66,12 +72,10 @@ struct Handover {
 
     /// Also removes their records in the quarantine.
     private func removeRows(after seq: Int64) throws(OutboxError) {
-        let connection = queue.database.connection
-        // The locations last: how many they are is what counts.
-        for table in Record.detailTables + ["quarantine", "location"] {
-            try connection.execute("DELETE FROM \(table) WHERE seq > \(seq)")
+        for table in Record.detailTables + ["quarantine"] {
+            try queue.database.connection.execute("DELETE FROM \(table) WHERE seq > \(seq)")
         }
-        queue.ledger.rows -= connection.changes
+        queue.ledger.rows -= try queue.database.rows.removeAfter(seq)
         for index in queue.ledger.endpoints.indices { try queue.recountQuarantine(of: index) }
     }
 
@@ -85,13 +89,14 @@ struct Handover {
         }
     }
 
-    private func eachRow(_ work: (QueuedLocation) throws(OutboxError) -> Void) throws(OutboxError) {
+    /// All rows in memory, some at a time.
+    private func eachRows(_ work: ([QueuedLocation]) throws(OutboxError) -> Void) throws(OutboxError) {
         var from = above.base + 1
         while true {
             let rows = try memory.database.rows(
                 from: from, through: Ledger.highestSeq, feed: .engine, limit: Self.rowsAtOnce, names: above.names)
             guard let last = rows.last else { return }
-            for row in rows { try work(row) }
+            try work(rows)
             from = last.seq + 1
         }
     }
@@ -196,12 +201,14 @@ extension Handover {
             try RowAppending(queue: queue).append([new], boot: row.bootID)
             numbers[row.seq] = queue.ledger.lastSeq
         }
-        try eachRow { (row) throws(OutboxError) in
-            while let first = gone.first, first.seq <= row.seq {
-                if first.seq < row.seq { try add(first, above.endpoints) }
-                gone = gone.dropFirst()
+        try eachRows { (rows) throws(OutboxError) in
+            for row in rows {
+                while let first = gone.first, first.seq <= row.seq {
+                    if first.seq < row.seq { try add(first, above.endpoints) }
+                    gone = gone.dropFirst()
+                }
+                try add(row, above.endpoints.filter { $0.hasHad(row.seq) })
             }
-            try add(row, above.endpoints.filter { $0.hasHad(row.seq) })
         }
         for row in gone { try add(row, above.endpoints) }
         for index in refused.indices {

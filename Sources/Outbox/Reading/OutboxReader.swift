@@ -101,19 +101,19 @@ public final class OutboxReader {
             }
             func count(_ sql: String) throws(OutboxError) -> Int64 { try database.connection.integer(sql) }
             let mark = try database.mark()
-            compare("rows", Int64(try database.rowCount(mark: mark)), try count("SELECT count(*) FROM location"))
+            compare("rows", Int64(try database.rowCount(mark: mark)), Int64(try database.rows.count(RowRange(0, .max))))
             for endpoint in try database.endpointRows(mark: mark) {
                 let found = try database.count(of: endpoint, after: endpoint.formed)
                 compare("rows for \(endpoint.settings.name)", Int64(endpoint.waiting), Int64(found))
             }
-            let broken = try count(
-                """
-                SELECT count(*) FROM batch
-                WHERE origin = 0 AND rows > (SELECT count(*) FROM location WHERE seq BETWEEN batch.first AND batch.last)
-                """)
+            let broken = try database.connection.rows(
+                "SELECT first, last, rows FROM batch WHERE origin = \(BatchRow.Origin.queue.rawValue)"
+            ) { (RowRange($0.integer(0), $0.integer(1)), $0.integer(2)) }
+            .count { (range, rows) throws(OutboxError) in Int64(try database.rows.count(range)) < rows }
             if broken > 0 { problems.append("\(broken) batches in flight miss rows") }
             for table in Record.detailTables {
-                let stray = try count("SELECT count(*) FROM \(table) WHERE seq NOT IN (SELECT seq FROM location)")
+                let stray = try database.connection.rows("SELECT seq FROM \(table)") { $0.integer(0) }
+                    .count { (seq) throws(OutboxError) in try database.rows.count(RowRange(seq, seq)) == 0 }
                 if stray > 0 { problems.append("\(stray) rows of \(table) belong to no location") }
             }
             return problems
@@ -131,11 +131,8 @@ public final class OutboxReader {
 extension Database {
     /// The last rows, oldest first.
     func newest(_ count: Int) throws(OutboxError) -> [QueuedLocation] {
-        let first = try connection.optionalInteger(
-            """
-            SELECT min(seq) FROM (SELECT seq FROM location ORDER BY seq DESC LIMIT \(max(0, count)))
-            """)
-        guard let first else { return [] }
-        return try rows(from: first, through: .max, feed: .engine, limit: count, names: names())
+        let newest = try rows.newest(RowRange(0, .max), limit: max(0, count))
+        guard let first = newest.last else { return [] }
+        return try rows(from: first.seq, through: .max, feed: .engine, limit: count, names: names())
     }
 }

@@ -134,7 +134,7 @@ private struct DamagedQueue {
         else { return }
         for sql in [
             "SELECT value FROM state WHERE id = \(Schema.Key.mark.rawValue)", "SELECT max(formed) FROM endpoint",
-            "SELECT max(seq) FROM location",
+            "SELECT max(seq) FROM location", "SELECT max(last) FROM segment",
         ] {
             guard let seq = try? connection.integer(sql), (0...Ledger.seqMax / 2).contains(seq) else { continue }
             lastSeq = max(lastSeq, seq)

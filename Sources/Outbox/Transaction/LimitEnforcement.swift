@@ -65,7 +65,9 @@ struct LimitEnforcement {
         var young = 0
         return try RowDropping(queue: queue).drop(.plain, &left, windows: 1) { row in
             guard young < Self.youngRowsMax else { return false }
-            if ages.isOlder(seq: row.seq, time: row.time, receivedMs: row.receivedMs, than: maxAge) { return true }
+            if ages.isOlder(seq: row.seq, time: row.time.milliseconds, receivedMs: row.receivedMs, than: maxAge) {
+                return true
+            }
             young += 1
             return false
         }
@@ -82,11 +84,8 @@ struct LimitEnforcement {
                 sum = min(sum + batch.last - batch.first + 2, Int64(RowDropping.windowRows))
             }
         }
-        let first = """
-            SELECT time_ms FROM location WHERE seq BETWEEN \(from) AND \(dated.through) ORDER BY seq
-            LIMIT \(Int64(Self.youngRowsMax) + inFlight)
-            """
-        return try queue.database.connection.optionalInteger(
-            "SELECT 1 FROM (\(first)) WHERE time_ms < \(dated.before) LIMIT 1") != nil
+        let first = try queue.database.rows.rows(
+            RowRange(from, dated.through), limit: Self.youngRowsMax + Int(inFlight))
+        return first.contains { $0.time.milliseconds < dated.before }
     }
 }

@@ -25,14 +25,13 @@ struct QuarantineIntake {
         for (row, refusal) in rows {
             // Of a commit that was stored although it failed.
             if let former = try database.quarantined(row.seq, of: endpoint.id) { count.remove(former) }
-            let size = try RowAppending(queue: queue).withRow(row) { () throws(OutboxError) -> Int? in
-                let size = try database.quarantine(row.seq, of: endpoint, refusal, generation: generation)
-                try database.pairQuarantined(row.seq, of: endpoint.id)
-                return size
-            }
-            guard let size else { continue }
+            let appending = RowAppending(queue: queue)
+            let stored = try appending.numbered(
+                NewRow(row.location, receivedMs: row.receivedMs), seq: row.seq,
+                boot: try appending.number(ofBoot: row.bootID))
             count.records += 1
-            count.bytes += size
+            count.bytes += try database.quarantine(stored, row.location, of: endpoint, refusal, generation: generation)
+            try database.pairQuarantined(stored, row.location, of: endpoint.id)
         }
         while count.records > Quarantine.recordsMax || count.bytes > Quarantine.bytesMax {
             guard let oldest = try database.dropOldestQuarantined(of: endpoint.id) else { break }

@@ -36,8 +36,7 @@ struct QueueThinning {
             let coarsest = TrackThinning.isCoarsest(level: level, bound: queue.settings.bound)
             let from = queue.ledger.retention.thinnedThrough + 1
             if coarsest, through - from < Self.coarsestInterval { return removed }
-            let rows = try RowDropping(queue: queue).rows(
-                "seq BETWEEN \(from) AND \(through) ORDER BY seq", Self.rowsMax)
+            let rows = try RowDropping(queue: queue).rows(from: from, through: through, Self.rowsMax)
             read += max(1, rows.count)
             removed += try thin(rows, tolerance: TrackThinning.tolerance(level: level, bound: queue.settings.bound))
             guard let last = rows.last else {
@@ -74,7 +73,7 @@ struct QueueThinning {
         for track in tracks.values {
             let points = track.map { index in
                 TrackThinning.Point(
-                    time: Record.plausible(rows[index].time), coordinate: rows[index].coordinate,
+                    time: rows[index].time, coordinate: rows[index].coordinate,
                     isFixed: rows[index].isLasting || rows[index].inFlight)
             }
             removed += TrackThinning.superfluous(points, tolerance: tolerance).map { track[$0] }

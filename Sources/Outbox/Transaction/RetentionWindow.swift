@@ -22,7 +22,7 @@ struct RetentionWindow {
     struct Row {
         var seq: Int64
         var trackable: Int64?
-        var time: Int64
+        var time: UTCTime
         var receivedMs: Int64?
         var coordinate: Coordinate
         var published: Bool

@@ -20,23 +20,32 @@ struct RowAppending {
         queue.processRun.leap = 0
         let boot = try number(ofBoot: boot)
         let before = queue.ledger.lastSeq
+        var stored: [StoredRow] = []
+        stored.reserveCapacity(rows.count)
         for row in rows {
             let seq = queue.ledger.lastSeq + 1
-            try store(row, seq: seq, boot: boot)
+            stored.append(try storedRow(row, seq: seq, boot: boot))
             if queue.ledger.rows == 0 { queue.ledger.firstSeq = seq }
             for name in row.finishedFor { noteFinished(seq, for: name) }
             queue.ledger.recorded.append(seq, at: row.recordedAt, first: queue.ledger.removedThrough + 1)
             queue.ledger.appended(
                 seq: seq, published: row.location.published, time: Record.plausible(row.date))
         }
+        try queue.database.rows.append(stored)
         if rows.contains(where: { !$0.finishedFor.isEmpty }) { try writeAhead(from: before + 1) }
     }
 
-    /// Stores a row, and what it has in other tables, under this number.
-    func store(_ row: NewRow, seq: Int64, boot: Int64?) throws(OutboxError) {
+    /// A row under this number; what it has in other tables is stored.
+    func storedRow(_ row: NewRow, seq: Int64, boot: Int64?) throws(OutboxError) -> StoredRow {
+        try queue.database.insertDetails(of: row.location, seq: seq)
+        return try numbered(row, seq: seq, boot: boot)
+    }
+
+    /// A row under this number, with numbers for its names.
+    func numbered(_ row: NewRow, seq: Int64, boot: Int64?) throws(OutboxError) -> StoredRow {
         let trackable = try queue.database.number(of: row.location.trackable, in: &queue.ledger.names.trackables)
         let reason = try queue.database.number(of: row.location.reason, in: &queue.ledger.names.reasons)
-        try queue.database.insert(row, seq: seq, trackable: trackable, boot: boot, reason: reason)
+        return StoredRow(row, seq: seq, trackable: trackable, boot: boot, reason: reason)
     }
 
     func number(ofBoot name: String?) throws(OutboxError) -> Int64? {
@@ -46,24 +55,6 @@ struct RowAppending {
             queue.ledger.names.boots = try queue.database.pruneBoots()
         }
         return try queue.database.number(of: name, in: &queue.ledger.names.boots)
-    }
-
-    /// Runs work that copies a row from the table of locations. A row that is not there, because it is on disk or was
-    /// removed, is inserted meanwhile.
-    func withRow<Value>(
-        _ row: QueuedLocation, _ work: () throws(OutboxError) -> Value
-    ) throws(OutboxError) -> Value {
-        let connection = queue.database.connection
-        guard try connection.optionalInteger("SELECT 1 FROM location WHERE seq = \(row.seq)") == nil else {
-            return try work()
-        }
-        let boot = try number(ofBoot: row.bootID)
-        try store(NewRow(row.location, receivedMs: row.receivedMs), seq: row.seq, boot: boot)
-        let value = try work()
-        for table in ["location"] + Record.detailTables {
-            try connection.execute("DELETE FROM \(table) WHERE seq = \(row.seq)")
-        }
-        return value
     }
 
     private func noteFinished(_ seq: Int64, for name: String) {

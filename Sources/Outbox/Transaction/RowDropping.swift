@@ -21,15 +21,11 @@ struct RowDropping {
         var from = newest ? Int64.max : kind == .plain ? queue.ledger.droppableFrom : 0
         for _ in 0..<windows where left > 0 {
             let count = min(Self.windowRows, max(256, 2 * left))
-            var rows = try self.rows(newest ? "seq <= \(from) ORDER BY seq DESC" : "seq >= \(from) ORDER BY seq", count)
+            var rows = newest ? try newestRows(through: from, count) : try self.rows(from: from, count)
             if rows.isEmpty { break }
             let isLast = rows.count < count
-            if newest {
-                rows.reverse()
-            } else {
-                // Just before them there may be a gap record that grows.
-                rows = try self.rows("seq < \(from) ORDER BY seq DESC", 8).reversed() + rows
-            }
+            // Just before them there may be a gap record that grows.
+            if !newest { rows = try newestRows(through: from - 1, 8) + rows }
             if kind == .events { try readCrossings(of: &rows) }
             var window = RetentionWindow(rows) { seq in endpoints.contains { $0.mayHaveSent(seq: seq) } }
             window.drop(kind, &left, newest: newest, where: isCandidate)
@@ -48,27 +44,33 @@ struct RowDropping {
         return lost
     }
 
-    func rows(_ range: String, _ count: Int) throws(OutboxError) -> [RetentionWindow.Row] {
-        let gap = queue.ledger.names.reasons[RetentionWindow.reason] ?? -1
-        return try queue.database.connection.rows(
-            """
-            SELECT seq, trackable, time_ms, lat_e7, lon_e7, published, event, flags, reason, EXISTS (
-                SELECT 1 FROM batch WHERE origin = 0 AND (seq = newest_seq
-                    OR seq BETWEEN first AND last AND (published = 1 OR feed = 1))),
-                received_delta_ms
-            FROM location WHERE \(range) LIMIT \(count)
-            """
-        ) { row in
-            let time = row.integer(2)
-            let event = row.integer(6)
-            return RetentionWindow.Row(
-                seq: row.integer(0), trackable: row.optionalInteger(1), time: time,
-                receivedMs: row.optionalInteger(10).map { $0 &+ time },
-                coordinate: Coordinate(
-                    latitudeE7: Int32(clamping: row.integer(3)), longitudeE7: Int32(clamping: row.integer(4))),
-                published: row.integer(5) == 1, isLasting: event >= Record.firstLastingEvent,
-                isGap: event == Record.number(of: .gap) && row.integer(8) == gap,
-                hasDetails: Record.hasDetails(flags: row.integer(7)), inFlight: row.integer(9) == 1)
+    /// The oldest rows of a range, oldest first.
+    func rows(from first: Int64, through last: Int64 = .max, _ count: Int) throws(OutboxError) -> [RetentionWindow.Row]
+    {
+        try windowRows(try queue.database.rows.rows(RowRange(first, last), limit: count))
+    }
+
+    /// The newest rows up to a number, oldest first.
+    private func newestRows(through last: Int64, _ count: Int) throws(OutboxError) -> [RetentionWindow.Row] {
+        try windowRows(try queue.database.rows.newest(RowRange(0, last), limit: count).reversed())
+    }
+
+    private func windowRows(_ rows: [StoredRow]) throws(OutboxError) -> [RetentionWindow.Row] {
+        guard !rows.isEmpty else { return [] }
+        // As the table has them: a handover writes them before the ledger has them.
+        let batches = try queue.database.connection.rows(
+            "SELECT first, last, newest_seq, feed FROM batch WHERE origin = \(BatchRow.Origin.queue.rawValue)"
+        ) { (first: $0.integer(0), last: $0.integer(1), newest: $0.optionalInteger(2), isEngine: $0.integer(3) == 1) }
+        let gap = queue.ledger.names.reasons[RetentionWindow.reason]
+        return rows.map { row in
+            RetentionWindow.Row(
+                seq: row.seq, trackable: row[.trackable], time: row.time, receivedMs: row.receivedMs,
+                coordinate: row.coordinate, published: row.isPublished, isLasting: row.isLasting,
+                isGap: row.isGap(reason: gap), hasDetails: row.hasDetails,
+                inFlight: batches.contains { batch in
+                    row.seq == batch.newest
+                        || batch.first <= row.seq && row.seq <= batch.last && (row.isPublished || batch.isEngine)
+                })
         }
     }
 
@@ -90,33 +92,26 @@ struct RowDropping {
         try delete(window.removed)
         guard !window.gaps.isEmpty else { return }
         let reason = try queue.database.number(of: RetentionWindow.reason, in: &queue.ledger.names.reasons)
-        let connection = queue.database.connection
-        let update = try connection.prepare("UPDATE location SET event = ?2, reason = ?3, flags = ?4 WHERE seq = ?1")
-        let flags = try connection.prepare("SELECT flags FROM location WHERE seq = ?")
-        for row in window.gaps {
-            queue.newest[row.seq] = nil
-            flags.bind(1, row.seq)
-            let old = try flags.step() ? flags.integer(0) : 0
-            flags.reset()
-            try update.run(row.seq, Record.number(of: .gap), reason, Record.withoutDetails(flags: old))
-            try removeDetails(row)
+        for row in window.gaps { queue.newest[row.seq] = nil }
+        try change(window.gaps) { row in
+            var gap = row
+            gap.becomeGap(reason: reason)
+            return .replacement(gap)
         }
     }
 
-    func delete(_ rows: some Sequence<RetentionWindow.Row>) throws(OutboxError) {
-        let delete = try queue.database.connection.prepare("DELETE FROM location WHERE seq = ?")
-        for row in rows {
-            try delete.run(row.seq)
-            queue.ledger.dropped(seq: row.seq, published: row.published)
-            try removeDetails(row)
-        }
+    /// - Parameter rows: in the order of their numbers.
+    func delete(_ rows: [RetentionWindow.Row]) throws(OutboxError) {
+        try change(rows) { _ in .removal }
+        for row in rows { queue.ledger.dropped(seq: row.seq, published: row.published) }
     }
 
-    private func removeDetails(_ row: RetentionWindow.Row) throws(OutboxError) {
-        guard row.hasDetails else { return }
-        for table in Record.detailTables {
-            try queue.database.connection.execute("DELETE FROM \(table) WHERE seq = \(row.seq)")
-        }
+    /// Changes these rows, and removes what they have in tables of their own.
+    private func change(_ rows: [RetentionWindow.Row], _ work: (StoredRow) -> RowChange) throws(OutboxError) {
+        let seqs = Set(rows.map(\.seq))
+        guard let first = seqs.min(), let last = seqs.max() else { return }
+        try queue.database.rows.change(RowRange(first, last)) { seqs.contains($0.seq) ? work($0) : .none }
+        try queue.database.removeDetails(of: rows.lazy.filter(\.hasDetails).map(\.seq))
     }
 }
 

@@ -34,11 +34,7 @@ struct RowRemoval {
         guard let last = queue.ledger.removableThrough(isShort: isShort), last >= first else { return nil }
         // Numbers leap at a boot, so their difference only bounds the number of rows.
         if last - first < limit { return last }
-        return try queue.database.connection.optionalInteger(
-            """
-            SELECT seq FROM location WHERE seq BETWEEN \(first) AND \(last)
-            ORDER BY seq LIMIT 1 OFFSET \(limit - 1)
-            """) ?? last
+        return try queue.database.rows.seq(at: limit - 1, of: RowRange(first, last)) ?? last
     }
 
     /// Removes rows with the batches in flight of the endpoints that do not keep them.
@@ -47,11 +43,8 @@ struct RowRemoval {
     private func remove(through last: Int64) throws(OutboxError) -> Int {
         for index in queue.ledger.endpoints.indices { try dissolve(through: last, of: index) }
         try skip(through: last)
-        let database = queue.database
-        try database.deleteThrough.run(last)
-        let removed = database.connection.changes
+        let removed = try queue.database.removeRows(through: last)
         queue.ledger.rows -= removed
-        for delete in database.deleteDetailsThrough { try delete.run(last) }
         queue.ledger.firstSeq = last + 1
         queue.memory?.removed += removed
         return removed

@@ -1,0 +1,168 @@
+import Delivery
+import Foundation
+import Positioning
+import TestSupport
+import Testing
+
+@testable import Outbox
+
+/// Rows of a commit as one row of the database.
+@Suite struct SegmentTests {
+    private let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    private func row(_ seq: Int64, using generator: inout SeededGenerator) -> StoredRow {
+        var row = StoredRow(seq: seq)
+        for place in 0..<StoredRow.columnCount {
+            let magnitude = Int64(1) << Int64.random(in: 0...60, using: &generator)
+            row[place: place] =
+                Int.random(in: 0..<4, using: &generator) == 0
+                ? nil : Int64.random(in: -magnitude...magnitude, using: &generator)
+        }
+        return row
+    }
+
+    private func values(_ row: StoredRow) -> [Int64?] {
+        [row.seq] + (0..<StoredRow.columnCount).map { row[place: $0] }
+    }
+
+    @Test(arguments: testSeeds(1...20)) func whatIsWrittenIsReadBack(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        var seq: Int64 = 0
+        let rows = (0..<200).map { _ in
+            seq += Int64.random(in: 1...3, using: &generator)
+            if Int.random(in: 0..<20, using: &generator) == 0 { seq += 1 << 40 }
+            return row(seq, using: &generator)
+        }
+        var rest = rows[...]
+        while let first = rest.first {
+            let (bytes, count) = SegmentCoding.encode(rest)
+            #expect(
+                (1...SegmentCoding.rowsMax).contains(count) && (count == 1 || bytes.count <= SegmentCoding.bytesMax))
+            let read = bytes.withUnsafeBytes { SegmentCoding.decode($0, first: first.seq, rows: count) }
+            #expect(read?.map(values) == rest.prefix(count).map(values))
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    @Test func noDamagedByteIsTakenForData() throws {
+        var generator = SeededGenerator(seed: testSeed(1))
+        let rows = (1...5).map { row($0, using: &generator) }
+        let bytes = SegmentCoding.encode(rows[...], isOne: true).bytes
+        func read(_ bytes: [UInt8], first: Int64 = 1, rows: Int = 5) -> [StoredRow]? {
+            bytes.withUnsafeBytes { SegmentCoding.decode($0, first: first, rows: rows) }
+        }
+        #expect(read(bytes) != nil)
+        for index in bytes.indices {
+            var damaged = bytes
+            damaged[index] ^= UInt8.random(in: 1...255, using: &generator)
+            #expect(read(damaged) == nil, "byte \(index)")
+        }
+        #expect(read(bytes, first: 2) == nil && read(bytes, rows: 4) == nil && read(bytes, rows: 6) == nil)
+        #expect(read(Array(bytes.dropLast())) == nil && read([]) == nil)
+    }
+
+    /// Rows of an older queue, then segments, as one list.
+    @Test(arguments: testSeeds(1...20)) func behavesLikeAList(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        func number(_ range: ClosedRange<Int64>) -> Int64 { Int64.random(in: range, using: &generator) }
+        var model: [StoredRow] = []
+        func plain(_ seq: Int64) -> StoredRow {
+            StoredRow(
+                NewRow(.sample(Int(seq), published: seq % 3 != 0)), seq: seq, trackable: nil, boot: nil, reason: nil)
+        }
+        var database = try Database(path: scratch.path)
+        let older = number(0...40)
+        if older > 0 {
+            let marks = String(repeating: ", ?", count: StoredRow.columnCount)
+            let insert = try database.connection.prepare(
+                "INSERT INTO location (seq, \(StoredRow.columns)) VALUES (?\(marks))")
+            for seq in 1...older {
+                plain(seq).bind(to: insert, from: 1)
+                _ = try insert.step()
+                insert.reset()
+                model.append(plain(seq))
+            }
+            database = try Database(path: scratch.path)
+        }
+        let store = database.rows
+        var next = older + 1
+        for _ in 0..<60 {
+            switch number(0...5) {
+            case 0, 1:
+                let rows = (0..<number(1...90)).map { plain(next + $0) }
+                try store.append(rows)
+                model += rows
+                next += Int64(rows.count) + number(0...3)
+            case 2:
+                let last = number(0...next)
+                let before = model.count
+                model.removeAll { $0.seq <= last }
+                #expect(try store.removeThrough(last) == before - model.count)
+            case 3:
+                let gone = Set((0..<5).map { _ in number(1...next) })
+                try store.change(RowRange(0, .max)) { gone.contains($0.seq) ? .removal : .none }
+                model.removeAll { gone.contains($0.seq) }
+            case 4:
+                let gap = number(1...next)
+                try store.change(RowRange(gap, gap)) { row in
+                    var row = row
+                    row.becomeGap(reason: 7)
+                    return .replacement(row)
+                }
+                for index in model.indices where model[index].seq == gap { model[index].becomeGap(reason: 7) }
+            default:
+                let last = number(next - 5...next)
+                let before = model.count
+                model.removeAll { $0.seq > last }
+                #expect(try store.removeAfter(last) == before - model.count)
+            }
+            let range = RowRange(number(0...next), number(0...next), isPublishedOnly: number(0...1) == 0)
+            let expected = model.filter(range.contains)
+            let limit = Int(number(0...30))
+            #expect(try store.count(range) == expected.count)
+            #expect(try store.rows(range, limit: limit).map(values) == expected.prefix(limit).map(values))
+            #expect(try store.newest(range, limit: limit).map(values) == expected.reversed().prefix(limit).map(values))
+            let place = Int(number(0...50))
+            #expect(try store.seq(at: place, of: range) == expected.dropFirst(place).first?.seq)
+            #expect(try store.first == model.first?.seq && store.last == model.last?.seq)
+        }
+    }
+
+    /// The program of docs/queue.md.
+    @Test func aProgramOfOnesOwnReadsTheQueue() throws {
+        let outbox = try Outbox.open(scratch)
+        for start in stride(from: 0, to: 300, by: 30) { try outbox.append(start..<start + 30) }
+        let batch = try #require(try outbox.form(47))
+        try outbox.acknowledge(batch)
+        outbox.close()
+        let rows = try OutboxReader(path: scratch.path).oldest(1000)
+        let page = try String(
+            contentsOf: BuiltProducts.repository.appendingPathComponent("docs/queue.md"), encoding: .utf8)
+        let program = try #require(
+            page.components(separatedBy: "```python\n").last?.components(separatedBy: "```").first)
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["python3", "-c", program, scratch.path]
+        process.standardOutput = output
+        try process.run()
+        let printed = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0)
+        let objects = try String(decoding: printed, as: UTF8.self).split(separator: "\n").map { line in
+            try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+        }
+        try #require(objects.count == rows.count && rows.count == 253)
+        for (object, row) in zip(objects, rows) {
+            #expect(object["seq"] as? Int64 == row.seq)
+            #expect(object["time_ms"] as? Int64 == row.location.time.milliseconds)
+            #expect(object["lat_e7"] as? Int64 == Int64(row.location.coordinate.latitudeE7))
+            #expect(object["altitude_cm"] as? Int64 == Int64((row.location.altitudeMSL! * 100).rounded()))
+            #expect(object["course_ddeg"] as? Int64 == Int64((row.location.course! * 10).rounded()))
+            #expect(object["trackable"] as? String == row.location.trackable)
+            #expect(object["reason"] as? String == row.location.reason && object["boot"] as? String == row.bootID)
+        }
+    }
+}
