@@ -91,13 +91,13 @@ log {{ source(s); parser(p); destination(d); flags(flow-control); }};
             "-c", folder / "ng.ctl", "-p", folder / "ng.pid", f"--module-path={root}/usr/lib/syslog-ng/3.38"]
 
 
-def waypost(binary, folder, log, port):
+def waypost(binary, folder, log, port, source='playback = "max"', outbox="", endpoint=""):
     config = folder / "waypost.toml"
     config.write_text(
-        f'[device]\nid = "bench"\n[source]\nkind = "file"\npath = "{log}"\nplayback = "max"\nrollover = "off"\n'
-        f'[control]\nsocket = "{folder}/control.sock"\n[outbox]\npath = "{folder}/queue/outbox.db"\n'
+        f'[device]\nid = "bench"\n[source]\nkind = "file"\npath = "{log}"\n{source}\nrollover = "off"\n'
+        f'[control]\nsocket = "{folder}/control.sock"\n[outbox]\npath = "{folder}/queue/outbox.db"\n{outbox}\n'
         '[tracking]\nstart_moving = true\ndisable_stop_detection = true\n[sampling]\npreset = "active"\n'
-        f'[[endpoint]]\nbase_url = "http://127.0.0.1:{port}/waypost"\n')
+        f'[[endpoint]]\nbase_url = "http://127.0.0.1:{port}/waypost"\n{endpoint}\n')
     return [binary, "run", "--config", config]
 
 
