@@ -123,15 +123,11 @@ public struct Location: Hashable, Sendable {
     /// Metres.
     public var odometer: Double
     public var power: PowerState
-    public var geofence: GeofenceCrossing?
-    public var trip: TripSummary?
     /// nil until enough was seen of how it moves.
     public var activity: Activity?
-    public var network: NetworkContext?
-    /// What changed, of a record with the event `settings`: a JSON object.
-    public var settings: String?
     /// Selected by the network resolution of its trackable.
     public var published: Bool
+    private var extras: Extras?
 
     public init(
         trackable: String?, time: UTCTime, at: EventTime, coordinate: Coordinate, altitudeMSL: Double? = nil,
@@ -160,12 +156,67 @@ public struct Location: Hashable, Sendable {
         self.reason = reason
         self.odometer = odometer
         self.power = power
-        self.geofence = geofence
-        self.trip = trip
         self.activity = activity
-        self.network = network
-        self.settings = settings
         self.published = published
+        extras = .make(geofence: geofence, trip: trip, network: network, settings: settings)
+    }
+
+    public var geofence: GeofenceCrossing? {
+        get { extras?.geofence }
+        set { extras = .make(geofence: newValue, trip: trip, network: network, settings: settings) }
+    }
+
+    public var trip: TripSummary? {
+        get { extras?.trip }
+        set { extras = .make(geofence: geofence, trip: newValue, network: network, settings: settings) }
+    }
+
+    public var network: NetworkContext? {
+        get { extras?.network }
+        set { extras = .make(geofence: geofence, trip: trip, network: newValue, settings: settings) }
+    }
+
+    /// What changed, of a record with the event `settings`: a JSON object.
+    public var settings: String? {
+        get { extras?.settings }
+        set { extras = .make(geofence: geofence, trip: trip, network: network, settings: newValue) }
+    }
+
+    /// What only few locations have. It is one reference, since a location is copied many times on its way.
+    private final class Extras: Hashable, Sendable {
+        let geofence: GeofenceCrossing?
+        let trip: TripSummary?
+        let network: NetworkContext?
+        let settings: String?
+
+        /// nil where there is nothing.
+        static func make(
+            geofence: GeofenceCrossing?, trip: TripSummary?, network: NetworkContext?, settings: String?
+        ) -> Extras? {
+            if geofence == nil, trip == nil, network == nil, settings == nil { return nil }
+            return Extras(geofence, trip, network, settings)
+        }
+
+        private init(
+            _ geofence: GeofenceCrossing?, _ trip: TripSummary?, _ network: NetworkContext?, _ settings: String?
+        ) {
+            self.geofence = geofence
+            self.trip = trip
+            self.network = network
+            self.settings = settings
+        }
+
+        static func == (one: Extras, other: Extras) -> Bool {
+            one.geofence == other.geofence && one.trip == other.trip && one.network == other.network
+                && one.settings == other.settings
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(geofence)
+            hasher.combine(trip)
+            hasher.combine(network)
+            hasher.combine(settings)
+        }
     }
 
     /// A record without position and time of a fix.

@@ -27,6 +27,11 @@ import Testing
         [row.seq] + (0..<StoredRow.columnCount).map { row[place: $0] }
     }
 
+    /// `StoredRow.values(of:)` relies on it.
+    @Test func theValuesOfARowFollowItsNumber() {
+        #expect(MemoryLayout<StoredRow>.offset(of: \.values) == MemoryLayout<Int64>.size)
+    }
+
     @Test(arguments: testSeeds(1...20)) func whatIsWrittenIsReadBack(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var seq: Int64 = 0

@@ -106,7 +106,7 @@ final class EndpointDelivery {
     }
 
     func recorded(_ location: Location, at now: EventTime) {
-        guard settings.wants(location) else { return }
+        guard location.published || settings.feed == .engine else { return }
         schedule.rowsRecorded(1, at: now)
     }
 

@@ -274,7 +274,7 @@ final class Pipeline {
 
     private func record(_ location: Location, at now: EventTime) {
         var location = location
-        location.network = network()
+        if let network = network() { location.network = network }
         for tell in recorded { tell(location, now) }
         recorder.record(NewRow(location, receivedMs: loop.host.wallClockMs, recordedAt: now), at: now)
         for delivery in deliveries { delivery.recorded(location, at: now) }

@@ -63,25 +63,31 @@ enum Record {
         var reasons = NameTable("reason")
     }
 
+    /// Few enough names that looking through them costs less than hashing.
     struct NameTable {
         /// Of the table in SQL.
         let name: String
-        private var names: [Int64: String] = [:]
-        private var numbers: [String: Int64] = [:]
+        private var entries: [(number: Int64, name: String)] = []
 
         init(_ name: String) { self.name = name }
 
         subscript(number: Int64) -> String? {
-            get { names[number] }
+            get {
+                for index in entries.indices where entries[index].number == number { return entries[index].name }
+                return nil
+            }
             set {
                 guard let newValue else { return }
-                names[number] = newValue
-                numbers[newValue] = number
+                entries.removeAll { $0.number == number }
+                entries.append((number, newValue))
             }
         }
 
-        subscript(name: String) -> Int64? { numbers[name] }
+        subscript(name: String) -> Int64? {
+            for index in entries.indices where entries[index].name == name { return entries[index].number }
+            return nil
+        }
 
-        var count: Int { names.count }
+        var count: Int { entries.count }
     }
 }

@@ -41,6 +41,13 @@ extension Ledger {
             var boundThrough: Int64
         }
 
+        /// Counts a new row if it wants that.
+        mutating func appended(seq: Int64, published: Bool, time: UTCTime) {
+            guard wants(seq: seq, published: published) else { return }
+            waiting += 1
+            if case .none = oldest { oldest = .row(seq: seq, time: time) }
+        }
+
         func wants(seq: Int64, published: Bool) -> Bool {
             seq > formed && (published || settings.feed == .engine) && seq <= removedAt ?? .max && !isSpare
                 && !ahead.contains(seq)

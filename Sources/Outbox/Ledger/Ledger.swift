@@ -84,10 +84,8 @@ struct Ledger {
     mutating func appended(seq: Int64, published: Bool, time: UTCTime) {
         lastSeq = seq
         rows += 1
-        for index in endpoints.indices where endpoints[index].wants(seq: seq, published: published) {
-            endpoints[index].waiting += 1
-            if case .none = endpoints[index].oldest { endpoints[index].oldest = .row(seq: seq, time: time) }
-        }
+        // In its place: an endpoint is much to copy.
+        for index in endpoints.indices { endpoints[index].appended(seq: seq, published: published, time: time) }
     }
 
     /// Counts a row that retention removed.

@@ -5,6 +5,8 @@
 final class SegmentTable {
     private let connection: Connection
     private let insert, delete, deleteThrough, ascending, descending, sums: Statement
+    /// The segment that was read last: the parts of a commit read it one after the other.
+    private var latest: (last: Int64, checksum: UInt32, rows: [StoredRow])?
 
     init(_ connection: Connection, _ statement: (String) throws(OutboxError) -> Statement) throws(OutboxError) {
         self.connection = connection
@@ -29,21 +31,29 @@ final class SegmentTable {
     }
 
     private func store(_ rows: ArraySlice<StoredRow>, _ bytes: [UInt8]) throws(OutboxError) {
-        guard let first = rows.first, let last = rows.last else { return }
-        try insert.run(last.seq, first.seq, rows.count, rows.count(where: \.isPublished), bytes)
+        guard !rows.isEmpty else { return }
+        try insert.run(
+            rows[rows.endIndex - 1].seq, rows[rows.startIndex].seq, rows.count, rows.publishedCount, bytes)
     }
 
     /// The rows of the segment that a statement has found; they are what its columns say.
     private func rows(_ statement: Statement) throws(OutboxError) -> [StoredRow] {
         let (last, first) = (statement.integer(0), statement.integer(1))
         let count = Int(clamping: statement.integer(2))
-        let rows = statement.withBytes(4) { SegmentCoding.decode($0, first: first, rows: count) }
-        guard let rows, rows.last?.seq == last, rows[0].seq == first,
-            rows.count(where: \.isPublished) == statement.integer(3)
+        let (checksum, decoded) = statement.withBytes(4) { bytes in
+            let checksum = SegmentCoding.checksum(of: bytes)
+            if let latest, latest.last == last, latest.checksum == checksum, latest.rows.count == count {
+                return (checksum, Optional(latest.rows))
+            }
+            return (checksum, SegmentCoding.decode(bytes, first: first, rows: count))
+        }
+        guard let rows = decoded, rows[count - 1].seq == last, rows[0].seq == first,
+            rows.publishedCount == statement.integer(3)
         else {
             statement.reset()
             throw OutboxError(.corrupt, path: connection.path, message: "segment \(last) is damaged")
         }
+        latest = (last, checksum, rows)
         return rows
     }
 
@@ -71,8 +81,9 @@ final class SegmentTable {
     ) throws(OutboxError) {
         guard found.count < limit else { return }
         try eachSegment(from: range.first, through: range.last) { (rows) throws(OutboxError) in
-            for row in rows where range.contains(row) {
-                found.append(row)
+            // By index: a row that is iterated over is copied.
+            for index in rows.indices where range.contains(rows[index]) {
+                found.append(rows[index])
                 if found.count == limit { return false }
             }
             return true
@@ -176,5 +187,13 @@ final class SegmentTable {
             try delete.run(last)
             try store(rows[...], SegmentCoding.encode(rows[...], isOne: true).bytes)
         }
+    }
+}
+
+extension RandomAccessCollection<StoredRow> {
+    fileprivate var publishedCount: Int {
+        var count = 0
+        for index in indices where self[index].isPublished { count += 1 }
+        return count
     }
 }

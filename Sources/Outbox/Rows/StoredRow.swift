@@ -19,21 +19,25 @@ struct StoredRow {
         """
 
     var seq: Int64
-    private var values = InlineArray<19, Int64>(repeating: 0)
-    private var isNull: UInt32 = 0
+    /// By the number of a column; anything where it is NULL.
+    var values = InlineArray<19, Int64>(repeating: 0)
+    /// A bit for each column.
+    var isNull: UInt32 = 1 << 19 - 1
 
     /// All columns NULL.
-    init(seq: Int64) {
-        self.seq = seq
-        isNull = .max
-    }
+    init(seq: Int64) { self.seq = seq }
 
+    /// The values of the row at an address: indexing them there copies none.
+    static func values(of row: UnsafeRawPointer) -> UnsafeRawPointer { row + MemoryLayout<Int64>.size }
+
+    @inline(__always)
     subscript(column: Column) -> Int64? {
         get { isNull >> UInt32(column.rawValue) & 1 == 0 ? values[column.rawValue] : nil }
         set { self[place: column.rawValue] = newValue }
     }
 
-    /// By the place of a column.
+    /// By the number of a column.
+    @inline(__always)
     subscript(place place: Int) -> Int64? {
         get { isNull >> UInt32(place) & 1 == 0 ? values[place] : nil }
         set {
