@@ -40,10 +40,11 @@ extension AgentConfig {
         tracking.receiver.read(receiverTable)
         let profile = ReceiverProfile(reading: receiverTable)
         source?.take(profile, receiverTable)
-        let preset = tracking.sampling.read(
+        let (preset, rule) = tracking.sampling.read(
             samplingTable, timeAlone: ResolutionSettings.vendorFilterIsOff(resolutionTable))
         let ruleTables = tracking.resolution.read(resolutionTable, preset: preset)
-        tracking.readProfiles(trackingTable)
+        var rules = WrittenRules(sampling: rule)
+        let movingAsks = tracking.readProfiles(trackingTable, rules: &rules)
         tracking.receiver.warnOfNoEffect(receiverTable)
         tracking.trackables = Trackable.all(trackableTables, device: device)
         timetable = Timetable(reading: scheduleTable)
@@ -67,6 +68,15 @@ extension AgentConfig {
         endpoints = EndpointConfig.all(endpointTables, device: device, profiles: profiles)
         channels = ChannelConfig.all(channelTables, device: device)
         profiles.checkUnused(Set(endpoints.map(\.settings.profile.name)), profileTable)
+        let latest = endpoints.first { $0.settings.delivery == .latest }
+            .map { "delivery = \"latest\" of endpoint \($0.settings.name)" }
+        tracking.decideRules(
+            rules,
+            asking: tracking.asking(resolutionTable, preset: preset) + [movingAsks, latest].compactMap(\.self))
+        if rules.moving == nil {
+            samplingTable.explain(
+                "rule", "\(tracking.sampling.rule.rawValue.asTOML), because \(tracking.ruleReason.words)")
+        }
         tracking.keepEngineFixes = endpoints.contains { $0.settings.feed == .engine }
         control = ControlConfig(reading: controlTable)
         log = LogConfig(reading: logTable)

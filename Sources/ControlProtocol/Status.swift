@@ -59,6 +59,8 @@ public struct MotionStatus: ControlMessage {
     @Field("kept", "Locations kept") public var kept = 0
     @Field("subscribers_refused", "Subscribers beyond the limit") public var subscribersRefused = 0
     @Field("engine", "What the receiver is asked for") public var engine = EngineStatus()
+    @Field("rule", "By which locations are kept while moving") public var rule: String?
+    @Field("rule_because", "Why that rule is in force") public var ruleBecause: String?
     @Field("geofences", "Geofences") public var geofences: GeofencesStatus?
     @Field("trackables", "Trackables") public var trackables = 0
     @Field("resolutions", frameBytesMax: trackablesFrameBytesMax, "What is published, by trackable")

@@ -16,13 +16,19 @@ public struct ReplaySettings: Sendable {
         self.timetable = timetable
     }
 
+    private static var standardTracking: Tracker.Settings {
+        var settings = Tracker.Settings(trackables: [Trackable(id: "device")])
+        settings.keepFewest()
+        return settings
+    }
+
     /// - Parameter loaded: whose settings decide; nil = the defaults.
     public init(_ loaded: LoadedConfiguration?) {
         decoding = loaded?.config.source.decoding ?? NMEADecoder.Settings()
         decoding.live = false
         // Logs are legitimately old: what suits the receiver by default does not suit them.
         if let loaded, !loaded.effective.isWritten("rollover", in: "[source]") { decoding.rollover = .off }
-        tracking = loaded?.config.tracking ?? Tracker.Settings(trackables: [Trackable(id: "device")])
+        tracking = loaded?.config.tracking ?? Self.standardTracking
         timetable = loaded?.config.timetable ?? Timetable()
         beacons = loaded?.config.beacons ?? BeaconConfig()
     }

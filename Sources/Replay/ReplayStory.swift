@@ -91,7 +91,8 @@ public struct ReplayStory {
         case .sleepReceiver where !sleptHere:
             sleptHere = true
             line(decided, "sleeps", "the receiver, except for short probes")
-        case .announceHalt, .announceGap, .announceLowBattery, .setReceiver, .sleepReceiver, .wakeReceiver, .count:
+        case .announceHalt, .announceGap, .announceLowBattery, .announceRule, .setReceiver, .sleepReceiver,
+            .wakeReceiver, .count:
             break
         }
     }

@@ -33,7 +33,7 @@ public struct TraceJSON {
         case .setReceiver(let resolution):
             engine = resolution
             resolutions(decided: decided)
-        case .announceLowBattery, .sleepReceiver, .wakeReceiver, .count: break
+        case .announceLowBattery, .announceRule, .sleepReceiver, .wakeReceiver, .count: break
         }
     }
 

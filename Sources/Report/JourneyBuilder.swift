@@ -24,7 +24,9 @@ struct JourneyBuilder {
             let end = max(from, to ?? from).milliseconds
             journey.gaps.append(
                 Journey.Gap(start: from.milliseconds, end: end, isOpen: to == nil, reason: reason))
-        case .announceLowBattery, .announceResolution, .setReceiver, .sleepReceiver, .wakeReceiver, .count: break
+        case .announceLowBattery, .announceResolution, .announceRule, .setReceiver, .sleepReceiver, .wakeReceiver,
+            .count:
+            break
         }
     }
 

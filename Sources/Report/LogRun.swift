@@ -62,7 +62,7 @@ struct LogRun {
             kept.removeAll { $0.time >= time }
         case .record(let location) where location.published: keep(location)
         case .record, .announceMotion, .announceHalt, .announceGap, .announceLowBattery, .announceResolution,
-            .setReceiver, .sleepReceiver, .wakeReceiver, .count:
+            .announceRule, .setReceiver, .sleepReceiver, .wakeReceiver, .count:
             break
         }
     }

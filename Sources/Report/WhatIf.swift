@@ -73,6 +73,7 @@ extension ReplaySettings {
     fileprivate func sampled(by sampling: LocationSampler.Settings, at resolution: Resolution) -> ReplaySettings {
         var other = self
         other.tracking.sampling = sampling
+        other.tracking.ruleReason = .chosen
         other.tracking.resolution.default = resolution
         other.tracking.moving = nil
         other.tracking.stationary = nil

@@ -40,6 +40,8 @@ public struct Tracker: Sendable {
     private var pendingPace: Pace?
     /// Why the next fix begins a segment.
     private var opening: SegmentOpening?
+    /// nil = none was in force yet, and that of the settings needs no announcement.
+    private var announcedRule: LocationSampler.Rule?
     /// Somebody waits for a fix until then; nil = nobody does.
     private var locateUntil: EventTime?
 
@@ -751,13 +753,18 @@ public struct Tracker: Sendable {
     // MARK: Resolution
 
     private mutating func recompute(_ effects: inout [Effect]) {
-        if let chosen = profile.choose(isMoving: motion.isMoving, boost: board.boost) {
+        let isWatched = board.isWatched
+        if let chosen = profile.choose(isMoving: motion.isMoving, boost: board.boost, isWatched: isWatched) {
             filter.settings.accuracyMax = chosen.accuracyMax
             board.defaultResolution = chosen.resolution
             if recorder.samples(otherwiseThan: chosen.sampling) {
                 closeSegments(&effects)
                 recorder.setSampling(chosen.sampling)
             }
+            if let announcedRule, announcedRule != profile.rule {
+                effects.append(.announceRule(profile.rule, because: profile.ruleReason))
+            }
+            announcedRule = profile.rule
         }
         board.insideFencesChanged(Set(geofences.inside))
         board.motionChanged(motion.phase, speed: fixes.speed(at: now))
@@ -971,7 +978,7 @@ extension Tracker {
             inGap: gaps.isOpen,
             receiverSleep: cycle.isReleased ? .released : cycle.asleepUntil.map { .until($0) },
             engine: board.engine ?? settings.resolution.constantEngine ?? settings.resolution.default,
-            isEngineConstant: board.constantEngine != nil,
+            isEngineConstant: board.constantEngine != nil, rule: profile.rule, ruleReason: profile.ruleReason,
             trackables: board.snapshot(lastRecord: recorder.lastRecord(at:)), odometer: trips.metres,
             gapMetres: trips.gapMetres, power: power.state, batteryLow: power.isLow,
             fences: geofences.fences.count, fencesRefused: geofences.refused, staysUnrecorded: geofences.unrecorded,

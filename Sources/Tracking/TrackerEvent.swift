@@ -79,6 +79,8 @@ public enum Effect: Sendable {
     case announceLowBattery(PowerState)
     /// The network resolution of one trackable changed.
     case announceResolution(trackable: String, Resolution)
+    /// Fixes are kept by another rule from now on.
+    case announceRule(LocationSampler.Rule, because: LocationSampler.RuleReason)
     /// The engine resolution changed: ask the receiver for this rate.
     case setReceiver(Resolution)
     /// Nothing is expected of the receiver until then, or until `wakeReceiver`; nil = until that alone. One that cannot

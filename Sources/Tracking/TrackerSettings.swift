@@ -6,6 +6,9 @@ extension Tracker {
         public var motion = MotionDetector.Settings()
         public var receiver = ReceiverCycle.Settings()
         public var sampling = LocationSampler.Settings()
+        /// Why `sampling.rule`, or that of `moving`, is what it is. With `nothingAsks` the rule is `either` for as long as a
+        /// subscriber is there.
+        public var ruleReason = LocationSampler.RuleReason.chosen
         public var resolution = ResolutionSettings()
         /// What is different while the asset moves; nil = nothing: as `sampling`, `resolution.default`,
         /// `admission.accuracyMax` and `motion.heartbeat` say.
@@ -37,6 +40,12 @@ extension Tracker.Settings {
             heartbeat: motion.heartbeat)
     }
 
+    /// As few points as needed until a subscriber watches: what the daemon does where nothing asks for a resolution.
+    public mutating func keepFewest() {
+        sampling.rule = .trackError
+        ruleReason = .nothingAsks
+    }
+
     /// What contradicts itself in these settings, in words for people; empty = they can be used.
     public var problems: [String] {
         let policy = policy ?? resolution.policy
@@ -49,7 +58,8 @@ extension Tracker.Settings {
     /// Whether a reload with `other` would change nothing. The policy is left out: it outlives a reload.
     public func isSame(as other: Self) -> Bool {
         admission == other.admission && motion == other.motion && receiver == other.receiver
-            && sampling == other.sampling && resolution == other.resolution && moving == other.moving
+            && sampling == other.sampling && ruleReason == other.ruleReason && resolution == other.resolution
+            && moving == other.moving
             && stationary == other.stationary && geofences == other.geofences && trackables == other.trackables
             && keepEngineFixes == other.keepEngineFixes && tripSummary == other.tripSummary
             && batteryAlarm == other.batteryAlarm

@@ -58,6 +58,9 @@ public struct TrackerSnapshot: Hashable, Sendable {
     public var engine: Resolution
     /// By the constant location engine, not by what is published.
     public var isEngineConstant: Bool
+    /// By which the fixes of a moving asset are kept, and why.
+    public var rule: LocationSampler.Rule
+    public var ruleReason: LocationSampler.RuleReason
     public var trackables: [TrackableResolution]
     /// Metres.
     public var odometer: Double

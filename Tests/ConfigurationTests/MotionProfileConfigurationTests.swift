@@ -89,7 +89,7 @@ import Tracking
         let shown = try loaded(smallest + upload + text).effective.description
         let moving = shown.split(separator: "\n[tracking.moving]\n").last?.split(separator: "\n\n").first ?? ""
         #expect(moving.contains("interval = \"1s\"  # from w.toml:9\n"))
-        #expect(moving.contains("rule = \"either\"  # as [sampling]\n"))
+        #expect(moving.contains("# rule is not set  # as [sampling]\n"))
         #expect(moving.contains("displacement = \"10m\"  # as [resolution.default]\n"))
         #expect(moving.contains("accuracy_limit = \"100m\"  # as [tracking]\n"))
         let parked = shown.split(separator: "\n[tracking.stationary]\n").last?.split(separator: "\n\n").first ?? ""

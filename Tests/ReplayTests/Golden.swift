@@ -1,10 +1,8 @@
 import Configuration
 import EventLoop
 import Foundation
-import NMEA
 import TestSupport
 import Testing
-import Tracking
 
 @testable import Replay
 
@@ -70,11 +68,7 @@ func decoded(_ log: String, _ format: DecodeLog.Format) throws -> String {
 }
 
 func replayed(_ logs: [String], _ format: ReplayLog.Format) throws -> String {
-    let tracking = Tracker.Settings(trackables: [Trackable(id: "device")])
-    return try printed {
-        try ReplayLog(ReplaySettings(decoding: NMEADecoder.Settings(), tracking: tracking)).run(
-            logs: logs, format: format, to: $0)
-    }
+    try printed { try ReplayLog(nil).run(logs: logs, format: format, to: $0) }
 }
 
 func replayed(_ logs: [String], _ format: ReplayLog.Format, with loaded: LoadedConfiguration) throws -> String {

@@ -281,13 +281,14 @@ import Testing
         #expect(decoder.nothing == nil || decoder.nothing?.file == "log")
     }
 
-    /// What is kept of a drive is enough to find its trips again.
+    /// What a resolution keeps of a drive is enough to find its trips again.
     @Test func anExportReplaysToTheSameTrips() throws {
         let folder = try makeTemporaryDirectory()
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let log = Golden(name: "demo-city-drive", form: .replay).log
         let file = folder + "/drive.gpx"
-        try Data(replayed([log], .gpx).utf8).write(to: URL(fileURLWithPath: file))
+        let settings = try loaded(smallest + upload + "[sampling]\nrule = \"either\"\n")
+        try Data(replayed([log], .gpx, with: settings).utf8).write(to: URL(fileURLWithPath: file))
         func changes(_ log: String) throws -> [(moving: Bool, since: Int)] {
             try replayed([log], .jsonl).split(separator: "\n").compactMap { line in
                 let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]

@@ -50,12 +50,14 @@ public final class Rig {
         return collector?.text ?? ""
     }
 
-    /// Writes a configuration with one endpoint, the collector unless a server is named.
+    /// Writes a configuration with one endpoint, the collector unless a server is named. By the rule `either`, so that a drive is
+    /// hundreds of locations, unless `more` has a table `[sampling]`.
     @discardableResult
     public func configure(
         source: String, outbox: String = "", server: Int? = nil, endpoint: String = "", more: String = ""
     ) throws -> String {
         let file = path("waypost.toml")
+        let sampling = more.contains("[sampling]") ? "" : "[sampling]\nrule = \"either\""
         try """
         [device]
         id = "rig"
@@ -70,6 +72,7 @@ public final class Rig {
         base_url = "http://127.0.0.1:\(server ?? (port == 0 ? 9 : port))"
         \(endpoint)
         \(more)
+        \(sampling)
         """.write(toFile: file, atomically: true, encoding: .utf8)
         return file
     }
@@ -221,9 +224,20 @@ public final class Rig {
         public var members: [String: Any]
     }
 
-    /// The published locations that `waypost replay` gives for a log at default settings.
+    /// The published locations that `waypost replay` gives for a log by the rule `either`.
     public func replayed(_ log: String) throws -> [Kept] {
-        let replay = try waypost(["replay", "--format", "jsonl", log])
+        try """
+        [device]
+        id = "rig"
+        [source]
+        kind = "file"
+        path = "\(log)"
+        [sampling]
+        rule = "either"
+        [[endpoint]]
+        base_url = "http://127.0.0.1:9"
+        """.write(toFile: path("replay.toml"), atomically: true, encoding: .utf8)
+        let replay = try waypost(["replay", "--config", path("replay.toml"), "--format", "jsonl", log])
         guard try replay.exitStatus(within: 60) == 0 else { throw RunningProgram.Unfinished(text: replay.text) }
         return try replay.text.split(separator: "\n").compactMap { line in
             guard let row = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] else {

@@ -125,6 +125,8 @@ id = "van-7"
 kind = "file"
 path = "{folder}/drive.nmea"
 follow = {str(follow).lower()}
+[sampling]
+rule = "either"
 [outbox]
 path = "{folder}/outbox.db"
 [control]

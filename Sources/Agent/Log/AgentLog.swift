@@ -310,6 +310,12 @@ public struct AgentLog {
             ["list": list, "state": "not-kept", "reason": problem])
     }
 
+    func ruleChanged(to rule: LocationSampler.Rule, because reason: LocationSampler.RuleReason) {
+        log(
+            .info, .configuration, "locations are kept by the rule \(rule.rawValue) from now on: \(reason.words)",
+            ["rule": rule.rawValue, "reason": reason.words])
+    }
+
     func warning(_ text: String) {
         log(.warning, .configuration, text)
     }

@@ -268,6 +268,7 @@ final class Pipeline {
         case .setReceiver(let resolution): looped.intervalRequested(.milliseconds(resolution.intervalMs))
         case .count(.rejected(let reason)): reception.rejected(reason, at: now)
         case .announceResolution: areResolutionsNew = true
+        case .announceRule(let rule, let reason): log.ruleChanged(to: rule, because: reason)
         case .announceHalt, .announceGap, .count: break
         }
     }

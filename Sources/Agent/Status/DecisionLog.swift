@@ -62,6 +62,8 @@ struct DecisionLog {
         case .wakeReceiver: return ("receiver", "woken", nil)
         case .count(.jump): return ("clock", "three far positions agreed: the asset is there now", nil)
         case .count(.clockStep): return ("clock", "the receiver's clock was set back; following it", nil)
+        case .announceRule(let rule, let reason):
+            return ("rule", "locations are kept by \(rule.rawValue)", reason.words)
         case .announceHalt, .announceGap, .announceLowBattery, .announceResolution, .count: return nil
         }
     }

@@ -205,6 +205,8 @@ extension StatusReport {
         motion.kept = counters.records
         motion.subscribersRefused = counters.subscribersRefused
         motion.engine = snapshot.engineStatus
+        motion.rule = snapshot.rule.rawValue
+        motion.ruleBecause = snapshot.ruleReason.words
         motion.geofences = geofences(snapshot, counters)
         motion.trackables = snapshot.trackables.count
         motion.resolutions = Named(snapshot.trackables.lazy.map { ($0.id, $0.status) })

@@ -54,6 +54,11 @@ final class ConfigurationReader {
 
     func show(_ entry: EffectiveConfiguration.Entry) { effective.entries.append(entry) }
 
+    func explain(_ key: String, in table: String, _ note: String) {
+        guard let index = effective.entries.firstIndex(where: { $0.table == table && $0.key == key }) else { return }
+        effective.entries[index].note = note
+    }
+
     func report(_ problem: ConfigurationProblem) {
         if !problems.contains(problem) { problems.append(problem) }
     }

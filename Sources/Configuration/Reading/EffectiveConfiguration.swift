@@ -13,6 +13,8 @@ public struct EffectiveConfiguration: Sendable, CustomStringConvertible {
         public var origin: SourcePosition?
         /// Where the default comes from when it is not built in, such as `preset "active"`.
         public var note: String?
+        /// To write it means something even with the default.
+        package var countsWhenWritten = false
         package var effect: ChangeEffect
     }
 
@@ -31,19 +33,22 @@ public struct EffectiveConfiguration: Sendable, CustomStringConvertible {
         var text = ""
         var table: String?
         var keys: Set<String> = []
+        var isUnwritten = false
         for (index, entry) in entries.enumerated() {
             // The same key again is that of the next table of an array.
             if entry.table != table || keys.contains(entry.key) {
+                let rest = entries[index...].prefix { $0.table == entry.table }
                 // A table without any value would be one that is written and lacks its keys.
-                let isEmpty = entries[index...].prefix { $0.table == entry.table }.allSatisfy { $0.value == nil }
-                text += (table == nil ? "" : "\n") + (isEmpty ? "# " : "") + entry.table + "\n"
+                let isEmpty = rest.allSatisfy { $0.value == nil }
+                isUnwritten = rest.allSatisfy { $0.countsWhenWritten && $0.origin == nil }
+                text += (table == nil ? "" : "\n") + (isEmpty || isUnwritten ? "# " : "") + entry.table + "\n"
                 table = entry.table
                 keys = []
             }
             keys.insert(entry.key)
             let origin = entry.origin.map(Self.words) ?? entry.note ?? "default"
             if let value = entry.value {
-                text += "\(entry.key) = \(value)  # \(origin)\n"
+                text += "\(isUnwritten ? "# " : "")\(entry.key) = \(value)  # \(origin)\n"
             } else {
                 text += "# \(entry.key) is not set  # \(origin)\n"
             }

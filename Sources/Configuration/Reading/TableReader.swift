@@ -12,6 +12,8 @@ final class TableReader {
     let isWritten: Bool
     /// The keys that the file has with another value than would be in force without them, in the order of reading.
     private(set) var changedKeys: [String] = []
+    /// To have written the default means something: what is not written is shown as a comment.
+    var countsWhenWritten = false
     private let effect: ChangeEffect
     private let table: TOMLTable
     private var readKeys: Set<String> = []
@@ -176,8 +178,11 @@ final class TableReader {
         reader.show(
             EffectiveConfiguration.Entry(
                 table: title, key: key, value: value == "" ? nil : value, origin: origin, note: note,
-                effect: effect ?? self.effect))
+                countsWhenWritten: countsWhenWritten, effect: effect ?? self.effect))
     }
+
+    /// Says more about a key that is not set than was known when it was read.
+    func explain(_ key: String, _ note: String) { reader.explain(key, in: title, note) }
 
     /// Marks a key as known and gives its entry.
     func take(_ key: String) -> TOMLEntry? {

@@ -1,22 +1,37 @@
 import Positioning
 import Tracking
 
+/// The rules that are written, with those of the tables that they override; nil = none is.
+struct WrittenRules {
+    var sampling: LocationSampler.Rule?
+    var moving: LocationSampler.Rule?
+    var stationary: LocationSampler.Rule?
+
+    init(sampling: LocationSampler.Rule?) {
+        self.sampling = sampling
+        moving = sampling
+        stationary = sampling
+    }
+}
+
 extension Tracker.Settings {
     /// `[tracking.moving]` and `[tracking.stationary]`: override single keys of other tables. What `stationary` leaves
     /// out is as in `moving`.
-    mutating func readProfiles(_ table: TableReader) {
+    /// - Returns: the key of `[tracking.moving]` that asks for a resolution; nil = none does.
+    mutating func readProfiles(_ table: TableReader, rules: inout WrittenRules) -> String? {
         let movingTable = table.table("moving")
         let stationaryTable = table.table("stationary")
         var moving = profile
         moving.read(
-            movingTable,
+            movingTable, rule: &rules.moving,
             layers: (sampling: "as [sampling]", resolution: "as [resolution.default]", tracking: "as [tracking]"))
         movingTable.read("receiver", into: &receiver.sleepMoving, as: .receiverSleeps)
         movingTable.warnOfNoEffect(["heartbeat"], "it is of a parked asset: see [tracking.stationary]")
         var stationary = moving
         stationary.heartbeat = motion.heartbeat
+        rules.stationary = rules.moving
         let samplingKeys = stationary.read(
-            stationaryTable,
+            stationaryTable, rule: &rules.stationary,
             layers: (
                 sampling: "as [tracking.moving]", resolution: "as [tracking.moving]", tracking: "as [tracking.moving]"
             ), heartbeatLayer: "as [tracking]")
@@ -25,6 +40,39 @@ extension Tracker.Settings {
             samplingKeys, "while parked heartbeats and events are kept, whatever the rule")
         self.moving = movingTable.isWritten ? moving : nil
         self.stationary = stationaryTable.isWritten ? stationary : nil
+        let asking = movingTable.changedKeys.first {
+            ["priority", "interval", "displacement", "elasticity", "min_gap"].contains($0)
+        }
+        return asking.map { "[tracking.moving] \($0)" }
+    }
+
+    /// The rule where none is written: as few points as needed, unless a setting says how finely.
+    /// - Parameter asking: names of settings that ask for a resolution.
+    mutating func decideRules(_ rules: WrittenRules, asking: [String]) {
+        let rule: LocationSampler.Rule = asking.isEmpty ? .trackError : .either
+        sampling.rule = rules.sampling ?? rule
+        moving?.sampling.rule = rules.moving ?? rule
+        stationary?.sampling.rule = rules.stationary ?? rule
+        ruleReason = rules.moving == nil ? asking.first.map { .asked(by: $0) } ?? .nothingAsks : .chosen
+    }
+
+    /// What in `[resolution]`, `[sampling]` and `[[trackable]]` asks for a resolution.
+    func asking(_ resolutionTable: TableReader, preset: SamplingPreset?) -> [String] {
+        var asking: [String] = []
+        if preset != nil { asking.append("[sampling] preset") }
+        if sampling.elasticity != nil { asking.append("[sampling] elasticity") }
+        if sampling.minGap > .zero { asking.append("[sampling] min_gap") }
+        for name in ["default", "constant_engine", "apply_without_constraints"] where resolutionTable.has(name) {
+            asking.append("[resolution.\(name)]")
+        }
+        for name in ["locationUpdateInterval", "distanceFilter"] where resolutionTable.has(name) {
+            asking.append("[resolution] \(name)")
+        }
+        if !resolution.rules.isEmpty { asking.append("[[resolution.rule]]") }
+        if let trackable = trackables.first(where: { $0.constraints != nil }) {
+            asking.append("constraints of trackable \(trackable.id)")
+        }
+        return asking
     }
 }
 
@@ -33,10 +81,11 @@ extension MotionProfile {
     /// - Returns: the keys of sampling that the table changes.
     @discardableResult
     fileprivate mutating func read(
-        _ table: TableReader, layers: (sampling: String, resolution: String, tracking: String),
+        _ table: TableReader, rule: inout LocationSampler.Rule?,
+        layers: (sampling: String, resolution: String, tracking: String),
         heartbeatLayer: String? = nil
     ) -> [String] {
-        sampling.readKeys(table, note: layers.sampling)
+        sampling.readKeys(table, rule: &rule, note: layers.sampling)
         let samplingKeys = table.changedKeys
         table.read("priority", into: &resolution.priority, as: .priority, note: layers.resolution)
         table.read("interval", into: &resolution.intervalMs, as: .intervalMs, note: layers.resolution)

@@ -27,21 +27,23 @@ package enum SamplingPreset: String, CaseIterable {
 }
 
 extension LocationSampler.Settings {
-    /// Gives the preset, which fills in what `[resolution]` and the other keys leave out.
+    /// Gives the preset, which fills in what `[resolution]` and the other keys leave out, and the rule; nil = none is set.
     /// - Parameter timeAlone: a vendor's key in another table makes only the interval count.
-    mutating func read(_ table: TableReader, timeAlone: Bool) -> SamplingPreset? {
+    mutating func read(_ table: TableReader, timeAlone: Bool) -> (preset: SamplingPreset?, rule: LocationSampler.Rule?)
+    {
         var preset: SamplingPreset?
         table.read("preset", into: &preset, as: .word(SamplingPreset.allCases.map { ($0.rawValue, $0) }))
         if let preset { angle = preset.angle }
-        if timeAlone { rule = .interval }
-        readKeys(table, ruleNote: timeAlone ? "distanceFilter = 0" : nil, angleNote: preset?.note)
-        if timeAlone, table.has("rule"), rule != .interval {
+        var rule: LocationSampler.Rule? = timeAlone ? .interval : nil
+        let ruleNote = timeAlone ? "distanceFilter = 0" : "track-error as long as nothing asks for a resolution"
+        readKeys(table, rule: &rule, ruleNote: ruleNote, angleNote: preset?.note)
+        if timeAlone, let rule, rule != .interval {
             table.report(
                 "rule",
                 "found \(rule.rawValue.asTOML) together with distanceFilter = 0, expected one of the two: that is the rule "
                     + "\(LocationSampler.Rule.interval.rawValue.asTOML)")
         }
-        return preset
+        return (preset, rule)
     }
 
     /// The keys of `[sampling]` that `[tracking.moving]` and `[tracking.stationary]` may override: what is not written stays
@@ -50,10 +52,12 @@ extension LocationSampler.Settings {
     /// `readProfiles`, on the moving profile, where all layers are known. No key here affects the receiver: see
     /// `LocationSampler.Settings`.
     /// - Parameters:
-    ///   - ruleNote: where a rule comes from that is not written there; nil = the default.
-    ///   - angleNote: the same for the angle.
+    ///   - rule: nil = none is set; see `Tracker.Settings.decideRule`.
+    ///   - ruleNote: where a rule comes from that is not written there.
+    ///   - angleNote: the same for the angle; nil = the default.
     mutating func readKeys(
-        _ table: TableReader, note: String? = nil, ruleNote: String? = nil, angleNote: String? = nil
+        _ table: TableReader, rule: inout LocationSampler.Rule?, note: String? = nil, ruleNote: String? = nil,
+        angleNote: String? = nil
     ) {
         table.read(
             "rule", into: &rule, as: .word(LocationSampler.Rule.allCases.map { ($0.rawValue, $0) }),

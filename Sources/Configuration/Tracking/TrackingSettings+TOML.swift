@@ -83,6 +83,7 @@ extension ResolutionSettings {
             }
         } else {
             // Not `require`: these are names of the reader's vocabulary here, and values only by the vendor's names.
+            whole.countsWhenWritten = true
             whole.read("priority", into: &self.default.priority, as: .priority, note: note)
             whole.read(
                 "interval", into: &self.default.intervalMs, as: .intervalMs,

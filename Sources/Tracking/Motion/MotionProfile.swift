@@ -28,8 +28,10 @@ struct ProfileChoice: Sendable {
     private struct Basis: Hashable {
         let isMoving: Bool
         let boost: Resolution?
+        let isWatched: Bool
     }
 
+    private let settledReason: LocationSampler.RuleReason
     private let moving: MotionProfile
     /// Until the first departure too.
     private let stationary: MotionProfile
@@ -37,22 +39,38 @@ struct ProfileChoice: Sendable {
     let heartbeat: Nanoseconds
     /// nil = nothing is in force yet.
     private var basis: Basis?
+    /// Why the rule in force is what it is.
+    private(set) var ruleReason: LocationSampler.RuleReason
 
     init(_ settings: Tracker.Settings) {
         moving = settings.moving ?? settings.profile
         stationary = settings.stationary ?? moving
         heartbeat = Nanoseconds(stationary.heartbeat)
+        settledReason = settings.ruleReason
+        ruleReason = settledReason
     }
 
     /// As in the settings.
     var heartbeatSetting: Duration { stationary.heartbeat }
 
+    /// The rule that moving assets are followed by.
+    var rule: LocationSampler.Rule {
+        switch ruleReason {
+        case .subscriber, .boost: .either
+        case .chosen, .nothingAsks, .asked: moving.sampling.rule
+        }
+    }
+
+    /// - Parameter isWatched: a subscriber is there.
     /// - Returns: the profile that comes into force; nil = it is already.
-    mutating func choose(isMoving: Bool, boost: Resolution?) -> MotionProfile? {
-        let basis = Basis(isMoving: isMoving, boost: boost)
+    mutating func choose(isMoving: Bool, boost: Resolution?, isWatched: Bool) -> MotionProfile? {
+        let isWatched = isWatched && settledReason == .nothingAsks
+        let basis = Basis(isMoving: isMoving, boost: boost, isWatched: isWatched)
         guard basis != self.basis else { return nil }
         self.basis = basis
-        let moving = boost.map(self.moving.boosted) ?? self.moving
+        ruleReason = boost != nil ? .boost : isWatched ? .subscriber : settledReason
+        var moving = boost.map(self.moving.boosted) ?? self.moving
+        moving.sampling.rule = rule
         var chosen = isMoving || boost != nil ? moving : stationary
         // Parked, nothing is sampled except in a boost: other rules would only end a segment.
         chosen.sampling = moving.sampling

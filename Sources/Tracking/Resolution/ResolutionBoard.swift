@@ -140,6 +140,9 @@ struct ResolutionBoard: Sendable {
         return true
     }
 
+    /// Somebody is subscribed to a trackable, whether or not with a request.
+    var isWatched: Bool { entries.contains { !$0.subscribers.isEmpty } }
+
     private func floored(_ request: Resolution) -> Resolution {
         var request = request
         request.intervalMs = max(request.intervalMs, settings.subscriberIntervalFloor.milliseconds)

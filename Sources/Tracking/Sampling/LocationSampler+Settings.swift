@@ -15,11 +15,37 @@ extension LocationSampler {
         case significant
     }
 
+    /// Why a rule is in force.
+    public enum RuleReason: Hashable, Sendable {
+        /// It was chosen, whatever is asked for.
+        case chosen
+        /// Nothing asks for a resolution: as few points as needed.
+        case nothingAsks
+        /// A setting asks for a resolution: its name.
+        case asked(by: String)
+        /// A subscriber is there, without whom nothing would ask.
+        case subscriber
+        /// A boost is in force.
+        case boost
+
+        /// For people: why, or what.
+        public var words: String {
+            switch self {
+            case .chosen: "as set"
+            case .nothingAsks: "nothing asks for a resolution"
+            case .asked(let setting): "\(setting) asks for a resolution"
+            case .subscriber: "a subscriber watches"
+            case .boost: "a boost"
+            }
+        }
+    }
+
     /// How the sampler chooses among the fixes that arrive. None of these settings changes how often the receiver
     /// measures: `ResolutionBoard.engine` follows the intervals of the resolutions alone, so a setting may only keep fewer
     /// or more of the fixes that come at that rate.
     public struct Settings: Hashable, Sendable {
-        /// The default is `either`, as in Ably Asset Tracking: the interval is no cap on the rate of a fast asset.
+        /// The default of a program of your own is `either`, as in Ably Asset Tracking: the interval is no cap on the rate of
+        /// a fast asset. See `Tracker.Settings.keepFewest()`.
         public var rule = Rule.either
         /// Metres, rule `track-error`: the greatest distance of a believed fix from the straight line between the kept
         /// fixes before and after it, at its own time (synchronised Euclidean distance). The default is 5.

@@ -92,6 +92,9 @@ extension Status {
             "track      \(motion.kept) kept, \(InWords.count(motion.trips, "trip")), "
                 + "\(InWords.count(motion.stops, "stop")), "
                 + "odometer \(Int(min(max(0, motion.odometer), 1e12))) m")
+        if let rule = motion.rule {
+            lines.append("rule       \(rule)\(motion.ruleBecause.map { " (\($0))" } ?? "")")
+        }
         lines.append("engine     \(motion.engine.text)")
         let shown = motion.resolutions.entries.sorted { $0.name < $1.name }.prefix(Self.trackablesShown)
         for entry in shown { lines.append("trackable  \(entry.name): \(entry.value.text)") }

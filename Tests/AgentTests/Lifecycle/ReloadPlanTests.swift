@@ -165,7 +165,8 @@ import Tracking
         let labels = Mirror(reflecting: Tracker.Settings(trackables: [])).children.compactMap(\.label)
         #expect(
             Set(labels) == [
-                "admission", "motion", "receiver", "sampling", "resolution", "moving", "stationary", "policy",
+                "admission", "motion", "receiver", "sampling", "ruleReason", "resolution", "moving", "stationary",
+                "policy",
                 "geofences", "trackables", "keepEngineFixes", "tripSummary", "batteryAlarm",
             ])
     }

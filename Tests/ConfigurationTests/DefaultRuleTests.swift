@@ -1,0 +1,88 @@
+import Configuration
+import TestSupport
+import Testing
+import Tracking
+
+/// Unless somebody says how finely, as few points as needed.
+@Suite struct DefaultRuleTests {
+    private static let resolution = "priority = \"balanced\"\ninterval = \"3s\"\ndisplacement = \"10m\"\n"
+
+    private func tracking(_ text: String) throws -> Tracker.Settings {
+        try loaded(smallest + text).config.tracking
+    }
+
+    @Test(arguments: [
+        "", "[sampling]\nbound = \"3m\"\n", "[sampling]\nmax_delay = \"2m\"\nangle = \"20deg\"\n",
+        "[sampling]\nelasticity = \"off\"\nmin_gap = 0\n", "[resolution]\nproximity = \"sticky\"\n",
+        "[tracking.moving]\naccuracy_limit = 50\n", "[tracking.stationary]\ninterval = \"60s\"\n",
+        "[[trackable]]\nid = \"a\"\n",
+    ])
+    func asFewPointsAsNeededWhereNothingAsks(text: String) throws {
+        let tracking = try tracking(upload + text)
+        #expect(tracking.ruleReason == .nothingAsks)
+        #expect((tracking.moving ?? tracking.profile).sampling.rule == .trackError)
+    }
+
+    @Test(arguments: [
+        ("[resolution.default]\n" + resolution, "[resolution.default]"),
+        ("[resolution.constant_engine]\n" + resolution, "[resolution.constant_engine]"),
+        (
+            "[resolution.apply_without_constraints]\nbattery_threshold = 20\nlow_battery_multiplier = 3\n",
+            "[resolution.apply_without_constraints]"
+        ),
+        ("[[resolution.rule]]\nactivity = \"on_foot\"\ninterval = 15\n", "[[resolution.rule]]"),
+        ("[resolution]\nlocationUpdateInterval = 3000\n", "[resolution] locationUpdateInterval"),
+        ("[resolution]\ndistanceFilter = 10\n", "[resolution] distanceFilter"),
+        ("[sampling]\npreset = \"balanced\"\n", "[sampling] preset"),
+        ("[sampling]\nelasticity = 1\n", "[sampling] elasticity"),
+        ("[sampling]\nmin_gap = \"5s\"\n", "[sampling] min_gap"),
+        ("[tracking.moving]\ninterval = \"1s\"\n", "[tracking.moving] interval"),
+        ("[tracking.moving]\nmin_gap = \"5s\"\n", "[tracking.moving] min_gap"),
+        (
+            "[[trackable]]\nid = \"a\"\nconstraints = { battery_threshold = 20, low_battery_multiplier = 3 }\n",
+            "constraints of trackable a"
+        ),
+        (
+            "[[endpoint]]\nbase_url = \"https://a.example\"\ndelivery = \"latest\"\n",
+            "delivery = \"latest\" of endpoint main"
+        ),
+    ])
+    func whatAsksForAResolutionGetsIt(text: String, by setting: String) throws {
+        let tracking = try tracking(text)
+        #expect(tracking.ruleReason == .asked(by: setting))
+        #expect((tracking.moving ?? tracking.profile).sampling.rule == .either)
+        let shown = try loaded(smallest + text).effective.description
+        #expect(shown.contains("# rule is not set  # \"either\", because \(setting) asks for a resolution\n"))
+    }
+
+    @Test func aRuleThatIsSetStaysWhateverAsks() throws {
+        let both = try tracking("[sampling]\nrule = \"both\"\npreset = \"active\"\n")
+        #expect(both.sampling.rule == .both && both.ruleReason == .chosen)
+        let few = try tracking("[sampling]\nrule = \"track-error\"\n[resolution.default]\n" + Self.resolution)
+        #expect(few.sampling.rule == .trackError && few.ruleReason == .chosen)
+        let moving = try tracking("[tracking.moving]\nrule = \"interval\"\n")
+        #expect(moving.moving?.sampling.rule == .interval && moving.ruleReason == .chosen)
+        #expect(moving.sampling.rule == .trackError)
+    }
+
+    /// What is written counts, also with the value that it would have anyhow: so what is not written is a comment.
+    @Test(arguments: [
+        "", "[resolution.default]\n" + resolution, "[sampling]\npreset = \"passive\"\n",
+        "[resolution]\ndistanceFilter = 30\n", "[sampling]\nrule = \"track-error\"\n",
+        "[tracking.moving]\nbound = \"3m\"\n", "[tracking.stationary]\nrule = \"both\"\n",
+    ])
+    func whatIsPrintedGivesTheSame(text: String) throws {
+        let first = try loaded(smallest + upload + text)
+        let again = try loaded(first.effective.description)
+        let waits = first.config.tracking.ruleReason == .nothingAsks
+        #expect((again.config.tracking.ruleReason == .nothingAsks) == waits)
+        #expect(again.config.tracking.sampling == first.config.tracking.sampling)
+        #expect(again.config.tracking.resolution == first.config.tracking.resolution)
+    }
+
+    @Test func theRuleInForceIsNamed() throws {
+        let shown = try loaded(smallest + upload).effective.description
+        #expect(shown.contains("# rule is not set  # \"track-error\", because nothing asks for a resolution\n"))
+        #expect(shown.contains("# [resolution.default]\n# priority = \"balanced\"  # default\n"))
+    }
+}

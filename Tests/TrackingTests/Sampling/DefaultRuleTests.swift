@@ -1,0 +1,95 @@
+import Positioning
+import Testing
+
+@testable import Tracking
+
+/// As few points as needed, until a subscriber is there.
+@Suite struct DefaultRuleTests {
+    private static var fewest: Tracker.Settings {
+        var settings = Tracker.Settings.car
+        settings.keepFewest()
+        return settings
+    }
+
+    private static let viewer = SubscriberChange(trackable: "car", member: "ada", action: .add(nil))
+
+    /// Two minutes straight on; a subscriber is there in the second half of the first, and then not.
+    private static func drive(_ change: (inout Script) -> Void = { _ in }) -> Script {
+        var script = Script()
+        script.stand(60)
+        script.pullAway(to: 24)
+        script.drive(30)
+        script.happen(.subscriberChanged(viewer))
+        script.drive(30)
+        change(&script)
+        script.happen(.subscriberChanged(SubscriberChange(trackable: "car", member: "ada", action: .remove)))
+        script.drive(60)
+        return script
+    }
+
+    private func rules(_ course: Course) -> [String] {
+        course.effects.compactMap {
+            if case .announceRule(let rule, let reason) = $0 { "\(rule.rawValue): \(reason.words)" } else { nil }
+        }
+    }
+
+    @Test func aSubscriberIsFollowedByIntervalAndDisplacementAsLongAsItIsThere() {
+        let course = Course(Self.drive(), Self.fewest)
+        #expect(rules(course) == ["either: a subscriber watches", "track-error: nothing asks for a resolution"])
+        let kept = course.records.map(\.time.seconds)
+        let without = kept.filter { (80..<106).contains($0) }
+        let with = kept.filter { (108..<136).contains($0) }
+        let after = kept.filter { (140..<190).contains($0) }
+        // 24 m in each second.
+        #expect(without.count <= 2 && with.count == 28 && after.count <= 3)
+        #expect(course.tracker.snapshot.rule == .trackError && course.tracker.snapshot.ruleReason == .nothingAsks)
+    }
+
+    @Test func theFixThatWaitsIsKeptWhenTheRuleChanges() throws {
+        let course = Course(Self.drive(), Self.fewest)
+        let change = try #require(course.effects.firstIndex { if case .announceRule = $0 { true } else { false } })
+        guard case .record(let before) = course.effects[..<change].last else {
+            Issue.record("nothing was kept before the change")
+            return
+        }
+        #expect(before.reason == "state-change" && abs(before.time.seconds - 106) <= 1)
+    }
+
+    @Test func oneChangeIsAnnouncedOnceHoweverManySubscribers() {
+        let course = Course(
+            Self.drive { script in
+                for member in ["bob", "cyd"] {
+                    let add = SubscriberChange(trackable: "car", member: member, action: .add(.standard))
+                    script.happen(.subscriberChanged(add))
+                    script.drive(5)
+                    let remove = SubscriberChange(trackable: "car", member: member, action: .remove)
+                    script.happen(.subscriberChanged(remove))
+                }
+            }, Self.fewest)
+        #expect(rules(course).count == 2)
+    }
+
+    @Test func aRuleThatWasChosenIsNotChanged() {
+        var settings = Self.fewest
+        settings.ruleReason = .chosen
+        let course = Course(Self.drive(), settings)
+        #expect(rules(course).isEmpty && course.tracker.snapshot.rule == .trackError)
+    }
+
+    @Test func aBoostComesBeforeASubscriber() {
+        var script = Script()
+        script.stand(60)
+        script.pullAway()
+        script.happen(.boostChanged(Boost(resolution: .standard, duration: .seconds(20))))
+        script.happen(.subscriberChanged(Self.viewer))
+        script.drive(10)
+        var course = Course(script, Self.fewest)
+        #expect(course.tracker.snapshot.ruleReason == .boost)
+        var more = Script()
+        more.elapsed = script.elapsed
+        more.drive(30)
+        course.run(more)
+        #expect(course.tracker.snapshot.ruleReason == .subscriber && course.tracker.snapshot.rule == .either)
+        #expect(rules(course) == ["either: a boost"])
+    }
+}
