@@ -94,9 +94,13 @@ import Testing
         outbox.close()
         let second = try Outbox.open(scratch)
         #expect(second.inFlight() == [batch])
+        let halves = try second.acknowledge(batch, .split).formed
         #expect(
-            try second.acknowledge(batch, .split).formed.map { $0.rows.map(\.location.reason) }
+            halves.map { $0.rows.map(\.location.reason) }
                 == [["pair broken", "displacement"], ["displacement", "displacement"]])
+        // The record has the reason for which it was kept.
+        try second.acknowledge(halves[0], .refused(refusal))
+        #expect(try records().first { $0.row.seq == 2 }?.row.location.reason == "displacement")
     }
 
     @Test func bindsWaitingRowsToTheNewAddress() throws {

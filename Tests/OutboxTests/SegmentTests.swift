@@ -64,6 +64,18 @@ import Testing
             damaged[index] ^= UInt8.random(in: 1...255, using: &generator)
             #expect(read(damaged) == nil, "byte \(index)")
         }
+        // A damaged file, or one that was made on purpose: nothing traps, and no value is out of range.
+        for _ in 0..<20_000 {
+            let garbage = (0..<Int.random(in: 1...60, using: &generator)).map { _ in
+                UInt8.random(in: 0...255, using: &generator) & UInt8.random(in: 0...255, using: &generator)
+            }
+            let count = Int.random(in: 1...5, using: &generator)
+            let first = Int64.random(in: 0...Ledger.highestSeq, using: &generator)
+            let rows = read(SegmentCoding.checked(garbage, first: first), first: first, rows: count)
+            for row in rows ?? [] {
+                for value in values(row) { #expect(value.map(Statement.range.contains) ?? true) }
+            }
+        }
         #expect(read(bytes, first: 2) == nil && read(bytes, rows: 4) == nil && read(bytes, rows: 6) == nil)
         #expect(read(Array(bytes.dropLast())) == nil && read([]) == nil)
     }

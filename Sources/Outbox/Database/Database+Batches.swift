@@ -90,10 +90,11 @@ extension Database {
     /// The newest row of a feed that has a place, among the last few thousand; nil without any.
     func newestSeq(of feed: EndpointSettings.Feed, through last: Int64) throws(OutboxError) -> Int64? {
         let range = RowRange(last - 4096, last, isPublishedOnly: feed == .network)
-        // A few rows without a place may follow it.
-        for limit in [8, 4097] {
-            if let row = try rows.newest(range, limit: limit).first(where: \.isPlaced) { return row.seq }
+        var newest: Int64?
+        try rows.eachBackwards(range) { row in
+            if row.isPlaced { newest = row.seq }
+            return newest == nil
         }
-        return nil
+        return newest
     }
 }

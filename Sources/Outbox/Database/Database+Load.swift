@@ -105,7 +105,11 @@ extension Database {
     /// Removes boots that no row refers to any more, which reads all rows.
     /// - Returns: those that remain.
     func pruneBoots() throws(OutboxError) -> Record.NameTable {
-        let used = Set(try rows.rows(RowRange(0, .max), limit: .max).compactMap { $0[.boot] })
+        var used: Set<Int64> = []
+        try rows.eachBackwards(RowRange(0, .max)) { row in
+            if let boot = row[.boot] { used.insert(boot) }
+            return true
+        }
         try connection.execute(
             """
             DELETE FROM boot WHERE id NOT IN (SELECT boot FROM quarantine WHERE boot NOT NULL)

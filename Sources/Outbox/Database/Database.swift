@@ -52,10 +52,12 @@ final class Database {
     }
 
     /// Does not check what the file claims to be.
-    convenience init(damaged connection: Connection) throws(OutboxError) { try self.init(connection) }
+    convenience init(damaged connection: Connection) throws(OutboxError) {
+        try self.init(connection, isDamaged: true)
+    }
 
     private init(
-        _ connection: Connection, above below: RowsOnDisk? = nil, preparesAll: Bool = false
+        _ connection: Connection, above below: RowsOnDisk? = nil, preparesAll: Bool = false, isDamaged: Bool = false
     ) throws(OutboxError) {
         self.connection = connection
         self.below = below
@@ -70,7 +72,7 @@ final class Database {
         beginReading = try statement("BEGIN")
         commit = try statement("COMMIT")
         rollback = try statement("ROLLBACK")
-        rows = try RowStore(connection, statement)
+        rows = try RowStore(connection, isDamaged: isDamaged, statement)
         insertGeofence = try statement("INSERT INTO geofence VALUES (?, ?, ?, ?, ?)")
         insertNetwork = try statement("INSERT INTO network VALUES (?, ?, ?, ?)")
         insertTrip = try statement("INSERT INTO trip VALUES (?, ?, ?, ?, ?, ?, ?, ?)")

@@ -194,12 +194,26 @@ extension Handover {
         var refused = try memory.database.quarantinedRecords(names: above.names)
         // Some of these were removed from the queue, for all. They get numbers in the same order, and are removed again.
         var gone = refused.map(\.row).sorted { $0.seq < $1.seq }[...]
+        let appending = RowAppending(queue: queue)
+        let keepsUnpublished = appending.keepsUnpublished
+        // Rows of one boot in one go: they become segments.
+        var boot: String?
+        var seen: Set<Int64> = []
+        var collected: [(seq: Int64, row: NewRow)] = []
+        func appendCollected() throws(OutboxError) {
+            guard !collected.isEmpty else { return }
+            try appending.append(collected.map(\.row), boot: boot)
+            let first = queue.ledger.lastSeq - Int64(collected.count) + 1
+            for (place, entry) in collected.enumerated() { numbers[entry.seq] = first + Int64(place) }
+            collected = []
+        }
         func add(_ row: QueuedLocation, _ had: [Ledger.Endpoint]) throws(OutboxError) {
-            guard numbers[row.seq] == nil else { return }
+            guard keepsUnpublished || row.location.published, seen.insert(row.seq).inserted else { return }
+            if row.bootID != boot || collected.count == Self.rowsAtOnce { try appendCollected() }
+            boot = row.bootID
             var new = NewRow(row.location, receivedMs: row.receivedMs, recordedAt: above.recorded[row.seq])
             new.finishedFor = had.map(\.settings.name)
-            try RowAppending(queue: queue).append([new], boot: row.bootID)
-            numbers[row.seq] = queue.ledger.lastSeq
+            collected.append((row.seq, new))
         }
         try eachRows { (rows) throws(OutboxError) in
             for row in rows {
@@ -211,6 +225,7 @@ extension Handover {
             }
         }
         for row in gone { try add(row, above.endpoints) }
+        try appendCollected()
         for index in refused.indices {
             refused[index].row.seq = numbers[refused[index].row.seq] ?? refused[index].row.seq
         }

@@ -94,6 +94,7 @@ public final class OutboxReader {
             while try check.step() {
                 if let line = check.optionalText(0), line != "ok" { problems.append(line) }
             }
+            if problems.isEmpty { problems = try database.rows.problems() }
             // Counting in a damaged file would only find the same again.
             guard problems.isEmpty else { return problems }
             func compare(_ what: String, _ stored: Int64, _ found: Int64) {
@@ -111,11 +112,7 @@ public final class OutboxReader {
             ) { (RowRange($0.integer(0), $0.integer(1)), $0.integer(2)) }
             .count { (range, rows) throws(OutboxError) in Int64(try database.rows.count(range)) < rows }
             if broken > 0 { problems.append("\(broken) batches in flight miss rows") }
-            for table in Record.detailTables {
-                let stray = try database.connection.rows("SELECT seq FROM \(table)") { $0.integer(0) }
-                    .count { (seq) throws(OutboxError) in try database.rows.count(RowRange(seq, seq)) == 0 }
-                if stray > 0 { problems.append("\(stray) rows of \(table) belong to no location") }
-            }
+            problems += try database.strayDetails()
             return problems
         }
     }
@@ -129,10 +126,42 @@ public final class OutboxReader {
 }
 
 extension Database {
+    /// Tables with rows that belong to no location, in words for people. Goes through rows and tables side by side.
+    fileprivate func strayDetails() throws(OutboxError) -> [String] {
+        var problems: [String] = []
+        for table in Record.detailTables {
+            let select = try connection.prepare("SELECT seq FROM \(table) ORDER BY seq DESC")
+            var next = try select.step() ? select.integer(0) : nil
+            var stray = 0
+            func pass(to seq: Int64) throws(OutboxError) {
+                while let found = next, found >= seq {
+                    if found > seq { stray += 1 }
+                    next = try select.step() ? select.integer(0) : nil
+                }
+            }
+            var failure: OutboxError?
+            try rows.eachBackwards(RowRange(0, .max)) { row in
+                do throws(OutboxError) { try pass(to: row.seq) } catch { failure = error }
+                return failure == nil && next != nil
+            }
+            if let failure { throw failure }
+            try pass(to: -1)
+            if stray > 0 { problems.append("\(stray) rows of \(table) belong to no location") }
+        }
+        return problems
+    }
+
     /// The last rows, oldest first.
     func newest(_ count: Int) throws(OutboxError) -> [QueuedLocation] {
-        let newest = try rows.newest(RowRange(0, .max), limit: max(0, count))
-        guard let first = newest.last else { return [] }
-        return try rows(from: first.seq, through: .max, feed: .engine, limit: count, names: names())
+        var first: Int64?
+        var left = max(0, count)
+        guard left > 0 else { return [] }
+        try rows.eachBackwards(RowRange(0, .max)) { row in
+            first = row.seq
+            left -= 1
+            return left > 0
+        }
+        guard let first else { return [] }
+        return try rows(from: first, through: .max, feed: .engine, limit: count, names: names())
     }
 }

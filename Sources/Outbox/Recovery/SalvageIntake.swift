@@ -14,15 +14,22 @@ struct SalvageIntake {
     ) throws(OutboxError) -> (inversions: Int, released: [String]) {
         try queue.whole { () throws(OutboxError) in
             var inversions = 0
-            for salvaged in found {
-                let row = salvaged.row
-                // One of this boot may be of this process, and is as young as can be.
-                var new = NewRow(
-                    row.location, receivedMs: row.receivedMs,
-                    recordedAt: row.bootID == queue.processRun.bootID ? now : nil)
-                new.finishedFor = salvaged.finishedFor
-                try RowAppending(queue: queue).append([new], boot: row.bootID)
-                guard row.location.isPlaced else { continue }
+            // Rows of one boot in one go: they become segments.
+            var rest = found[...]
+            while let boot = rest.first.map(\.row.bootID) {
+                let rows = rest.prefix { $0.row.bootID == boot }
+                try RowAppending(queue: queue).append(
+                    rows.map { salvaged in
+                        // One of this boot may be of this process, and is as young as can be.
+                        var new = NewRow(
+                            salvaged.row.location, receivedMs: salvaged.row.receivedMs,
+                            recordedAt: boot == queue.processRun.bootID ? now : nil)
+                        new.finishedFor = salvaged.finishedFor
+                        return new
+                    }, boot: boot)
+                rest = rest.dropFirst(rows.count)
+            }
+            for row in found.lazy.map(\.row) where row.location.isPlaced {
                 if row.location.time.milliseconds < lastTime { inversions += 1 }
                 lastTime = row.location.time.milliseconds
             }

@@ -28,10 +28,12 @@ final class LocationTable {
         }
     }
 
-    func readBackwards(_ range: RowRange, limit: Int, into found: inout [StoredRow]) throws(OutboxError) {
+    /// - Returns: whether `work` never returned false.
+    func eachBackwards(_ range: RowRange, _ work: (StoredRow) -> Bool) throws(OutboxError) -> Bool {
         descending.bind(range.parameters)
         defer { descending.reset() }
-        while found.count < limit, try descending.step() { found.append(StoredRow(descending)) }
+        while try descending.step() { guard work(StoredRow(descending)) else { return false } }
+        return true
     }
 
     func count(_ range: RowRange) throws(OutboxError) -> Int {

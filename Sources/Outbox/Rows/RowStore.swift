@@ -33,10 +33,19 @@ final class RowStore {
     /// No location has a greater number; nil = there is none.
     private let lastLocation: Int64?
 
-    init(_ connection: Connection, _ statement: (String) throws(OutboxError) -> Statement) throws(OutboxError) {
+    /// - Parameter isDamaged: what is in one table is read although the other cannot be.
+    init(
+        _ connection: Connection, isDamaged: Bool, _ statement: (String) throws(OutboxError) -> Statement
+    ) throws(OutboxError) {
         locations = try LocationTable(connection, statement)
         segments = try SegmentTable(connection, statement)
-        lastLocation = try locations.last
+        do throws(OutboxError) {
+            lastLocation = try locations.last
+        } catch {
+            guard isDamaged else { throw error }
+            // They end before the segments begin. Without any segment, all rows are looked for there.
+            lastLocation = ((try? segments.first) ?? nil).map { $0 - 1 } ?? Ledger.highestSeq
+        }
     }
 
     private func locations(from first: Int64) -> LocationTable? {
@@ -52,16 +61,32 @@ final class RowStore {
         // An array that grows leaves its former places as holes in memory.
         found.reserveCapacity(min(limit, 1024))
         try locations(from: range.first)?.read(range, limit: limit, into: &found)
+        let older = found.count
         try segments.read(range, limit: limit, into: &found)
+        if older > 0, older < found.count, found[older].seq <= found[older - 1].seq {
+            throw segments.damage("segment with \(found[older].seq) after location \(found[older - 1].seq)")
+        }
         return found
     }
 
     /// The newest rows of a range, newest first.
     func newest(_ range: RowRange, limit: Int) throws(OutboxError) -> [StoredRow] {
         var found: [StoredRow] = []
-        try segments.readBackwards(range, limit: limit, into: &found)
-        if found.count < limit { try locations(from: range.first)?.readBackwards(range, limit: limit, into: &found) }
+        try eachBackwards(range) { row in
+            if found.count < limit { found.append(row) }
+            return found.count < limit
+        }
         return found
+    }
+
+    /// Calls `work` with the rows of a range, newest first, until it returns false.
+    func eachBackwards(_ range: RowRange, _ work: (StoredRow) -> Bool) throws(OutboxError) {
+        if try segments.eachBackwards(range, work) { _ = try locations(from: range.first)?.eachBackwards(range, work) }
+    }
+
+    /// What is wrong with rows and counts, in words for people. Reads all of them.
+    func problems() throws(OutboxError) -> [String] {
+        try segments.problems(after: lastLocation ?? 0)
     }
 
     func count(_ range: RowRange) throws(OutboxError) -> Int {
@@ -72,9 +97,9 @@ final class RowStore {
     /// The number of the row in this place of a range, from 0 on; nil where there are fewer.
     func seq(at place: Int, of range: RowRange) throws(OutboxError) -> Int64? {
         guard let locations = locations(from: range.first) else { return try segments.seq(at: place, of: range) }
-        let count = try locations.count(range)
-        return place < count
-            ? try locations.seq(at: place, of: range) : try segments.seq(at: place - count, of: range)
+        // Counting all of a long queue would cost more than looking for the place.
+        if let seq = try locations.seq(at: place, of: range) { return seq }
+        return try segments.seq(at: place - locations.count(range), of: range)
     }
 
     /// The number of the oldest row; nil without any.

@@ -50,13 +50,24 @@ enum SegmentCoding {
                     }
                 }
                 size = writer.next
-                var sum = checksum(UnsafeRawBufferPointer(buffer), 4..<size, first: first)
-                for index in 0..<4 {
-                    buffer[index] = UInt8(truncatingIfNeeded: sum)
-                    sum >>= 8
-                }
+                sign(buffer, size, first: first)
             }
             return (bytes, count)
+        }
+    }
+
+    /// For tests: with a right checksum before them.
+    static func checked(_ bytes: [UInt8], first: Int64) -> [UInt8] {
+        var bytes = [0, 0, 0, 0] + bytes
+        bytes.withUnsafeMutableBufferPointer { sign($0, $0.count, first: first) }
+        return bytes
+    }
+
+    private static func sign(_ buffer: UnsafeMutableBufferPointer<UInt8>, _ size: Int, first: Int64) {
+        var sum = checksum(UnsafeRawBufferPointer(buffer), 4..<size, first: first)
+        for index in 0..<4 {
+            buffer[index] = UInt8(truncatingIfNeeded: sum)
+            sum >>= 8
         }
     }
 
@@ -67,7 +78,7 @@ enum SegmentCoding {
 
     /// - Returns: the rows; nil for bytes that no queue has written for a segment that begins with `first`.
     static func decode(_ bytes: UnsafeRawBufferPointer, first: Int64, rows count: Int) -> [StoredRow]? {
-        guard bytes.count > 4, (1...bytes.count).contains(count),
+        guard bytes.count > 4, bytes.count <= 4 + rowsMax * rowBytesMax, (1...rowsMax).contains(count),
             checksum(of: bytes) == checksum(bytes, 4..<bytes.count, first: first)
         else { return nil }
         var reader = Reader(bytes: bytes, next: 4)
@@ -170,7 +181,9 @@ enum SegmentCoding {
                 let place = left.trailingZeroBitCount
                 left &= left - 1
                 guard differs >> UInt64(place) & 1 == 1 else {
-                    if isNull >> UInt32(place) & 1 == 0 { note(expected(place), place) }
+                    guard isNull >> UInt32(place) & 1 == 0 else { continue }
+                    guard Statement.range.contains(expected(place)) else { return false }
+                    note(expected(place), place)
                     continue
                 }
                 guard let stored = reader.varint() else { return false }

@@ -16,8 +16,10 @@ final class SegmentTable {
         let columns = "SELECT last, first, rows, published, data FROM segment"
         ascending = try statement("\(columns) WHERE last >= ? ORDER BY last")
         descending = try statement("\(columns) WHERE last <= ? ORDER BY last DESC")
+        // Whatever a damaged file says, a segment has no more rows than one can have.
+        func sum(_ column: String) -> String { "sum(max(0, min(\(column), \(SegmentCoding.rowsMax))))" }
         sums = try statement(
-            "SELECT sum(rows), sum(published) FROM segment WHERE last BETWEEN ? AND ? AND first >= ?")
+            "SELECT \(sum("rows")), \(sum("published")) FROM segment WHERE last BETWEEN ? AND ? AND first >= ?")
     }
 
     /// - Parameter rows: with rising numbers after all that are there.
@@ -36,8 +38,16 @@ final class SegmentTable {
             rows[rows.endIndex - 1].seq, rows[rows.startIndex].seq, rows.count, rows.publishedCount, bytes)
     }
 
-    /// The rows of the segment that a statement has found; they are what its columns say.
+    /// The rows of the segment that a statement has found.
     private func rows(_ statement: Statement) throws(OutboxError) -> [StoredRow] {
+        if let rows = decoded(statement) { return rows }
+        let last = statement.integer(0)
+        statement.reset()
+        throw damage("segment \(last) is damaged")
+    }
+
+    /// nil: they are not what its columns say.
+    private func decoded(_ statement: Statement) -> [StoredRow]? {
         let (last, first) = (statement.integer(0), statement.integer(1))
         let count = Int(clamping: statement.integer(2))
         let (checksum, decoded) = statement.withBytes(4) { bytes in
@@ -49,10 +59,7 @@ final class SegmentTable {
         }
         guard let rows = decoded, rows[count - 1].seq == last, rows[0].seq == first,
             rows.publishedCount == statement.integer(3)
-        else {
-            statement.reset()
-            throw OutboxError(.corrupt, path: connection.path, message: "segment \(last) is damaged")
-        }
+        else { return nil }
         latest = (last, checksum, rows)
         return rows
     }
@@ -64,16 +71,18 @@ final class SegmentTable {
         ascending.bind(1, first)
         defer { ascending.reset() }
         var before = Int64.min
-        while try ascending.step(), ascending.integer(1) <= last {
+        while try ascending.step() {
+            // Where it begins is not believed before its checksum: what follows would be left out.
             let rows = try rows(ascending)
             guard rows[0].seq > before, rows[rows.count - 1].seq >= first else {
-                throw OutboxError(
-                    .corrupt, path: connection.path, message: "segment \(rows[0].seq) in the place of another")
+                throw damage("segment \(rows[0].seq) in the place of another")
             }
             before = rows[rows.count - 1].seq
-            guard try work(rows) else { return }
+            guard rows[0].seq <= last, try work(rows) else { return }
         }
     }
+
+    func damage(_ what: String) -> OutboxError { OutboxError(.corrupt, path: connection.path, message: what) }
 
     /// Adds rows of a range, oldest first, up to a number of them.
     func read(
@@ -90,25 +99,41 @@ final class SegmentTable {
         }
     }
 
-    /// Adds rows up to a number, the newest first.
-    func readBackwards(
-        _ range: RowRange, limit: Int, into found: inout [StoredRow]
-    ) throws(OutboxError) {
-        guard found.count < limit else { return }
+    /// - Returns: whether `work` never returned false.
+    func eachBackwards(_ range: RowRange, _ work: (StoredRow) -> Bool) throws(OutboxError) -> Bool {
+        func goesOn(_ rows: [StoredRow]) -> Bool {
+            for index in rows.indices.reversed() where range.contains(rows[index]) {
+                guard work(rows[index]) else { return false }
+            }
+            return true
+        }
         // The segment that the end of the range is in the middle of has a greater last number.
+        var isWanted = true
         try eachSegment(from: range.last + 1, through: range.last) { (rows) throws(OutboxError) in
-            for row in rows.reversed() where range.contains(row) && found.count < limit { found.append(row) }
+            isWanted = goesOn(rows)
             return false
         }
-        guard found.count < limit else { return }
+        guard isWanted else { return false }
         descending.bind(1, range.last)
         defer { descending.reset() }
         while try descending.step(), descending.integer(0) >= range.first {
-            for row in try rows(descending).reversed() where range.contains(row) {
-                found.append(row)
-                if found.count == limit { return }
-            }
+            guard goesOn(try rows(descending)) else { return false }
         }
+        return true
+    }
+
+    /// Each segment that cannot be read or is in the wrong place, in words for people.
+    func problems(after location: Int64) throws(OutboxError) -> [String] {
+        var problems: [String] = []
+        var before = location
+        let all = try connection.prepare("SELECT last, first, rows, published, data FROM segment ORDER BY last")
+        while try all.step() {
+            let (last, first) = (all.integer(0), all.integer(1))
+            if decoded(all) == nil { problems.append("segment \(first) to \(last) is damaged") }
+            if first <= before { problems.append("segment \(first) to \(last) is in the wrong place") }
+            before = last
+        }
+        return problems
     }
 
     func count(_ range: RowRange) throws(OutboxError) -> Int {
@@ -159,7 +184,6 @@ final class SegmentTable {
     /// - Returns: how many rows were removed.
     func removeThrough(_ seq: Int64) throws(OutboxError) -> Int {
         let before = try count(RowRange(0, seq))
-        guard before > 0 else { return 0 }
         try deleteThrough.run(seq)
         try change(RowRange(0, seq)) { _ in .removal }
         return before

@@ -25,10 +25,7 @@ struct QuarantineIntake {
         for (row, refusal) in rows {
             // Of a commit that was stored although it failed.
             if let former = try database.quarantined(row.seq, of: endpoint.id) { count.remove(former) }
-            let appending = RowAppending(queue: queue)
-            let stored = try appending.numbered(
-                NewRow(row.location, receivedMs: row.receivedMs), seq: row.seq,
-                boot: try appending.number(ofBoot: row.bootID))
+            let stored = try stored(row)
             count.records += 1
             count.bytes += try database.quarantine(stored, row.location, of: endpoint, refusal, generation: generation)
             try database.pairQuarantined(stored, row.location, of: endpoint.id)
@@ -39,6 +36,16 @@ struct QuarantineIntake {
             queue[index].count(unsent: "overflow")
         }
         queue[index].quarantine = count
+    }
+
+    /// As it was recorded: a batch may say otherwise why it has the row. One that is not in this database, because it is on
+    /// disk or was removed, as the batch has it.
+    private func stored(_ row: QueuedLocation) throws(OutboxError) -> StoredRow {
+        if let stored = try queue.database.rows.rows(RowRange(row.seq, row.seq), limit: 1).first { return stored }
+        let appending = RowAppending(queue: queue)
+        return try appending.numbered(
+            NewRow(row.location, receivedMs: row.receivedMs), seq: row.seq,
+            boot: try appending.number(ofBoot: row.bootID))
     }
 
     /// Applies the rule of each endpoint to what is recorded while another device has the asset.

@@ -8,11 +8,13 @@ struct RowAppending {
     /// From this many names of boots on, those that no row refers to are removed.
     private static let bootNames = 64
 
+    /// Whether rows that are not published are stored: others are left out.
+    var keepsUnpublished: Bool {
+        queue.ledger.endpoints.contains { $0.removedAt == nil && !$0.isSpare && $0.settings.feed == .engine }
+    }
+
     /// - Parameter boot: of the system when the rows were recorded.
     func append(_ rows: [NewRow], boot: String?) throws(OutboxError) {
-        let keepsUnpublished = queue.ledger.endpoints.contains {
-            $0.removedAt == nil && !$0.isSpare && $0.settings.feed == .engine
-        }
         let rows = keepsUnpublished ? rows : rows.filter(\.location.published)
         guard !rows.isEmpty else { return }
         if let memory = queue.memory, !memory.isBlind { queue.processRun.gives(rows.count) }
