@@ -27,7 +27,9 @@ public struct RecordingTimes: Sendable {
         var at: EventTime?
 
         func joined(with next: Self) -> Self {
-            Self(seqs: seqs.lowerBound...next.seqs.upperBound, at: [at, next.at].compactMap(\.self).max())
+            // Once for each fix: without an array.
+            let latest = if let at, let later = next.at { max(at, later) } else { at ?? next.at }
+            return Self(seqs: seqs.lowerBound...next.seqs.upperBound, at: latest)
         }
     }
 
