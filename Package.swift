@@ -62,7 +62,7 @@ let package = Package(
         // The edges.
         module("Sensors", ["Positioning", "NMEA", "Places", "CBus", "CLinux", "CGPS", "CUdev"]),
         module("Outbox", ["JSON", "Positioning", "Delivery", "CSQLite", "CLinux"]),
-        module("Uplink", ["Delivery", "Live", "Positioning", "CCurl", "CCrypto", "CZlib"]),
+        module("Uplink", ["Delivery", "Live", "Positioning", "CCurl", "CCrypto", "CDeflate"]),
         module("Systemd", ["Positioning", logging]),
         module("EventLoop", ["Positioning", "Uplink", "CLinux"]),
 
@@ -120,9 +120,10 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CUdev", pkgConfig: "libudev", providers: [.apt(["libudev-dev"])]),
-        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CDeflate", pkgConfig: "libdeflate", providers: [.apt(["libdeflate-dev"])]),
 
         // Tools that never go into the device package.
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .executableTarget(
             name: "waypost-collector",
             dependencies: [
