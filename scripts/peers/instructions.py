@@ -1,7 +1,7 @@
 """What a fix costs in instructions: the same job for waypost, for waypost at another commit and for the least in C (floor.c).
 
 RMC at full speed, every fix kept, one sink on loopback, under callgrind without caches, kernel not counted. Two lengths of one
-log: the difference divided by the fixes between is a fix, and what is left over of the short one the start and the end.
+log: the difference divided by the fixes between is a fix. Start and end are those with an empty log and the queue of the run before.
 """
 
 import collections
@@ -126,9 +126,12 @@ def measured(command):
                 log = folder / "log.nmea"
                 log.write_bytes(journey(count))
                 runs.append(ran(command(folder, log, port), folder, count, port))
+                if count == SHORT:
+                    log.write_bytes(b"")
+                    start, _ = ran(command(folder, log, port), folder, 0, port)
     (few, few_bytes), (many, many_bytes) = runs
     costs = {part: (many[part] - few[part]) / (LONG - SHORT) for part in many}
-    costs["start and end"] = few["whole"] - SHORT * costs["whole"]
+    costs["start and end"] = start["whole"]
     costs["body"] = (many_bytes - few_bytes) / (LONG - SHORT)
     return costs
 
