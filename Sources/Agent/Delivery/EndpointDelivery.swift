@@ -232,8 +232,14 @@ final class EndpointDelivery {
         }
     }
 
-    private func form(_ limit: Int, at now: EventTime) {
-        let number = schedule.formRequested(at: now)
+    /// A commit is made now anyway: a batch that would be formed soon shares it.
+    func commitComes(at now: EventTime) {
+        guard case .open = link.gate.opening(at: now), let batch = schedule.commitComes(at: now) else { return }
+        form(batch.limit, sendsAt: batch.sendsAt, at: now)
+    }
+
+    private func form(_ limit: Int, sendsAt: EventTime? = nil, at now: EventTime) {
+        let number = schedule.formRequested(sendsAt: sendsAt, at: now)
         logRoute()
         if limit > 0 { willForm(now) }
         recorder.form(

@@ -243,6 +243,9 @@ public final class Agent {
                 tracker: pipeline.tracker.state.bytes, source: pipeline.memory.bytes,
                 channels: ChannelMemory(channels)?.bytes, beacons: beacons.memory?.bytes)
         }
+        recorder.beforeCommit = { [unowned self] now in
+            for delivery in endpoints.deliveries { delivery.commitComes(at: now) }
+        }
         recorder.trustedTime = { [unowned self] now in Self.trustedTime(receiverClock, loop.host, at: now) }
         recorder.committed = { [unowned self] reply, forms, now in committed(reply, forms, at: now) }
         recorder.refused = { [unowned self] forms, now in

@@ -50,6 +50,8 @@ final class Recorder {
 
     /// As of the rows recorded so far.
     var snapshot: () -> PartStates = { PartStates() }
+    /// A commit is due: what would need one soon may join it.
+    var beforeCommit: (EventTime) -> Void = { _ in }
     /// See `TrustedTime`.
     var trustedTime: (EventTime) -> UTCTime? = { _ in nil }
     /// A commit is done, which carried these form requests: on disk, or in memory while the disk refuses.
@@ -67,7 +69,10 @@ final class Recorder {
         disk = DiskHealth(log: log)
         latest = current
         started = loop.now
-        alarm = loop.alarm { [unowned self] now in commit(at: now) }
+        alarm = loop.alarm { [unowned self] now in
+            beforeCommit(now)
+            commit(at: now)
+        }
         try loop.watch(writer.descriptor) { [unowned self] _, _ in self.writer.drain() }
         if let error = current.refusal { diskRefused(error) }
         // It may be long until anything is recorded.

@@ -41,6 +41,8 @@ public struct DeliverySchedule: Sendable {
     private var server: ServerTolerance
     private var timer: RetryTimer
     private var notFormingBefore = EventTime.min
+    /// When a batch that was formed early is sent.
+    private var sendsAt = EventTime.min
     private var acceptedBefore: Bool
     /// Equal answers of the endpoint, whichever batch they are for.
     private var streak = Streak()
@@ -138,6 +140,18 @@ extension DeliverySchedule {
             if let wait = later(max(timer.next, routes.rests(of: batch.route)), at: now) { return wait }
             return wantsPreview(at: now) ? .preview : .send(batch: batch.id)
         }
+    }
+
+    /// A commit is made now anyway, perhaps with rows. A batch whose window ends within a tenth of its length is formed with
+    /// it, so that it needs no commit of its own, and is sent when the window ends.
+    ///
+    /// - Returns: maximum rows of the batch, and when it is sent; nil = none is formed.
+    public func commitComes(at now: EventTime) -> (limit: Int, sendsAt: EventTime)? {
+        guard batches.isEmpty, case .wait(let ends?) = next(at: now), shutdown == nil, state == .active,
+            formingStep(at: now) == .wait(until: ends), ends == windowEnd(at: now),
+            ends - .nanoseconds(settings.batchWindow.nanoseconds / 10) <= now
+        else { return nil }
+        return (limit, ends)
     }
 
     private func idleStep(at now: EventTime) -> Step {
@@ -239,10 +253,12 @@ extension DeliverySchedule {
 
     /// The commit of a `.form` or `.reform` step was handed to the outbox.
     ///
+    /// - Parameter sendsAt: when the batch goes out; nil = at once. See `commitComes`.
     /// - Returns: the number of the request, which its answer (`batchesFormed` or `batchNotFormed`) has too.
     @discardableResult
-    public mutating func formRequested(at now: EventTime) -> Int {
+    public mutating func formRequested(sendsAt: EventTime? = nil, at now: EventTime) -> Int {
         let number = activity.beginForming()
+        self.sendsAt = sendsAt ?? .min
         if let due = sharedFlush.due, due <= now {
             queue.flush()
             sharedFlush = .none
@@ -285,7 +301,7 @@ extension DeliverySchedule {
             if queue.count > 0, !hasSettled { notFormingBefore = now + Self.formRetry }
         } else if !listing.hadOthers {
             // The batch that failed may have been dissolved: its back-off holds for the next one.
-            timer.postpone(to: max(now, pacing.nextBatch), earliest: pacing.nextBatch)
+            timer.postpone(to: max(now, pacing.nextBatch, sendsAt), earliest: pacing.nextBatch)
         } else if !batches.triesSuccessor {
             // A probing row goes out no earlier than the batch that cast doubt on the server.
             timer.skipBackOff(at: now)

@@ -34,6 +34,25 @@ import Testing
         #expect(schedule.next(at: Self.at(70)) == .form(limit: 100))
     }
 
+    /// One commit less for each batch; what is sent when stays as it is.
+    @Test(.bug(id: 16)) func aBatchIsFormedWithACommitThatComesSoonBefore() {
+        var schedule = schedule()
+        #expect(schedule.commitComes(at: Self.at(0)) == nil)
+        schedule.rowsRecorded(1, at: Self.at(10))
+        #expect(schedule.commitComes(at: Self.at(63.9)) == nil)
+        guard let batch = schedule.commitComes(at: Self.at(64)) else { return _ = Issue.record("it waits") }
+        #expect(batch == (100, Self.at(70)))
+        schedule.formRequested(sendsAt: batch.sendsAt, at: Self.at(64))
+        #expect(schedule.commitComes(at: Self.at(64)) == nil)
+        schedule.batchesFormed([.init(id: "a", rows: 1)], at: Self.at(64))
+        #expect(schedule.next(at: Self.at(65)) == .wait(until: Self.at(70)))
+        #expect(schedule.commitComes(at: Self.at(66)) == nil)
+        var flushed = schedule
+        flushed.flushRequested(at: Self.at(66))
+        #expect(flushed.next(at: Self.at(66)) == .send(batch: "a"))
+        #expect(schedule.next(at: Self.at(70)) == .send(batch: "a"))
+    }
+
     @Test func formsAtOnceWhenTheSizeIsReached() {
         var schedule = schedule(size: 3)
         schedule.rowsRecorded(2, at: Self.at(10))
