@@ -178,6 +178,8 @@ extension SimulatedDiskTests {
             [outbox]
             path = "/sim/outbox.db"
             commit_window = "1s"
+            [sampling]
+            rule = "either"
             [profile.bound]
             extends = "waypost"
             [profile.bound.bind]
