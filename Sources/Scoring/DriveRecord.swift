@@ -39,6 +39,23 @@ public struct DriveRecord: Sendable {
         }
     }
 
+    /// A believed fix.
+    public struct Seen: Hashable, Sendable {
+        public var time: Int
+        /// Metres from the origin of the drive.
+        public var place: PlanePoint
+        /// Metres; nil = unknown.
+        public var accuracy: Double?
+
+        public init(time: Int, place: PlanePoint, accuracy: Double?) {
+            self.time = time
+            self.place = place
+            self.accuracy = accuracy
+        }
+    }
+
+    /// Believed fixes that say that they move, rising in time.
+    public var seen: [Seen] = []
     /// In the order of announcement.
     public var decisions: [Decision] = []
     /// In the order in which they were stored.

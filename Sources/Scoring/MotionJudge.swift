@@ -26,6 +26,7 @@ struct MotionJudge {
     private static let startMetresMax = 80.0
     private static let startSecondsMax = 20.0
     private static let stopDelayMax = 2.0
+    private static let excessMax = 1.0
 
     init(_ truth: DriveTruth, _ record: DriveRecord, timeouts: Timeouts = .init()) {
         self.truth = truth
@@ -36,6 +37,7 @@ struct MotionJudge {
         judgeStops()
         judgePhantoms()
         judgeOdometer()
+        judgeLine()
         score.violations.sort { $0.at < $1.at }
     }
 
@@ -247,6 +249,31 @@ struct MotionJudge {
         let delay = Double(decided.at - due) / 1000
         score.blindStopDelays.append(delay)
         if abs(delay) > Self.stopDelayMax { complain(decided.at, "blind stop \(whole(delay)) s late") }
+    }
+
+    // MARK: Line
+
+    /// Nobody sees on the map that a position wandered while the asset stood.
+    private mutating func judgeLine() {
+        var index = 0
+        var honest: [DriveRecord.Seen] = []
+        var reflected: [DriveRecord.Seen] = []
+        for fix in record.seen {
+            while index + 1 < truth.samples.count, truth.samples[index + 1].elapsed <= fix.time { index += 1 }
+            guard index < truth.samples.count, truth.samples[index].speed >= LineScore.speedMin else { continue }
+            let error = (fix.place - truth.samples[index].place).length
+            // To follow such a one while standing would be worse than to hold.
+            if error > 2 * (fix.accuracy ?? LineScore.accuracyUnknown) {
+                reflected.append(fix)
+            } else {
+                honest.append(fix)
+            }
+        }
+        score.line = LineScore(of: honest, along: record.points)
+        score.reflections = LineScore(of: reflected, along: record.points)
+        score.kept = record.points.count
+        guard let excess = score.line.excess, let at = score.line.excessAt, excess > Self.excessMax else { return }
+        complain(at, "a fix \(whole(excess)) m beyond the bound and its accuracy")
     }
 
     // MARK: Odometer

@@ -51,6 +51,12 @@ public struct MotionScore: Hashable, Sendable {
     public var odometer = 0.0
     public var metres = 0.0
 
+    /// Of the fixes with which the asset truly moved, and of those among them that were off by more than twice their accuracy.
+    public var line = LineScore()
+    public var reflections = LineScore()
+    /// Locations that were kept.
+    public var kept = 0
+
     public var violations: [Violation] = []
 
     public init() {}
@@ -77,6 +83,9 @@ public struct MotionScore: Hashable, Sendable {
         sum.matchedStops += more.matchedStops
         sum.odometer += more.odometer
         sum.metres += more.metres
+        sum.line += more.line
+        sum.reflections += more.reflections
+        sum.kept += more.kept
     }
 
     public var parkedDays: Double { parkedSeconds / 86_400 }

@@ -166,5 +166,12 @@ extension MotionTarget {
             $0.drives.odometerError
         },
         row("  in a jam", .percent, open: within(0.03, "±3 %"), canyon: within(0.03, "±3 %")) { $0.jam.odometerError },
+        row("moving fix from the kept line, farthest", .metres, open: nil, canyon: nil) { $0.drives.line.worst },
+        row("  in a jam", .metres, open: nil, canyon: upTo(25, "≤ 25")) { $0.jam.line.worst },
+        row("  beyond bound and accuracy", .metres, open: upTo(5, "≤ 5"), canyon: nil) { $0.all.line.excess },
+        row("  of those that a reflection put elsewhere", .metres, open: nil, canyon: nil) { $0.all.reflections.worst },
+        row("locations kept per km", .decimal, open: nil, canyon: nil) {
+            $0.drives.metres > 0 ? Double($0.drives.kept) / $0.drives.metres * 1000 : nil
+        },
     ]
 }

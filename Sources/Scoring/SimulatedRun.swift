@@ -20,7 +20,7 @@ public struct SimulatedRun: Sendable {
     ///   - period: milliseconds between the epochs that arrive.
     public init(
         _ simulated: SimulatedDrive, thinning: Int = 1,
-        settings: Tracker.Settings = Tracker.Settings(trackables: [Trackable(id: "asset")]),
+        settings: Tracker.Settings = .shipped,
         decoding: NMEADecoder.Settings = .init()
     ) {
         var drive = simulated
@@ -59,6 +59,15 @@ public struct SimulatedRun: Sendable {
             guard case .fix(let fix) = epoch, let time = fix.time else {
                 return run.epochReceived(epoch, at: at, perform)
             }
+            let admitted = run.tracker.counters.admitted
+            defer {
+                if run.tracker.counters.admitted > admitted, fix.speed ?? 0 >= LineScore.speedMin {
+                    record.seen.append(
+                        DriveRecord.Seen(
+                            time: elapsed(time, since: start), place: plane.point(fix.coordinate),
+                            accuracy: fix.horizontalAccuracy))
+                }
+            }
             let gap = lastFix.map { time.milliseconds(since: $0) } ?? .max
             lastFix = time
             plain.observe(fix, time: time, unseen: gap > seen)
@@ -78,6 +87,7 @@ public struct SimulatedRun: Sendable {
             index += 1
         }
         decoder.endOfInput { epoch, _ in take(epoch) }
+        run.ended(perform)
         record.odometer = run.tracker.snapshot.odometer - blindMetres
         tracker = record
         baseline = plain.record
@@ -89,4 +99,13 @@ public struct SimulatedRun: Sendable {
 /// Milliseconds; 0 for a time that is unknown.
 private func elapsed(_ time: UTCTime?, since start: UTCTime) -> Int {
     time.map { Int($0.milliseconds(since: start)) } ?? 0
+}
+
+extension Tracker.Settings {
+    /// As the daemon is shipped.
+    public static var shipped: Tracker.Settings {
+        var settings = Tracker.Settings(trackables: [Trackable(id: "asset")])
+        settings.keepFewest()
+        return settings
+    }
 }

@@ -450,8 +450,11 @@ public struct Tracker: Sendable {
     private mutating func resumed(
         from anchor: StoredState.Anchor, since halt: MotionDetector.Moment, _ effects: inout [Effect]
     ) {
-        let index = fixes.ring.departure(
-            notBefore: halt.at, plane: fixes.plane, interval: fixes.interval, noise: motion.noiseSpeed)
+        var index = fixes.ring.departure(
+            notBefore: halt.at, plane: fixes.plane, interval: fixes.interval, noise: motion.noiseSpeed,
+            evidence: Tuning.creepEvidence)
+        // A creep that was too slow to be told from noise began where it left the place.
+        if let there = fixes.ring.lastAt(anchor.coordinate, notBefore: halt.at) { index = index.map { min($0, there) } }
         let from = index.map { fixes.ring[$0] }
         if let end = from?.time ?? utc(at: now) { announceHalt(since: halt.time, to: end, &effects) }
         trips.resumed(from: from, place: anchor.coordinate, since: halt)

@@ -118,12 +118,29 @@ extension FixRing {
         return first < count ? first : nil
     }
 
+    /// The last fix that may have been at a place where the asset stood: those after it are all beyond their accuracy.
+    /// - Parameter floor: never before this instant.
+    /// - Returns: nil = none is left.
+    func lastAt(_ place: Coordinate, notBefore floor: EventTime) -> Int? {
+        for index in (0..<count).reversed() {
+            let entry = self[index]
+            guard entry.at >= floor else { return nil }
+            let accuracy = min(entry.horizontalAccuracy ?? FixFilter.unknownAccuracy, Tuning.fenceAccuracyMax)
+            if entry.coordinate.distance(to: place) <= accuracy + Tuning.heldSlack { return index }
+        }
+        return nil
+    }
+
     /// Walks back from the newest fix while it moves.
     /// - Parameters:
     ///   - floor: never before this instant.
     ///   - noise: m/s that the receiver reports of an asset that stands; 0 = unknown.
+    ///   - evidence: metres of movement before a pause that make it part of the departure.
     /// - Returns: the index of the last fix that still stood; the oldest one if all of them move. nil when empty.
-    func departure(notBefore floor: EventTime?, plane: LocalPlane, interval: Double, noise: Double = 0) -> Int? {
+    func departure(
+        notBefore floor: EventTime?, plane: LocalPlane, interval: Double, noise: Double = 0,
+        evidence: Double = Tuning.departureEvidence
+    ) -> Int? {
         guard let newest else { return nil }
         var oldest = count - 1
         while oldest > 0, isUsable(oldest - 1, newest: newest, floor: floor, interval: interval) { oldest -= 1 }
@@ -133,7 +150,9 @@ extension FixRing {
         while index > oldest {
             if isMoving(index, from: oldest, plane: plane, least: least) {
                 index -= 1
-            } else if let earlier = movementBeforePause(endingAt: index, from: oldest, plane: plane, least: least) {
+            } else if let earlier = movementBeforePause(
+                endingAt: index, from: oldest, plane: plane, least: least, evidence: evidence)
+            {
                 index = earlier
             } else {
                 break
@@ -149,9 +168,10 @@ extension FixRing {
             && self[index + 1].at.seconds(since: entry.at) <= max(5, 3 * interval)
     }
 
-    /// The last fix of an earlier movement that was long enough, at most a pause before a standing fix.
+    /// The last fix of an earlier movement that was long enough, at most a pause before a standing fix. Who walks is as slow as
+    /// a noisy receiver for a moment now and then: that is no end of it.
     private func movementBeforePause(
-        endingAt standing: Int, from oldest: Int, plane: LocalPlane, least: Double
+        endingAt standing: Int, from oldest: Int, plane: LocalPlane, least: Double, evidence: Double
     ) -> Int? {
         var last = standing
         while last > oldest, !isMoving(last, from: oldest, plane: plane, least: least) {
@@ -163,12 +183,17 @@ extension FixRing {
         }
         var first = last
         var path = PlanePoint.zero
-        while first > oldest, isMoving(first, from: oldest, plane: plane, least: least) {
-            let seconds = min(3, self[first].at.seconds(since: self[first - 1].at))
-            path = path + (velocity(first, plane: plane) ?? .zero) * seconds
+        var moved = last
+        while first > oldest, self[moved].at.seconds(since: self[first].at) <= Tuning.departureFalter {
+            if isMoving(first, from: oldest, plane: plane, least: least) {
+                let seconds = min(3, self[first].at.seconds(since: self[first - 1].at))
+                path = path + (velocity(first, plane: plane) ?? .zero) * seconds
+                if path.length >= evidence { return last }
+                moved = first
+            }
             first -= 1
         }
-        return path.length >= Tuning.departureEvidence ? last : nil
+        return nil
     }
 
     /// By the mean velocity vector of three neighbours; without Doppler by the displacement over about six seconds.

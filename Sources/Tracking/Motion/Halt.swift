@@ -57,8 +57,9 @@ struct Halt: Sendable {
             signals.noteNoise(at: at)
         }
         let (evidence, noise) = (signals.window.evidence, signals.noise)
+        let isAway = distance - min(signals.accuracyNow, Tuning.fenceAccuracyMax) > Tuning.heldSlack
         outsideWithHint.observe(
-            isOutside && evidence >= max(Tuning.creepEvidence, Tuning.hintNoise * noise.path), at: at)
+            isAway && evidence >= max(Tuning.creepEvidence, Tuning.hintNoise * noise.path), at: at)
         outside.observe(isOutside, at: at)
         if evidence >= Self.evidenceNeeded(signals)
             || outsideWithHint.holds(Tuning.hintFixes)
@@ -117,6 +118,12 @@ struct Halt: Sendable {
     /// - Returns: whether the halt before goes on instead of this one.
     private mutating func findPlace(_ sighting: Sighting, _ signals: MotionSignals) -> Bool {
         let (fix, at) = (sighting.fix, sighting.at)
+        if at < signals.warmUntil, let accuracy = fix.horizontalAccuracy, let former = place.accuracy,
+            accuracy < Tuning.warmerAccuracy * former
+        {
+            place = StoredState.Anchor(coordinate: fix.coordinate, accuracy: accuracy)
+            creep.begin(at: place.coordinate)
+        }
         guard at <= max(since.at, signals.warmUntil) + .seconds(Tuning.placeSpan),
             signals.isAnchorable(fix.horizontalAccuracy, at: at),
             positions.add(fix.coordinate, accuracy: fix.horizontalAccuracy, at: at), let median = positions.median()

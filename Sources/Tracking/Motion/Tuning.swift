@@ -65,6 +65,10 @@ enum Tuning {
     static let hintNoise = 1.4
     /// Fixes outside the radius after which a halt has ended: with some evidence, and without any.
     static let hintFixes = 3
+    /// Metres beyond its accuracy that a fix may be from the place that is reported, before a creep ends the halt.
+    static let heldSlack = 3.0
+    /// While a receiver warms up, its next position takes the place of one that was so many times less accurate.
+    static let warmerAccuracy = 0.7
     static let outsideFixes = 30
     /// Path above which a place that moved may be movement rather than multipath: metres, a multiple of the noise, and a share
     /// of the distance between the positions.
@@ -136,6 +140,8 @@ enum Tuning {
     static let departureNoise = 2.0
     /// Seconds that a pause within the departure may last (reversing out, then forward).
     static let departurePauseMax = 20.0
+    /// Seconds of a pause within the movement before that.
+    static let departureFalter = 5.0
     /// Metres of movement before a pause that make it part of the departure.
     static let departureEvidence = 8.0
     /// Seconds; no departure is older.
