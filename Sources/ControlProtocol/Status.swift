@@ -49,7 +49,9 @@ public struct MotionStatus: ControlMessage {
     @Field("last_fix", "UTC of the last fix that was believed") public var lastFix: String?
     @Field("last_fix_age_s", unit: "s", places: 1, "Since it arrived in this run") public var lastFixAge: Double?
     @Field("odometer", unit: "m", places: 1, "Distance driven") public var odometer = 0.0
-    @Field("gap_metres", unit: "m", places: 1, "Straight-line distance across gaps, not on the odometer")
+    @Field(
+        "gap_metres", unit: "m", places: 1,
+        "How much of the odometer was not seen: straight lines across gaps within trips")
     public var gapMetres: Double?
     @Field("trips", "Trips begun") public var trips = 0
     @Field("stops", "Trips ended by a stop") public var stops = 0

@@ -187,10 +187,10 @@ public struct Tracker: Sendable {
         counters.admitted += 1
 
         let arrival = fixes.append(fix, time: time, at: now, measuresInterval: !gaps.hasVoidEpochs)
-        trips.fixReceived(
-            time, at: now, silence: arrival.silence, clockStep: arrival.clockStep, isMoving: motion.isMoving)
         let stepped = arrival.clockStep != nil
         let afterGap = gaps.isGap(arrival.silence, interval: fixes.interval)
+        trips.fixReceived(
+            time, at: now, afterGap: afterGap, clockStep: arrival.clockStep, isMoving: motion.isMoving)
         if afterGap || stepped || verdict != .admitted {
             // Nothing is known about the way between the fixes on both sides.
             closeSegments(&effects)
@@ -317,7 +317,9 @@ public struct Tracker: Sendable {
     }
 
     private mutating func advance(to fix: Fix, time: UTCTime, at: EventTime) {
-        trips.advance(to: fix, time: time, at: at, speedMax: settings.admission.speedMax, noise: motion.noiseSpeed)
+        trips.advance(
+            to: fix, time: time, at: at, speedMax: settings.admission.speedMax, noise: motion.noiseSpeed,
+            gap: gaps.span(interval: fixes.interval))
     }
 
     /// Passes on a position as it is reported: proximity, geofences, then sampling. It is held while standing, so that drift
@@ -382,7 +384,6 @@ public struct Tracker: Sendable {
             announceStop(reason, at: place, standstill: redated(standstill), &effects)
         case .stoppedAndDeparted(let place, let standstill):
             announceStop(.gap, at: place, standstill: standstill, &effects)
-            if let fix = fixes.newest { trips.addGap(place.coordinate.distance(to: fix.coordinate)) }
             departed(.gap, from: place, &effects)
         }
     }
@@ -423,8 +424,6 @@ public struct Tracker: Sendable {
         trips.departed(
             time, at: reported == nil ? at : now, from: coordinate,
             withoutPower: anchor != nil && power.state.externalPower == false)
-        // The way from the place is unknown; after a gap it has been counted.
-        if left == nil, reason != .gap, let anchor { trips.addGap(anchor.coordinate.distance(to: coordinate)) }
         effects.append(
             .announceMotion(
                 MotionChange(

@@ -50,14 +50,17 @@ struct GapWatch: Sendable {
 
     /// Whether a fix after this many seconds ends a gap. A receiver that reports a fix a minute is not silent for a minute.
     func isGap(_ silence: Double?, interval: Double) -> Bool {
-        isOpen || (silence ?? 0) >= max(gapAfter, 3 * interval)
+        isOpen || (silence ?? 0) >= span(interval: interval)
     }
+
+    /// Seconds of silence that are a gap.
+    func span(interval: Double) -> Double { max(gapAfter, 3 * interval) }
 
     /// When silence becomes a gap; nil while one is going on.
     /// - Parameter woken: when the receiver was last woken.
     func due(lastFix: EventTime, woken: EventTime?, interval: Double) -> EventTime? {
         if isOpen { return nil }
-        return max(lastFix, woken ?? lastFix, openedAt ?? lastFix) + Nanoseconds(seconds: max(gapAfter, 3 * interval))
+        return max(lastFix, woken ?? lastFix, openedAt ?? lastFix) + Nanoseconds(seconds: span(interval: interval))
     }
 
     mutating func began(since: UTCTime, reason: RecordReason) { current = (since, reason) }

@@ -14,14 +14,11 @@ public struct Odometer: Sendable {
     private static let stepMax = 3.0
     /// Metres; where the accuracy is worse the speed is not trusted either.
     private static let accuracyMax = 100.0
-    /// Seconds after which the straight line is no longer a drive that was seen.
-    static let gap = 300.0
-
     /// A hundred million kilometres, so that tenths of a metre still count.
     public static let metresMax = 1e11
 
     private(set) var metres: Double
-    /// Straight lines across gaps.
+    /// How much of `metres` was not seen: straight lines across gaps within trips.
     private(set) var gapMetres: Double
     private var last: Point?
     /// Metres counted in the first seconds of halts, before they were seen to be halts: noise that the next metres pay for,
@@ -69,11 +66,22 @@ public struct Odometer: Sendable {
 
     /// Counted metres that were noise.
     mutating func deduct(_ distance: Double) { debt += max(0, distance) }
-    mutating func addGap(_ distance: Double) { gapMetres += distance }
 
-    /// Doppler first: it does not see jumps. Otherwise the straight line, once it stands out of the noise.
-    /// - Parameter noise: m/s that the receiver reports of an asset that stands, root mean square; 0 = unknown.
-    mutating func advance(to fix: Fix, time: UTCTime, at: EventTime, speedMax: Double, noise: Double = 0) {
+    /// Metres in a straight line across a way that was not seen.
+    mutating func addGap(_ distance: Double) {
+        guard distance > 0 else { return }
+        add(distance)
+        gapMetres += distance
+    }
+
+    /// Doppler first: it does not see jumps. Otherwise the straight line, once it stands out of the noise, and if it is one that
+    /// can have been driven in the time.
+    /// - Parameters:
+    ///   - noise: m/s that the receiver reports of an asset that stands, root mean square; 0 = unknown.
+    ///   - gap: seconds without a fix after which the way was not seen.
+    mutating func advance(
+        to fix: Fix, time: UTCTime, at: EventTime, speedMax: Double, noise: Double = 0, gap: Double = 60
+    ) {
         guard let last, let counted else { return start(at: fix, time: time, at: at) }
         let seconds = Elapsed.seconds(from: (last.time, last.at), to: (time, at))
         if seconds <= Self.stepMax, let before = last.speed, let now = fix.speed,
@@ -84,15 +92,11 @@ public struct Odometer: Sendable {
             return start(at: fix, time: time, at: at)
         }
         let chord = counted.distance(to: fix.coordinate)
-        if seconds >= Self.gap {
-            gapMetres += chord
-            return start(at: fix, time: time, at: at)
-        }
         let noise =
             ((last.accuracy ?? FixFilter.unknownAccuracy) + (fix.horizontalAccuracy ?? FixFilter.unknownAccuracy)) / 2
         start(at: fix, time: time, at: at)
         if chord > noise, seconds <= Self.stepMax || chord <= speedMax * seconds + 2 * noise {
-            add(chord)
+            if seconds >= gap { addGap(chord) } else { add(chord) }
         } else {
             self.counted = counted
         }

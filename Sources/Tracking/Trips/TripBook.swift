@@ -35,12 +35,12 @@ struct TripBook: Sendable {
     // MARK: Fixes
 
     /// - Parameters:
-    ///   - silence: seconds before this fix.
+    ///   - afterGap: the receiver was silent for so long that the way to here is unknown.
     ///   - clockStep: milliseconds; nil = the receiver's clock runs evenly.
     mutating func fixReceived(
-        _ time: UTCTime, at: EventTime, silence: Double?, clockStep: Double?, isMoving: Bool
+        _ time: UTCTime, at: EventTime, afterGap: Bool, clockStep: Double?, isMoving: Bool
     ) {
-        if (silence ?? 0) >= Odometer.gap { haltWasUnseen = true }
+        if afterGap { haltWasUnseen = true }
         // A trip keeps its length.
         if let clockStep, abs(clockStep) > Self.clockStepMin, abs(clockStep) < 1e15, let start = trip?.start {
             trip?.start = start + .milliseconds(Int64(clockStep))
@@ -51,8 +51,8 @@ struct TripBook: Sendable {
         departedAt = at + .milliseconds(-ago)
     }
 
-    mutating func advance(to fix: Fix, time: UTCTime, at: EventTime, speedMax: Double, noise: Double) {
-        odometer.advance(to: fix, time: time, at: at, speedMax: speedMax, noise: noise)
+    mutating func advance(to fix: Fix, time: UTCTime, at: EventTime, speedMax: Double, noise: Double, gap: Double) {
+        odometer.advance(to: fix, time: time, at: at, speedMax: speedMax, noise: noise, gap: gap)
     }
 
     mutating func observe(speed: Double?, max limit: Double) {
@@ -61,9 +61,6 @@ struct TripBook: Sendable {
 
     /// Nothing is known about the way to the next fix.
     mutating func interrupted() { odometer.stop() }
-
-    /// Metres in a straight line across an unknown way.
-    mutating func addGap(_ metres: Double) { odometer.addGap(metres) }
 
     // MARK: Changes of motion
 
@@ -106,10 +103,8 @@ struct TripBook: Sendable {
         lastIdle = max(0, from.at.seconds(since: moment.at))
         trip?.idle += lastIdle
         let moved = place.distance(to: from.coordinate)
-        if haltWasUnseen {
-            odometer.addGap(moved)
-        } else if moved > from.horizontalAccuracy ?? FixFilter.unknownAccuracy {
-            odometer.add(moved)
+        if moved > from.horizontalAccuracy ?? FixFilter.unknownAccuracy {
+            if haltWasUnseen { odometer.addGap(moved) } else { odometer.add(moved) }
         }
         odometer.start(at: from.fix, time: from.time, at: from.at)
     }

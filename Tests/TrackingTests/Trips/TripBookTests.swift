@@ -48,7 +48,7 @@ import Testing
 
     @Test func aStepOfTheClockMovesTheDeparture() throws {
         var book = onTrip()
-        book.fixReceived(time(3610), at: at(10), silence: 1, clockStep: 3_600_000, isMoving: true)
+        book.fixReceived(time(3610), at: at(10), afterGap: false, clockStep: 3_600_000, isMoving: true)
         let ended = book.stopped(standstill: nil, decided: time(3700))
         let trip = try #require(ended)
         #expect(trip.start == time(3600))
