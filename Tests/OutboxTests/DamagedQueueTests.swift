@@ -687,17 +687,17 @@ import Testing
     /// The copy takes the room that its rows need.
     @Test(.bug(id: 11)) func aFullDiskDelaysWhatIsBroughtBack() throws {
         let outbox = try Outbox.open(scratch)
-        try outbox.append(0..<3000)
+        try outbox.append(0..<20_000)
         try spoilHeader(outbox)
-        try outbox.append(3000..<3001)
+        try outbox.append(20_000..<20_001)
         let database = try #require(outbox.database)
         try database.connection.execute("PRAGMA max_page_count = 1")
         for number in 0..<20 { _ = try outbox.commit(Commit(parts: .init(tracker: [UInt8(number)]))) }
         let recovery = outbox.current.recovery
-        #expect(recovery.isSalvaging && (250..<3000).contains(recovery.salvaged), "\(recovery)")
+        #expect(recovery.isSalvaging && (250..<20_000).contains(recovery.salvaged), "\(recovery)")
         try database.connection.execute("PRAGMA max_page_count = 100000")
         try bringAllBack(outbox)
-        #expect(try rows(outbox).count == 3001)
+        #expect(try rows(outbox).count == 20_001)
     }
 
     /// While it runs.

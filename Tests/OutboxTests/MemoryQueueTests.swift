@@ -543,7 +543,7 @@ import Testing
         let stored = CrashImage(of: scratch.path)
 
         let outbox = try startBlind()
-        let refusal = "CREATE UNIQUE INDEX refusal ON segment (last > 3) WHERE last > 3"
+        let refusal = "CREATE UNIQUE INDEX refusal ON segment (rows > 0)"
         try Connection(path: scratch.path, access: .readWrite).execute(refusal)
         #expect(try outbox.append(13..<14).refusal != nil)
         _ = try acknowledge(outbox, try #require(try form(outbox, 2, endpoint: "a").first))

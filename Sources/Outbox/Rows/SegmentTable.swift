@@ -129,8 +129,11 @@ final class SegmentTable {
         let all = try connection.prepare("SELECT last, first, rows, published, data FROM segment ORDER BY last")
         while try all.step() {
             let (last, first) = (all.integer(0), all.integer(1))
-            if decoded(all) == nil { problems.append("segment \(first) to \(last) is damaged") }
-            if first <= before { problems.append("segment \(first) to \(last) is in the wrong place") }
+            if decoded(all) == nil {
+                problems.append("segment \(first) to \(last) is damaged")
+            } else if first <= before {
+                problems.append("segment \(first) to \(last) is in the wrong place")
+            }
             before = last
         }
         return problems
