@@ -23,7 +23,7 @@ struct Halt: Sendable {
     private var path: (before: Double, now: Double, since: EventTime)
     private var outsidePositions = PlaceEstimate(countMax: 128)
     private var outside = Persistence()
-    private var outsideWithHint = Persistence()
+    private var awayWithHint = Persistence()
 
     /// - Parameters:
     ///   - run: the fixes that stood already.
@@ -58,11 +58,11 @@ struct Halt: Sendable {
         }
         let (evidence, noise) = (signals.window.evidence, signals.noise)
         let isAway = distance - min(signals.accuracyNow, Tuning.fenceAccuracyMax) > Tuning.heldSlack
-        outsideWithHint.observe(
+        awayWithHint.observe(
             isAway && evidence >= max(Tuning.creepEvidence, Tuning.hintNoise * noise.path), at: at)
         outside.observe(isOutside, at: at)
         if evidence >= Self.evidenceNeeded(signals)
-            || outsideWithHint.holds(Tuning.hintFixes)
+            || awayWithHint.holds(Tuning.hintFixes)
         {
             return .resumed
         }
@@ -100,7 +100,7 @@ struct Halt: Sendable {
 
     mutating func forgetEvidence() {
         outside.reset()
-        outsideWithHint.reset()
+        awayWithHint.reset()
     }
 
     mutating func powerWentOff(at: EventTime) { trip.powerWentOff(at: at) }

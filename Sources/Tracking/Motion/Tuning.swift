@@ -63,13 +63,13 @@ enum Tuning {
     /// Evidence as a multiple of what noise alone makes of it: to resume, and to resume where the position is outside.
     static let resumeNoise = 1.4
     static let hintNoise = 1.4
-    /// Fixes outside the radius after which a halt has ended: with some evidence, and without any.
+    /// Fixes after which a halt has ended: away from its place, with some evidence; and outside the radius, without any.
     static let hintFixes = 3
-    /// Metres beyond its accuracy that a fix may be from the place that is reported, before a creep ends the halt.
-    static let heldSlack = 3.0
-    /// While a receiver warms up, its next position takes the place of one that was so many times less accurate.
-    static let warmerAccuracy = 0.7
     static let outsideFixes = 30
+    /// Metres beyond its accuracy from which on a fix is away from the place of a halt.
+    static let heldSlack = 3.0
+    /// A halt takes a position of a receiver that warms up for its place if its accuracy is this share of that of the place.
+    static let warmerAccuracy = 0.7
     /// Path above which a place that moved may be movement rather than multipath: metres, a multiple of the noise, and a share
     /// of the distance between the positions.
     static let jumpPath = 6.0
