@@ -43,7 +43,7 @@ extension AgentConfig {
         let (preset, rule) = tracking.sampling.read(
             samplingTable, timeAlone: ResolutionSettings.vendorFilterIsOff(resolutionTable))
         let ruleTables = tracking.resolution.read(resolutionTable, preset: preset)
-        var rules = WrittenRules(sampling: rule)
+        rules = WrittenRules(sampling: rule)
         let movingAsks = tracking.readProfiles(trackingTable, rules: &rules)
         tracking.receiver.warnOfNoEffect(receiverTable)
         tracking.trackables = Trackable.all(trackableTables, device: device)
@@ -68,15 +68,7 @@ extension AgentConfig {
         endpoints = EndpointConfig.all(endpointTables, device: device, profiles: profiles)
         channels = ChannelConfig.all(channelTables, device: device)
         profiles.checkUnused(Set(endpoints.map(\.settings.profile.name)), profileTable)
-        let latest = endpoints.first { $0.settings.delivery == .latest }
-            .map { "delivery = \"latest\" of endpoint \($0.settings.name)" }
-        tracking.decideRules(
-            rules,
-            asking: tracking.asking(resolutionTable, preset: preset) + [movingAsks, latest].compactMap(\.self))
-        if rules.moving == nil {
-            samplingTable.explain(
-                "rule", "\(tracking.sampling.rule.rawValue.asTOML), because \(tracking.ruleReason.words)")
-        }
+        rules.asking = tracking.asking(resolutionTable, preset: preset) + [movingAsks].compactMap(\.self)
         tracking.keepEngineFixes = endpoints.contains { $0.settings.feed == .engine }
         control = ControlConfig(reading: controlTable)
         log = LogConfig(reading: logTable)
@@ -93,6 +85,11 @@ extension AgentConfig {
 
         guard let source else { return nil }
         self.source = source
+        decideRules()
+        if rules.moving == nil {
+            samplingTable.explain(
+                "rule", "\(tracking.sampling.rule.rawValue.asTOML), because \(tracking.ruleReason.words)")
+        }
         if !root.has("endpoint"), !root.has("channel") {
             root.warn("endpoint", "found none, expected at least one: locations are recorded but never uploaded")
         }

@@ -9,6 +9,8 @@ public struct AgentConfig: Sendable {
     public var device: String
     public var source: SourceConfig
     public var tracking: Tracker.Settings
+    /// What decides the rule of `tracking`: see `decideRules`.
+    package var rules = WrittenRules()
     /// Servers that list geofences, beside those of `tracking`.
     package var fenceSources: [FenceSourceConfig] = []
     /// When to track; without hours always.

@@ -22,7 +22,7 @@ struct ReloadPlan {
         let wanted = new.config
         config = old
         effective = new.effective
-        config.tracking = wanted.tracking
+        (config.tracking, config.rules) = (wanted.tracking, wanted.rules)
         // Set by the endpoints' feeds, which stay.
         config.tracking.keepEngineFixes = old.tracking.keepEngineFixes
         // Under the old name, whose rows they are.
@@ -39,6 +39,8 @@ struct ReloadPlan {
         let areSourcesTaken = takeListSources(of: wanted)
         let areSame = Self.names(old.endpoints) == Self.names(wanted.endpoints)
         let whole = areSame ? takeEndpoints(of: wanted) : []
+        // By the endpoints that run, which may be others than are wanted.
+        config.decideRules()
         name(
             ConfigurationDifference(from: oldKeys, to: new.effective), whole, takeChannels(of: wanted), areSourcesTaken)
         nameUnshown(old, wanted, areSame ? whole : nil)

@@ -2,15 +2,27 @@ import Positioning
 import Tracking
 
 /// The rules that are written, with those of the tables that they override; nil = none is.
-struct WrittenRules {
+package struct WrittenRules: Sendable {
     var sampling: LocationSampler.Rule?
     var moving: LocationSampler.Rule?
     var stationary: LocationSampler.Rule?
+    /// Names of the settings of tracking that ask for a resolution.
+    var asking: [String] = []
 
-    init(sampling: LocationSampler.Rule?) {
+    init(sampling: LocationSampler.Rule? = nil) {
         self.sampling = sampling
         moving = sampling
         stationary = sampling
+    }
+}
+
+extension AgentConfig {
+    /// The rule where none is written: as few points as needed, unless a setting says how finely, or an endpoint wants the
+    /// latest.
+    package mutating func decideRules() {
+        let latest = endpoints.first { $0.settings.delivery == .latest }
+            .map { "delivery = \"latest\" of endpoint \($0.settings.name)" }
+        tracking.decide(rules, asking: rules.asking.first ?? latest)
     }
 }
 
@@ -46,14 +58,13 @@ extension Tracker.Settings {
         return asking.map { "[tracking.moving] \($0)" }
     }
 
-    /// The rule where none is written: as few points as needed, unless a setting says how finely.
-    /// - Parameter asking: names of settings that ask for a resolution.
-    mutating func decideRules(_ rules: WrittenRules, asking: [String]) {
-        let rule: LocationSampler.Rule = asking.isEmpty ? .trackError : .either
+    /// - Parameter asking: the name of a setting that asks for a resolution; nil = none does.
+    fileprivate mutating func decide(_ rules: WrittenRules, asking: String?) {
+        let rule: LocationSampler.Rule = asking == nil ? .trackError : .either
         sampling.rule = rules.sampling ?? rule
         moving?.sampling.rule = rules.moving ?? rule
         stationary?.sampling.rule = rules.stationary ?? rule
-        ruleReason = rules.moving == nil ? asking.first.map { .asked(by: $0) } ?? .nothingAsks : .chosen
+        ruleReason = rules.moving == nil ? asking.map { .asked(by: $0) } ?? .nothingAsks : .chosen
     }
 
     /// What in `[resolution]`, `[sampling]` and `[[trackable]]` asks for a resolution.

@@ -52,7 +52,7 @@ extension LocationSampler.Settings {
     /// `readProfiles`, on the moving profile, where all layers are known. No key here affects the receiver: see
     /// `LocationSampler.Settings`.
     /// - Parameters:
-    ///   - rule: nil = none is set; see `Tracker.Settings.decideRule`.
+    ///   - rule: nil = none is set; see `AgentConfig.decideRules`.
     ///   - ruleNote: where a rule comes from that is not written there.
     ///   - angleNote: the same for the angle; nil = the default.
     mutating func readKeys(
