@@ -145,6 +145,8 @@ public struct Tracker: Sendable {
             recorder.odometerSet(trips.metres)
         case .deadlineReached:
             deadlineReached(&effects)
+        case .flushRequested:
+            closeSegments(&effects)
         case .shutdown:
             closeSegments(&effects)
             if let gap = gaps.current {

@@ -36,6 +36,8 @@ public enum TrackerEvent: Sendable {
     /// The odometer shows this many metres from now on; a value that is not finite changes nothing.
     case odometerSet(metres: Double)
     case deadlineReached
+    /// What is known goes to disk, since the host may lose its power or sleep: a fix that waits for the next one is kept.
+    case flushRequested
     case shutdown
 }
 

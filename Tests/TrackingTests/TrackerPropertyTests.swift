@@ -149,7 +149,7 @@ import Testing
                 priority: .high,
                 intervalMs: Int64.random(in: chance(hostility) ? .min ... .max : 0...60_000, using: &random),
                 displacement: number(0...200))
-            switch Int.random(in: 0..<21, using: &random) {
+            switch Int.random(in: 0..<22, using: &random) {
             case 0...3: return .noFix(chance(0.5) ? .void : .noPosition)
             case 4:
                 return .sourceStateChanged(
@@ -183,6 +183,7 @@ import Testing
             case 18: return .deadlineReached
             case 19: return .odometerSet(metres: number(0...1e6))
             default: return .shutdown
+            case 20: return .flushRequested
             }
         }
 

@@ -60,6 +60,7 @@ final class FlushHandler {
         let goals = deliveries.map {
             Goal(delivery: $0, acceptedBefore: $0.counters.accepted)
         }
+        pipeline.handle(.flushRequested, at: now)
         for delivery in deliveries { delivery.flush(at: now) }
         ticket.postpone()
         recorder.commit(at: now) { [unowned self] in

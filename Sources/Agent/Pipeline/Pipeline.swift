@@ -167,7 +167,10 @@ final class Pipeline {
         }
         fire(.externalPowerChanged(state.externalPower), now: now)
         // What is in memory goes to disk before it is certain that this is no dip.
-        if reading.isLoss { commitWanted = true }
+        if reading.isLoss {
+            fire(.flushRequested, now: now)
+            commitWanted = true
+        }
         finishTurn(at: now)
     }
 

@@ -17,6 +17,7 @@ extension Agent {
             switch task {
             case .locate: return try locating.locate(at: now) { done($0.map { nil }) }
             case .flush:
+                pipeline.handle(.flushRequested, at: now)
                 for delivery in endpoints.deliveries { delivery.flush(at: now) }
                 return recorder.commit(at: now) { [recorder] in
                     done(

@@ -48,11 +48,13 @@ class DeliveryBench {
     }
 
     /// One that reads this source and tracks one asset, without a delivery.
-    func pipeline(reading source: any FixSource) -> Pipeline {
+    func pipeline(
+        reading source: any FixSource, _ settings: Tracker.Settings = .init(trackables: [.init(id: "van")]),
+        _ log: AgentLog = .silent
+    ) -> Pipeline {
         Pipeline(
-            source: source, memory: nil,
-            run: TrackerRun(tracker: Tracker(settings: .init(trackables: [.init(id: "van")]), restored: nil)),
-            recorder: recorder, deliveries: [], log: .silent, loop: loop)
+            source: source, memory: nil, run: TrackerRun(tracker: Tracker(settings: settings, restored: nil)),
+            recorder: recorder, deliveries: [], log: log, loop: loop)
     }
 
     private func connect() {

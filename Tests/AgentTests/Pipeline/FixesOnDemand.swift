@@ -26,6 +26,17 @@ final class FixesOnDemand: FixSource {
         deliver(.epoch(.fix(fix), clock: .arrival(now), position: nil))
     }
 
+    /// An asset that is taken to move, with a fix in each second.
+    func move(_ pipeline: Pipeline, from start: EventTime, seconds: Int64) {
+        let first = date ?? UTCTime(milliseconds: 0)
+        pipeline.start(at: start)
+        pipeline.handle(.paceRequested(.moving), at: start)
+        for second in 1...seconds {
+            date = first + .seconds(second)
+            pipeline.deviceChanged(nil, at: start + .seconds(second))
+        }
+    }
+
     func deviceChanged(_ event: DeviceEvent?, at now: EventTime, _ deliver: (SourceEvent) -> Void) {
         start(at: now, deliver)
     }

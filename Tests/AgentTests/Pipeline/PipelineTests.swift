@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import NMEA
 import Outbox
 import Positioning
@@ -6,8 +7,10 @@ import Sensors
 import TestSupport
 import Testing
 import Tracking
+import Uplink
 
 @testable import Agent
+@testable import ControlProtocol
 
 /// What the tracker decides, as it reaches the rest of the daemon.
 @Suite struct PipelineTests {
@@ -84,6 +87,27 @@ import Tracking
         pipeline.handle(.timeWindowChanged(.tracking, open: false), at: end)
         #expect(bench.delivery.waiting > 0)
         #expect(bench.delivery.schedule.next(at: end) == .wait(until: end + .seconds(30)))
+        pipeline.close()
+    }
+
+    /// Half a minute of the track may be in the fix that waits for the next one.
+    @Test func aLossOfPowerStoresTheFixThatWaits() throws {
+        let directory = try TemporaryDirectory()
+        let bench = try DeliveryBench(path: directory.path + "/outbox.db", batchSize: 100)
+        let source = FixesOnDemand()
+        var settings = Tracker.Settings(trackables: [.init(id: "van")])
+        settings.keepFewest()
+        let pipeline = bench.pipeline(reading: source, settings)
+        var kept: [UTCTime] = []
+        pipeline.recorded.append { location, _ in kept.append(location.time) }
+        let start = bench.loop.now
+        source.move(pipeline, from: start, seconds: 3)
+        let newest = try #require(source.date)
+        #expect(!kept.contains(newest))
+        let power = PowerState(externalPower: false)
+        pipeline.powerRead(.init(state: power, hasBattery: false, isLoss: true), at: start + .seconds(3))
+        #expect(kept.last == newest)
+        try bench.loop.run { bench.recorder.latest.rows == kept.count }
         pipeline.close()
     }
 

@@ -51,6 +51,31 @@ import Uplink
         bench.close()
     }
 
+    /// By a server and by a program of this host.
+    @Test(arguments: [true, false]) func aFlushKeepsTheFixThatWaits(isFromAfar: Bool) throws {
+        let bench = try bench(RemoteBench.text.replacing("rule = \"either\"", with: ""))
+        var kept: [UTCTime] = []
+        bench.agent.pipeline.recorded.append { location, _ in kept.append(location.time) }
+        try bench.send()
+        let first = try #require(bench.receiver.date)
+        bench.agent.pipeline.handle(.paceRequested(.moving), at: bench.agent.loop.now)
+        for second in 1...3 {
+            bench.host.pass(.seconds(1))
+            bench.receiver.date = first + .seconds(second)
+            bench.agent.pipeline.deviceChanged(nil, at: bench.agent.loop.now)
+        }
+        let newest = try #require(bench.receiver.date)
+        #expect(!kept.contains(newest))
+        if isFromAfar {
+            bench.answer("POST", 200, [("waypost-command", bench.command("c-1"))])
+        } else {
+            bench.agent.ask(Array(#"{"id":1,"do":"flush","commit":true}"#.utf8), peer: 0) { _ in }
+        }
+        try bench.run { kept.last == newest }
+        try bench.run { bench.agent.rowsHeld == 0 }
+        bench.close()
+    }
+
     @Test func comesFromABrokerAndIsAnsweredThere() throws {
         let bench = try bench(Self.broker)
         let session = try #require(bench.uplink.requests.first { $0.broker != nil }?.broker?.session)

@@ -167,14 +167,15 @@ import Testing
         #expect(worst(records, recorder.trace?.entries ?? []) <= 5.05)
     }
 
-    @Test func shutdownKeepsTheLastFix() {
+    @Test(arguments: [TrackerEvent.shutdown, .flushRequested])
+    func whatEndsOrMayEndKeepsTheLastFix(event: TrackerEvent) {
         var script = Script()
         script.stand(60)
         script.pullAway()
         script.drive(50)
         let last = script.elapsed
-        script.happen(.shutdown)
-        script.happen(.shutdown)
+        script.happen(event)
+        script.happen(event)
         let course = Course(script, Self.settings())
         #expect(course.records.filter { $0.time.seconds == last }.map(\.reason) == ["state-change"])
     }
