@@ -116,6 +116,7 @@ def sent(waypost, log, profile, secure=False):
         config.write_text(
             f'[device]\nid = "van-7"\n[source]\nkind = "file"\npath = "{log}"\nplayback = "max"\n'
             f'[control]\nsocket = "{folder}/control.sock"\n[outbox]\npath = "{folder}/outbox.db"\n'
+            '[sampling]\nrule = "either"\n'
             f'{SIX if profile == "six" else ""}\n'
             f'[[endpoint]]\nname = "main"\nbase_url = "{scheme}://127.0.0.1:{relay.port}"\nprofile = "{profile}"\nfeed = "engine"\n'
             f'batch_size = {BATCH}\n' + (f'tls = {{ ca = "{folder}/cert.pem" }}\n' if secure else ""))

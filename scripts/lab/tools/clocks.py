@@ -31,7 +31,8 @@ class Daemon:
             self.port = probe.getsockname()[1]
         (folder / "waypost.toml").write_text(
             f'[device]\nid = "lab"\n[source]\nkind = "udp"\nport = {self.port}\nstale_after = "3s"\n'
-            f'[outbox]\npath = "{folder}/outbox.db"\ncommit_window = "1s"\n[control]\nsocket = "{self.socket}"\n')
+            f'[outbox]\npath = "{folder}/outbox.db"\ncommit_window = "1s"\n[sampling]\nrule = "either"\n'
+            f'[control]\nsocket = "{self.socket}"\n')
         self.log = open(folder / "log", "w", encoding="utf-8")
         self.process = subprocess.Popen(
             [program, "run", "--config", folder / "waypost.toml"], stderr=self.log, env=os.environ | shim.environment)
