@@ -757,8 +757,10 @@ public struct Tracker: Sendable {
     // MARK: Resolution
 
     private mutating func recompute(_ effects: inout [Effect]) {
-        let isWatched = board.isWatched
-        if let chosen = profile.choose(isMoving: motion.isMoving, boost: board.boost, isWatched: isWatched) {
+        let chosen = profile.choose(
+            isMoving: motion.isMoving, boost: board.boost, isWatched: board.isWatched,
+            isEngineSet: board.constantEngine != nil)
+        if let chosen {
             filter.settings.accuracyMax = chosen.accuracyMax
             board.defaultResolution = chosen.resolution
             if recorder.samples(otherwiseThan: chosen.sampling) {

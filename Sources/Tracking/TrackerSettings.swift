@@ -7,7 +7,7 @@ extension Tracker {
         public var receiver = ReceiverCycle.Settings()
         public var sampling = LocationSampler.Settings()
         /// Why `sampling.rule`, or that of `moving`, is what it is. With `nothingAsks` the rule is `either` for as long as a
-        /// subscriber is there.
+        /// subscriber is there or a constant location engine is set.
         public var ruleReason = LocationSampler.RuleReason.chosen
         public var resolution = ResolutionSettings()
         /// What is different while the asset moves; nil = nothing: as `sampling`, `resolution.default`,

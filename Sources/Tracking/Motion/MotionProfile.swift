@@ -29,6 +29,7 @@ struct ProfileChoice: Sendable {
         let isMoving: Bool
         let boost: Resolution?
         let isWatched: Bool
+        let isEngineSet: Bool
     }
 
     private let settledReason: LocationSampler.RuleReason
@@ -56,19 +57,25 @@ struct ProfileChoice: Sendable {
     /// The rule that moving assets are followed by.
     var rule: LocationSampler.Rule {
         switch ruleReason {
-        case .subscriber, .boost: .either
+        case .subscriber, .boost, .engine: .either
         case .chosen, .nothingAsks, .asked: moving.sampling.rule
         }
     }
 
-    /// - Parameter isWatched: a subscriber is there.
+    /// - Parameters:
+    ///   - isWatched: a subscriber is there.
+    ///   - isEngineSet: a constant location engine is in force.
     /// - Returns: the profile that comes into force; nil = it is already.
-    mutating func choose(isMoving: Bool, boost: Resolution?, isWatched: Bool) -> MotionProfile? {
-        let isWatched = isWatched && settledReason == .nothingAsks
-        let basis = Basis(isMoving: isMoving, boost: boost, isWatched: isWatched)
+    mutating func choose(
+        isMoving: Bool, boost: Resolution?, isWatched: Bool, isEngineSet: Bool
+    ) -> MotionProfile? {
+        let mayAsk = settledReason == .nothingAsks
+        let basis = Basis(
+            isMoving: isMoving, boost: boost, isWatched: isWatched && mayAsk, isEngineSet: isEngineSet && mayAsk)
         guard basis != self.basis else { return nil }
         self.basis = basis
-        ruleReason = boost != nil ? .boost : isWatched ? .subscriber : settledReason
+        ruleReason =
+            boost != nil ? .boost : basis.isWatched ? .subscriber : basis.isEngineSet ? .engine : settledReason
         var moving = boost.map(self.moving.boosted) ?? self.moving
         moving.sampling.rule = rule
         var chosen = isMoving || boost != nil ? moving : stationary

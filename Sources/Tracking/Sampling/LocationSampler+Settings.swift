@@ -25,6 +25,8 @@ extension LocationSampler {
         case asked(by: String)
         /// A subscriber is there, without whom nothing would ask.
         case subscriber
+        /// A constant location engine was set, without which nothing would ask.
+        case engine
         /// A boost is in force.
         case boost
 
@@ -35,6 +37,7 @@ extension LocationSampler {
             case .nothingAsks: "nothing asks for a resolution"
             case .asked(let setting): "\(setting) asks for a resolution"
             case .subscriber: "a subscriber watches"
+            case .engine: "an engine resolution is set"
             case .boost: "a boost"
             }
         }

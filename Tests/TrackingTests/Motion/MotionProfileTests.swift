@@ -41,7 +41,9 @@ import Testing
     @Test func withoutProfilesBothStatesAreAsTheSettingsSay() {
         for isMoving in [false, true] {
             var choice = ProfileChoice(.car)
-            #expect(choice.choose(isMoving: isMoving, boost: nil, isWatched: false) == Tracker.Settings.car.profile)
+            #expect(
+                choice.choose(isMoving: isMoving, boost: nil, isWatched: false, isEngineSet: false)
+                    == Tracker.Settings.car.profile)
         }
         #expect(Course(Self.day, Self.settings()).effects.count == Course(Self.day).effects.count)
     }
@@ -51,7 +53,8 @@ import Testing
         settings.moving = settings.profile
         settings.moving?.resolution = Self.fine
         var choice = ProfileChoice(settings)
-        #expect(choice.choose(isMoving: false, boost: nil, isWatched: false)?.resolution == Self.fine)
+        #expect(
+            choice.choose(isMoving: false, boost: nil, isWatched: false, isEngineSet: false)?.resolution == Self.fine)
     }
 
     @Test func theDefaultResolutionFollowsTheStateBothWays() {

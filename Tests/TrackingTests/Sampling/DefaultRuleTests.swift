@@ -92,4 +92,17 @@ import Testing
         #expect(course.tracker.snapshot.ruleReason == .subscriber && course.tracker.snapshot.rule == .either)
         #expect(rules(course) == ["either: a boost"])
     }
+
+    @Test func aConstantEngineAsksAsLongAsItIsSet() {
+        var script = Script()
+        script.stand(60)
+        script.pullAway(to: 24)
+        script.happen(.engineSet(.standard))
+        script.drive(30)
+        script.happen(.engineSet(nil))
+        script.drive(60)
+        let course = Course(script, Self.fewest)
+        #expect(
+            rules(course) == ["either: an engine resolution is set", "track-error: nothing asks for a resolution"])
+    }
 }
