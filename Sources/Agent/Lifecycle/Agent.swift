@@ -361,7 +361,11 @@ public final class Agent {
         host?.stop()
         beacons.stop()
         networks.stop()
-        for channel in channels { channel.close() }
+        for channel in channels {
+            // That nobody watches any more is no news about the asset.
+            channel.subscriberChanged = { _, _ in }
+            channel.close()
+        }
         places.close()
         uplink.close()
         control?.close()

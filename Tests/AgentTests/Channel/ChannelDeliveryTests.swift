@@ -2,6 +2,7 @@ import Channel
 import Delivery
 import EventLoop
 import Logging
+import Outbox
 import Positioning
 import TestSupport
 import Testing
@@ -64,6 +65,44 @@ import Uplink
         bench.presence(3, "")
         #expect(bench.changes.last?.action == .remove)
         #expect(bench.channel.viewers.of("van").isEmpty)
+    }
+
+    /// The channel takes its leave of them; that they do not watch any more is no news.
+    @Test func theEndOfTheDaemonIsNoChangeOfTheRule() throws {
+        let directory = try TemporaryDirectory()
+        let config = try loaded(
+            """
+            [device]
+            id = "van"
+            \(smallest)
+            [outbox]
+            path = "\(directory.path)/outbox.db"
+            [[channel]]
+            url = "wss://realtime.example"
+            auth = { kind = "bearer", token = "env:SECRET" }
+            """, testEnvironment(["SECRET": "sesame"])
+        ).config
+        let (carrier, lines, host) = (ScriptedCarrier(), LogLines(), try ShiftedHost())
+        // Just after boot it would wait.
+        host.pass(.seconds(3600))
+        var edges = Edges(
+            host: host, medium: SystemMedium(), bootID: nil,
+            makeWriter: { outbox throws(OutboxError) in try OutboxWriter(outbox) }, uplink: ScriptedUplink(),
+            source: FixesOnDemand(), isDaemon: false)
+        edges.makeCarrier = { report in
+            carrier.report = report
+            return carrier
+        }
+        let agent = try Agent(
+            config: config, environment: ["SECRET": "sesame"], logger: Logger(label: "") { _ in lines },
+            options: Agent.Options(), edges: edges)
+        agent.start()
+        carrier.connect(at: agent.loop.now)
+        carrier.acknowledge(0)
+        carrier.presence(2, #"{\"type\":\"SUBSCRIBER\"}"#)
+        #expect(lines.text.contains { $0.hasPrefix("locations are kept by the rule either") })
+        _ = agent.end()
+        #expect(!lines.text.contains { $0.hasPrefix("locations are kept by the rule track-error") })
     }
 
     @Test func aRefusedTokenFailsTheChannelUntilThereIsAnother() {
@@ -233,6 +272,21 @@ private final class ScriptedCarrier: ChannelCarrier {
     func close() { isClosed = true }
     func trust(_ tls: TLSSettings?) {}
     func say(_ text: String) { report(.text(text), .zero) }
+
+    /// The connection is there, and the channel of a trackable.
+    func connect(at now: EventTime) {
+        report(.opened(subprotocol: nil), now)
+        say(#"{"action":4,"connectionId":"c","connectionDetails":{"connectionKey":"k","maxMessageSize":65536}}"#)
+        say(#"{"action":11,"channel":"tracking:van","flags":720896}"#)
+    }
+
+    func acknowledge(_ serial: Int) { say(#"{"action":1,"msgSerial":\#(serial),"count":1}"#) }
+
+    func presence(_ action: Int, _ data: String) {
+        say(
+            #"{"action":14,"channel":"tracking:van","presence":[{"action":\#(action),"clientId":"ada","#
+                + #""connectionId":"of-ada","id":"of-ada:\#(action):0","data":"\#(data)"}]}"#)
+    }
 }
 
 extension ClientFrame {
@@ -297,24 +351,17 @@ private final class ChannelBench {
     }
 
     func connect() {
-        carrier.report(.opened(subprotocol: nil), loop.now)
-        carrier.say(
-            #"{"action":4,"connectionId":"c","connectionDetails":{"connectionKey":"k","maxMessageSize":65536}}"#)
-        carrier.say(#"{"action":11,"channel":"tracking:van","flags":720896}"#)
+        carrier.connect(at: loop.now)
         acknowledge()
     }
 
     /// The oldest frame that is not answered.
     func acknowledge() {
-        carrier.say(#"{"action":1,"msgSerial":\#(serial),"count":1}"#)
+        carrier.acknowledge(serial)
         serial += 1
     }
 
-    func presence(_ action: Int, _ data: String) {
-        carrier.say(
-            #"{"action":14,"channel":"tracking:van","presence":[{"action":\#(action),"clientId":"ada","#
-                + #""connectionId":"of-ada","id":"of-ada:\#(action):0","data":"\#(data)"}]}"#)
-    }
+    func presence(_ action: Int, _ data: String) { carrier.presence(action, data) }
 
     func record(_ second: Int) { channel.recorded(Self.location(second), at: loop.now) }
 
