@@ -764,7 +764,8 @@ public struct Tracker: Sendable {
             filter.settings.accuracyMax = chosen.accuracyMax
             board.defaultResolution = chosen.resolution
             if recorder.samples(otherwiseThan: chosen.sampling) {
-                closeSegments(&effects)
+                // Fixes that wait for a decision of the fences go on waiting: once recorded, they would date a crossing late.
+                recorder.closeSegments(present, &effects)
                 recorder.setSampling(chosen.sampling)
             }
             if let announcedRule, announcedRule != profile.rule {

@@ -105,4 +105,27 @@ import Testing
         #expect(
             rules(course) == ["either: an engine resolution is set", "track-error: nothing asks for a resolution"])
     }
+
+    /// A crossing is certain some seconds after it happened, and the fixes of that time wait for it.
+    @Test(arguments: [1, 2, 3]) func aCrossingIsDatedAsItWouldBeWithoutAChange(seconds: Double) throws {
+        func course(changing moment: Double?) -> Course {
+            var settings = Self.fewest
+            settings.geofences.fences = [.circle("depot", north: 600, radius: 100)]
+            var script = Script()
+            script.stand(60)
+            script.pullAway()
+            for _ in 0..<60 {
+                script.drive(1)
+                if script.elapsed == moment { script.happen(.subscriberChanged(Self.viewer)) }
+            }
+            return Course(script, settings)
+        }
+        let usual = course(changing: nil).crossings
+        let crossing = try #require(usual.first)
+        let changed = course(changing: crossing.time.seconds + seconds)
+        #expect(rules(changed) == ["either: a subscriber watches"])
+        #expect(changed.crossings.map(\.time) == usual.map(\.time))
+        #expect(changed.crossings.map(\.coordinate) == usual.map(\.coordinate))
+        #expect(zip(changed.records, changed.records.dropFirst()).allSatisfy { $0.time <= $1.time })
+    }
 }
