@@ -169,12 +169,16 @@ final class ConfigurationInForce {
         apply(ReloadPlan(from: config, effective, to: overlay(base)), at: now)
     }
 
-    /// Keys with their values, as documents name them: those without a value are left out.
+    /// Keys with their values, as documents name them: those without a value are left out, but for a rule, which is decided
+    /// where it is not set.
     func settings(where isWanted: (String) -> Bool) -> [RemoteSetting] {
         effective.entries.compactMap { entry in
-            guard !entry.table.hasPrefix("[["), let value = entry.value else { return nil }
+            guard !entry.table.hasPrefix("[[") else { return nil }
             let key = "\(entry.table.dropFirst().dropLast()).\(entry.key)"
             guard isWanted(key) else { return nil }
+            guard let value = entry.value else {
+                return config.tracking.rule(of: key).map { RemoteSetting(key, .string($0.rawValue)) }
+            }
             // What TOML and JSON write alike is read; the rest is shown as it is written.
             return RemoteSetting(key, JSONReader.read(Array(value.utf8)) ?? .string(value))
         }
@@ -209,6 +213,18 @@ final class ConfigurationInForce {
                 config.channels.first { $0.endpoint.settings.name == channel.config.endpoint.settings.name }, at: now)
         }
         host?.readPower(at: now)
+    }
+}
+
+extension Tracker.Settings {
+    /// nil where the key is no rule.
+    fileprivate func rule(of key: String) -> LocationSampler.Rule? {
+        switch key {
+        case "sampling.rule": sampling.rule
+        case "tracking.moving.rule": (moving ?? profile).sampling.rule
+        case "tracking.stationary.rule": (stationary ?? moving ?? profile).sampling.rule
+        default: nil
+        }
     }
 }
 

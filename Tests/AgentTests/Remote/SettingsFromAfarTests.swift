@@ -45,6 +45,16 @@ import Uplink
         bench.close()
     }
 
+    @Test func aRuleThatIsNotSetIsReportedAsItWasDecided() throws {
+        let bench = try RemoteBench(directory, RemoteBench.text.replacing("rule = \"either\"", with: ""))
+        #expect(bench.value(of: "sampling.rule") == .string("track-error"))
+        #expect(bench.value(of: "tracking.moving.rule") == .string("track-error"))
+        try bench.receive(document(17, #""sampling.min_gap":"2s""#), version: 17)
+        try bench.run { bench.report() != nil }
+        #expect(bench.report()?.value(at: ["effective", "sampling.rule"])?.string == "either")
+        bench.close()
+    }
+
     @Test func nothingForbiddenIsEverInForce() throws {
         let bench = try RemoteBench(directory)
         try bench.receive(
