@@ -35,9 +35,13 @@ struct WhatIf {
             sampling.rule = .trackError
             sampling.bound = bound
             sampling.maxDelay = delay
+            // What is in force already is compared with what is followed by interval and displacement.
+            let isInForce = sampling == (settings.tracking.moving ?? settings.tracking.profile).sampling
+            if isInForce { sampling.rule = .either }
             list.append(
                 WhatIf(
-                    "track-error-\(Int(bound))", "track-error, \(Int(bound)) m",
+                    isInForce ? "either" : "track-error-\(Int(bound))",
+                    isInForce ? "either" : "track-error, \(Int(bound)) m",
                     settings.sampled(by: sampling, at: usual)))
         }
         var sampling = LocationSampler.Settings()

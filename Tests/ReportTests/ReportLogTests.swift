@@ -66,12 +66,16 @@ import Tracking
         let outcomes = try Self.data.get().outcomes
         #expect(
             outcomes.map(\.whatIf.key) == [
-                "now", "active", "balanced", "passive", "track-error-5", "track-error-20", "interval-30", "significant",
+                "now", "active", "balanced", "passive", "either", "track-error-20", "interval-30", "significant",
             ])
-        let bounded = try #require(outcomes.first { $0.whatIf.key == "track-error-5" })
+        #expect(outcomes[4].whatIf.words == "after 3 s or 10 m")
+        let bounded = outcomes[0]
         // Positions are rounded to 1e-7 degree.
         #expect(try #require(bounded.error).worst <= 5.1)
-        #expect(bounded.kept.count == outcomes[0].kept.count && bounded.kept.count * 5 < outcomes[1].kept.count)
+        #expect(bounded.kept.count * 5 < outcomes[1].kept.count && bounded.kept.count * 5 < outcomes[4].kept.count)
+        let other = try loaded(smallest + "[sampling]\nrule = \"either\"\n")
+        let keys = try ReportLog(other).data(of: [Self.demo]).outcomes.map(\.whatIf.key)
+        #expect(keys.contains("track-error-5") && !keys.contains("either"))
         #expect(outcomes.allSatisfy { $0.compact < $0.bytes && $0.bytes > 0 })
     }
 
