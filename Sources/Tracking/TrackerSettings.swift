@@ -43,6 +43,8 @@ extension Tracker.Settings {
     /// As few points as needed until a subscriber watches: what the daemon does where nothing asks for a resolution.
     public mutating func keepFewest() {
         sampling.rule = .trackError
+        moving?.sampling.rule = .trackError
+        stationary?.sampling.rule = .trackError
         ruleReason = .nothingAsks
     }
 

@@ -128,4 +128,13 @@ import Testing
         #expect(changed.crossings.map(\.coordinate) == usual.map(\.coordinate))
         #expect(zip(changed.records, changed.records.dropFirst()).allSatisfy { $0.time <= $1.time })
     }
+
+    @Test func fewestMeansThoseOfAMovingAssetToo() {
+        var settings = Tracker.Settings.car
+        (settings.moving, settings.stationary) = (settings.profile, settings.profile)
+        settings.keepFewest()
+        let course = Course(Self.drive(), settings)
+        #expect(course.tracker.snapshot.rule == .trackError)
+        #expect(settings.stationary?.sampling.rule == .trackError)
+    }
 }
