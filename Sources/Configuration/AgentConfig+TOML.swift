@@ -86,9 +86,12 @@ extension AgentConfig {
         guard let source else { return nil }
         self.source = source
         decideRules()
-        if rules.moving == nil {
+        if rules.sampling == nil {
             samplingTable.explain(
-                "rule", "\(tracking.sampling.rule.rawValue.asTOML), because \(tracking.ruleReason.words)")
+                "rule",
+                rules.moving == nil
+                    ? "\(tracking.sampling.rule.rawValue.asTOML), because \(tracking.ruleReason.words)"
+                    : "without effect, because [tracking.moving] rule is set")
         }
         if !root.has("endpoint"), !root.has("channel") {
             root.warn("endpoint", "found none, expected at least one: locations are recorded but never uploaded")

@@ -83,6 +83,8 @@ import Tracking
     @Test func theRuleInForceIsNamed() throws {
         let shown = try loaded(smallest + upload).effective.description
         #expect(shown.contains("# rule is not set  # \"track-error\", because nothing asks for a resolution\n"))
+        let moving = try loaded(smallest + upload + "[tracking.moving]\nrule = \"both\"\n").effective.description
+        #expect(moving.contains("# rule is not set  # without effect, because [tracking.moving] rule is set\n"))
         #expect(shown.contains("# [resolution.default]\n# priority = \"balanced\"  # default\n"))
     }
 }
