@@ -101,6 +101,7 @@ import Testing
                         dwell: chance(0.5) ? duration(0...600) : nil)
                 }
             }
+            if chance(0.3) { settings.keepFewest() }
             settings.keepEngineFixes = chance(0.5)
             settings.admission.allowSimulated = chance(0.5)
             return settings
@@ -182,8 +183,8 @@ import Testing
                 ])
             case 18: return .deadlineReached
             case 19: return .odometerSet(metres: number(0...1e6))
-            default: return .shutdown
             case 20: return .flushRequested
+            default: return .shutdown
             }
         }
 

@@ -111,6 +111,33 @@ import Uplink
         pipeline.close()
     }
 
+    @Test func anotherRuleIsLoggedAndShown() throws {
+        let bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5)
+        var settings = Tracker.Settings(trackables: [.init(id: "van")])
+        settings.keepFewest()
+        let lines = LogLines()
+        let pipeline = bench.pipeline(
+            reading: FixesOnDemand(), settings, AgentLog(logger: Logger(label: "") { _ in lines }, positions: false))
+        func report() -> StatusReport {
+            StatusReport(
+                now: bench.loop.now, startedAt: .zero, wakeups: 0, isClockSynchronised: true, pipeline: pipeline,
+                recorder: bench.recorder, deliveries: [], sent: HTTPUplink.Counters(), supplies: nil,
+                configurationProblem: nil, configurationOrigin: .current, metricsProblems: [])
+        }
+        pipeline.start(at: bench.loop.now)
+        #expect(report().status.motion.rule == "track-error")
+        #expect(report().status.motion.ruleBecause == "nothing asks for a resolution")
+        let viewer = SubscriberChange(trackable: "van", member: "ada", action: .add(nil))
+        pipeline.handle(.subscriberChanged(viewer), at: bench.loop.now)
+        #expect(report().status.motion.rule == "either")
+        #expect(report().status.motion.ruleBecause == "a subscriber watches")
+        let said = lines.text.filter { $0.hasPrefix("locations are kept by the rule ") }
+        #expect(said.count == 1)
+        #expect(
+            said.first?.hasPrefix("locations are kept by the rule either from now on: a subscriber watches") == true)
+        pipeline.close()
+    }
+
     /// The status line is made when the motion changes, and contains it.
     @Test func aHandlerOfAChangeMayReadTheTracker() throws {
         let bench = try DeliveryBench(path: "/nonexistent/outbox.db", batchSize: 5)

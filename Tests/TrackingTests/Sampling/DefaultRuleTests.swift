@@ -93,6 +93,20 @@ import Testing
         #expect(rules(course) == ["either: a boost"])
     }
 
+    @Test func aBoostEndsWhileNothingAsks() {
+        var script = Script()
+        script.stand(60)
+        script.pullAway(to: 24)
+        script.drive(30)
+        script.happen(.boostChanged(Boost(resolution: .standard, duration: .seconds(20))))
+        script.drive(80)
+        let course = Course(script, Self.fewest)
+        #expect(rules(course) == ["either: a boost", "track-error: nothing asks for a resolution"])
+        let kept = course.records.map(\.time.seconds)
+        #expect(kept.filter { (108..<126).contains($0) }.count == 18)
+        #expect(kept.filter { (130..<180).contains($0) }.count <= 3)
+    }
+
     @Test func aConstantEngineAsksAsLongAsItIsSet() {
         var script = Script()
         script.stand(60)
@@ -104,6 +118,44 @@ import Testing
         let course = Course(script, Self.fewest)
         #expect(
             rules(course) == ["either: an engine resolution is set", "track-error: nothing asks for a resolution"])
+    }
+
+    @Test func aReloadIsAnnouncedOnceAndOnlyWithAnotherRule() {
+        var script = Script()
+        script.stand(60)
+        script.pullAway()
+        for reason in [LocationSampler.RuleReason.asked(by: "a"), .asked(by: "b"), .chosen] {
+            var settings = Tracker.Settings.car
+            settings.ruleReason = reason
+            script.happen(.settingsReloaded(settings))
+            script.drive(20)
+        }
+        script.happen(.subscriberChanged(Self.viewer))
+        script.happen(.settingsReloaded(Self.fewest))
+        script.drive(20)
+        let course = Course(script, Self.fewest)
+        #expect(rules(course) == ["either: a asks for a resolution"])
+        #expect(course.tracker.snapshot.ruleReason == .subscriber)
+    }
+
+    /// The state knows of no rule: what comes after a restart is kept by that of the settings.
+    @Test(arguments: [true, false]) func aRestartUnderTheOtherRuleIsNoChange(isFirstFewest: Bool) throws {
+        let settings = isFirstFewest ? (Self.fewest, Tracker.Settings.car) : (.car, Self.fewest)
+        var script = Script()
+        script.stand(60)
+        script.pullAway(to: 24)
+        script.drive(45)
+        let stored = try #require(StoredState(bytes: Course(script, settings.0).tracker.state.bytes))
+        var more = Script()
+        (more.north, more.speed, more.elapsed) = (script.north + 24 * 5, 24, script.elapsed + 5)
+        let restart = more.elapsed
+        more.drive(100)
+        let course = Course(more, settings.1, restored: stored)
+        #expect(rules(course).isEmpty)
+        #expect(course.tracker.snapshot.rule == (isFirstFewest ? .either : .trackError))
+        let kept = course.records.filter { $0.time.seconds > restart + 1 }
+        #expect(isFirstFewest ? kept.count > 90 : kept.count <= 5, "\(kept.count)")
+        #expect(zip(course.records, course.records.dropFirst()).allSatisfy { $0.time <= $1.time })
     }
 
     /// A crossing is certain some seconds after it happened, and the fixes of that time wait for it.

@@ -15,6 +15,12 @@ import Testing
         return settings
     }
 
+    private static var fewest: Tracker.Settings {
+        var settings = settings()
+        settings.ruleReason = .nothingAsks
+        return settings
+    }
+
     /// Half an hour of parking, driving, halting and turning.
     private static func drive() -> Script {
         var script = Script()
@@ -40,6 +46,23 @@ import Testing
         course.tracker.samplingTrace = SamplingTrace()
         course.run(script)
         return (course, course.tracker.samplingTrace?.entries ?? [])
+    }
+
+    /// Metres: the worst fix between two records that were kept under one rule `track-error`.
+    private func worstByTrackError(_ effects: [Effect], _ fed: [SamplingTrace.Entry]) -> Double {
+        var spans: [[Location]] = [[]]
+        var isTrackError = true
+        for effect in effects {
+            switch effect {
+            case .announceRule(let rule, _):
+                isTrackError = rule == .trackError
+                spans.append([])
+            case .record(let location) where location.published && isTrackError:
+                spans[spans.count - 1].append(location)
+            default: break
+            }
+        }
+        return spans.map { worst($0, fed) }.max() ?? 0
     }
 
     /// Metres: the worst fix between two records.
@@ -282,18 +305,19 @@ import Testing
         #expect(again.records[1].time.seconds == restart + 1)
     }
 
-    /// Drives of chance: noise, leaps, halts, gaps, power and panic, at several rates.
+    /// Drives of chance: noise, leaps, halts, gaps, power, panic, and whatever changes the rule, at several rates.
     @Test(arguments: [0.2, 1, 5])
     func anyDriveIsInOrderAndWithinTheBound(rate: Double) {
         let seed = testSeed(1)
         var random = SeededGenerator(seed: seed)
+        var changes = 0
         for round in 0..<12 {
             var script = Script(rate: rate)
             script.stand(60)
             for _ in 0..<25 {
                 script.offset = PlanePoint(
                     east: Double.random(in: -3...3, using: &random), north: Double.random(in: -3...3, using: &random))
-                switch Int.random(in: 0..<12, using: &random) {
+                switch Int.random(in: 0..<18, using: &random) {
                 case 0: script.brake()
                 case 1: script.stand(Double.random(in: 5...90, using: &random))
                 case 2: script.wait(Double.random(in: 1...100, using: &random))
@@ -301,7 +325,15 @@ import Testing
                 case 4: script.happen(.externalPowerChanged(Bool.random(using: &random)))
                 case 5: script.east += 45
                 case 6: script.happen(.paceRequested(.stationary))
-                case 7: script.happen(.settingsReloaded(Self.settings()))
+                case 7: script.happen(.settingsReloaded(Self.fewest))
+                case 8, 9:
+                    let action: SubscriberChange.Action = Bool.random(using: &random) ? .add(nil) : .remove
+                    script.happen(
+                        .subscriberChanged(SubscriberChange(trackable: "car", member: "ada", action: action)))
+                case 10:
+                    script.happen(.boostChanged(Boost(resolution: .standard, duration: .seconds(20))))
+                case 11: script.happen(.engineSet(Bool.random(using: &random) ? .standard : nil))
+                case 12: script.happen(.flushRequested)
                 default:
                     let speed = Double.random(in: 3...25, using: &random)
                     for _ in 0..<Int.random(in: 3...12, using: &random) {
@@ -313,11 +345,14 @@ import Testing
             script.stand(30)
             script.happen(.shutdown)
             for beside in [false, true] {
-                let (course, fed) = traced(script, Self.settings { $0.keepEngineFixes = beside })
-                let published = course.records.filter(\.published)
-                #expect(isOrdered(published), "seed \(seed), round \(round)")
-                #expect(worst(published, fed) <= 5.05, "seed \(seed), round \(round)")
+                var settings = Self.fewest
+                settings.keepEngineFixes = beside
+                let (course, fed) = traced(script, settings)
+                #expect(isOrdered(course.records.filter(\.published)), "seed \(seed), round \(round)")
+                #expect(worstByTrackError(course.effects, fed) <= 5.05, "seed \(seed), round \(round)")
+                changes += course.effects.count { if case .announceRule = $0 { true } else { false } }
             }
         }
+        #expect(changes > 24)
     }
 }
