@@ -68,10 +68,11 @@ import Uplink
         #expect(!kept.contains(newest))
         if isFromAfar {
             bench.answer("POST", 200, [("waypost-command", bench.command("c-1"))])
+            try bench.run { bench.agent.remote?.commands.ran == 1 }
         } else {
             bench.agent.ask(Array(#"{"id":1,"do":"flush","commit":true}"#.utf8), peer: 0) { _ in }
         }
-        try bench.run { kept.last == newest }
+        #expect(kept.last == newest)
         try bench.run { bench.agent.rowsHeld == 0 }
         bench.close()
     }
