@@ -89,8 +89,6 @@ def measured(binary, status):
             deadline = time.monotonic() + 900
             while server.rows < ROWS and time.monotonic() < deadline:
                 time.sleep(0.2)
-            while status(config)["queue"]["queue_depth"] and time.monotonic() < deadline:
-                time.sleep(0.2)
         finally:
             process.terminate()
             process.wait()
