@@ -57,7 +57,7 @@ final class EndpointDelivery {
     /// Attempts to send a batch that have begun.
     private(set) var attempts = 0
     /// It is about to form a batch: others may join.
-    var willForm: (EventTime) -> Void = { _ in }
+    var willForm: (_ now: EventTime, _ sendsAt: EventTime?) -> Void = { _, _ in }
 
     /// - Parameters:
     ///   - depth: of its cursor, as the outbox was opened; nil when it has none yet.
@@ -233,15 +233,17 @@ final class EndpointDelivery {
     }
 
     /// A commit is made now anyway: a batch that would be formed soon shares it.
-    func commitComes(at now: EventTime) {
-        guard case .open = link.gate.opening(at: now), let batch = schedule.commitComes(at: now) else { return }
+    /// - Parameter other: see `DeliverySchedule.commitComes`.
+    func commitComes(joining other: EventTime? = nil, at now: EventTime) {
+        guard case .open = link.gate.opening(at: now), let batch = schedule.commitComes(joining: other, at: now)
+        else { return }
         form(batch.limit, sendsAt: batch.sendsAt, at: now)
     }
 
     private func form(_ limit: Int, sendsAt: EventTime? = nil, at now: EventTime) {
         let number = schedule.formRequested(sendsAt: sendsAt, at: now)
         logRoute()
-        if limit > 0 { willForm(now) }
+        if limit > 0 { willForm(now, sendsAt) }
         recorder.form(
             FormRequest(
                 endpoint: settings.name, route: schedule.route > 0 ? routes[schedule.route].settings.name : nil,

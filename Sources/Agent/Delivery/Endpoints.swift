@@ -35,8 +35,10 @@ final class Endpoints {
                 share: FleetShare.of(outbox: outbox, endpoint: primary.settings.name), jitter: { loop.host.jitter })
         }
         for (index, delivery) in deliveries.enumerated() {
-            delivery.willForm = { [unowned self] now in
-                for (other, joining) in deliveries.enumerated() where other != index { joining.mayJoin(at: now) }
+            delivery.willForm = { [unowned self] now, sendsAt in
+                for (other, joining) in deliveries.enumerated() where other != index {
+                    if let sendsAt { joining.commitComes(joining: sendsAt, at: now) } else { joining.mayJoin(at: now) }
+                }
             }
         }
     }

@@ -145,13 +145,18 @@ extension DeliverySchedule {
     /// A commit is made now anyway, perhaps with rows. A batch whose window ends within a tenth of its length is formed with
     /// it, so that it needs no commit of its own, and is sent when the window ends.
     ///
+    /// - Parameter other: when another endpoint of this device sends what it forms with this commit: what may join it goes out
+    ///   then, so that they share one wake-up of the radio; nil = there is none.
     /// - Returns: maximum rows of the batch, and when it is sent; nil = none is formed.
-    public func commitComes(at now: EventTime) -> (limit: Int, sendsAt: EventTime)? {
+    public func commitComes(joining other: EventTime? = nil, at now: EventTime) -> (limit: Int, sendsAt: EventTime)? {
         guard batches.isEmpty, case .wait(let ends?) = next(at: now), shutdown == nil, state == .active,
-            formingStep(at: now) == .wait(until: ends), ends == windowEnd(at: now),
-            ends - .nanoseconds(settings.batchWindow.nanoseconds / 10) <= now
+            formingStep(at: now) == .wait(until: ends), ends == windowEnd(at: now)
         else { return nil }
-        return (limit, ends)
+        let window = settings.batchWindow
+        if let other, ends <= other || SendAlignment.joins(windowEnds: ends, window: window, at: other) {
+            return (limit, min(ends, other))
+        }
+        return ends - .nanoseconds(window.nanoseconds / 10) <= now ? (limit, ends) : nil
     }
 
     private func idleStep(at now: EventTime) -> Step {

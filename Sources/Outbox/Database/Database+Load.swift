@@ -99,7 +99,7 @@ extension Database {
 
     func rowCount(mark: Int64) throws(OutboxError) -> Int {
         let counted = Ledger.clamped(try integer(.rows))
-        return Int(Ledger.clamped(counted)) + (try rows.count(RowRange(mark + 1, .max)))
+        return Int(counted) + (try rows.count(RowRange(mark + 1, .max)))
     }
 
     /// Removes boots that no row refers to any more, which reads all rows.

@@ -69,9 +69,10 @@ public struct Odometer: Sendable {
 
     /// Metres in a straight line across a way that was not seen.
     mutating func addGap(_ distance: Double) {
-        guard distance > 0 else { return }
+        let before = metres
         add(distance)
-        gapMetres += distance
+        // Not what pays for noise: this is a part of the odometer.
+        gapMetres += metres - before
     }
 
     /// Doppler first: it does not see jumps. Otherwise the straight line, once it stands out of the noise, and if it is one that

@@ -53,6 +53,15 @@ import Testing
         #expect(schedule.next(at: Self.at(70)) == .send(batch: "a"))
     }
 
+    /// Two endpoints go on sharing a wake-up of the radio, not only a commit.
+    @Test(.bug(id: 16)) func aBatchThatJoinsAnotherIsSentWithIt() {
+        var schedule = schedule()
+        schedule.rowsRecorded(1, at: Self.at(10))
+        #expect(schedule.commitComes(joining: Self.at(39), at: Self.at(35)) == nil)
+        #expect(schedule.commitComes(joining: Self.at(41), at: Self.at(35))?.sendsAt == Self.at(41))
+        #expect(schedule.commitComes(joining: Self.at(75), at: Self.at(69))?.sendsAt == Self.at(70))
+    }
+
     @Test func formsAtOnceWhenTheSizeIsReached() {
         var schedule = schedule(size: 3)
         schedule.rowsRecorded(2, at: Self.at(10))

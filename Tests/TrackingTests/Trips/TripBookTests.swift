@@ -54,3 +54,15 @@ import Testing
         #expect(trip.start == time(3600))
     }
 }
+
+@Suite struct OdometerTests {
+    /// What was counted of noise is paid by the next metres, also by those of a gap.
+    @Test(.bug(id: 16)) func whatWasNotSeenIsPartOfTheOdometer() {
+        var odometer = Odometer(metres: 0, gapMetres: 0)
+        odometer.deduct(30)
+        odometer.addGap(100)
+        #expect(odometer.metres == 70 && odometer.gapMetres == 70)
+        odometer.add(50)
+        #expect(odometer.metres == 120 && odometer.gapMetres == 70)
+    }
+}
