@@ -103,8 +103,8 @@ class Card:
 class ReorderingCard:
     """A plain folder, and a journal of what the daemon wrote there, from which it is known what was flushed.
 
-    A copy holds that, and of what was written since, sector by sector, only some. Creation and removal of files count as
-    done at once: SQLite flushes the folder itself.
+    A copy holds that, and of what was written since, sector by sector, only some. Creation, renaming and removal of files
+    count as done at once: SQLite flushes the folder itself.
     """
 
     SECTOR = 512
@@ -122,8 +122,8 @@ class ReorderingCard:
             while len(head := file.read(21)) == 21:
                 what, length, offset, count = struct.unpack("<cIqq", head)
                 path = file.read(length).decode()
-                data = file.read(count) if what == b"w" else b""
-                if len(data) != count and what == b"w":
+                data = file.read(count) if what in b"wr" else b""
+                if len(data) != count and what in b"wr":
                     return
                 self.read_to = file.tell()
                 self.replay(what, path, offset, data)
@@ -132,6 +132,11 @@ class ReorderingCard:
         if what == b"u":
             self.flushed.pop(path, None)
             self.pending.pop(path, None)
+            return
+        if what == b"r":
+            for files in (self.flushed, self.pending):
+                if path in files:
+                    files[data.decode()] = files.pop(path)
             return
         content, pending = self.flushed.setdefault(path, bytearray()), self.pending.setdefault(path, [])
         if what == b"w":

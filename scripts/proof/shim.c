@@ -103,7 +103,7 @@ static void note_path(char what, const char *path, size_t length, int64_t offset
     if (writev(journal, parts, 3) < 0) abort();
 }
 
-/* w = written, f = flushed, t = truncated to offset, u = removed. */
+/* w = written, f = flushed, t = truncated to offset, u = removed, r = renamed to the bytes. */
 static void note(char what, int fd, int64_t offset, const void *bytes, int64_t count) {
     char path[PATH_MAX];
     size_t length = journal < 0 ? 0 : queue_path(fd, path);
@@ -169,11 +169,22 @@ int ftruncate64(int fd, off64_t length) {
     return result;
 }
 
+static int is_on_disk(const char *path) {
+    size_t prefix = strlen(disk);
+    return prefix && strncmp(path, disk, prefix) == 0;
+}
+
 int unlink(const char *path) {
     NEXT(unlink);
     int result = next(path);
-    size_t prefix = strlen(disk);
-    if (result == 0 && journal >= 0 && prefix && strncmp(path, disk, prefix) == 0) note_path('u', path, strlen(path), 0, 0, 0);
+    if (result == 0 && journal >= 0 && is_on_disk(path)) note_path('u', path, strlen(path), 0, 0, 0);
+    return result;
+}
+
+int rename(const char *path, const char *to) {
+    NEXT(rename);
+    int result = next(path, to);
+    if (result == 0 && journal >= 0 && is_on_disk(path)) note_path('r', path, strlen(path), 0, to, strlen(to));
     return result;
 }
 

@@ -3,11 +3,15 @@
 import gzip
 import http.client
 import json
+import pathlib
+import random
 import socket
+import struct
+import tempfile
 import time
 import unittest
 
-from . import bodies, drive, weather
+from . import bodies, card, drive, weather
 from .ledger import PREVIEW, Ledger, broken_limits
 from .server import Answer, Server, in_turn
 from .sink import Sink
@@ -413,6 +417,23 @@ class DriveTests(unittest.TestCase):
     def test_a_body_of_another_version_is_refused(self):
         with self.assertRaises(bodies.BadBody):
             bodies.rows(b'{"v":2}', "application/vnd.waypost.compact+json")
+
+
+class ReorderingCardTests(unittest.TestCase):
+    def test_what_was_flushed_stays_under_the_name_that_its_file_got(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            reordering = card.ReorderingCard(folder, random.Random(1))
+            queue, aside = (str(reordering.mount / name) for name in ("outbox.db", "outbox.db.corrupt-1"))
+            with open(reordering.journal, "wb") as journal:
+                for what, path, data in (
+                    (b"w", queue, b"damaged"), (b"f", queue, b""), (b"r", queue, aside.encode()), (b"w", queue, b"new"), (b"f", queue, b"")
+                ):
+                    journal.write(struct.pack("<cIqq", what, len(path), 0, len(data)) + path.encode() + data)
+            reordering.copy(folder / "image")
+            self.assertEqual(
+                {path.name: path.read_bytes() for path in (folder / "image").iterdir()},
+                {"outbox.db": b"new", "outbox.db.corrupt-1": b"damaged"})
 
 
 if __name__ == "__main__":
