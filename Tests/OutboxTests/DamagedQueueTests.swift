@@ -476,6 +476,19 @@ import Testing
         #expect(numbers.count >= 600 - Int(numbers[0]) - rows)
     }
 
+    /// Steps that grow would go from one damaged segment to another over all of these.
+    @Test(.bug(id: 16)) func whatLiesBetweenDamagedSegmentsComesBack() throws {
+        let before = try Outbox.open(scratch)
+        for start in stride(from: 0, to: 640, by: 16) { try before.append(start..<start + 16) }
+        try spoilHeader(before)
+        before.close()
+        try Connection(path: scratch.path, access: .readWrite)
+            .execute("UPDATE segment SET data = zeroblob(8) WHERE last / 16 % 4 <> 3")
+        let outbox = try Outbox.open(scratch)
+        try bringAllBack(outbox)
+        #expect(try rows(outbox).map { Int($0.location.odometer) } == (0..<640).filter { $0 / 16 % 4 == 2 })
+    }
+
     /// What comes back takes no more room than it did.
     @Test(.bug(id: 16)) func rowsThatAreBroughtBackBecomeSegments() throws {
         _ = try makeQueue(3000)

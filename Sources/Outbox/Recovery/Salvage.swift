@@ -53,6 +53,10 @@ final class Salvage {
     private let through: Int64
     private(set) var next: Int64
     private(set) var isFinished = false
+    /// Rows at which the end of damage was sought.
+    private var looks = 0
+    /// Of these, so many are next to each other. A look takes some 10 µs.
+    private static let singleLooks = 20_000
     /// Sectors that may be readable later are waited for.
     private let isPatient: Bool
 
@@ -190,7 +194,8 @@ final class Salvage {
         return rows
     }
 
-    /// Moves on to the first row after the damage.
+    /// Moves on to the first row after the damage. It is sought row by row, so that what lies between two damaged pages is
+    /// found; through much damage in growing steps, which may miss some of that, since nobody knows where the rows end.
     private func skipDamage() throws(OutboxError) {
         var unreadable = next
         var step: Int64 = 1
@@ -205,7 +210,8 @@ final class Salvage {
                 return next = try firstReadable(after: unreadable, before: position)
             }
             unreadable = position
-            step = step < Ledger.seqMax ? step * 2 : step
+            looks += 1
+            if looks > Self.singleLooks, step < Ledger.seqMax { step *= 2 }
         }
     }
 
