@@ -253,7 +253,7 @@ extension Array: ControlValue where Element: ControlValue {
         if let key { writer.key(key) }
         writer.beginArray()
         var rest = self[...]
-        while writer.bytes.count < format.frameBytesMax, let item = rest.popFirst() {
+        while writer.count < format.frameBytesMax, let item = rest.popFirst() {
             _ = item.write(nil, to: &writer, format)
         }
         writer.endArray()
@@ -292,7 +292,7 @@ public struct Named<Value: ControlValue>: ControlValue {
         if let key { writer.key(key) }
         writer.beginObject()
         var rest = entries[...]
-        while writer.bytes.count < format.frameBytesMax, let entry = rest.popFirst() {
+        while writer.count < format.frameBytesMax, let entry = rest.popFirst() {
             _ = entry.value.write(entry.name, to: &writer, format)
         }
         writer.endObject()

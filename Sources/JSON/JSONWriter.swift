@@ -3,15 +3,26 @@
 /// The same calls always give the same bytes. Text is UTF-8 with control characters, `"` and `\` escaped and nothing
 /// else. Numbers that JSON cannot hold (NaN, infinity) and nil are left out together with their key.
 public struct JSONWriter: Sendable {
-    /// What has been written.
-    public private(set) var bytes: [UInt8] = []
+    /// Bytes that have been written.
+    public private(set) var count = 0
+    /// Those, and room for more: where there is enough, nothing is asked of the array for each piece.
+    private var buffer: [UInt8]
     private var needsComma = false
     /// Everything beyond ASCII in text is escaped too.
     private let isASCII: Bool
 
     public init(reserving capacity: Int = 0, isASCII: Bool = false) {
         self.isASCII = isASCII
-        bytes.reserveCapacity(capacity)
+        buffer = [UInt8](repeating: 0, count: capacity)
+    }
+
+    /// What has been written; a copy.
+    public var bytes: [UInt8] { Array(buffer[..<count]) }
+
+    /// What has been written, of a writer that is not needed any more.
+    package consuming func finished() -> [UInt8] {
+        buffer.removeLast(buffer.count - count)
+        return buffer
     }
 
     /// A place to which the writer can go back.
@@ -20,44 +31,44 @@ public struct JSONWriter: Sendable {
         fileprivate var needsComma: Bool
     }
 
-    package var mark: Mark { Mark(count: bytes.count, needsComma: needsComma) }
+    package var mark: Mark { Mark(count: count, needsComma: needsComma) }
 
     /// Forgets what was written since.
     package mutating func goBack(to mark: Mark) {
-        bytes.removeLast(bytes.count - mark.count)
+        count = mark.count
         needsComma = mark.needsComma
     }
 
     /// The key of the next value as it was rendered before: a comma, the name in quotes and a colon; empty in arrays.
     package mutating func key(rendered: UnsafeBufferPointer<UInt8>) {
         guard !rendered.isEmpty else { return }
-        bytes.append(contentsOf: needsComma ? rendered : UnsafeBufferPointer(rebasing: rendered[1...]))
+        append(needsComma ? rendered : UnsafeBufferPointer(rebasing: rendered[1...]))
         needsComma = false
     }
 
     /// A complete value as it was rendered before.
     package mutating func value(rendered: UnsafeBufferPointer<UInt8>) {
         separate()
-        bytes.append(contentsOf: rendered)
+        append(rendered)
         needsComma = true
     }
 
     /// A string made of pieces, between `beginText` and `endText`.
     package mutating func beginText() {
         separate()
-        bytes.append(UInt8(ascii: "\""))
+        append(UInt8(ascii: "\""))
     }
 
     package mutating func append(text: String) { appendContent(text) }
 
     package mutating func endText() {
-        bytes.append(UInt8(ascii: "\""))
+        append(UInt8(ascii: "\""))
         needsComma = true
     }
 
     /// Starts again and keeps the memory.
     public mutating func removeAll() {
-        bytes.removeAll(keepingCapacity: true)
+        count = 0
         needsComma = false
     }
 
@@ -68,7 +79,7 @@ public struct JSONWriter: Sendable {
 
     /// A line feed; the next value has a line of its own (JSON Lines).
     public mutating func newline() {
-        bytes.append(UInt8(ascii: "\n"))
+        append(UInt8(ascii: "\n"))
         needsComma = false
     }
 
@@ -76,7 +87,7 @@ public struct JSONWriter: Sendable {
     public mutating func key(_ name: StaticString) {
         separate()
         appendQuoted(name)
-        bytes.append(UInt8(ascii: ":"))
+        append(UInt8(ascii: ":"))
         needsComma = false
     }
 
@@ -84,7 +95,7 @@ public struct JSONWriter: Sendable {
     public mutating func key(_ name: String) {
         separate()
         appendQuoted(name)
-        bytes.append(UInt8(ascii: ":"))
+        append(UInt8(ascii: ":"))
         needsComma = false
     }
 
@@ -96,7 +107,7 @@ public struct JSONWriter: Sendable {
 
     public mutating func value(_ value: Bool) {
         separate()
-        bytes.append(contentsOf: value ? Self.trueWord : Self.falseWord)
+        append(value ? "true" : "false")
         needsComma = true
     }
 
@@ -115,7 +126,7 @@ public struct JSONWriter: Sendable {
 
     public mutating func null() {
         separate()
-        bytes.append(contentsOf: Self.nullWord)
+        append("null")
         needsComma = true
     }
 
@@ -123,7 +134,8 @@ public struct JSONWriter: Sendable {
     public mutating func value(_ value: Double) {
         guard value.isFinite else { return null() }
         separate()
-        bytes.append(contentsOf: (value == 0 ? 0.0 : value).description.utf8)
+        var text = (value == 0 ? 0.0 : value).description
+        text.withUTF8 { append($0) }
         needsComma = true
     }
 
@@ -177,78 +189,138 @@ public struct JSONWriter: Sendable {
         field(name, scaled: Scaled.integer(value, places: places), places: places)
     }
 
-    private static let trueWord = Array("true".utf8)
-    private static let falseWord = Array("false".utf8)
-    private static let nullWord = Array("null".utf8)
     private static let hexDigits = Array("0123456789abcdef".utf8)
 
     @inline(__always)
     private mutating func separate() {
-        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        if needsComma { append(UInt8(ascii: ",")) }
     }
 
     private mutating func open(_ bracket: UInt8) {
         separate()
-        bytes.append(bracket)
+        append(bracket)
         needsComma = false
     }
 
     private mutating func close(_ bracket: UInt8) {
-        bytes.append(bracket)
+        append(bracket)
         needsComma = true
     }
 
     private mutating func appendInteger(_ value: Int64) {
-        appendFromTheEnd { text in
-            text.prependDigits(of: value.magnitude, atLeast: 1)
-            if value < 0 { text.prepend(UInt8(ascii: "-")) }
+        let width = Self.digits(of: value.magnitude)
+        write(width + 1) { start in
+            let end = start + Self.write(sign: value, at: start) + width
+            Self.write(value.magnitude, before: end, width: width)
+            return end - start
         }
     }
 
     private mutating func appendDecimal(_ scaled: Int64, places: Int) {
         guard places > 0 else { return appendInteger(scaled) }
-        var width = min(places, 18)
-        let (whole, rest) = scaled.magnitude.quotientAndRemainder(dividingBy: Scaled.powersOfTen[width])
+        var fractionWidth = min(places, 18)
+        let (whole, rest) = scaled.magnitude.quotientAndRemainder(dividingBy: Scaled.powersOfTen[fractionWidth])
         var fraction = rest
-        while width > 1, fraction % 10 == 0 {
+        while fractionWidth > 1, fraction % 10 == 0 {
             fraction /= 10
-            width -= 1
+            fractionWidth -= 1
         }
-        appendFromTheEnd { text in
-            text.prependDigits(of: fraction, atLeast: width)
-            text.prepend(UInt8(ascii: "."))
-            text.prependDigits(of: whole, atLeast: 1)
-            if scaled < 0 { text.prepend(UInt8(ascii: "-")) }
+        let width = Self.digits(of: whole)
+        write(width + fractionWidth + 2) { start in
+            let point = start + Self.write(sign: scaled, at: start) + width
+            Self.write(whole, before: point, width: width)
+            point.pointee = UInt8(ascii: ".")
+            let end = point + 1 + fractionWidth
+            Self.write(fraction, before: end, width: fractionWidth)
+            return end - start
         }
     }
 
-    /// Appends a number that is written from its last digit to its first.
+    /// How many digits a number has; 1 for 0.
     @inline(__always)
-    private mutating func appendFromTheEnd(_ write: (inout NumberText) -> Void) {
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 40) { buffer in
-            var text = NumberText(buffer: buffer, start: buffer.count)
-            write(&text)
-            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: buffer[text.start...]))
+    private static func digits(of value: UInt64) -> Int {
+        var (count, rest) = (1, value)
+        while rest >= 10 {
+            rest /= 10
+            count += 1
+        }
+        return count
+    }
+
+    /// - Returns: bytes that it takes.
+    @inline(__always)
+    private static func write(sign value: Int64, at start: UnsafeMutablePointer<UInt8>) -> Int {
+        guard value < 0 else { return 0 }
+        start.pointee = UInt8(ascii: "-")
+        return 1
+    }
+
+    /// Writes the last digits of a number, with leading zeros.
+    @inline(__always)
+    private static func write(_ value: UInt64, before end: UnsafeMutablePointer<UInt8>, width: Int) {
+        var rest = value
+        var place = end
+        for _ in 0..<width {
+            place -= 1
+            let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
+            place.pointee = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: digit)
+            rest = quotient
         }
     }
+
+    // MARK: Bytes
+
+    /// - Parameter fill: writes at most `room` bytes from this address on, and returns how many.
+    @inline(__always)
+    private mutating func write(_ room: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Int) {
+        if buffer.count - count < room { grow(by: room) }
+        let start = count
+        let written = buffer.withUnsafeMutableBufferPointer { buffer in
+            buffer.baseAddress.map { fill($0 + start) } ?? 0
+        }
+        count = start + written
+    }
+
+    @inline(never)
+    private mutating func grow(by room: Int) {
+        buffer += [UInt8](repeating: 0, count: max(room, buffer.count, 64))
+    }
+
+    @inline(__always)
+    private mutating func append(_ byte: UInt8) {
+        write(1) { start in
+            start.pointee = byte
+            return 1
+        }
+    }
+
+    private mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
+        guard let first = bytes.baseAddress else { return }
+        write(bytes.count) { start in
+            start.update(from: first, count: bytes.count)
+            return bytes.count
+        }
+    }
+
+    private mutating func append(_ text: StaticString) { text.withUTF8Buffer { append($0) } }
 
     private mutating func appendQuoted(_ text: StaticString) {
-        bytes.append(UInt8(ascii: "\""))
-        text.withUTF8Buffer { bytes.append(contentsOf: $0) }
-        bytes.append(UInt8(ascii: "\""))
+        append(UInt8(ascii: "\""))
+        append(text)
+        append(UInt8(ascii: "\""))
     }
 
     private mutating func appendQuoted(_ text: String) {
-        bytes.append(UInt8(ascii: "\""))
+        append(UInt8(ascii: "\""))
         appendContent(text)
-        bytes.append(UInt8(ascii: "\""))
+        append(UInt8(ascii: "\""))
     }
 
     private mutating func appendContent(_ text: String) {
         let limit: UInt8 = isASCII ? 0x7F : 0xFF
         let plain: Bool? = text.utf8.withContiguousStorageIfAvailable { buffer in
             for byte in buffer where byte < 0x20 || byte == 0x22 || byte == 0x5C || byte > limit { return false }
-            bytes.append(contentsOf: buffer)
+            append(buffer)
             return true
         }
         if plain == true { return }
@@ -259,8 +331,8 @@ public struct JSONWriter: Sendable {
     }
 
     private mutating func appendUnicodeEscape(_ unit: UInt16) {
-        bytes.append(contentsOf: "\\u".utf8)
-        for shift in [12, 8, 4, 0] as [UInt16] { bytes.append(Self.hexDigits[Int(unit >> shift & 15)]) }
+        append("\\u")
+        for shift in [12, 8, 4, 0] as [UInt16] { append(Self.hexDigits[Int(unit >> shift & 15)]) }
     }
 
     private mutating func appendEscaped(_ text: String) {
@@ -276,39 +348,13 @@ public struct JSONWriter: Sendable {
         case 0x0C: escape(UInt8(ascii: "f"))
         case 0x0D: escape(UInt8(ascii: "r"))
         case 0..<0x20: appendUnicodeEscape(UInt16(byte))
-        default: bytes.append(byte)
+        default: append(byte)
         }
     }
 
     private mutating func escape(_ letter: UInt8) {
-        bytes.append(UInt8(ascii: "\\"))
-        bytes.append(letter)
-    }
-}
-
-/// The text of a number in the last bytes of a buffer; no number has more than 40.
-private struct NumberText {
-    let buffer: UnsafeMutableBufferPointer<UInt8>
-    /// Where the text begins.
-    var start: Int
-
-    @inline(__always)
-    mutating func prepend(_ byte: UInt8) {
-        start -= 1
-        buffer[start] = byte
-    }
-
-    /// - Parameter width: digits at least, with leading zeros.
-    @inline(__always)
-    mutating func prependDigits(of value: UInt64, atLeast width: Int) {
-        let end = start
-        var rest = value
-        repeat {
-            let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
-            prepend(UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: digit))
-            rest = quotient
-        } while rest > 0
-        while end - start < width { prepend(UInt8(ascii: "0")) }
+        append(UInt8(ascii: "\\"))
+        append(letter)
     }
 }
 

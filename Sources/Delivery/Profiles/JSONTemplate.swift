@@ -78,10 +78,10 @@ struct JSONTemplate: Sendable {
                     let before = writer.mark
                     writer.key(rendered: key(piece))
                     if isObject { writer.beginObject() } else { writer.beginArray() }
-                    open.append((before, writer.bytes.count, isObject))
+                    open.append((before, writer.count, isObject))
                 case .end:
                     guard let start = open.popLast() else { continue }
-                    if writer.bytes.count == start.empty {
+                    if writer.count == start.empty {
                         writer.goBack(to: start.before)
                     } else if start.isObject {
                         writer.endObject()
@@ -122,7 +122,10 @@ struct JSONTemplate: Sendable {
         case .records:
             guard let record else { return false }
             writer.beginArray()
-            for row in context.batch.rows { record.writeWhole(row, in: context, to: &writer) }
+            // By index: a row that is iterated over is copied.
+            for index in context.batch.rows.indices {
+                record.writeWhole(context.batch.rows[index], in: context, to: &writer)
+            }
             writer.endArray()
         }
         return true
@@ -130,9 +133,9 @@ struct JSONTemplate: Sendable {
 
     /// As `write`, with `{}` for a record of which nothing is known: each row has its place.
     func writeWhole(_ row: QueuedLocation, in context: BatchContext, to writer: inout JSONWriter) {
-        let before = writer.bytes.count
+        let before = writer.count
         write(row, in: context, to: &writer)
-        guard writer.bytes.count == before else { return }
+        guard writer.count == before else { return }
         writer.beginObject()
         writer.endObject()
     }

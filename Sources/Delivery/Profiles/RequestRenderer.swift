@@ -43,7 +43,7 @@ public struct RequestRenderer {
         let context = BatchContext(settings, render, Batch(endpoint: settings.name, id: "", rows: [], sentMs: nil))
         var writer = JSONWriter(isASCII: parts.isASCII)
         bind.body?.write(.placeholder, in: context, to: &writer)
-        let contentType = writer.bytes.isEmpty ? nil : CompiledProfile.Encoding.json.contentType
+        let contentType = writer.count == 0 ? nil : CompiledProfile.Encoding.json.contentType
         return UplinkRequest(
             method: bind.method, url: String(decoding: context.url(bind.url, .placeholder), as: UTF8.self),
             headers: context.headers(bind.headers, .placeholder, contentType: contentType), body: writer.bytes,
@@ -103,18 +103,18 @@ extension BatchContext {
         case .json:
             var writer = JSONWriter(reserving: 256 + batch.rows.count * 320, isASCII: parts.isASCII)
             variant?.body?.write(batch.rows.first ?? .placeholder, in: self, record: variant?.record, to: &writer)
-            return writer.bytes
+            return writer.finished()
         case .ndjson:
             var writer = JSONWriter(reserving: 64 + batch.rows.count * 320, isASCII: parts.isASCII)
             for row in batch.rows {
                 variant?.record?.writeWhole(row, in: self, to: &writer)
                 writer.newline()
             }
-            return writer.bytes
+            return writer.finished()
         case .compact:
             var writer = JSONWriter(reserving: 256 + batch.rows.count * 48, isASCII: parts.isASCII)
             CompactEncoder(columns: parts.columns).write(self, to: &writer)
-            return writer.bytes
+            return writer.finished()
         case .lines: return lines(variant?.line)
         case .csv: return table(variant?.fields ?? [])
         case .form:
