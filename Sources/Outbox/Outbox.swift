@@ -192,8 +192,9 @@ public final class Outbox {
         var reply = CommitReply(lastSeq: ledger.lastSeq)
         if !commit.isEmpty {
             // When the supply has gone, what matters is that the rows are safe soon: the log is copied back later.
-            let isUrgent = commit.rows.contains {
-                $0.location.event == .power && $0.location.power.externalPower == false
+            let isUrgent = commit.rows.indices.contains { index in
+                commit.rows[index].location.event == .power
+                    && commit.rows[index].location.power.externalPower == false
             }
             if isUrgent { database.connection.checkpointsItself(after: 0) }
             defer { if isUrgent { database.connection.checkpointsItself(after: Schema.checkpointPages) } }

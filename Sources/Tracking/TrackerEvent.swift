@@ -69,7 +69,8 @@ public enum Pace: String, Sendable, Codable, CaseIterable {
 
 /// What should happen. Effects of one call are in order: announcement, then its location, then the fixes after it.
 public enum Effect: Sendable {
-    case record(Location)
+    // A reference, since an effect is copied several times on its way.
+    indirect case record(Location)
     indirect case announceMotion(MotionChange)
     /// A halt within a trip is over; one that is not becomes a stop. If what moved the asset on turns out to have been noise,
     /// the halt goes on, and is announced again with the same beginning.

@@ -15,7 +15,7 @@ struct PendingCommit {
     /// Its outcome is waited for.
     var isAwaited: Bool { !waiters.isEmpty }
 
-    mutating func add(_ row: NewRow) { ring.append(row) }
+    mutating func add(_ row: consuming NewRow) { ring.append(row) }
 
     mutating func add(_ answer: BatchAnswer) { answers.append(answer) }
 

@@ -109,7 +109,7 @@ final class Recorder {
     }
 
     /// The row reaches the disk with a later commit.
-    func record(_ row: NewRow, at now: EventTime) {
+    func record(_ row: consuming NewRow, at now: EventTime) {
         pending.add(row)
         endWindow(by: now + settings.commitWindow)
         pending.limit(to: settings.ringMax, onFull: settings.onFull)
@@ -223,7 +223,7 @@ final class Recorder {
 
     private func arm() {
         guard underWay == nil else { return }
-        alarm?.deadline = [windowEnds, disk.askAt].compactMap { $0 }.min()
+        alarm?.deadline = windowEnds.map { min($0, disk.askAt ?? $0) } ?? disk.askAt
     }
 
     /// Ends the writer's thread, and waits no longer than this for a commit that the disk is busy with.

@@ -11,11 +11,14 @@ struct RowRing {
     var count: Int { rows.count }
     var isEmpty: Bool { rows.isEmpty }
 
-    mutating func append(_ row: NewRow) { rows.append(row) }
+    mutating func append(_ row: consuming NewRow) { rows.append(row) }
 
     mutating func takeAll() -> [NewRow] {
-        defer { rows = [] }
-        return rows
+        let taken = rows
+        rows = []
+        // As many are likely to come again, and an array that grows moves them.
+        rows.reserveCapacity(min(taken.count, 1024))
+        return taken
     }
 
     /// Rows that a commit did not store, ahead of those that came since.
@@ -31,9 +34,11 @@ struct RowRing {
         }
     }
 
-    func count(for endpoint: EndpointSettings) -> Int { rows.count { endpoint.wants($0.location) } }
-}
-
-extension EndpointSettings {
-    func wants(_ location: Location) -> Bool { feed == .engine || location.published }
+    func count(for endpoint: EndpointSettings) -> Int {
+        if endpoint.feed == .engine { return rows.count }
+        // By index: a row that is iterated over is copied.
+        var count = 0
+        for index in rows.indices where rows[index].location.published { count += 1 }
+        return count
+    }
 }

@@ -130,7 +130,9 @@ extension Database {
     }
 
     static func row(_ statement: Statement, names: Record.Names) -> QueuedLocation {
-        var (row, details) = StoredRow(statement).location(names: names)
+        let stored = StoredRow(statement)
+        var row = stored.location(names: names)
+        let details = stored.details
         if details.hasGeofence { row.location.geofence = Record.crossing(statement, from: 20) }
         if details.hasTrip { row.location.trip = Record.trip(statement, from: 24) }
         if details.hasSettings { row.location.settings = statement.optionalText(39) }

@@ -134,13 +134,15 @@ final class Database {
         let range = RowRange(max(first, (below?.last ?? -1) + 1), last, isPublishedOnly: feed == .network)
         let rows = try rows.rows(range, limit: limit - found.count)
         found.reserveCapacity(found.count + rows.count)
-        for row in rows { found.append(try location(of: row, names: names)) }
+        // By index: a row that is iterated over is copied.
+        for index in rows.indices { found.append(try location(of: rows[index], names: names)) }
         return found
     }
 
     /// With what it has in tables of its own.
     private func location(of stored: StoredRow, names: Record.Names) throws(OutboxError) -> QueuedLocation {
-        var (row, details) = stored.location(names: names)
+        var row = stored.location(names: names)
+        let details = stored.details
         if details.hasGeofence {
             row.location.geofence = try geofence.rows(row.seq) { Record.crossing($0, from: 0) }.first
         }

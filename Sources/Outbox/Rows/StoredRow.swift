@@ -51,6 +51,7 @@ struct StoredRow {
 
 // Of a location.
 extension StoredRow {
+    @inline(__always)
     init(_ row: NewRow, seq: Int64, trackable: Int64?, boot: Int64?, reason: Int64?) {
         self.init(seq: seq)
         let location = row.location
@@ -76,8 +77,8 @@ extension StoredRow {
         self[.flags] = Self.flags(of: location)
     }
 
-    /// With what it has in tables of its own, which the caller adds.
-    func location(names: Record.Names) -> (row: QueuedLocation, details: Details) {
+    /// Without what it has in tables of its own: see `details`.
+    func location(names: Record.Names) -> QueuedLocation {
         let time = integer(.timeMs)
         let flags = integer(.flags)
         func real(_ column: Column, per unit: Double) -> Double? { self[column].map { Double($0) / unit } }
@@ -86,28 +87,30 @@ extension StoredRow {
             return value == 0 ? nil : value == 2
         }
         let event = Int(clamping: integer(.event))
-        var location = Location(
-            trackable: self[.trackable].flatMap { names.trackables[$0] },
-            time: Record.plausible(time), at: .zero, coordinate: coordinate,
-            altitudeMSL: real(.altitudeCm, per: 100), altitudeHAE: real(.altitudeHaeCm, per: 100),
-            horizontalAccuracy: real(.accuracyDm, per: 10), speed: real(.speedCms, per: 100),
-            course: real(.courseDdeg, per: 10), hdop: real(.hdopC, per: 100),
-            satellitesUsed: self[.satellites].map { Int(clamping: $0) },
-            mode: FixMode(rawValue: Int(flags >> Flag.mode & 3)),
-            quality: FixQuality(rawValue: Int(flags >> Flag.quality & 15) - 1),
-            moving: flags & Flag.moving != 0,
-            event: Self.events.indices.contains(event) ? Self.events[event] : .none,
-            reason: self[.reason].flatMap { names.reasons[$0] },
-            odometer: real(.odometerDm, per: 10) ?? 0,
-            power: PowerState(
-                batteryPercent: self[.battery].map { Int(clamping: $0) }, charging: pair(Flag.charging),
-                externalPower: pair(Flag.externalPower)),
-            activity: Self.activity(flags: flags), published: isPublished)
-        if !isPlaced { location.removePlace() }
-        let row = QueuedLocation(
-            seq: seq, bootID: self[.boot].flatMap { names.boots[$0] }, receivedMs: receivedMs, location: location)
-        return (row, Details(flags: flags))
+        var row = QueuedLocation(
+            seq: seq, bootID: self[.boot].flatMap { names.boots[$0] }, receivedMs: receivedMs,
+            location: Location(
+                trackable: self[.trackable].flatMap { names.trackables[$0] },
+                time: Record.plausible(time), at: .zero, coordinate: coordinate,
+                altitudeMSL: real(.altitudeCm, per: 100), altitudeHAE: real(.altitudeHaeCm, per: 100),
+                horizontalAccuracy: real(.accuracyDm, per: 10), speed: real(.speedCms, per: 100),
+                course: real(.courseDdeg, per: 10), hdop: real(.hdopC, per: 100),
+                satellitesUsed: self[.satellites].map { Int(clamping: $0) },
+                mode: FixMode(rawValue: Int(flags >> Flag.mode & 3)),
+                quality: FixQuality(rawValue: Int(flags >> Flag.quality & 15) - 1),
+                moving: flags & Flag.moving != 0,
+                event: Self.events.indices.contains(event) ? Self.events[event] : .none,
+                reason: self[.reason].flatMap { names.reasons[$0] },
+                odometer: real(.odometerDm, per: 10) ?? 0,
+                power: PowerState(
+                    batteryPercent: self[.battery].map { Int(clamping: $0) }, charging: pair(Flag.charging),
+                    externalPower: pair(Flag.externalPower)),
+                activity: Self.activity(flags: flags), published: isPublished))
+        if !isPlaced { row.location.removePlace() }
+        return row
     }
+
+    var details: Details { Details(flags: integer(.flags)) }
 
     var coordinate: Coordinate {
         Coordinate(latitudeE7: Int32(clamping: integer(.latE7)), longitudeE7: Int32(clamping: integer(.lonE7)))
@@ -185,6 +188,7 @@ extension StoredRow {
         }
     }
 
+    @inline(__always)
     private static func flags(of location: Location) -> Int64 {
         func pair(_ value: Bool?) -> Int64 { value.map { $0 ? 2 : 1 } ?? 0 }
         var flags: Int64 = location.moving ? Flag.moving : 0

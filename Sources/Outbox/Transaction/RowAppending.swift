@@ -24,26 +24,34 @@ struct RowAppending {
         let before = queue.ledger.lastSeq
         var stored: [StoredRow] = []
         stored.reserveCapacity(rows.count)
-        for row in rows {
+        var areFinished = false
+        // By index: a row that is iterated over is copied.
+        for index in rows.indices {
             let seq = queue.ledger.lastSeq + 1
-            stored.append(try storedRow(row, seq: seq, boot: boot))
+            stored.append(try storedRow(rows[index], seq: seq, boot: boot))
             if queue.ledger.rows == 0 { queue.ledger.firstSeq = seq }
-            for name in row.finishedFor { noteFinished(seq, for: name) }
-            queue.ledger.recorded.append(seq, at: row.recordedAt, first: queue.ledger.removedThrough + 1)
+            for name in rows[index].finishedFor {
+                noteFinished(seq, for: name)
+                areFinished = true
+            }
+            queue.ledger.recorded.append(
+                seq, at: rows[index].recordedAt, first: queue.ledger.removedThrough + 1)
             queue.ledger.appended(
-                seq: seq, published: row.location.published, time: Record.plausible(row.date))
+                seq: seq, published: rows[index].location.published, time: Record.plausible(rows[index].date))
         }
         try queue.database.rows.append(stored)
-        if rows.contains(where: { !$0.finishedFor.isEmpty }) { try writeAhead(from: before + 1) }
+        if areFinished { try writeAhead(from: before + 1) }
     }
 
     /// A row under this number; what it has in other tables is stored.
+    @inline(__always)  // A row that is passed on is copied, as much as it is.
     func storedRow(_ row: NewRow, seq: Int64, boot: Int64?) throws(OutboxError) -> StoredRow {
         try queue.database.insertDetails(of: row.location, seq: seq)
         return try numbered(row, seq: seq, boot: boot)
     }
 
     /// A row under this number, with numbers for its names.
+    @inline(__always)
     func numbered(_ row: NewRow, seq: Int64, boot: Int64?) throws(OutboxError) -> StoredRow {
         let trackable = try queue.database.number(of: row.location.trackable, in: &queue.ledger.names.trackables)
         let reason = try queue.database.number(of: row.location.reason, in: &queue.ledger.names.reasons)
