@@ -156,22 +156,7 @@ import Testing
         try outbox.acknowledge(batch)
         outbox.close()
         let rows = try OutboxReader(path: scratch.path).oldest(1000)
-        let page = try String(
-            contentsOf: BuiltProducts.repository.appendingPathComponent("docs/queue.md"), encoding: .utf8)
-        let program = try #require(
-            page.components(separatedBy: "```python\n").last?.components(separatedBy: "```").first)
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", program, scratch.path]
-        process.standardOutput = output
-        try process.run()
-        let printed = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        try #require(process.terminationStatus == 0)
-        let objects = try String(decoding: printed, as: UTF8.self).split(separator: "\n").map { line in
-            try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
-        }
+        let objects = try PublishedProgram.rows(of: "docs/queue.md", path: scratch.path)
         try #require(objects.count == rows.count && rows.count == 253)
         for (object, row) in zip(objects, rows) {
             #expect(object["seq"] as? Int64 == row.seq)
