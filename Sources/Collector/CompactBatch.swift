@@ -8,7 +8,9 @@ extension NativeBatch {
     init(compact bytes: [UInt8], id: String) throws(ShapeProblem) {
         let top = try Self.read(bytes)
         guard let version = top["v"] else { throw ShapeProblem(text: "v: is missing") }
-        guard version.number == 1 else { throw ShapeProblem(text: "v: only version 1 is understood") }
+        guard version.number == 1 || version.number == 2 else {
+            throw ShapeProblem(text: "v: only versions 1 and 2 are understood")
+        }
         device = try Self.text(top, "device", "")
         outbox = try Self.outbox(top)
         self.id = id
@@ -20,7 +22,8 @@ extension NativeBatch {
 /// The columns of one body.
 ///
 /// A number column holds integers: the first known cell itself, each later one the difference from the last known. A
-/// flag or text column with one value in all rows is that value alone.
+/// flag or text column with one value in all rows is that value alone. In version 2, cells of seq, time, lat and lon
+/// from the third on are changes of the difference.
 private struct CompactColumns {
     private typealias ShapeProblem = NativeBatch.ShapeProblem
 
@@ -40,11 +43,13 @@ private struct CompactColumns {
     private let bytes: [UInt8]
     private let written: WrittenMembers
     private let count: Int
+    private let predicts: Bool
 
     init(_ top: JSONValue, _ bytes: [UInt8]) throws(NativeBatch.ShapeProblem) {
         self.top = top
         self.bytes = bytes
         written = WrittenMembers(of: bytes)
+        predicts = top["v"]?.number == 2
         guard let node = top["n"] else { throw ShapeProblem(text: "n: is missing") }
         let count = try Self.whole(node, "n")
         guard (1...Int64(Self.rowsMax)).contains(count) else {
@@ -125,28 +130,30 @@ private struct CompactColumns {
         return cells
     }
 
-    private func numbers(_ name: String) throws(ShapeProblem) -> [Int64?] {
+    private func numbers(_ name: String, predicted: Bool = false) throws(ShapeProblem) -> [Int64?] {
         guard let cells = try cells(name) else { return Array(repeating: nil, count: count) }
-        var base: Int64 = 0
+        var (base, step): (Int64, Int64) = (0, 0)
         var values: [Int64?] = []
         for (index, cell) in cells.enumerated() {
             if cell == .null {
                 values.append(nil)
                 continue
             }
-            let (sum, overflow) = base.addingReportingOverflow(try Self.whole(cell, "\(name)[\(index)]"))
-            guard !overflow, Double(abs(sum)) <= Self.largest else {
+            // Cells and sums are at most 2^53, so nothing overflows before it is refused.
+            let difference = step + (try Self.whole(cell, "\(name)[\(index)]"))
+            base += difference
+            guard Double(abs(base)) <= Self.largest else {
                 throw ShapeProblem(text: "\(name)[\(index)]: the sum of the differences is too large")
             }
-            base = sum
-            values.append(sum)
+            if predicted, index > 0 { step = difference }
+            values.append(base)
         }
         return values
     }
 
     private func known(_ name: String) throws(ShapeProblem) -> [Int64] {
         guard top[name] != nil else { throw ShapeProblem(text: "\(name): is missing") }
-        let values = try numbers(name).compactMap { $0 }
+        let values = try numbers(name, predicted: predicts).compactMap { $0 }
         guard values.count == count else { throw ShapeProblem(text: "\(name): must be known in all rows") }
         return values
     }

@@ -83,10 +83,11 @@ enum WireBody {
             identity: id ?? "")
     }
 
-    /// Numbers are differences to the one before; a word that all rows share stands alone.
+    /// A word that all rows share stands alone.
     private static func columns(_ root: JSON) -> [Record]? {
-        guard let outbox = root["outbox"]?.text, let count = root["n"]?.integer.map(Int.init),
-            let seqs = sums(root["seq"], count), let times = sums(root["time"], count)
+        guard root["v"]?.integer == 2, let outbox = root["outbox"]?.text,
+            let count = root["n"]?.integer.map(Int.init), let seqs = sums(root["seq"], count),
+            let times = sums(root["time"], count)
         else { return nil }
         guard let events = words(root["event"], count), let trackables = words(root["trackable"], count) else {
             return nil
@@ -120,13 +121,15 @@ enum WireBody {
         }
     }
 
+    /// The first cell is the value, the second the difference to it, each later one the change of the difference.
     private static func sums(_ column: JSON?, _ count: Int) -> [Int64]? {
         guard case .list(let cells)? = column, cells.count == count else { return nil }
-        var sum: Int64 = 0
+        var (sum, difference): (Int64, Int64) = (0, 0)
         var sums: [Int64] = []
-        for cell in cells {
-            guard let value = cell.integer else { return nil }
-            sum += value
+        for (row, cell) in cells.enumerated() {
+            guard let change = cell.integer else { return nil }
+            sum += difference + change
+            if row > 0 { difference += change }
             sums.append(sum)
         }
         return sums

@@ -8,6 +8,10 @@ import Testing
 @Suite struct CompactCollectorTests {
     /// The example of the specification.
     private static let body = #"""
+        {"v":2,"device":"van-7","outbox":"7f3a91c2","sent_ms":1700000020500,"n":3,"seq":[1041,1,2],"time":[1700000000123,4000,2000],"lat":[52520007,9,-5],"lon":[13404954,-724,-361],"accuracy":[45,3,null],"speed":[123,-2,null],"bearing":[271,0,null],"altitude":[34,1,null],"moving":[1,1,null]}
+        """#
+    /// The same rows in version 1.
+    private static let earlier = #"""
         {"v":1,"device":"van-7","outbox":"7f3a91c2","sent_ms":1700000020500,"n":3,"seq":[1041,1,3],"time":[1700000000123,4000,6000],"lat":[52520007,9,4],"lon":[13404954,-724,-1085],"accuracy":[45,3,null],"speed":[123,-2,null],"bearing":[271,0,null],"altitude":[34,1,null],"moving":[1,1,null]}
         """#
     private static let id = "7f3a91c2-main-1041-1045"
@@ -21,11 +25,11 @@ import Testing
             ], body: Array(body.utf8), gzip: gzip)
     }
 
-    @Test(arguments: [false, true])
-    func turnsColumnsIntoRecords(_ gzip: Bool) throws {
+    @Test(arguments: [body, earlier], [false, true])
+    func turnsColumnsIntoRecords(_ body: String, gzip: Bool) throws {
         let collector = try CollectorProcess()
         let loop = try PollLoop()
-        let reply = try loop.reply(request(collector, Self.body, gzip: gzip))
+        let reply = try loop.reply(request(collector, body, gzip: gzip))
         #expect(reply.status == 200, "\(String(decoding: reply.body, as: UTF8.self))")
         let head = #"{"device":"van-7","outbox":"7f3a91c2","batch_id":"\#(Self.id)","trackable":"van-7","#
         #expect(
@@ -40,14 +44,14 @@ import Testing
                 \#(head)"location":{"lat":52.520020,"lon":13.403145},"timeStamp":1700000010,"time_ms":1700000010123,"seq":1045}
                 """#,
             ])
-        #expect(try loop.reply(request(collector, Self.body)).status == 200)
+        #expect(try loop.reply(request(collector, body)).status == 200)
         #expect(try collector.stats(loop)["duplicate_batches"] == 1)
     }
 
     @Test func readsTextsFlagsAndTheOptionalColumns() throws {
         let collector = try CollectorProcess()
         let body = #"""
-            {"v":1,"device":"van-7","outbox":"7f3a91c2","n":2,"seq":[7,1],"time":[-1,0],"lat":[-5,0],"lon":[0,-1],"moving":1,"event":[["geofence"],[null,0]],"trackable":[["a\"b"],[0,null]],"geofence_id":[["g1"],[null,0]],"geofence_action":[["enter"],[null,0]],"odometer":[15230,4],"battery_pct":[87,0],"altitude_hae":[74,null],"satellites":[9,-1],"charging":[0,1],"external_power":0,"simulated":[null,1],"reason":"time","quality":[["gps","dgps"],[1,0]],"fix_mode":"3d","boot_id":"5d0f","tyre_pressure":[[1],2]}
+            {"v":2,"device":"van-7","outbox":"7f3a91c2","n":2,"seq":[7,1],"time":[-1,0],"lat":[-5,0],"lon":[0,-1],"moving":1,"event":[["geofence"],[null,0]],"trackable":[["a\"b"],[0,null]],"geofence_id":[["g1"],[null,0]],"geofence_action":[["enter"],[null,0]],"odometer":[15230,4],"battery_pct":[87,0],"altitude_hae":[74,null],"satellites":[9,-1],"charging":[0,1],"external_power":0,"simulated":[null,1],"reason":"time","quality":[["gps","dgps"],[1,0]],"fix_mode":"3d","boot_id":"5d0f","tyre_pressure":[[1],2]}
             """#
         let reply = try PollLoop().reply(request(collector, body))
         #expect(reply.status == 200, "\(String(decoding: reply.body, as: UTF8.self))")
@@ -64,21 +68,22 @@ import Testing
     }
 
     @Test(arguments: [
-        (#""v":1"#, #""v":2"#, "v: only version 1"),
+        (#""v":2"#, #""v":3"#, "v: only versions 1 and 2 are understood"),
         (#""n":3"#, #""n":4"#, "seq: must be an array of 4 cells"),
         (#""n":3"#, #""n":0"#, "n: must be 1 to"),
         (#""n":3,"#, "", "n: is missing"),
-        (#"[1041,1,3]"#, "[1041,1,0]", "row 2: seq 1042 does not rise"),
-        (#"[1041,1,3]"#, "[1041,null,3]", "seq: must be known in all rows"),
-        (#"[1041,1,3]"#, "[9007199254740992,9007199254740992,1]", "seq[1]: the sum"),
-        (#""lat":[52520007,9,4],"#, "", "lat: is missing"),
-        (#"[52520007,9,4]"#, "[52520007,9,40000000]", "row 2.location.lat: 92.520016 is outside"),
+        (#"[1041,1,2]"#, "[1041,1,-1]", "row 2: seq 1042 does not rise"),
+        (#"[1041,1,2]"#, "[1041,null,2]", "seq: must be known in all rows"),
+        (#"[1041,1,2]"#, "[9007199254740992,9007199254740992,1]", "seq[1]: the sum"),
+        (#"[1041,1,2]"#, "[1,4503599627370497,0]", "seq[2]: the sum"),
+        (#""lat":[52520007,9,-5],"#, "", "lat: is missing"),
+        (#"[52520007,9,-5]"#, "[52520007,9,39999991]", "row 2.location.lat: 92.520016 is outside"),
         (#"[45,3,null]"#, "[45,3.5,null]", "accuracy[1]: must be a whole number"),
         (#"[45,3,null]"#, "[45,3]", "accuracy: must be an array of 3 cells"),
         (#""moving":[1,1,null]"#, #""moving":[1,2,null]"#, "moving: a flag is"),
         (#""moving":[1,1,null]"#, #""event":[["x"],[0,1,null]]"#, "event[1][1]: there is no word 1"),
         (#""moving":[1,1,null]"#, #""event":[["x"],[0,0]]"#, "event: must be [[words]"),
-        (#"{"v":1,"#, #"[{"v":1,"#, "not JSON"),
+        (#"{"v":2,"#, #"[{"v":2,"#, "not JSON"),
     ])
     func saysWhatIsWrongWithColumns(_ correct: String, _ wrong: String, _ reason: String) throws {
         let collector = try CollectorProcess()

@@ -162,7 +162,7 @@ import Testing
         // Whether the asset moves is always known here, so the last cell of the flags is 0.
         #expect(
             text.hasSuffix(
-                #"{"v":1,"device":"van-7","outbox":"7f3a91c2","sent_ms":1700000020500,"n":3,"seq":[1041,1,3],"time":[1700000000123,4000,6000],"lat":[52520007,9,4],"lon":[13404954,-724,-1085],"accuracy":[45,3,null],"speed":[123,-2,null],"bearing":[271,0,null],"altitude":[34,1,null],"moving":[1,1,0]}"#
+                #"{"v":2,"device":"van-7","outbox":"7f3a91c2","sent_ms":1700000020500,"n":3,"seq":[1041,1,2],"time":[1700000000123,4000,2000],"lat":[52520007,9,-5],"lon":[13404954,-724,-361],"accuracy":[45,3,null],"speed":[123,-2,null],"bearing":[271,0,null],"altitude":[34,1,null],"moving":[1,1,0]}"#
                     + "\n"))
     }
 }

@@ -46,7 +46,7 @@ import Uplink
     }
 
     @Test func theVersionIsPartOfEachRendering() throws {
-        #expect(Profile().rendering == "plain/2")
+        #expect(Profile().rendering == "plain/3")
         #expect(Profile(rendering: "other").rendering == "other")
     }
 

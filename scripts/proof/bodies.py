@@ -24,7 +24,7 @@ def rows(body, content_type):
     try:
         top = json.loads(body)
         if content_type.startswith("application/vnd.waypost.compact+json"):
-            if top["v"] != 1:
+            if top["v"] != 2:
                 raise BadBody(f"version {top['v']}")
             times = list(zip(summed(top["seq"]), summed(top["time"])))
             if len(times) != top["n"] or any(len(top[name]) != top["n"] for name in ("seq", "time", "lat", "lon")):
@@ -39,8 +39,9 @@ def rows(body, content_type):
 
 
 def summed(column):
-    total, values = 0, []
-    for cell in column:
-        total += cell
-        values.append(total)
+    """The first cell is the value, the second the difference to it, each later one the change of the difference."""
+    values, difference = column[:1], 0
+    for change in column[1:]:
+        difference += change
+        values.append(values[-1] + difference)
     return values

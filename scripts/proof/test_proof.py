@@ -299,7 +299,7 @@ class SinkTests(unittest.TestCase):
 
     def post(self, sink, count=2, compact=False):
         if compact:
-            body = {"v": 1, "outbox": "0a", "n": 2, "seq": [1, 1], "time": [at(0), 1000], "lat": [1, 1], "lon": [1, 1]}
+            body = {"v": 2, "outbox": "0a", "n": 2, "seq": [1, 1], "time": [at(0), 1000], "lat": [1, 1], "lon": [1, 1]}
         else:
             body = {"outbox": "0a", "locations": [{"seq": n + 1, "time_ms": at(n)} for n in range(count)]}
         kind = "application/vnd.waypost.compact+json" if compact else "application/json"
@@ -416,7 +416,12 @@ class DriveTests(unittest.TestCase):
 
     def test_a_body_of_another_version_is_refused(self):
         with self.assertRaises(bodies.BadBody):
-            bodies.rows(b'{"v":2}', "application/vnd.waypost.compact+json")
+            bodies.rows(b'{"v":3}', "application/vnd.waypost.compact+json")
+
+    def test_columns_hold_changes_of_the_difference(self):
+        body = b'{"v":2,"outbox":"0a","n":4,"seq":[7,1,2,-2],"time":[1000,500,0,-100],"lat":[0,0,0,0],"lon":[0,0,0,0]}'
+        self.assertEqual(bodies.rows(body, "application/vnd.waypost.compact+json"),
+                         ("0a", [(7, 1000), (8, 1500), (11, 2000), (12, 2400)]))
 
 
 class ReorderingCardTests(unittest.TestCase):

@@ -3,7 +3,7 @@ import JSON
 /// A column of the compact encoding.
 struct CompactColumn: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
-        /// Rounded to `decimals`, then differences.
+        /// Rounded to `decimals`, then differences; changes of the difference where `isMandatory`.
         case number(decimals: Int)
         case flag
         case text
@@ -13,7 +13,7 @@ struct CompactColumn: Hashable, Sendable {
     /// Its name on the wire.
     var title: String
     var kind: Kind
-    /// There even when all rows are nil or equal to what a reader would assume.
+    /// In every body, and known in every row. Predicted from the two before, most cells of a steady drive are 0.
     var isMandatory = false
 
     init(_ name: RecordName, _ kind: Kind, title: String? = nil, isMandatory: Bool = false) {
@@ -60,12 +60,13 @@ struct CompactColumn: Hashable, Sendable {
 }
 
 /// Writes a batch as columns: numbers as differences, text as indices into a list of the words that occur.
+/// docs/profiles.md defines the body.
 struct CompactEncoder {
     let columns: [CompactColumn]
 
     func write(_ context: BatchContext, to writer: inout JSONWriter) {
         writer.beginObject()
-        writer.field("v", 1)
+        writer.field("v", 2)
         writer.field("device", context.settings.device)
         writer.field("outbox", context.batch.outboxName)
         writer.field("sent_ms", context.batch.sentMs)
@@ -93,12 +94,16 @@ struct CompactEncoder {
         guard column.isMandatory || values.contains(where: { $0 != nil }) else { return }
         writer.key(column.title)
         var last: Int64?
+        var predicted: Int64 = 0
         writeList(
             values.map { value in
                 guard let value else { return nil }
                 defer { last = value }
+                guard let last else { return value }
                 // A difference beyond 64 bits wraps, and so does the sum of a decoder in 64 bits.
-                return last.map { value &- $0 } ?? value
+                let difference = value &- last
+                defer { if column.isMandatory { predicted = difference } }
+                return difference &- predicted
             }, &writer)
     }
 

@@ -24,7 +24,7 @@ public struct Profile: Sendable {
 
     /// Part of each rendering. It is raised by 1 with any change after which the same profile renders the same rows to
     /// other bytes; RenderingTests finds such a change.
-    static let rendererVersion = 2
+    static let rendererVersion = 3
 
     public init(
         name: String = "plain", rendering: String? = nil, response: ResponseRules = .http,
