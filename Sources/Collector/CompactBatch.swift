@@ -35,7 +35,7 @@ private struct CompactColumns {
     ]
     private static let flags = ["moving", "charging", "external_power", "simulated"]
     private static let texts = ["event", "trackable", "reason", "quality", "fix_mode", "boot_id"]
-    private static let fence = ["id", "name", "action", "source"]
+    private static let fence = ["id", "name", "action", "source", "server_id"]
     private static let rowsMax = 100_000
     private static let largest = 9_007_199_254_740_992.0
 

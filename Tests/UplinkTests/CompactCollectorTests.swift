@@ -51,7 +51,7 @@ import Testing
     @Test func readsTextsFlagsAndTheOptionalColumns() throws {
         let collector = try CollectorProcess()
         let body = #"""
-            {"v":2,"device":"van-7","outbox":"7f3a91c2","n":2,"seq":[7,1],"time":[-1,0],"lat":[-5,0],"lon":[0,-1],"moving":1,"event":[["geofence"],[null,0]],"trackable":[["a\"b"],[0,null]],"geofence_id":[["g1"],[null,0]],"geofence_action":[["enter"],[null,0]],"odometer":[15230,4],"battery_pct":[87,0],"altitude_hae":[74,null],"satellites":[9,-1],"charging":[0,1],"external_power":0,"simulated":[null,1],"reason":"time","quality":[["gps","dgps"],[1,0]],"fix_mode":"3d","boot_id":"5d0f","tyre_pressure":[[1],2]}
+            {"v":2,"device":"van-7","outbox":"7f3a91c2","n":2,"seq":[7,1],"time":[-1,0],"lat":[-5,0],"lon":[0,-1],"moving":1,"event":[["geofence"],[null,0]],"trackable":[["a\"b"],[0,null]],"geofence_id":[["g1"],[null,0]],"geofence_action":[["enter"],[null,0]],"geofence_server_id":[["f-1"],[null,0]],"odometer":[15230,4],"battery_pct":[87,0],"altitude_hae":[74,null],"satellites":[9,-1],"charging":[0,1],"external_power":0,"simulated":[null,1],"reason":"time","quality":[["gps","dgps"],[1,0]],"fix_mode":"3d","boot_id":"5d0f","tyre_pressure":[[1],2]}
             """#
         let reply = try PollLoop().reply(request(collector, body))
         #expect(reply.status == 200, "\(String(decoding: reply.body, as: UTF8.self))")
@@ -62,7 +62,7 @@ import Testing
                 \#(head)"location":{"lat":-0.000005,"lon":0.000000},"timeStamp":-1,"time_ms":-1,"seq":7,"odometer":15230,"battery":87,"altitude_hae":74,"satellites":9,"moving":true,"charging":false,"external_power":false,"trackable":"a\"b","reason":"time","quality":"dgps","fix_mode":"3d","boot_id":"5d0f"}
                 """#,
                 #"""
-                \#(head)"location":{"lat":-0.000005,"lon":-0.000001},"timeStamp":-1,"time_ms":-1,"seq":8,"odometer":15234,"battery":87,"satellites":8,"moving":true,"charging":true,"external_power":false,"simulated":true,"event":"geofence","reason":"time","quality":"gps","fix_mode":"3d","boot_id":"5d0f","geofence":{"id":"g1","action":"enter"}}
+                \#(head)"location":{"lat":-0.000005,"lon":-0.000001},"timeStamp":-1,"time_ms":-1,"seq":8,"odometer":15234,"battery":87,"satellites":8,"moving":true,"charging":true,"external_power":false,"simulated":true,"event":"geofence","reason":"time","quality":"gps","fix_mode":"3d","boot_id":"5d0f","geofence":{"id":"g1","action":"enter","server_id":"f-1"}}
                 """#,
             ])
     }
