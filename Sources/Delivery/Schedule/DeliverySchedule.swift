@@ -143,14 +143,15 @@ extension DeliverySchedule {
     }
 
     /// A commit is made now anyway, perhaps with rows. A batch whose window ends within a tenth of its length is formed with
-    /// it, so that it needs no commit of its own, and is sent when the window ends.
+    /// it, so that it needs no commit of its own, and is sent when the window ends. Not that of an endpoint that is not
+    /// required: what is in a batch is not sent any more once a full queue takes a row of it, and until it is sent it may.
     ///
     /// - Parameter other: when another endpoint of this device sends what it forms with this commit: what may join it goes out
     ///   then, so that they share one wake-up of the radio; nil = there is none.
     /// - Returns: maximum rows of the batch, and when it is sent; nil = none is formed.
     public func commitComes(joining other: EventTime? = nil, at now: EventTime) -> (limit: Int, sendsAt: EventTime)? {
-        guard batches.isEmpty, case .wait(let ends?) = next(at: now), shutdown == nil, state == .active,
-            formingStep(at: now) == .wait(until: ends), ends == windowEnd(at: now)
+        guard settings.required, batches.isEmpty, case .wait(let ends?) = next(at: now), shutdown == nil,
+            state == .active, formingStep(at: now) == .wait(until: ends), ends == windowEnd(at: now)
         else { return nil }
         let window = settings.batchWindow
         if let other, ends <= other || SendAlignment.joins(windowEnds: ends, window: window, at: other) {

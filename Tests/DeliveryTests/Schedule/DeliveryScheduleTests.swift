@@ -53,6 +53,17 @@ import Testing
         #expect(schedule.next(at: Self.at(70)) == .send(batch: "a"))
     }
 
+    /// A full queue takes rows of a batch that waits only for one of these, and the rest of it is not sent any more.
+    @Test(.bug(id: 16)) func aBatchOfAnEndpointThatIsNotRequiredIsNotFormedBefore() {
+        var settings = Self.settings()
+        settings.required = false
+        var schedule = DeliverySchedule(settings: settings, at: Self.at(0))
+        schedule.rowsRecorded(1, at: Self.at(10))
+        #expect(schedule.commitComes(at: Self.at(69)) == nil)
+        #expect(schedule.commitComes(joining: Self.at(69), at: Self.at(69)) == nil)
+        #expect(schedule.next(at: Self.at(70)) == .form(limit: 100))
+    }
+
     /// Two endpoints go on sharing a wake-up of the radio, not only a commit.
     @Test(.bug(id: 16)) func aBatchThatJoinsAnotherIsSentWithIt() {
         var schedule = schedule()
