@@ -116,9 +116,9 @@ def sent(waypost, log, profile, secure=False):
         config.write_text(
             f'[device]\nid = "van-7"\n[source]\nkind = "file"\npath = "{log}"\nplayback = "max"\n'
             f'[control]\nsocket = "{folder}/control.sock"\n[outbox]\npath = "{folder}/outbox.db"\n'
-            '[sampling]\nrule = "either"\n'
+            '[sampling]\nrule = "either"\n[resolution.default]\npriority = "maximum"\ninterval = "0s"\ndisplacement = "0m"\n'
             f'{SIX if profile == "six" else ""}\n'
-            f'[[endpoint]]\nname = "main"\nbase_url = "{scheme}://127.0.0.1:{relay.port}"\nprofile = "{profile}"\nfeed = "engine"\n'
+            f'[[endpoint]]\nname = "main"\nbase_url = "{scheme}://127.0.0.1:{relay.port}"\nprofile = "{profile}"\n'
             f'batch_size = {BATCH}\n' + (f'tls = {{ ca = "{folder}/cert.pem" }}\n' if secure else ""))
         check = subprocess.run([waypost, "check", config], capture_output=True, text=True)
         if check.returncode != 0:
@@ -136,7 +136,7 @@ def sent(waypost, log, profile, secure=False):
 
 def measured(waypost, logs):
     """(what, bytes per fix or nil, details, limit)"""
-    variants = (("native JSON", "waypost", 37), ("six plain fields", "six", 20), ("compact columns", "waypost-compact", 8))
+    variants = (("native JSON", "waypost", 30), ("six plain fields", "six", 20), ("compact columns", "waypost-compact", 7))
     for log in logs:
         for what, profile, limit in variants:
             title = f"{log.stem}: {what}, gzip, bodies of {BATCH}"
