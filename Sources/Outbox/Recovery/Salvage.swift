@@ -55,8 +55,8 @@ final class Salvage {
     private(set) var isFinished = false
     /// Rows at which the end of damage was sought.
     private var looks = 0
-    /// Of these, so many are next to each other. A look takes some 10 µs.
-    private static let singleLooks = 20_000
+    /// Of these, so many are next to each other. A look takes some 10 µs, on the smallest boards twenty times as long.
+    private static let singleLooks = 5000
     /// Sectors that may be readable later are waited for.
     private let isPatient: Bool
 
@@ -236,6 +236,8 @@ final class Salvage {
             return rows
         } catch {
             if error.mayPass(isPatient) { throw error }
+            // A sector that cannot be read takes the card long, each time that it is asked for.
+            if error.cause == .io { looks = Self.singleLooks }
             return nil
         }
     }
