@@ -53,7 +53,7 @@ public struct DeliverySchedule: Sendable {
     private var wantsBind = false
     private let share: Double
     private var sharedFlush = SharedFlush.none
-    private var shutdown: (until: EventTime, hasAttempted: Bool)?
+    private var shutdown: (until: EventTime, attemptsLeft: Int)?
 
     static let streakLimit = 5
     static let probeInterval = Duration.seconds(900)
@@ -144,17 +144,20 @@ extension DeliverySchedule {
 
     /// A commit is made now anyway, perhaps with rows. A batch whose window ends within a tenth of its length is formed with
     /// it, so that it needs no commit of its own, and is sent when the window ends. Not that of an endpoint that is not
-    /// required: what is in a batch is not sent any more once a full queue takes a row of it, and until it is sent it may.
+    /// required: what is in a batch is not sent any more once a full queue takes a row of it, and until it is sent it may. Nor
+    /// where the newest row counts, since newer ones may come before it is sent.
     ///
     /// - Parameter other: when another endpoint of this device sends what it forms with this commit: what may join it goes out
     ///   then, so that they share one wake-up of the radio; nil = there is none.
     /// - Returns: maximum rows of the batch, and when it is sent; nil = none is formed.
     public func commitComes(joining other: EventTime? = nil, at now: EventTime) -> (limit: Int, sendsAt: EventTime)? {
-        guard settings.required, batches.isEmpty, case .wait(let ends?) = next(at: now), shutdown == nil,
-            state == .active, formingStep(at: now) == .wait(until: ends), ends == windowEnd(at: now)
+        guard settings.required, settings.delivery != .latest, !settings.profile.usesNewest, batches.isEmpty,
+            case .wait(let ends?) = next(at: now), shutdown == nil, state == .active,
+            formingStep(at: now) == .wait(until: ends), ends == windowEnd(at: now)
         else { return nil }
         let window = settings.batchWindow
-        if let other, ends <= other || SendAlignment.joins(windowEnds: ends, window: window, at: other) {
+        // One that ends before the other is half over at least by now, one that ends later by then.
+        if let other, SendAlignment.joins(windowEnds: ends, window: window, at: ends <= other ? now : other) {
             return (limit, min(ends, other))
         }
         return ends - .nanoseconds(window.nanoseconds / 10) <= now ? (limit, ends) : nil
@@ -192,7 +195,7 @@ extension DeliverySchedule {
         guard let shutdown else { return .wait(until: nil) }
         // An instant that has passed would be due again and again.
         if !activity.isIdle { return .wait(until: now < shutdown.until ? shutdown.until : nil) }
-        guard !shutdown.hasAttempted, !batches.isUnlisted, !routes.isChanging, state == .active,
+        guard shutdown.attemptsLeft > 0, !batches.isUnlisted, !routes.isChanging, state == .active,
             now == .max || now < shutdown.until
         else { return .wait(until: nil) }
         if let head = batches.firstNotRefused {
@@ -239,6 +242,8 @@ extension DeliverySchedule {
     /// Something happened that should be known soon: motion change, geofence, power, panic, a command.
     public mutating func flushRequested(at now: EventTime) {
         queue.flush()
+        // Also of a batch that is being formed to wait until then.
+        sendsAt = .min
         guard activity.isIdle, !batches.isEmpty, state == .active else { return }
         timer.bringForward(at: now)
     }
@@ -335,6 +340,7 @@ extension DeliverySchedule {
     public mutating func linkChanged(at now: EventTime) {
         timer.forgetFailures()
         routes.linkChanged()
+        sendsAt = .min
         guard activity.isIdle, !batches.isEmpty, state == .active else { return }
         timer.cutShort(at: now)
     }
@@ -368,11 +374,12 @@ extension DeliverySchedule {
         self.acceptedBefore = acceptedBefore
     }
 
-    /// The program ends: one more attempt at most, and no longer than this.
+    /// The program ends: one more attempt at most, and no longer than this. A batch that was formed early and waits for its
+    /// time is one of its own, so that what was recorded since goes out too.
     public mutating func shutdownRequested(at now: EventTime, grace: Duration) {
-        var hasAttempted = false
-        if case .batch = attempt?.purpose { hasAttempted = true }
-        shutdown = (now + grace, hasAttempted)
+        var attempts = sendsAt > now ? 2 : 1
+        if case .batch = attempt?.purpose { attempts -= 1 }
+        shutdown = (now + grace, attempts)
     }
 }
 
@@ -380,7 +387,7 @@ extension DeliverySchedule {
 extension DeliverySchedule {
     /// The batch of a `.send` step is on its way.
     public mutating func attemptStarted(_ batch: String, at now: EventTime) -> Attempt {
-        shutdown?.hasAttempted = true
+        shutdown?.attemptsLeft -= 1
         // Batches of another route may have been found in a queue that could not be read before.
         if let place = batches.place(of: batch) { routes.use(batches[place].route, at: now) }
         return activity.begin(.batch(batch), endpoint: settings.name)

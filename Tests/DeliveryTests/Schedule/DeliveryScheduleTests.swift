@@ -53,6 +53,43 @@ import Testing
         #expect(schedule.next(at: Self.at(70)) == .send(batch: "a"))
     }
 
+    @Test(.bug(id: 16), arguments: [false, true])
+    func aFlushDoesNotWaitForTheTimeOfABatchThatIsBeingFormed(linkChanges: Bool) {
+        var schedule = schedule()
+        schedule.rowsRecorded(1, at: Self.at(10))
+        schedule.formRequested(sendsAt: schedule.commitComes(at: Self.at(64))?.sendsAt, at: Self.at(64))
+        if linkChanges { schedule.linkChanged(at: Self.at(64.5)) } else { schedule.flushRequested(at: Self.at(64.5)) }
+        schedule.batchesFormed([.init(id: "a", rows: 1)], at: Self.at(65))
+        #expect(schedule.next(at: Self.at(65)) == .send(batch: "a"))
+    }
+
+    @Test(.bug(id: 16)) func atTheEndWhatCameAfterABatchThatWaitsGoesOutToo() {
+        var schedule = schedule()
+        schedule.rowsRecorded(1, at: Self.at(10))
+        schedule.formRequested(sendsAt: schedule.commitComes(at: Self.at(64))?.sendsAt, at: Self.at(64))
+        schedule.batchesFormed([.init(id: "a", rows: 1)], at: Self.at(64))
+        schedule.rowsRecorded(1, at: Self.at(65))
+        schedule.shutdownRequested(at: Self.at(66), grace: .seconds(5))
+        #expect(schedule.next(at: Self.at(66)) == .send(batch: "a"))
+        schedule.sends("a", at: Self.at(66))
+        _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(67))
+        #expect(schedule.next(at: Self.at(67)) == .form(limit: 100))
+        schedule.formRequested(at: Self.at(67))
+        schedule.batchesFormed([.init(id: "b", rows: 1)], at: Self.at(67))
+        schedule.sends("b", at: Self.at(67))
+        schedule.rowsRecorded(1, at: Self.at(67))
+        _ = schedule.attemptFinished(.accepted, jitter: 0, at: Self.at(68))
+        #expect(schedule.isShutDown)
+    }
+
+    @Test(.bug(id: 16)) func aBatchOfWhichTheNewestRowCountsIsNotFormedBefore() {
+        var settings = Self.settings()
+        settings.delivery = .latest
+        var schedule = DeliverySchedule(settings: settings, at: Self.at(0))
+        schedule.rowsRecorded(1, at: Self.at(10))
+        #expect(schedule.commitComes(at: Self.at(69)) == nil)
+    }
+
     /// A full queue takes rows of a batch that waits only for one of these, and the rest of it is not sent any more.
     @Test(.bug(id: 16)) func aBatchOfAnEndpointThatIsNotRequiredIsNotFormedBefore() {
         var settings = Self.settings()
@@ -71,6 +108,8 @@ import Testing
         #expect(schedule.commitComes(joining: Self.at(39), at: Self.at(35)) == nil)
         #expect(schedule.commitComes(joining: Self.at(41), at: Self.at(35))?.sendsAt == Self.at(41))
         #expect(schedule.commitComes(joining: Self.at(75), at: Self.at(69))?.sendsAt == Self.at(70))
+        #expect(schedule.commitComes(joining: Self.at(300), at: Self.at(39)) == nil)
+        #expect(schedule.commitComes(joining: Self.at(300), at: Self.at(41))?.sendsAt == Self.at(70))
     }
 
     @Test func formsAtOnceWhenTheSizeIsReached() {
