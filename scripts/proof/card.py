@@ -104,7 +104,7 @@ class ReorderingCard:
     """A plain folder, and a journal of what the daemon wrote there, from which it is known what was flushed.
 
     A copy holds that, and of what was written since, sector by sector, only some. Creation, renaming and removal of files
-    count as done at once: SQLite flushes the folder itself.
+    count as done at once: SQLite and the daemon flush the folder themselves, and the moment before that is not tried.
     """
 
     SECTOR = 512
@@ -135,6 +135,7 @@ class ReorderingCard:
             return
         if what == b"r":
             for files in (self.flushed, self.pending):
+                files.pop(data.decode(), None)
                 if path in files:
                     files[data.decode()] = files.pop(path)
             return

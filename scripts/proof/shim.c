@@ -1,8 +1,8 @@
 /* Preloaded into the daemon by scripts/storm: a wall clock that steps and a disk that refuses, both by the word of another
    process, which writes them into the file that $WAYPOST_SHIM_CONTROL names. Only files below $WAYPOST_SHIM_DISK are
    refused. The monotonic and boot clocks are left alone. With $WAYPOST_SHIM_SYNCHRONISED the wall clock counts as synchronised.
-   With $WAYPOST_SHIM_JOURNAL each write, flush, truncation and
-   removal of those files is noted there, after it was done: from that scripts/proof/card.py makes what a medium may hold
+   With $WAYPOST_SHIM_JOURNAL each write, flush, truncation, renaming
+   and removal of those files is noted there, after it was done: from that scripts/proof/card.py makes what a medium may hold
    that has not written everything yet, or in another order. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
