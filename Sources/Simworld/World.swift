@@ -614,7 +614,8 @@ public final class World {
         let rest = configuration.facts.maxRecords != nil && worldDice.chance(0.5) ? Self.rest : .zero
         host.after(rest, ofProcess: false) { [unowned self] in asset.reception = .silent }
         agent?.linksChanged()
-        turns["disk", default: 0] += 1
+        // A fault that has begun does not end after this: the receiver would go on, and rows would come for ever.
+        for place in ["disk", "receiver"] { turns[place, default: 0] += 1 }
         var until = host.time + Self.recoveryLimit
         if isRich, worldDice.chance(0.3) {
             trace("the disk goes on refusing")
