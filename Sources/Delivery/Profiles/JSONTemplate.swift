@@ -122,10 +122,7 @@ struct JSONTemplate: Sendable {
         case .records:
             guard let record else { return false }
             writer.beginArray()
-            // By index: a row that is iterated over is copied.
-            for index in context.batch.rows.indices {
-                record.writeWhole(context.batch.rows[index], in: context, to: &writer)
-            }
+            for row in context.batch.rows { record.writeWhole(row, in: context, to: &writer) }
             writer.endArray()
         }
         return true

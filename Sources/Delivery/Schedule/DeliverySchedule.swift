@@ -25,8 +25,9 @@ public struct DeliverySchedule: Sendable {
         self.acceptedBefore = acceptedBefore
         self.routes = RouteChoice(count: routes, route: inFlight.first?.route ?? 0, at: now)
         server = ServerTolerance(settings)
-        queue = WaitingRows(depth: settings.batchSize)
-        if waiting > 0 { queue.recorded(waiting, at: now - settings.batchWindow) }
+        queue = WaitingRows(depth: settings.batchSize, share: share)
+        let window = settings.batchWindow
+        if waiting > 0 { queue.recorded(waiting, window: window, at: now - window) }
         batches = InFlightBatches(inFlight, unlisted: unlisted)
         timer = RetryTimer(at: now)
     }
@@ -41,8 +42,6 @@ public struct DeliverySchedule: Sendable {
     private var server: ServerTolerance
     private var timer: RetryTimer
     private var notFormingBefore = EventTime.min
-    /// When a batch that was formed early is sent.
-    private var sendsAt = EventTime.min
     private var acceptedBefore: Bool
     /// Equal answers of the endpoint, whichever batch they are for.
     private var streak = Streak()
@@ -52,7 +51,6 @@ public struct DeliverySchedule: Sendable {
     /// An operator wants the asset bound to this device; nothing else is started before that.
     private var wantsBind = false
     private let share: Double
-    private var sharedFlush = SharedFlush.none
     private var shutdown: (until: EventTime, attemptsLeft: Int)?
 
     static let streakLimit = 5
@@ -142,8 +140,8 @@ extension DeliverySchedule {
         }
     }
 
-    /// A commit is made now anyway, perhaps with rows. A batch whose window ends within a tenth of its length is formed with
-    /// it, so that it needs no commit of its own, and is sent when the window ends. Not that of an endpoint that is not
+    /// A commit is made now anyway, perhaps with rows. A batch whose window ends soon is formed with it, so that it needs no
+    /// commit of its own, and is sent when the window ends (`SendAlignment`). Not that of an endpoint that is not
     /// required: what is in a batch is not sent any more once a full queue takes a row of it, and until it is sent it may. Nor
     /// where the newest row counts, since newer ones may come before it is sent.
     ///
@@ -155,12 +153,8 @@ extension DeliverySchedule {
             case .wait(let ends?) = next(at: now), shutdown == nil, state == .active,
             formingStep(at: now) == .wait(until: ends), ends == windowEnd(at: now)
         else { return nil }
-        let window = settings.batchWindow
-        // One that ends before the other is half over at least by now, one that ends later by then.
-        if let other, SendAlignment.joins(windowEnds: ends, window: window, at: ends <= other ? now : other) {
-            return (limit, min(ends, other))
-        }
-        return ends - .nanoseconds(window.nanoseconds / 10) <= now ? (limit, ends) : nil
+        return SendAlignment.sendsAt(windowEnds: ends, window: settings.batchWindow, joining: other, at: now)
+            .map { (limit, $0) }
     }
 
     private func idleStep(at now: EventTime) -> Step {
@@ -174,10 +168,10 @@ extension DeliverySchedule {
         guard queue.count > 0 else { return .wait(until: nil) }
         if let wait = later(max(notFormingBefore, routes.restsAtBoundary), at: now) { return wait }
         if state != .active { return later(timer.next, at: now) ?? .form(limit: limit) }
-        if queue.flushing > 0 || queue.count >= limit || sharedFlush.due.map({ $0 <= now }) == true {
+        if queue.count >= limit || queue.areWanted(at: now) {
             return later(pacing.nextBatch, at: now) ?? .form(limit: limit)
         }
-        let ends = [windowEnd(at: now), sharedFlush.due].compactMap { $0 }.min()
+        let ends = [windowEnd(at: now), queue.sharedFlushAt].compactMap { $0 }.min()
         return ends.map { later($0, at: now) ?? .form(limit: limit) } ?? .wait(until: nil)
     }
 
@@ -225,8 +219,7 @@ extension DeliverySchedule {
     /// Rows of this endpoint's feed were recorded, on disk or still in memory.
     public mutating func rowsRecorded(_ count: Int, at now: EventTime) {
         guard count > 0 else { return }
-        queue.recorded(count, at: now)
-        if case .ofNextRow(let start) = sharedFlush { flush(atTurnSince: start, at: now) }
+        queue.recorded(count, window: settings.batchWindow, at: now)
     }
 
     /// The true number of rows in no batch, on disk and in memory: retention may have removed some.
@@ -242,8 +235,7 @@ extension DeliverySchedule {
     /// Something happened that should be known soon: motion change, geofence, power, panic, a command.
     public mutating func flushRequested(at now: EventTime) {
         queue.flush()
-        // Also of a batch that is being formed to wait until then.
-        sendsAt = .min
+        timer.sendBatchAtOnce()
         guard activity.isIdle, !batches.isEmpty, state == .active else { return }
         timer.bringForward(at: now)
     }
@@ -251,16 +243,11 @@ extension DeliverySchedule {
     /// Something happened that may happen to a whole fleet at once, such as the end of the hours of tracking: what waits, or
     /// else the next row, goes out within one window, at the time of this device. A back-off goes on.
     public mutating func sharedFlushRequested(at now: EventTime) {
-        if queue.count > 0 { flush(atTurnSince: now, at: now) } else { sharedFlush = .ofNextRow(since: now) }
+        queue.flushWithFleet(window: settings.batchWindow, at: now)
     }
 
     /// This host has just started, perhaps with a fleet: so that not all windows end at once, the first is a part of one.
-    public mutating func startedWithHost(at now: EventTime) { sharedFlush = .ofNextRow(since: now) }
-
-    private mutating func flush(atTurnSince start: EventTime, at now: EventTime) {
-        let turn = FleetShare.turn(share, of: settings.batchWindow, since: start, at: now)
-        sharedFlush = .due(min(turn, sharedFlush.due ?? turn))
-    }
+    public mutating func startedWithHost(at now: EventTime) { queue.flushNextWithFleet(at: now) }
 
     /// The commit of a `.form` or `.reform` step was handed to the outbox.
     ///
@@ -269,11 +256,8 @@ extension DeliverySchedule {
     @discardableResult
     public mutating func formRequested(sendsAt: EventTime? = nil, at now: EventTime) -> Int {
         let number = activity.beginForming()
-        self.sendsAt = sendsAt ?? .min
-        if let due = sharedFlush.due, due <= now {
-            queue.flush()
-            sharedFlush = .none
-        }
+        timer.batchRequested(for: sendsAt)
+        queue.batchRequested(at: now)
         if routes.isChanging {
             routes.changed()
             queue.returned(batches.dissolveAll())
@@ -306,13 +290,12 @@ extension DeliverySchedule {
         if unlisted > 0, batches.isEmpty { notFormingBefore = now + Self.formRetry }
         guard !listing.wasUnlisted else { return true }
         queue.removeOldest(max(listing.formedRows, queue.count - (left ?? queue.count)))
-        if queue.count == 0, sharedFlush.due != nil { sharedFlush = .none }
         if listing.newRows == 0 {
             if batches.isEmpty || listing.rowsBefore > 0 { queue.endFlush() }
             if queue.count > 0, !hasSettled { notFormingBefore = now + Self.formRetry }
         } else if !listing.hadOthers {
             // The batch that failed may have been dissolved: its back-off holds for the next one.
-            timer.postpone(to: max(now, pacing.nextBatch, sendsAt), earliest: pacing.nextBatch)
+            timer.batchFormed(nextBatch: pacing.nextBatch, at: now)
         } else if !batches.triesSuccessor {
             // A probing row goes out no earlier than the batch that cast doubt on the server.
             timer.skipBackOff(at: now)
@@ -340,7 +323,7 @@ extension DeliverySchedule {
     public mutating func linkChanged(at now: EventTime) {
         timer.forgetFailures()
         routes.linkChanged()
-        sendsAt = .min
+        timer.sendBatchAtOnce()
         guard activity.isIdle, !batches.isEmpty, state == .active else { return }
         timer.cutShort(at: now)
     }
@@ -377,7 +360,7 @@ extension DeliverySchedule {
     /// The program ends: one more attempt at most, and no longer than this. A batch that was formed early and waits for its
     /// time is one of its own, so that what was recorded since goes out too.
     public mutating func shutdownRequested(at now: EventTime, grace: Duration) {
-        var attempts = sendsAt > now ? 2 : 1
+        var attempts = timer.batchWaits(at: now) ? 2 : 1
         if case .batch = attempt?.purpose { attempts -= 1 }
         shutdown = (now + grace, attempts)
     }

@@ -1,6 +1,7 @@
 import Positioning
 
-/// When the next request may go out: the back-off after failures, and how far it may be cut short.
+/// When the next request may go out: the back-off after failures, the time for which a batch was formed, and how far either
+/// may be cut short.
 struct RetryTimer: Sendable {
     /// In a row.
     private(set) var failures = 0
@@ -8,6 +9,8 @@ struct RetryTimer: Sendable {
     /// No flush and no change of the link brings the next attempt before this.
     private(set) var earliest = EventTime.zero
     private var isBroughtForward = false
+    /// When the batch that was formed last goes out, if that is later than at once.
+    private var batchGoesOut = EventTime.min
 
     init(at now: EventTime) { next = now }
 
@@ -21,6 +24,22 @@ struct RetryTimer: Sendable {
     mutating func postpone(to instant: EventTime, earliest: EventTime) {
         schedule(at: max(next, instant), earliest: max(self.earliest, earliest))
     }
+
+    /// A batch is being formed.
+    ///
+    /// - Parameter instant: when it goes out, unless a flush or another link comes before; nil = at once.
+    mutating func batchRequested(for instant: EventTime?) { batchGoesOut = instant ?? .min }
+
+    /// It is on disk, and next.
+    mutating func batchFormed(nextBatch: EventTime, at now: EventTime) {
+        postpone(to: max(now, nextBatch, batchGoesOut), earliest: nextBatch)
+    }
+
+    /// Whether a batch waits for its time, or will once it is formed.
+    func batchWaits(at now: EventTime) -> Bool { batchGoesOut > now }
+
+    /// What waits is urgent, and so is a batch that is only being formed.
+    mutating func sendBatchAtOnce() { batchGoesOut = .min }
 
     mutating func countFailure() { failures = min(failures + 1, 1_000_000) }
 

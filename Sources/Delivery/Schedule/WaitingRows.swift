@@ -1,6 +1,7 @@
 import Positioning
 
-/// Counts the rows of one endpoint that are in no batch, and knows since when they wait.
+/// Counts the rows of one endpoint that are in no batch, and knows since when they wait and what asks for them before their
+/// window ends.
 struct WaitingRows: Sendable {
     /// On disk and in memory.
     private(set) var count = 0
@@ -9,13 +10,28 @@ struct WaitingRows: Sendable {
     /// When rows were recorded, oldest first, for the newest `depth` rows at most: only those can wait for a window.
     private var arrivals: [(count: Int, at: EventTime)] = []
     private var depth: Int
+    private let share: Double
+    private var sharedFlush = SharedFlush.none
 
-    init(depth: Int) { self.depth = max(1, depth) }
+    /// - Parameters:
+    ///   - depth: maximum rows of a batch.
+    ///   - share: 0 ≤ share < 1, of the device in its fleet (`FleetShare`).
+    init(depth: Int, share: Double) {
+        self.depth = max(1, depth)
+        self.share = share
+    }
 
     /// When the oldest was recorded; nil for rows that were not announced, whose window is over.
     var oldest: EventTime? { arrivals.first?.at }
 
-    mutating func recorded(_ more: Int, at now: EventTime) {
+    /// When a flush of the fleet takes what waits; nil = none is due that anything waits for.
+    var sharedFlushAt: EventTime? { sharedFlush.due }
+
+    /// Whether they go out without waiting for size or window.
+    func areWanted(at now: EventTime) -> Bool { flushing > 0 || sharedFlushAt.map { $0 <= now } == true }
+
+    /// - Parameter window: for how long the first of them may wait.
+    mutating func recorded(_ more: Int, window: Duration, at now: EventTime) {
         count += more
         if let last = arrivals.last, last.at == now {
             arrivals[arrivals.count - 1].count += more
@@ -27,6 +43,7 @@ struct WaitingRows: Sendable {
             known -= first.count
             arrivals.removeFirst()
         }
+        if case .ofNextRow(let start) = sharedFlush { flush(atTurnSince: start, of: window, at: now) }
     }
 
     /// The true number.
@@ -57,6 +74,25 @@ struct WaitingRows: Sendable {
 
     mutating func endFlush() { flushing = 0 }
 
+    /// What waits, or else the next row, goes out at the turn of the device, within a window.
+    mutating func flushWithFleet(window: Duration, at now: EventTime) {
+        if count > 0 { flush(atTurnSince: now, of: window, at: now) } else { flushNextWithFleet(at: now) }
+    }
+
+    mutating func flushNextWithFleet(at now: EventTime) { sharedFlush = .ofNextRow(since: now) }
+
+    private mutating func flush(atTurnSince start: EventTime, of window: Duration, at now: EventTime) {
+        let turn = FleetShare.turn(share, of: window, since: start, at: now)
+        sharedFlush = .due(min(turn, sharedFlushAt ?? turn))
+    }
+
+    /// A batch of the oldest is being formed: a flush that is due takes all that waits, in as many batches as that needs.
+    mutating func batchRequested(at now: EventTime) {
+        guard let due = sharedFlushAt, due <= now else { return }
+        flush()
+        sharedFlush = .none
+    }
+
     mutating func removeOldest(_ removed: Int) {
         let known = arrivals.reduce(0) { $0 + $1.count }
         var rest = removed - max(0, count - known)
@@ -70,5 +106,6 @@ struct WaitingRows: Sendable {
         }
         count = max(0, count - removed)
         flushing = max(0, min(flushing - removed, count))
+        if count == 0, sharedFlushAt != nil { sharedFlush = .none }
     }
 }
