@@ -6,6 +6,7 @@
 #include <link.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -209,4 +210,10 @@ int64_t waypost_unmap_code(void) {
     int64_t total = 0;
     dl_iterate_phdr(unmap_code, &total);
     return total;
+}
+
+void waypost_trim_heap(void) {
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
 }

@@ -325,6 +325,7 @@ public final class Agent {
         start()
         // Most of what starting needs is not needed again: the memory is better used for something else.
         _ = waypost_unmap_code()
+        waypost_trim_heap()
         try loop.run()
         return end()
     }

@@ -47,6 +47,8 @@ int waypost_clock_synchronised(void);
 /// Unmaps the pages of code and constants of the program and its libraries; what is wanted again comes back from the page
 /// cache, page by page. Gives the bytes that this covers.
 int64_t waypost_unmap_code(void);
+/// Gives free memory of the heap back to the kernel, wherever in the heap it is.
+void waypost_trim_heap(void);
 /// A signalfd (SFD_CLOEXEC, SFD_NONBLOCK) for these signals, which are blocked for the calling thread; -1 and errno on failure.
 int waypost_signalfd_of(const int *signals, int count);
 /// Size of the terminal in characters: 0, or -1 and errno.

@@ -16,6 +16,8 @@ final class ConfigurationReader {
     private var warnings: [ConfigurationProblem] = []
     /// Those with a value, in the order in which they were first read.
     private(set) var keys: [ConfigurationKey] = []
+    /// The names of `keys`, by the title of their table.
+    private var described: [String: Set<String>] = [:]
     /// All keys of each table, in the order in which they were asked for.
     private var vocabulary: [(table: String, keys: [String])] = []
     private var visited: [TableReader] = []
@@ -47,7 +49,7 @@ final class ConfigurationReader {
     }
 
     func describe(_ key: ConfigurationKey) {
-        if !keys.contains(where: { $0.table == key.table && $0.name == key.name }) { keys.append(key) }
+        if described[key.table, default: []].insert(key.name).inserted { keys.append(key) }
     }
 
     func include(_ text: ConfigurationText) { included.append(text) }
