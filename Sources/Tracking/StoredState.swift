@@ -84,7 +84,7 @@ public struct StoredState: Hashable, Sendable {
     public var lastFix: LastFix?
     /// Metres.
     public var odometer = 0.0
-    /// Metres in a straight line across long gaps, which are not on the odometer.
+    /// How much of the odometer was not seen: straight lines across gaps within trips.
     public var gapMetres = 0.0
     public var trip: Trip?
     public var lastGap: UTCTime?

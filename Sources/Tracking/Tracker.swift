@@ -216,7 +216,10 @@ public struct Tracker: Sendable {
         }
         gaps.fixReceived()
         cycle.fixReceived(at: now)
-        if let restored = arrival.restored { firstFixAfterRestart(restored, time, &effects) }
+        if let restored = arrival.restored {
+            if verdict != .admittedAfterJump { trips.wentOn(from: restored, to: time, at: now) }
+            firstFixAfterRestart(restored, time, &effects)
+        }
         recorder.fixReceived(time, at: now)
         if inHours, geofences.awaitsFix {
             for crossing in geofences.firstFixReceived(time: time, at: now) { record(crossing, &effects) }

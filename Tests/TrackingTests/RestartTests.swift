@@ -71,6 +71,34 @@ import Tracking
         #expect(after.tracker.snapshot.odometer > before.tracker.snapshot.odometer + 700)
     }
 
+    /// Whatever the process did meanwhile, the asset drove on.
+    @Test(.bug(id: 16), arguments: [5.0, 240]) func theWayOfATripWithoutAProcessCounts(pause: Double) {
+        var script = parked()
+        script.pullAway()
+        script.drive(100)
+        let (before, after) = restarted(script, after: pause) {
+            $0.north += 12 * pause
+            $0.speed = 12
+            $0.drive(60)
+        }
+        let (then, now) = (before.tracker.snapshot, after.tracker.snapshot)
+        #expect(abs(now.odometer - then.odometer - 12 * (pause + 60)) < 30)
+        #expect(abs(now.gapMetres - (pause > 60 ? 12 * pause : 0)) < 30)
+    }
+
+    /// Nothing drives 100 km in four minutes.
+    @Test(.bug(id: 16)) func aWayThatCannotBeIsNotCounted() {
+        var script = parked()
+        script.pullAway()
+        script.drive(100)
+        let (before, after) = restarted(script, after: 240) {
+            $0.north += 100_000
+            $0.speed = 12
+            $0.drive(60)
+        }
+        #expect(after.tracker.snapshot.odometer < before.tracker.snapshot.odometer + 800)
+    }
+
     @Test func switchedOffWithTheEngineAndBackTheNextDayIsAStop() throws {
         var script = parked()
         script.trip(metres: 2000)

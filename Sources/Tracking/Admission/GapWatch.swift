@@ -48,12 +48,12 @@ struct GapWatch: Sendable {
 
     mutating func hoursBegan(at: EventTime) { openedAt = at }
 
-    /// Whether a fix after this many seconds ends a gap. A receiver that reports a fix a minute is not silent for a minute.
+    /// Whether a fix after this many seconds of silence ends a gap. A receiver that reports a fix a minute is not silent for a minute.
     func isGap(_ silence: Double?, interval: Double) -> Bool {
-        isOpen || (silence ?? 0) >= span(interval: interval)
+        isOpen || (silence ?? 0) > span(interval: interval)
     }
 
-    /// Seconds of silence that are a gap.
+    /// Seconds; a longer silence is a gap.
     func span(interval: Double) -> Double { max(gapAfter, 3 * interval) }
 
     /// When silence becomes a gap; nil while one is going on.

@@ -32,9 +32,10 @@ public struct Odometer: Sendable {
         self.gapMetres = gapMetres
     }
 
-    /// Another reading, such as that of the vehicle itself; negative counts as 0.
+    /// Another reading, such as that of the vehicle itself, which saw all of it; negative counts as 0.
     mutating func set(_ metres: Double) {
         self.metres = min(max(0, metres), Self.metresMax)
+        gapMetres = 0
         debt = 0
     }
 
@@ -42,6 +43,13 @@ public struct Odometer: Sendable {
     mutating func start(at fix: Fix, time: UTCTime, at: EventTime) {
         last = Point(
             time: time, at: at, coordinate: fix.coordinate, speed: fix.speed, accuracy: fix.horizontalAccuracy)
+        counted = fix.coordinate
+    }
+
+    /// Counting continues from the last fix of an earlier run.
+    /// - Parameter at: when that was, as far as the dates of fixes tell.
+    mutating func start(at fix: StoredState.LastFix, at: EventTime) {
+        last = Point(time: fix.time, at: at, coordinate: fix.coordinate, speed: nil, accuracy: fix.accuracy)
         counted = fix.coordinate
     }
 
@@ -79,7 +87,7 @@ public struct Odometer: Sendable {
     /// can have been driven in the time.
     /// - Parameters:
     ///   - noise: m/s that the receiver reports of an asset that stands, root mean square; 0 = unknown.
-    ///   - gap: seconds without a fix after which the way was not seen.
+    ///   - gap: seconds; after a longer time without a fix the way was not seen.
     mutating func advance(
         to fix: Fix, time: UTCTime, at: EventTime, speedMax: Double, noise: Double = 0, gap: Double = 60
     ) {
@@ -97,7 +105,7 @@ public struct Odometer: Sendable {
             ((last.accuracy ?? FixFilter.unknownAccuracy) + (fix.horizontalAccuracy ?? FixFilter.unknownAccuracy)) / 2
         start(at: fix, time: time, at: at)
         if chord > noise, seconds <= Self.stepMax || chord <= speedMax * seconds + 2 * noise {
-            if seconds >= gap { addGap(chord) } else { add(chord) }
+            if seconds > gap { addGap(chord) } else { add(chord) }
         } else {
             self.counted = counted
         }

@@ -51,6 +51,14 @@ struct TripBook: Sendable {
         departedAt = at + .milliseconds(-ago)
     }
 
+    /// The first fix after a restart: a trip that goes on did so all the way from the last fix of the run before.
+    mutating func wentOn(from last: StoredState.LastFix, to time: UTCTime, at: EventTime) {
+        let ago = time.milliseconds(since: last.time)
+        // No trip goes on for longer without a fix.
+        guard trip != nil, (0...86_400_000).contains(ago) else { return }
+        odometer.start(at: last, at: at + .milliseconds(-ago))
+    }
+
     mutating func advance(to fix: Fix, time: UTCTime, at: EventTime, speedMax: Double, noise: Double, gap: Double) {
         odometer.advance(to: fix, time: time, at: at, speedMax: speedMax, noise: noise, gap: gap)
     }

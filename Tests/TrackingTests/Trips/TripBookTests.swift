@@ -64,5 +64,7 @@ import Testing
         #expect(odometer.metres == 70 && odometer.gapMetres == 70)
         odometer.add(50)
         #expect(odometer.metres == 120 && odometer.gapMetres == 70)
+        odometer.set(100)
+        #expect(odometer.metres == 100 && odometer.gapMetres == 0)
     }
 }
