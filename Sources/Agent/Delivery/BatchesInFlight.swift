@@ -65,7 +65,9 @@ struct BatchesInFlight {
             history.answer = (reply.words ?? verdict.word, nil, [])
         case .reply(let reply):
             history.mayBeStored = if case .retry(.unclear, _) = verdict { true } else { false }
-            history.answer = (verdict.word, reply.status, Array(reply.body.prefix(512)))
+            var reason = verdict.word
+            if case .split(_, let given?) = verdict { reason = given }
+            history.answer = (reason, reply.status, Array(reply.body.prefix(512)))
         }
         histories[id] = history
     }

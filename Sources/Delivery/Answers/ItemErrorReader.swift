@@ -17,7 +17,10 @@ struct ItemErrorReader {
             let accepted = rows.batch.rows.count - items.refused.count - items.again.count
             if accepted > 0 { return .partlyAccepted(items) }
             // None was accepted: only a request for each row can distinguish a bad row from a bad endpoint.
-            if items.again.isEmpty { return .split(status: status) }
+            if items.again.isEmpty {
+                let isAlone = rows.batch.rows.count == 1
+                return .split(status: status, reason: isAlone ? items.refused.values.first : nil)
+            }
             return items.needsCredential
                 ? .authStop(status: status, after: after) : .retry(.status(status), after: after)
         } catch {

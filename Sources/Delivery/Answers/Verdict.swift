@@ -18,7 +18,9 @@ public enum Verdict: Hashable, Sendable {
     /// 415: our content encoding is refused.
     case encodingRefused(after: Duration? = nil)
     /// Some record, or the request as a whole, is refused (400, 422).
-    case split(status: Int)
+    ///
+    /// - Parameter reason: what the server says about the only row of a batch; nil = nothing, or there are more.
+    case split(status: Int, reason: String? = nil)
     /// The request is too large (413, 414).
     case tooLarge(status: Int, after: Duration?)
     /// Another device reports this asset.
@@ -64,7 +66,7 @@ public enum Verdict: Hashable, Sendable {
         case .retry(.notConfirmed, _): "not confirmed"
         case .retry(.unclear, _): "unclear reply"
         case .retry(.reason(let code), _): MQTTReason(rawValue: code).words
-        case .retry(.status(let status), _), .misconfigured(let status, _), .split(let status):
+        case .retry(.status(let status), _), .misconfigured(let status, _), .split(let status, _):
             Verdict.words(ofStatus: status)
         case .authStop: "auth"
         case .goneStop(let status, _): status == 410 ? "gone" : "not found"

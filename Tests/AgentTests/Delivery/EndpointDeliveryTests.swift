@@ -174,6 +174,16 @@ import Testing
         }
     }
 
+    /// A person who looks at the quarantine sees why, also of a row that was sent alone.
+    @Test(.bug(id: 16)) func theReasonOfARowThatWasSentAloneIsKept() throws {
+        var batches = BatchesInFlight([batch(4...4)])
+        let id = try #require(batches.first?.id)
+        batches.answered(
+            id, .split(status: 200, reason: "bad: why"),
+            UplinkOutcome(.reply(UplinkReply(status: 200, headers: [], body: []))))
+        #expect(batches.finish(id)?.history.answer.reason == "bad: why")
+    }
+
     @Test func pausesWhenNoOtherCredentialIsToBeHad() throws {
         try bench { loop, delivery, uplink in
             for number in 1...5 { delivery.recorded(location(number), at: loop.now) }

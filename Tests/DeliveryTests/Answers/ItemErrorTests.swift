@@ -3,8 +3,8 @@ import Testing
 @testable import Delivery
 
 @Suite struct ItemErrorTests {
-    private func verdict(_ body: String, _ rules: ResponseRules = .waypost) -> Verdict {
-        VerdictTests.verdict(200, body: body, rules: rules)
+    private func verdict(_ body: String, _ rules: ResponseRules = .waypost, rows: Int = 10) -> Verdict {
+        VerdictTests.verdict(200, body: body, rules: rules, rows: rows)
     }
 
     private func rules(_ match: ResponseRules.ItemErrors.Match, path: [String] = ["errors"]) -> ResponseRules {
@@ -69,6 +69,9 @@ import Testing
             return #"{"rejected":[\#(entries.joined(separator: ","))]}"#
         }
         #expect(verdict(all("bad")) == .split(status: 200))
+        // Of a row that is alone, what the server says is known.
+        let alone = #"{"rejected":[{"seq":1,"code":"bad","reason":"why"}]}"#
+        #expect(verdict(alone, rows: 1) == .split(status: 200, reason: "bad: why"))
         #expect(verdict(all("busy")) == .retry(.status(200), after: nil))
     }
 

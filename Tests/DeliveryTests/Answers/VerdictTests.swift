@@ -19,12 +19,14 @@ import Testing
 
     static func verdict(
         _ status: Int, body: String = "", headers: [UplinkRequest.Header] = [], cut: Bool = false,
-        rules: ResponseRules = .waypost
+        rules: ResponseRules = .waypost, rows: Int = 10
     ) -> Verdict {
+        var part = batch
+        part.rows = Array(part.rows.prefix(rows))
         let reply = UplinkReply(status: status, headers: headers, body: Array(body.utf8), bodyIncomplete: cut)
         let settings = EndpointSettings(baseURL: "http://x", device: "d", profile: Profile(response: rules))
         return AnswerJudge(settings, in: RenderContext(identify: { _, seq in "id-\(seq)" })).verdict(
-            for: UplinkOutcome(.reply(reply)), of: batch)
+            for: UplinkOutcome(.reply(reply)), of: part)
     }
 
     private func verdict(_ status: Int, body: String = "", retryAfter: String) -> Verdict {
