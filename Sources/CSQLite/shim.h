@@ -33,6 +33,12 @@ static inline int waypost_sqlite_distrust(sqlite3 *db) {
     return SQLITE_OK;
 }
 
+/// Tables of a schema that is damaged are used as far as they could be read, and a file may be shorter than its header says.
+static inline int waypost_sqlite_read_what_is_left(sqlite3 *db) {
+    int code = sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 0, (int *)0);
+    return code == SQLITE_OK ? sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, (int *)0) : code;
+}
+
 /// Lets the file grow, and keeps its size, in steps of this many bytes. A VFS that cannot does as before.
 static inline void waypost_sqlite_grow_by(sqlite3 *db, int bytes) {
     sqlite3_file_control(db, "main", SQLITE_FCNTL_CHUNK_SIZE, &bytes);

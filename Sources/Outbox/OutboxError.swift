@@ -15,6 +15,8 @@ public struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         case locked(pid: Int32?)
         /// Written by a newer version of the program.
         case newerSchema(found: Int, known: Int)
+        /// Written by an older version, to be read only.
+        case olderSchema(found: Int, known: Int)
         case cannotOpen
         /// SQLite refused a statement: a fault of the program.
         case refused
@@ -43,7 +45,7 @@ public struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         case .full, .readOnly, .io, .cannotOpen, .corrupt, .refused: true
         // With a code of SQLite, a program that reads the queue holds the lock, and not another daemon.
         case .locked: code != 0
-        case .foreign, .newerSchema: false
+        case .foreign, .newerSchema, .olderSchema: false
         }
     }
 
@@ -57,6 +59,7 @@ public struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         case .foreign: "set [outbox] path to a file of its own, or move this one away"
         case .locked: "stop the other instance first; its lock goes away by itself"
         case .newerSchema: "install the newer version again, or move the file away"
+        case .olderSchema: "start the daemon, which converts it"
         case .cannotOpen: "check that the state directory exists and belongs to the user of the daemon"
         case .refused: "report this as a bug"
         }
@@ -73,6 +76,8 @@ public struct OutboxError: Error, Hashable, Sendable, CustomStringConvertible {
         case .locked(let pid): text += pid.map { "in use by process \($0)" } ?? "in use by another process"
         case .newerSchema(let found, let known):
             text += "schema \(found) is newer than \(known), which this version knows"
+        case .olderSchema(let found, let known):
+            text += "schema \(found) is older than \(known), which this version reads"
         case .cannotOpen: text += "cannot be opened"
         case .refused: text += "statement refused"
         }

@@ -40,6 +40,10 @@ import Testing
         try OutboxReader(path: outbox.settings.path).oldest(100_000)
     }
 
+    private func rows(of path: String) throws -> [Int] {
+        try OutboxReader(path: path).oldest(100_000).map { Int($0.location.odometer) }
+    }
+
     private func clear(_ directory: String) {
         for name in Scratch.contents(of: directory) { unlink("\(directory)/\(name)") }
     }
@@ -487,6 +491,40 @@ import Testing
         let outbox = try Outbox.open(scratch)
         try bringAllBack(outbox)
         #expect(try rows(outbox).map { Int($0.location.odometer) } == (0..<640).filter { $0 / 16 % 4 == 2 })
+    }
+
+    /// A file system that lost its end, or a copy that was broken off.
+    @Test(.bug(id: 16), arguments: [1, 20]) func aFileThatWasCutShortGivesWhatIsLeft(pages: Int) throws {
+        _ = try makeQueue(3000)
+        let connection = try Connection(path: scratch.path, access: .readWrite)
+        // Not what it has in advance.
+        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        let used = Int(try connection.integer("SELECT max(pageno) FROM dbstat WHERE name = 'segment'"))
+        let whole = try rows(of: scratch.path)
+        var image = CrashImage(of: scratch.path)
+        image.database.removeSubrange((used - pages) * 512..<image.database.count)
+        let cut = try Scratch()
+        image.write(to: cut.path)
+        let outbox = try Outbox.open(cut)
+        #expect(outbox.current.recovery.corruptRecovered == 1)
+        try bringAllBack(outbox)
+        let found = try rows(outbox).map { Int($0.location.odometer) }
+        #expect(found == found.sorted() && Set(found).isStrictSubset(of: whole))
+        #expect(found.count > whole.count - (pages + 2) * SegmentCoding.rowsMax, "\(found.count) of \(whole.count)")
+    }
+
+    /// The names of later tables are gone, those of earlier ones count.
+    @Test(.bug(id: 16)) func aSchemaThatIsReadInPartGivesWhatItNames() throws {
+        _ = try makeQueue()
+        let connection = try Connection(path: scratch.path, access: .readWrite)
+        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        let last = Int(
+            try connection.integer(
+                "SELECT pageno FROM dbstat WHERE name = 'sqlite_schema' AND pagetype = 'leaf' ORDER BY path DESC LIMIT 1"))
+        var image = CrashImage(of: scratch.path)
+        for index in (last - 1) * 512..<last * 512 { image.database[index] = 0xAA }
+        image.write(to: scratch.path)
+        #expect(try Outbox.open(scratch).parts.tracker == [1, 2, 3])
     }
 
     /// What comes back takes no more room than it did.

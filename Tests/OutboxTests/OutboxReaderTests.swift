@@ -21,8 +21,11 @@ import Testing
         #expect(try reader.oldest(3).map(\.seq) == [1, 2, 3])
         #expect(try reader.newest(2).map(\.seq) == [9, 10])
         #expect(try reader.newest(0).isEmpty)
-        #expect(try reader.rows(after: 7, limit: 2).map(\.seq) == [8, 9])
-        #expect(try reader.rows(after: .max, limit: 2).isEmpty)
+        var place = QueuePlace()
+        #expect(try reader.next(&place, limit: 7).map(\.seq) == Array(1...7))
+        #expect(try reader.next(&place, limit: 2).map(\.seq) == [8, 9])
+        #expect(try reader.next(&place, limit: 2).map(\.seq) == [10])
+        #expect(try reader.next(&place, limit: 2).isEmpty && place.isLast && !reader.hasPassedDamage)
         let depths = try reader.depths()
         #expect(depths.map(\.endpoint) == ["main", "spare"])
         #expect(depths.map(\.waiting) == [6, 10])
@@ -34,6 +37,26 @@ import Testing
             #expect(try reader.depths().map(\.waiting) == [7, 11])
         }
         #expect(outbox.settings.path == scratch.path)
+    }
+
+    /// A person who asks what is in a queue gets what can be read, and learns that it is not all.
+    @Test(.bug(id: 16)) func readsAroundDamage() throws {
+        let outbox = try Outbox.open(scratch)
+        for start in stride(from: 0, to: 50, by: 10) { try outbox.append(start..<start + 10) }
+        outbox.close()
+        try Connection(path: scratch.path, access: .readWrite)
+            .execute("UPDATE segment SET data = zeroblob(8) WHERE last IN (20, 50)")
+        let expected = Array(Int64(1)...10) + Array(21...40)
+        let reader = try OutboxReader(path: scratch.path)
+        var place = QueuePlace()
+        var found: [Int64] = []
+        while !place.isLast { found += try reader.next(&place, limit: 15).map(\.seq) }
+        #expect(found == expected && reader.hasPassedDamage)
+        #expect(try OutboxReader(path: scratch.path).oldest(100).map(\.seq) == found)
+        let newest = try OutboxReader(path: scratch.path)
+        #expect(try newest.newest(25).map(\.seq) == found.suffix(25) && newest.hasPassedDamage)
+        let sound = try OutboxReader(path: scratch.path)
+        #expect(try sound.oldest(10).count == 10 && !sound.hasPassedDamage)
     }
 
     @Test func takesAFileThatWasCutOffWhileItWasGivenItsLogForAnEmptyQueue() throws {

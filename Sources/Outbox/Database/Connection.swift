@@ -51,6 +51,14 @@ final class Connection {
         sqlite3_busy_timeout(handle, 2000)
     }
 
+    /// Of a file that is known to be damaged: what can be read of its tables counts, and it may be shorter than it says.
+    convenience init(damaged path: String, medium: any QueueMedium) throws(OutboxError) {
+        try self.init(path: path, access: .readWrite, medium: medium)
+        _ = waypost_sqlite_read_what_is_left(handle)
+        // The first statement finds what is wrong with the schema; later ones use what could be read of it.
+        _ = try? integer("SELECT count(*) FROM sqlite_schema")
+    }
+
     /// The directory may be reached by symbolic links, which are the administrator's. The file must not be one: SQLite
     /// refuses it then, as it does a log or an index that is one.
     private static func withoutLinks(_ path: String) -> String {

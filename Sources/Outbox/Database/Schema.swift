@@ -194,9 +194,7 @@ enum Schema {
             throw OutboxError(.newerSchema(found: found, known: migrations.count), path: connection.path, message: "")
         }
         if found < migrations.count {
-            throw OutboxError(
-                .cannotOpen, path: connection.path,
-                message: "schema \(found) is older than \(migrations.count); the daemon converts it when it starts")
+            throw OutboxError(.olderSchema(found: found, known: migrations.count), path: connection.path, message: "")
         }
     }
 

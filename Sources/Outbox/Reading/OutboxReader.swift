@@ -11,6 +11,8 @@ public final class OutboxReader {
     public var name: String { String(hexOf: uuid.prefix(4)) }
     /// nil: the file was made, but the first transaction never ended. That is an empty queue.
     private let database: Database?
+    /// Rows that were asked for may be missing, because the file is damaged where they are.
+    public private(set) var hasPassedDamage = false
 
     /// Opening the file makes a daemon that has the queue to itself let others in.
     public init(path: String) throws(OutboxError) {
@@ -61,26 +63,40 @@ public final class OutboxReader {
         try snapshot(0) { (database) throws(OutboxError) in try database.rowCount(mark: try database.mark()) }
     }
 
-    /// The first rows of the queue, oldest first.
+    /// The first rows of the queue, oldest first. Of a damaged one, what can be read.
     public func oldest(_ count: Int) throws(OutboxError) -> [QueuedLocation] {
-        try snapshot([]) { (database) throws(OutboxError) in
-            try database.rows(from: 0, through: .max, feed: .engine, limit: max(0, count), names: database.names())
-        }
+        var found: [QueuedLocation] = []
+        var place = QueuePlace()
+        while found.count < count, !place.isLast { found += try next(&place, limit: count - found.count) }
+        return found
     }
 
-    /// The rows after one of the queue, oldest first.
-    /// - Parameter seq: of the last one that was read; 0 = from the beginning.
-    public func rows(after seq: Int64, limit: Int) throws(OutboxError) -> [QueuedLocation] {
-        guard seq < .max else { return [] }
-        return try snapshot([]) { (database) throws(OutboxError) in
-            try database.rows(
-                from: seq + 1, through: .max, feed: .engine, limit: max(0, limit), names: database.names())
+    /// The rows after a place in the queue, oldest first. Of a damaged queue, what can be read: fewer than the limit do not
+    /// mean that there are no more.
+    public func next(_ place: inout QueuePlace, limit: Int) throws(OutboxError) -> [QueuedLocation] {
+        guard limit > 0 else { return [] }
+        var readable = place.readable
+        let rows = try snapshot([]) { (database) throws(OutboxError) in
+            try readable.read(limit, of: database, database.names())
         }
+        if database == nil { readable.finish() }
+        place.readable = readable
+        if readable.hasPassedDamage { hasPassedDamage = true }
+        return rows
     }
 
-    /// The last rows of the queue, oldest first.
+    /// The last rows of the queue, oldest first. Of a damaged one, what can be read.
     public func newest(_ count: Int) throws(OutboxError) -> [QueuedLocation] {
-        try snapshot([]) { (database) throws(OutboxError) in try database.newest(count) }
+        do throws(OutboxError) {
+            return try snapshot([]) { (database) throws(OutboxError) in try database.newest(count) }
+        } catch {
+            guard error.cause == .corrupt else { throw error }
+        }
+        hasPassedDamage = true
+        var last: [QueuedLocation] = []
+        var place = QueuePlace()
+        while !place.isLast { last = Array((last + (try next(&place, limit: 1000))).suffix(max(0, count))) }
+        return last
     }
 
     /// Checks every page and every count, which takes seconds for a large queue.
@@ -123,6 +139,16 @@ public final class OutboxReader {
         guard let database else { return blank }
         return try database.snapshot(read)
     }
+}
+
+/// How far the rows of a queue have been read.
+public struct QueuePlace: Sendable {
+    fileprivate var readable = ReadableRows(from: 0, isPatient: false)
+
+    public init() {}
+
+    /// No rows follow.
+    public var isLast: Bool { readable.isFinished }
 }
 
 extension Database {

@@ -129,7 +129,7 @@ private struct DamagedQueue {
     var endpoints: [Ledger.Endpoint] = []
 
     init(path: String, medium: any QueueMedium) {
-        guard let connection = try? Connection(path: path, access: .readWrite, medium: medium),
+        guard let connection = try? Connection(damaged: path, medium: medium),
             let database = try? Database(damaged: connection)
         else { return }
         for sql in [

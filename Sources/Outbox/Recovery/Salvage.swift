@@ -44,21 +44,17 @@ struct SalvagedRow {
     var finishedFor: [String] = []
 }
 
-/// Reads what can be read of a damaged copy, row by row around what cannot.
+/// Reads what can be read of a damaged copy, for the endpoints that still need it.
 final class Salvage {
     private let database: Database
     private let names: Record.Names
     /// The endpoints as they were; nil where that cannot be read.
     private let before: [Ledger.Endpoint]?
-    private let through: Int64
-    private(set) var next: Int64
-    private(set) var isFinished = false
-    /// Rows at which the end of damage was sought.
-    private var looks = 0
-    /// Of these, so many are next to each other. A look takes some 10 µs, on the smallest boards twenty times as long.
-    private static let singleLooks = 5000
-    /// Sectors that may be readable later are waited for.
-    private let isPatient: Bool
+    private var readable: ReadableRows
+
+    /// Rows before this one were seen, or cannot be read.
+    var next: Int64 { readable.next }
+    var isFinished: Bool { readable.isFinished }
 
     /// nil when nothing at all can be read.
     ///
@@ -69,9 +65,9 @@ final class Salvage {
         path: String, part: SalvagePlan.Part, before: [Ledger.Endpoint]?, isPatient: Bool = false,
         medium: any QueueMedium = SystemMedium()
     ) throws(OutboxError) {
-        self.isPatient = isPatient
+        readable = ReadableRows(from: part.next, through: part.through, isPatient: isPatient)
         do throws(OutboxError) {
-            let connection = try Connection(path: path, access: .readWrite, medium: medium)
+            let connection = try Connection(damaged: path, medium: medium)
             if Int(try connection.integer("PRAGMA user_version")) < Schema.migrations.count {
                 try? Schema.migrate(connection)
             }
@@ -100,8 +96,6 @@ final class Salvage {
                 try read { (database) throws(OutboxError) in try Self.endpoints(of: database, isPatient: isPatient)
                 } ?? nil
             }
-        through = part.through
-        next = part.next
     }
 
     /// Rows of a batch may not have been accepted: the cursor is before the first batch, and none of their rows is ahead.
@@ -143,121 +137,24 @@ final class Salvage {
     ) throws(OutboxError) -> [SalvagedRow] {
         // One that stands in for another has no rows of its own.
         let endpoints = endpoints.filter { $0.backupFor == nil }
-        guard let before, !endpoints.isEmpty else { return try read(limit).map { SalvagedRow(row: $0) } }
+        guard let before, !endpoints.isEmpty else {
+            return try readable.read(limit, of: database, names).map { SalvagedRow(row: $0) }
+        }
         func earlier(_ settings: EndpointSettings) -> Ledger.Endpoint? {
             before.first { $0.settings.name == settings.name && $0.removedAt == nil && !$0.isSpare }
         }
         let required = endpoints.filter(\.required)
         let needed = (required.isEmpty ? endpoints : required).compactMap(earlier).map(\.ackedThrough).min()
         guard let needed else {
-            isFinished = true
+            readable.finish()
             return []
         }
-        next = max(next, needed + 1)
+        readable.pass(to: needed + 1)
         var found: [SalvagedRow] = []
-        for row in try read(limit) {
+        for row in try readable.read(limit, of: database, names) {
             let had = endpoints.filter { earlier($0)?.hasHad(row.seq) ?? true }
             if had.count < endpoints.count { found.append(SalvagedRow(row: row, finishedFor: had.map(\.name))) }
         }
         return found
-    }
-
-    private func read(_ limit: Int) throws(OutboxError) -> [QueuedLocation] {
-        guard next <= through else {
-            isFinished = true
-            return []
-        }
-        if let rows = try? stretch(from: next, limit) {
-            if rows.isEmpty { isFinished = true }
-            if let last = rows.last { next = last.seq + 1 }
-            return rows
-        }
-        // The damage is somewhere in there: one by one up to it, then after it.
-        var rows: [QueuedLocation] = []
-        while rows.count < limit, next <= through {
-            let found: [QueuedLocation]?
-            do throws(OutboxError) {
-                found = try stretch(from: next, 1)
-                if found == nil { try skipDamage() }
-            } catch {
-                if rows.isEmpty { throw error }
-                return rows
-            }
-            guard let found else { return rows }
-            guard let row = found.first else {
-                isFinished = true
-                return rows
-            }
-            rows.append(row)
-            next = row.seq + 1
-        }
-        return rows
-    }
-
-    /// Moves on to the first row after the damage. It is sought row by row, so that what lies between two damaged pages is
-    /// found; through much damage in growing steps, which may miss some of that, since nobody knows where the rows end.
-    private func skipDamage() throws(OutboxError) {
-        var unreadable = next
-        var step: Int64 = 1
-        while true {
-            let (position, overflow) = unreadable.addingReportingOverflow(step)
-            guard !overflow, position <= through else {
-                if unreadable >= through { return isFinished = true }
-                if try stretch(from: through, 1) == nil { return isFinished = true }
-                return next = try firstReadable(after: unreadable, before: through)
-            }
-            if try stretch(from: position, 1) != nil {
-                return next = try firstReadable(after: unreadable, before: position)
-            }
-            unreadable = position
-            looks += 1
-            if looks > Self.singleLooks, step < Ledger.seqMax { step *= 2 }
-        }
-    }
-
-    private func firstReadable(after unreadable: Int64, before readable: Int64) throws(OutboxError) -> Int64 {
-        var (low, high) = (unreadable, readable)
-        while high - low > 1 {
-            let middle = low + (high - low) / 2
-            if try stretch(from: middle, 1) == nil { low = middle } else { high = middle }
-        }
-        return high
-    }
-
-    /// Rows that make sense, in order; nil when there is damage among them.
-    private func stretch(from seq: Int64, _ limit: Int) throws(OutboxError) -> [QueuedLocation]? {
-        do throws(OutboxError) {
-            let rows = try database.rows(from: seq, through: through, feed: .engine, limit: limit, names: names)
-            var last = seq - 1
-            for row in rows {
-                guard row.seq > last, row.seq <= through, row.location.isSound else { return nil }
-                last = row.seq
-            }
-            return rows
-        } catch {
-            if error.mayPass(isPatient) { throw error }
-            // A sector that cannot be read takes the card long, each time that it is asked for.
-            if error.cause == .io { looks = Self.singleLooks }
-            return nil
-        }
-    }
-}
-
-extension OutboxError {
-    /// Whether the same file may be readable later. What stays unreadable for long is damage.
-    fileprivate func mayPass(_ isPatient: Bool) -> Bool {
-        switch cause {
-        case .io: isPatient
-        case .full, .locked: true
-        default: false
-        }
-    }
-}
-
-extension Location {
-    /// Whether a receiver could have reported it: before the year 2200, on the globe.
-    fileprivate var isSound: Bool {
-        (0...7_258_118_400_000).contains(time.milliseconds) && abs(Int64(coordinate.latitudeE7)) <= 900_000_000
-            && abs(Int64(coordinate.longitudeE7)) <= 1_800_000_000
     }
 }

@@ -44,10 +44,15 @@ struct QueueCommand: ParsableCommand {
         func report(
             asJSON: Bool = false, _ lines: (QueueReport) throws(QueueReport.Failure) -> [String]
         ) throws {
-            for line in try acting({ try lines(QueueReport(path: $0)) }) {
+            let (found, damage) = try acting {
+                let queue = try QueueReport(path: $0)
+                return (try lines(queue), queue.damage)
+            }
+            for line in found {
                 if asJSON { printJSON(line) } else { printLine(line) }
             }
             try finishOutput()
+            if let damage { throw fail(damage, exitCode: damage.exitCode) }
         }
     }
 
@@ -67,7 +72,8 @@ struct QueueCommand: ParsableCommand {
             commandName: "export", abstract: "Export all rows for another program.",
             discussion: """
                 jsonl has the complete records. gpx, geojson and kml have trips as tracks and stops as waypoints; csv has a \
-                line per location. A file is created with mode 0600, since it contains positions.
+                line per location. A file is created with mode 0600, since it contains positions. Of a damaged queue, what can \
+                be read is exported, and the exit status is 65.
                 """)
 
         @OptionGroup var options: Options
@@ -83,11 +89,14 @@ struct QueueCommand: ParsableCommand {
         func run() throws {
             let queue = try options.queue()
             let file = try outputFile(output, insteadOf: [queue])
-            try options.acting(on: queue) {
-                try QueueExport(path: $0).write(format, to: file.descriptor, folder: temporaryFolder())
+            let damage = try options.acting(on: queue) {
+                let export = try QueueExport(path: $0)
+                try export.write(format, to: file.descriptor, folder: temporaryFolder())
+                return export.damage
             }
             // Not as the owner of the queue, who may not write here.
             do throws(SystemError) { try file.commit() } catch { throw fail(error) }
+            if let damage { throw fail(damage, exitCode: damage.exitCode) }
         }
     }
 
@@ -99,11 +108,14 @@ struct QueueCommand: ParsableCommand {
         @OptionGroup var options: Options
 
         func run() throws {
-            var problems: [String] = []
-            try options.report { (queue) throws(QueueReport.Failure) in
-                problems = try queue.problems()
-                return problems.isEmpty ? ["sound"] : problems
+            let problems = try options.acting { path in
+                do throws(QueueReport.Failure) { return try QueueReport(path: path).problems() } catch {
+                    guard error.isDamage else { throw error }
+                    return [error.description]
+                }
             }
+            for line in problems.isEmpty ? ["sound"] : problems { printLine(line) }
+            try finishOutput()
             guard problems.isEmpty else {
                 printError(
                     "waypost: the queue is damaged; when the daemon finds the damage, it sets the file aside and restores what can be read"

@@ -49,17 +49,19 @@ struct QueueExport {
     }
 
     private func pages(output: Int32, _ take: ([QueuedLocation]) throws -> Void) throws {
-        let total = try read { (reader) throws(OutboxError) in try reader.rowCount() }
+        // A damaged queue may not know.
+        let total = (try? reader.rowCount()) ?? 0
         let progress = ProgressLine(.rows, total: Int64(total), output: output)
-        var after: Int64 = 0
-        while true {
-            let rows = try read { (reader) throws(OutboxError) in try reader.rows(after: after, limit: Self.page) }
+        var place = QueuePlace()
+        while !place.isLast {
+            let rows = try read { (reader) throws(OutboxError) in try reader.next(&place, limit: Self.page) }
             try take(rows)
             progress?.advanced(by: rows.count)
-            guard let last = rows.last, rows.count == Self.page else { return }
-            after = last.seq
         }
     }
+
+    /// What is left out; nil = nothing.
+    var damage: QueueReport.Failure? { QueueReport.Failure(missingFrom: reader) }
 
     private func read<Value>(
         _ body: (OutboxReader) throws(OutboxError) -> Value

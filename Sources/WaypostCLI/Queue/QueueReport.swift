@@ -10,19 +10,35 @@ public struct QueueReport {
         public let description: String
         /// Of sysexits.h.
         public let exitCode: Int32
+        /// The file is a queue, and damaged.
+        public let isDamage: Bool
 
         init(_ error: OutboxError) {
+            isDamage = error.cause == .corrupt
             description = error.description
             exitCode =
                 switch error.cause {
                 case .cannotOpen: 66  // EX_NOINPUT
                 case .readOnly: 77  // EX_NOPERM
-                case .corrupt, .foreign, .newerSchema: 65  // EX_DATAERR
+                case .corrupt, .foreign, .newerSchema, .olderSchema: 65  // EX_DATAERR
                 case .locked: 75  // EX_TEMPFAIL
                 case .full, .io, .refused: 74  // EX_IOERR
                 }
         }
+
+        /// Some rows were passed by; nil = none was.
+        init?(missingFrom reader: OutboxReader) {
+            guard reader.hasPassedDamage else { return nil }
+            isDamage = true
+            description =
+                "the queue is damaged: locations that cannot be read were left out; `waypost queue verify` says where, and the "
+                + "daemon brings the others into a new queue when it meets the damage"
+            exitCode = 65  // EX_DATAERR
+        }
     }
+
+    /// What is left out; nil = nothing.
+    public var damage: Failure? { Failure(missingFrom: reader) }
 
     private let reader: OutboxReader
 

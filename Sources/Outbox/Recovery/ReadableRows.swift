@@ -1,0 +1,139 @@
+import Delivery
+import Positioning
+
+/// Goes through the rows of a file that may be damaged: in order, and around what cannot be read.
+struct ReadableRows {
+    /// Rows before this one were seen, or cannot be read.
+    private(set) var next: Int64
+    private(set) var isFinished = false
+    /// Rows before `next` may be missing, because the file is damaged there.
+    private(set) var hasPassedDamage = false
+    private let through: Int64
+    /// Sectors that may be readable later are waited for.
+    private let isPatient: Bool
+    /// Rows at which the end of damage was sought.
+    private var looks = 0
+    /// Of these, so many are next to each other. A look takes some 10 µs, on the smallest boards twenty times as long.
+    private static let singleLooks = 5000
+
+    /// - Parameters:
+    ///   - next: the first number that counts.
+    ///   - through: the last one.
+    ///   - isPatient: throws what the medium cannot read just now; otherwise that counts as damage.
+    init(from next: Int64, through: Int64 = Ledger.seqMax, isPatient: Bool) {
+        self.next = next
+        self.through = through
+        self.isPatient = isPatient
+    }
+
+    mutating func finish() { isFinished = true }
+
+    mutating func pass(to seq: Int64) { next = max(next, seq) }
+
+    /// The next rows that can be read.
+    mutating func read(
+        _ limit: Int, of database: Database, _ names: Record.Names
+    ) throws(OutboxError) -> [QueuedLocation] {
+        guard next <= through else {
+            isFinished = true
+            return []
+        }
+        if let rows = try? stretch(of: database, names, from: next, limit) {
+            if rows.isEmpty { isFinished = true }
+            if let last = rows.last { next = last.seq + 1 }
+            return rows
+        }
+        // The damage is somewhere in there: one by one up to it, then after it.
+        var rows: [QueuedLocation] = []
+        while rows.count < limit, next <= through {
+            let found: [QueuedLocation]?
+            do throws(OutboxError) {
+                found = try stretch(of: database, names, from: next, 1)
+                if found == nil { try passDamage(of: database, names) }
+            } catch {
+                if rows.isEmpty { throw error }
+                return rows
+            }
+            guard let found else { return rows }
+            guard let row = found.first else {
+                isFinished = true
+                return rows
+            }
+            rows.append(row)
+            next = row.seq + 1
+        }
+        return rows
+    }
+
+    /// Moves on to the first row after the damage. It is sought row by row, so that what lies between two damaged pages is
+    /// found; through much damage in growing steps, which may miss some of that, since nobody knows where the rows end.
+    private mutating func passDamage(of database: Database, _ names: Record.Names) throws(OutboxError) {
+        hasPassedDamage = true
+        var unreadable = next
+        var step: Int64 = 1
+        while true {
+            let (position, overflow) = unreadable.addingReportingOverflow(step)
+            guard !overflow, position <= through else {
+                if unreadable >= through { return isFinished = true }
+                if try stretch(of: database, names, from: through, 1) == nil { return isFinished = true }
+                return next = try firstReadable(of: database, names, after: unreadable, before: through)
+            }
+            if try stretch(of: database, names, from: position, 1) != nil {
+                return next = try firstReadable(of: database, names, after: unreadable, before: position)
+            }
+            unreadable = position
+            looks += 1
+            if looks > Self.singleLooks, step < Ledger.seqMax { step *= 2 }
+        }
+    }
+
+    private mutating func firstReadable(
+        of database: Database, _ names: Record.Names, after unreadable: Int64, before readable: Int64
+    ) throws(OutboxError) -> Int64 {
+        var (low, high) = (unreadable, readable)
+        while high - low > 1 {
+            let middle = low + (high - low) / 2
+            if try stretch(of: database, names, from: middle, 1) == nil { low = middle } else { high = middle }
+        }
+        return high
+    }
+
+    /// Rows that make sense, in order; nil when there is damage among them.
+    private mutating func stretch(
+        of database: Database, _ names: Record.Names, from seq: Int64, _ limit: Int
+    ) throws(OutboxError) -> [QueuedLocation]? {
+        do throws(OutboxError) {
+            let rows = try database.rows(from: seq, through: through, feed: .engine, limit: limit, names: names)
+            var last = seq - 1
+            for row in rows {
+                guard row.seq > last, row.seq <= through, row.location.isSound else { return nil }
+                last = row.seq
+            }
+            return rows
+        } catch {
+            if error.mayPass(isPatient) { throw error }
+            // A sector that cannot be read takes the card long, each time that it is asked for.
+            if error.cause == .io { looks = Self.singleLooks }
+            return nil
+        }
+    }
+}
+
+extension OutboxError {
+    /// Whether the same file may be readable later. What stays unreadable for long is damage.
+    func mayPass(_ isPatient: Bool) -> Bool {
+        switch cause {
+        case .io: isPatient
+        case .full, .locked: true
+        default: false
+        }
+    }
+}
+
+extension Location {
+    /// Whether a receiver could have reported it: before the year 2200, on the globe.
+    fileprivate var isSound: Bool {
+        (0...7_258_118_400_000).contains(time.milliseconds) && abs(Int64(coordinate.latitudeE7)) <= 900_000_000
+            && abs(Int64(coordinate.longitudeE7)) <= 1_800_000_000
+    }
+}
