@@ -52,7 +52,7 @@ import Tracking
         #expect(tracking.ruleReason == .asked(by: setting))
         #expect((tracking.moving ?? tracking.profile).sampling.rule == .either)
         let shown = try loaded(smallest + text).effective.description
-        #expect(shown.contains("# rule is not set  # \"either\", because \(setting) asks for a resolution\n"))
+        #expect(shown.contains("# rule is not set  # \"either\", because a resolution is asked for by \(setting)\n"))
     }
 
     @Test func aRuleThatIsSetStaysWhateverAsks() throws {

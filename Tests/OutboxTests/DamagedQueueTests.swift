@@ -520,7 +520,8 @@ import Testing
         try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         let last = Int(
             try connection.integer(
-                "SELECT pageno FROM dbstat WHERE name = 'sqlite_schema' AND pagetype = 'leaf' ORDER BY path DESC LIMIT 1"))
+                "SELECT pageno FROM dbstat WHERE name = 'sqlite_schema' AND pagetype = 'leaf' ORDER BY path DESC LIMIT 1"
+            ))
         var image = CrashImage(of: scratch.path)
         for index in (last - 1) * 512..<last * 512 { image.database[index] = 0xAA }
         image.write(to: scratch.path)

@@ -156,7 +156,8 @@ public struct AgentLog {
 
     func uploadRecovered(endpoint: String, failures: Int) {
         log(
-            .notice, .upload, "upload to \(endpoint) works again after \(failures) failed attempts",
+            .notice, .upload,
+            "upload to \(endpoint) works again after \(failures) failed attempt\(failures == 1 ? "" : "s")",
             ["endpoint": endpoint, "failures": String(failures), "state": "ok"])
     }
 
@@ -215,7 +216,7 @@ public struct AgentLog {
         let copy = recovery.copy ?? "?"
         log(
             .error, .queue,
-            "queue: \(recovery.reason ?? "damaged"); moved to \(copy), which should be kept and reported as a bug; "
+            "queue: \(recovery.reason ?? "damaged"); moved to \(copy); "
                 + "a new queue is in use, and what can be read of the old one is restored",
             ["copy": copy, "state": "degraded"])
     }

@@ -35,7 +35,7 @@ extension LocationSampler {
             switch self {
             case .chosen: "as set"
             case .nothingAsks: "nothing asks for a resolution"
-            case .asked(let setting): "\(setting) asks for a resolution"
+            case .asked(let setting): "a resolution is asked for by \(setting)"
             case .subscriber: "a subscriber watches"
             case .engine: "an engine resolution is set"
             case .boost: "a boost"

@@ -134,7 +134,7 @@ import Testing
         script.happen(.settingsReloaded(Self.fewest))
         script.drive(20)
         let course = Course(script, Self.fewest)
-        #expect(rules(course) == ["either: a asks for a resolution"])
+        #expect(rules(course) == ["either: a resolution is asked for by a"])
         #expect(course.tracker.snapshot.ruleReason == .subscriber)
     }
 
