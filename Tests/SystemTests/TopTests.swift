@@ -190,8 +190,10 @@ import Testing
         )
         #expect(plain.text.contains("at 52.") && !plain.text.contains("q quit"))
         #expect(daemon.isRunning)
-        // The status has no place.
-        #expect(try !rig.says("status", "--json", "--socket", rig.path("control.sock")).contains("52.5"))
+        // The status has no place. On a slow machine the receiver is silent by now, which is a status of its own.
+        let status = try rig.waypost(["status", "--json", "--socket", rig.path("control.sock")])
+        _ = try status.exitStatus(within: 20)
+        #expect(status.text.contains("odometer") && !status.text.contains("52.5"))
     }
 
     // Hostile text
