@@ -182,10 +182,13 @@ final class Oracle {
     }
 
     private func judge(_ counts: DropCounts, _ reply: CommitReply, _ commit: Commit) {
+        let age = settings.maxAge ?? .seconds(Int64.max / 2_000_000_000)
+        func old() -> Int {
+            books.rows.count { $0.isHandedIn && books.host.time.duration(since: $0.at) >= age - .seconds(60) }
+        }
         // What a lying disk forgets is counted again.
         if counts.expired > 0, !clocksErredAlike, books.isDiskTrusted {
-            let age = settings.maxAge ?? .seconds(Int64.max / 2_000_000_000)
-            let old = books.rows.count { $0.isHandedIn && books.host.time.duration(since: $0.at) >= age - .seconds(60) }
+            let old = old()
             if dropped.expired + counts.expired > old {
                 books.fail(.honestAge, "\(counts.expired) rows expired, but \(old) were ever as old as \(age)")
             }
@@ -196,7 +199,9 @@ final class Oracle {
         // rows go uncounted; where others were counted too, it is not known which.
         for (isRequired, name) in [(true, "required endpoints"), (false, "endpoints")] {
             let accounts = books.accounts.values.filter { $0.endpoint.required || !isRequired }
-            let lost = accounts.map { evicted($0, reply) }.max() ?? 0
+            var lost = accounts.map { evicted($0, reply) }.max() ?? 0
+            // What expired with a commit that was stored although it failed is found to be missing, whatever the reason.
+            if reply.hasReturned, lost > 0 { lost -= min(lost, max(0, old() - dropped.expired)) }
             guard lost > 0, isRequired ? removed > 0 : counts == DropCounts() else { continue }
             let needed = accounts.map(needed).max() ?? most
             if needed + commit.rows.count + max(removed, lost) < most * 8 / 10 {
