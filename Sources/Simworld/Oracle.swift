@@ -22,6 +22,8 @@ final class Oracle {
     /// Rows that commits took while the disk refused.
     private var inMemory: [Int] = []
     private var isRefusing = false
+    /// When a commit was last known to be on the disk.
+    private var storedAt = EventTime.zero
     /// The disk has refused since the process started: what it holds is counted when it is back. nil = not known yet.
     private var refusesFromStart: Bool?
 
@@ -88,6 +90,7 @@ final class Oracle {
         if reply.passedUnreadable { for account in books.accounts.values { account.unseenBefore = books.rows.count } }
         judge(reply.dropped, reply, commit)
         dropped += reply.dropped
+        if !isRefusing { storedAt = books.host.time }
         for depth in reply.depths {
             guard let account = books.accounts[depth.endpoint] else { continue }
             audit(account, depth, commit, isNews: isBack || reply.wasFoundLate)
@@ -182,13 +185,10 @@ final class Oracle {
     }
 
     private func judge(_ counts: DropCounts, _ reply: CommitReply, _ commit: Commit) {
-        let age = settings.maxAge ?? .seconds(Int64.max / 2_000_000_000)
-        func old() -> Int {
-            books.rows.count { $0.isHandedIn && books.host.time.duration(since: $0.at) >= age - .seconds(60) }
-        }
         // What a lying disk forgets is counted again.
         if counts.expired > 0, !clocksErredAlike, books.isDiskTrusted {
-            let old = old()
+            let age = settings.maxAge ?? .seconds(Int64.max / 2_000_000_000)
+            let old = books.rows.count { $0.isHandedIn && books.host.time.duration(since: $0.at) >= age - .seconds(60) }
             if dropped.expired + counts.expired > old {
                 books.fail(.honestAge, "\(counts.expired) rows expired, but \(old) were ever as old as \(age)")
             }
@@ -200,8 +200,7 @@ final class Oracle {
         for (isRequired, name) in [(true, "required endpoints"), (false, "endpoints")] {
             let accounts = books.accounts.values.filter { $0.endpoint.required || !isRequired }
             var lost = accounts.map { evicted($0, reply) }.max() ?? 0
-            // What expired with a commit that was stored although it failed is found to be missing, whatever the reason.
-            if reply.hasReturned, lost > 0 { lost -= min(lost, max(0, old() - dropped.expired)) }
+            if reply.hasReturned { lost -= min(lost, cameOfAge) }
             guard lost > 0, isRequired ? removed > 0 : counts == DropCounts() else { continue }
             let needed = accounts.map(needed).max() ?? most
             if needed + commit.rows.count + max(removed, lost) < most * 8 / 10 {
@@ -209,6 +208,17 @@ final class Oracle {
                     .isolation,
                     "\(max(removed, lost)) rows went for want of space, of \(most), while \(name) keep \(needed)")
             }
+        }
+    }
+
+    /// Rows that may have expired with a commit that was stored although it failed, and whose count nobody has: those that
+    /// have come of age since a commit was last known to be stored.
+    private var cameOfAge: Int {
+        guard let age = settings.maxAge else { return 0 }
+        let slack = Duration.seconds(60)
+        return books.rows.count {
+            let of = $0.at + age
+            return $0.isHandedIn && of >= storedAt - slack && of <= books.host.time + slack
         }
     }
 
