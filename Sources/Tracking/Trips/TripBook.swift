@@ -6,6 +6,8 @@ struct TripBook: Sendable {
     private static let towedAfter = Duration.seconds(120)
     /// Milliseconds; a smaller step of the receiver's clock may be a reader that was held up, and corrects itself.
     private static let clockStepMin = 10_000.0
+    /// Milliseconds: the longest `no_fix_timeout`, after which no trip goes on.
+    private static let silenceMax: Int64 = 7 * 86_400_000
 
     private var odometer: Odometer
     private var trip: StoredState.Trip?
@@ -54,8 +56,7 @@ struct TripBook: Sendable {
     /// The first fix after a restart: a trip that goes on did so all the way from the last fix of the run before.
     mutating func wentOn(from last: StoredState.LastFix, to time: UTCTime, at: EventTime) {
         let ago = time.milliseconds(since: last.time)
-        // No trip goes on for longer without a fix.
-        guard trip != nil, (0...86_400_000).contains(ago) else { return }
+        guard trip != nil, (0...Self.silenceMax).contains(ago) else { return }
         odometer.start(at: last, at: at + .milliseconds(-ago))
     }
 
