@@ -302,10 +302,10 @@ class Ledger:
 
     def missing_optional(self, name, arrivals):
         """Rows that an endpoint may miss give way oldest first: it has the newest of those that another one has."""
-        there = arrivals.fixes | arrivals.quarantined
-        others = sorted(set().union(*(other.fixes | other.quarantined for its, other in self.endpoints.items() if its != name))
-                        - self.forgotten)
+        others = sorted(set().union(*(other.fixes | other.quarantined for its, other in self.endpoints.items() if its != name)))
+        there = arrivals.fixes | arrivals.quarantined | self.forgotten
         absent = [number for number in others if number not in there]
+        # What a bad disk explains takes its space in the queue as well, once the disk is well again.
         newest = set(others[-self.optional[name]:])
         beyond = [number for number in absent if number in newest]
         if beyond:

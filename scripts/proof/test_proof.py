@@ -187,6 +187,13 @@ class LedgerTests(unittest.TestCase):
         self.ledger.optional["e"] = 4
         self.assertEqual(self.counts()["lost beyond the window"], 1)
 
+    def test_what_a_bad_disk_explains_counts_among_the_newest(self):
+        self.ledger.stored("needed", 0, "b", "0a", rows(*((n + 1, n) for n in range(10))))
+        self.ledger.optional["e"] = 3
+        self.store(*((n + 1, n) for n in (0, 5, 6, 7, 8, 9)))
+        self.ledger.killed(9.4, bad_disk_since=6.5)
+        self.assertEqual((self.counts()["given up"], broken_limits(self.ledger.report())), (4, []))
+
     def test_what_no_endpoint_has_is_not_missed_by_an_optional_one(self):
         self.ledger.optional["e"] = 10
         self.store(*((n + 1, n) for n in range(8)))
