@@ -50,6 +50,31 @@ static inline int waypost_sqlite_allocate(sqlite3 *db, int64_t bytes) {
     return sqlite3_file_control(db, "main", SQLITE_FCNTL_SIZE_HINT, &size);
 }
 
+/// The database file itself, past log and cache; NULL without one.
+static inline sqlite3_file *waypost_sqlite_file(sqlite3 *db) {
+    sqlite3_file *file = 0;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    return code == SQLITE_OK && file && file->pMethods ? file : 0;
+}
+
+/// Bytes; 0 where that cannot be told.
+static inline int64_t waypost_sqlite_file_size(sqlite3 *db) {
+    sqlite3_file *file = waypost_sqlite_file(db);
+    sqlite3_int64 size = 0;
+    return file && file->pMethods->xFileSize(file, &size) == SQLITE_OK ? size : 0;
+}
+
+static inline int waypost_sqlite_read_file(sqlite3 *db, void *bytes, int count, int64_t offset) {
+    sqlite3_file *file = waypost_sqlite_file(db);
+    return file ? file->pMethods->xRead(file, bytes, count, offset) : SQLITE_NOTFOUND;
+}
+
+/// For a file that no other connection uses: what SQLite holds of it in memory is not changed.
+static inline int waypost_sqlite_write_file(sqlite3 *db, const void *bytes, int count, int64_t offset) {
+    sqlite3_file *file = waypost_sqlite_file(db);
+    return file ? file->pMethods->xWrite(file, bytes, count, offset) : SQLITE_NOTFOUND;
+}
+
 /// Whether a rollback journal ends with the name of another file, which SQLite deletes once it has played the journal back.
 /// No journal of a queue does: that is how a transaction over several databases is told.
 static inline int waypost_sqlite_journal_names_file(const char *vfs_name, const char *journal) {

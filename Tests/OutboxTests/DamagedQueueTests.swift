@@ -181,6 +181,70 @@ import Testing
         #expect(outbox.current.recovery.inversions == 0)
     }
 
+    /// Whatever a page leads to or says of others, its loss costs the rows on it alone.
+    @Test(arguments: [1, 8]) func aDamagedPageCostsTheRowsOnIt(pages: Int) throws {
+        let outbox = try Outbox.open(scratch)
+        for start in stride(from: 0, to: 3000, by: 50) {
+            _ = try outbox.commit(Commit(rows: (start..<start + 50).map { NewRow(.sample($0)) }))
+        }
+        outbox.close()
+        let connection = try Connection(path: scratch.path, access: .readWrite)
+        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        let leaves = Set(
+            try connection.rows("SELECT pageno FROM dbstat WHERE name = 'segment' AND pagetype = 'leaf'") {
+                $0.integer(0)
+            })
+        let image = CrashImage(of: scratch.path)
+        let damaged = try Scratch()
+        for first in stride(from: 1, through: image.database.count / 512, by: pages) {
+            var copy = image
+            let numbers = first..<min(first + pages, copy.database.count / 512 + 1)
+            for index in (numbers.lowerBound - 1) * 512..<(numbers.upperBound - 1) * 512 { copy.database[index] = 0xEE }
+            clear(damaged.directory)
+            copy.write(to: damaged.path)
+            let salvage = try #require(
+                try Salvage(
+                    path: damaged.path, part: .init(copy: 1, next: 0, through: Ledger.seqMax), before: nil))
+            var found: [QueuedLocation] = []
+            while !salvage.isFinished { found += try salvage.rows(250, for: [.test()]).map(\.row) }
+            #expect(zip(found, found.dropFirst()).allSatisfy { $0.seq < $1.seq }, "pages \(numbers)")
+            let lost = 3000 - found.count
+            let most = numbers.count { leaves.contains(Int64($0)) } * SegmentCoding.rowsMax
+            #expect(lost <= most, "pages \(numbers)")
+        }
+    }
+
+    /// The header, and most of what says which tables there are.
+    @Test func bringsBackAQueueWhoseFirstSectorIsLost() throws {
+        _ = try makeQueue()
+        try Connection(path: scratch.path, access: .readWrite).execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        var image = CrashImage(of: scratch.path)
+        image.database.replaceSubrange(0..<4096, with: [UInt8](repeating: 0, count: 4096))
+        image.write(to: scratch.path)
+        let outbox = try Outbox.open(scratch)
+        #expect(outbox.current.recovery.corruptRecovered == 1)
+        try bringAllBack(outbox)
+        let found = try rows(outbox)
+        // Names of reasons are in the sector as well.
+        #expect(found.map { Int($0.location.odometer) } == Array(60..<600))
+    }
+
+    /// No table can be found any more.
+    @Test func bringsBackSegmentsWithoutAnyTable() throws {
+        _ = try makeQueue(6000)
+        try Connection(path: scratch.path, access: .readWrite).execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        var image = CrashImage(of: scratch.path)
+        image.database.replaceSubrange(0..<20480, with: [UInt8](repeating: 0, count: 20480))
+        image.write(to: scratch.path)
+        let outbox = try Outbox.open(scratch)
+        try bringAllBack(outbox)
+        let found = try rows(outbox).map(\.location)
+        let numbers = found.map { Int($0.odometer) }
+        #expect(found.count > 4000 && numbers == numbers.sorted() && Set(numbers).count == found.count)
+        // What was crossed is in a table of its own.
+        #expect(numbers.contains { $0 % 40 == 7 } && found.allSatisfy { $0.geofence == nil && $0.event == .none })
+    }
+
     /// A disk that lied may have kept an old page in the place of a new one. SQLite goes from page to page and does not see it.
     @Test(.bug(id: 11)) func rowsInTheWrongPlaceAreDamage() throws {
         _ = try makeQueue(3000)

@@ -51,8 +51,11 @@ final class Connection {
         sqlite3_busy_timeout(handle, 2000)
     }
 
-    /// Of a file that is known to be damaged: what can be read of its tables counts, and it may be shorter than it says.
+    /// Of a file that is known to be damaged: what can be read of its tables counts, and it may be shorter than it says. Where it
+    /// no longer says which tables it has, that is put back.
     convenience init(damaged path: String, medium: any QueueMedium) throws(OutboxError) {
+        // With a connection of its own: SQLite does not expect the file to change under it.
+        try SchemaPages.putBack(into: Connection(path: path, access: .readWrite, medium: medium))
         try self.init(path: path, access: .readWrite, medium: medium)
         _ = waypost_sqlite_read_what_is_left(handle)
         // The first statement finds what is wrong with the schema; later ones use what could be read of it.
@@ -177,6 +180,14 @@ final class Connection {
 
     /// Rows changed since the connection was opened.
     var totalChanges: Int64 { sqlite3_total_changes64(handle) }
+
+    /// The bytes of a database in memory, as they would be in a file; empty where there is no memory for them.
+    func serialized() -> [UInt8] {
+        var size: Int64 = 0
+        guard let bytes = sqlite3_serialize(handle, "main", &size, 0) else { return [] }
+        defer { sqlite3_free(bytes) }
+        return Array(UnsafeBufferPointer(start: bytes, count: Int(size)))
+    }
 
     func error(_ code: Int32, sql: String?) -> OutboxError {
         OutboxError(code: code, path: path, message: String(cString: sqlite3_errmsg(handle)), sql: sql)

@@ -66,7 +66,8 @@ final class Database {
         }
         pageCount = try statement("PRAGMA page_count")
         freeCount = try statement("PRAGMA freelist_count")
-        pageSize = try connection.optionalInteger("PRAGMA page_size") ?? 512
+        let pageSize = try? connection.optionalInteger("PRAGMA page_size")
+        self.pageSize = pageSize ?? Int64(DatabaseFile.pageSize)
         reserved = connection.medium.size(connection.path)
         begin = try statement("BEGIN IMMEDIATE")
         beginReading = try statement("BEGIN")
@@ -140,7 +141,7 @@ final class Database {
     }
 
     /// With what it has in tables of its own.
-    private func location(of stored: StoredRow, names: Record.Names) throws(OutboxError) -> QueuedLocation {
+    func location(of stored: StoredRow, names: Record.Names) throws(OutboxError) -> QueuedLocation {
         var row = stored.location(names: names)
         let details = stored.details
         if details.hasGeofence {

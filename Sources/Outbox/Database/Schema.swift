@@ -202,7 +202,7 @@ enum Schema {
     private static func configure(_ connection: Connection) throws(OutboxError) {
         // A commit writes whole pages. With ten rows per commit a loop device saw 0.44 kB per row with pages of 512 bytes,
         // 0.57 kB with 1024 and 1.0 kB with 4096.
-        try connection.execute("PRAGMA page_size = 512")
+        try connection.execute("PRAGMA page_size = \(DatabaseFile.pageSize)")
         let mode = try connection.text("PRAGMA journal_mode = WAL")
         try connection.execute("PRAGMA synchronous = FULL")
         let synchronous = try connection.integer("PRAGMA synchronous")

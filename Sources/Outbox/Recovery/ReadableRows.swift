@@ -2,6 +2,8 @@ import Delivery
 import Positioning
 
 /// Goes through the rows of a file that may be damaged: in order, and around what cannot be read.
+///
+/// Tables lead to them as long as they can be followed; what they do not lead to is looked for page by page.
 struct ReadableRows {
     /// Rows before this one were seen, or cannot be read.
     private(set) var next: Int64
@@ -11,6 +13,9 @@ struct ReadableRows {
     private let through: Int64
     /// Sectors that may be readable later are waited for.
     private let isPatient: Bool
+    /// Rows before this one cannot be found by their tables, and are looked for page by page; nil = they can.
+    private var endOfDamage: Int64?
+    private var pages = SegmentPages()
     /// Rows at which the end of damage was sought.
     private var looks = 0
     /// Of these, so many are next to each other. A look takes some 10 µs, on the smallest boards twenty times as long.
@@ -38,48 +43,69 @@ struct ReadableRows {
             isFinished = true
             return []
         }
-        if let rows = try? stretch(of: database, names, from: next, limit) {
+        if endOfDamage == nil, let rows = try? stretch(of: database, names, from: next, limit) {
             if rows.isEmpty { isFinished = true }
             if let last = rows.last { next = last.seq + 1 }
             return rows
         }
         // The damage is somewhere in there: one by one up to it, then after it.
         var rows: [QueuedLocation] = []
-        while rows.count < limit, next <= through {
-            let found: [QueuedLocation]?
+        while rows.count < limit, !isFinished {
             do throws(OutboxError) {
-                found = try stretch(of: database, names, from: next, 1)
-                if found == nil { try passDamage(of: database, names) }
+                if let end = endOfDamage {
+                    try readPages(before: end, limit, of: database, names, into: &rows)
+                } else if let found = next <= through ? try stretch(of: database, names, from: next, 1) : [] {
+                    rows += found
+                    if let row = found.first { next = row.seq + 1 } else { isFinished = true }
+                } else {
+                    endOfDamage = try findEndOfDamage(in: database, names)
+                }
             } catch {
                 if rows.isEmpty { throw error }
                 return rows
             }
-            guard let found else { return rows }
-            guard let row = found.first else {
-                isFinished = true
-                return rows
-            }
-            rows.append(row)
-            next = row.seq + 1
         }
         return rows
     }
 
-    /// Moves on to the first row after the damage. It is sought row by row, so that what lies between two damaged pages is
-    /// found; through much damage in growing steps, which may miss some of that, since nobody knows where the rows end.
-    private mutating func passDamage(of database: Database, _ names: Record.Names) throws(OutboxError) {
+    /// Adds rows that their tables do not lead to, up to a number of rows.
+    private mutating func readPages(
+        before end: Int64, _ limit: Int, of database: Database, _ names: Record.Names, into rows: inout [QueuedLocation]
+    ) throws(OutboxError) {
+        let wanted = limit - rows.count
+        let found = pages.rows(from: next, before: end, limit: wanted, of: database.connection)
+        for var stored in found {
+            var row: QueuedLocation?
+            do throws(OutboxError) {
+                row = try database.location(of: stored, names: names)
+            } catch {
+                if error.mayPass(isPatient) { throw error }
+                stored.loseDetails()
+                if stored.isPlaced { row = stored.location(names: names) }
+            }
+            if let row, row.location.isSound { rows.append(row) }
+            next = stored.seq + 1
+        }
+        guard found.count < wanted else { return }
+        next = end
+        endOfDamage = nil
+    }
+
+    /// The first row after the damage. It is sought row by row, so that what lies between two damaged pages is found; through
+    /// much damage in growing steps, since nobody knows where the rows end.
+    private mutating func findEndOfDamage(in database: Database, _ names: Record.Names) throws(OutboxError) -> Int64 {
         hasPassedDamage = true
         var unreadable = next
         var step: Int64 = 1
         while true {
             let (position, overflow) = unreadable.addingReportingOverflow(step)
             guard !overflow, position <= through else {
-                if unreadable >= through { return isFinished = true }
-                if try stretch(of: database, names, from: through, 1) == nil { return isFinished = true }
-                return next = try firstReadable(of: database, names, after: unreadable, before: through)
+                if unreadable >= through { return through + 1 }
+                if try stretch(of: database, names, from: through, 1) == nil { return through + 1 }
+                return try firstReadable(of: database, names, after: unreadable, before: through)
             }
             if try stretch(of: database, names, from: position, 1) != nil {
-                return next = try firstReadable(of: database, names, after: unreadable, before: position)
+                return try firstReadable(of: database, names, after: unreadable, before: position)
             }
             unreadable = position
             looks += 1

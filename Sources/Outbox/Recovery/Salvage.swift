@@ -68,7 +68,7 @@ final class Salvage {
         readable = ReadableRows(from: part.next, through: part.through, isPatient: isPatient)
         do throws(OutboxError) {
             let connection = try Connection(damaged: path, medium: medium)
-            if Int(try connection.integer("PRAGMA user_version")) < Schema.migrations.count {
+            if let version = try? connection.integer("PRAGMA user_version"), version < Schema.migrations.count {
                 try? Schema.migrate(connection)
             }
             database = try Database(damaged: connection)

@@ -143,6 +143,12 @@ extension StoredRow {
         self[.reason] = reason
         self[.flags] = integer(.flags) & ~Flag.details
     }
+
+    /// Leaves of it what is in no other table. An event that is there alone is none without it.
+    mutating func loseDetails() {
+        if details.hasGeofence || details.hasTrip || details.hasSettings { self[.event] = Self.number(of: .none) }
+        self[.flags] = integer(.flags) & ~Flag.details
+    }
 }
 
 // The numbers behind flags and events.

@@ -1,0 +1,189 @@
+/// Segments that are found by looking at each page of a file, whatever its tables say.
+///
+/// Where a page is damaged that leads to others, what is on those is sound, and SQLite cannot find it. A segment has a page
+/// of its own, and its checksum tells it from anything else. Of one that was written again and no longer fits on one page
+/// nothing is found.
+struct SegmentPages {
+    /// The last number of each segment and the page, in falling order.
+    private var found: [(last: Int64, page: Int64)] = []
+    /// Each segment whose last number is one of these is in `found`, but for those that were passed.
+    private var known: ClosedRange<Int64>?
+
+    /// That many are kept, 16 bytes each; for more than these the file is read once more.
+    private static let knownMax = 16_384
+    private static let pagesAtOnce: Int64 = 128
+
+    /// Rows of a range, oldest first. Each call begins where the one before ended, or later.
+    mutating func rows(from first: Int64, before end: Int64, limit: Int, of connection: Connection) -> [StoredRow] {
+        let file = DatabaseFile(connection)
+        var rows: [StoredRow] = []
+        var next = first
+        while next < end {
+            if known?.contains(next) != true {
+                // What is in the log alone comes into the file. There is room for it.
+                _ = try? connection.integer("PRAGMA wal_checkpoint(PASSIVE)")
+                look(from: next, in: file)
+            }
+            guard let (last, page) = found.last else {
+                // No more of them are known.
+                guard let known, known.upperBound < Ledger.highestSeq else { return rows }
+                next = max(next, known.upperBound + 1)
+                continue
+            }
+            if last >= next, let segment = Self.segment(last, on: page, of: file) {
+                for index in segment.indices where segment[index].seq >= next && segment[index].seq < end {
+                    if rows.count == limit { return rows }
+                    rows.append(segment[index])
+                    next = segment[index].seq + 1
+                }
+                // What follows begins behind the range.
+                if last >= end { return rows }
+            }
+            found.removeLast()
+        }
+        return rows
+    }
+
+    /// Goes through the whole file.
+    private mutating func look(from first: Int64, in file: DatabaseFile) {
+        found = []
+        var highest = Ledger.highestSeq
+        let pages = file.pageCount
+        withUnsafeTemporaryAllocation(
+            byteCount: Int(Self.pagesAtOnce) * DatabaseFile.pageSize, alignment: 8
+        ) { buffer in
+            func look(at page: Int64, _ count: Int64) {
+                let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(Int(count) * DatabaseFile.pageSize)])
+                guard file.read(page, into: bytes) else {
+                    // One sector may be to blame for all of them.
+                    if count > 1 { for one in 0..<count { look(at: page + one, 1) } }
+                    return
+                }
+                for one in 0..<Int(count) {
+                    let begin = one * DatabaseFile.pageSize
+                    let bytes = UnsafeRawBufferPointer(rebasing: bytes[begin..<begin + DatabaseFile.pageSize])
+                    Self.eachSegment(on: bytes) { last, _ in
+                        if last >= first, last <= highest { found.append((last, page + Int64(one))) }
+                    }
+                }
+                guard found.count >= 2 * Self.knownMax else { return }
+                found.sort { $0.last > $1.last }
+                found.removeFirst(found.count - Self.knownMax)
+                highest = found[0].last
+            }
+            for page in stride(from: 0, to: pages, by: Int(Self.pagesAtOnce)) {
+                look(at: page, min(Self.pagesAtOnce, pages - page))
+            }
+        }
+        found.sort { $0.last > $1.last }
+        known = first...max(first, highest)
+    }
+
+    private static func segment(_ last: Int64, on page: Int64, of file: DatabaseFile) -> [StoredRow]? {
+        withUnsafeTemporaryAllocation(byteCount: DatabaseFile.pageSize, alignment: 8) { bytes in
+            var segment: [StoredRow]?
+            if file.read(page, into: bytes) {
+                eachSegment(on: UnsafeRawBufferPointer(bytes)) { if $0 == last { segment = $1 } }
+            }
+            return segment
+        }
+    }
+
+    /// Calls `work` with the last number and the rows of each segment on a page, which may be anything.
+    private static func eachSegment(on page: UnsafeRawBufferPointer, _ work: (Int64, [StoredRow]) -> Void) {
+        for record in TableLeaf.records(of: page) {
+            guard record.values.count == 5, case .integer(let first) = record.values[1],
+                case .integer(let count) = record.values[2], case .bytes(let data) = record.values[4],
+                (0...Ledger.highestSeq).contains(first),
+                let rows = SegmentCoding.decode(data, first: first, rows: Int(clamping: count)),
+                rows[0].seq == first, rows[rows.count - 1].seq == record.key
+            else { continue }
+            work(record.key, rows)
+        }
+    }
+}
+
+/// A page with rows of a table, as SQLite lays it out: https://www.sqlite.org/fileformat2.html
+private enum TableLeaf {
+    enum Value {
+        case null, real
+        case integer(Int64)
+        /// A text or a blob.
+        case bytes(UnsafeRawBufferPointer)
+    }
+
+    struct Record {
+        var key: Int64
+        var values: [Value]
+    }
+
+    private static let kind: UInt8 = 13
+
+    /// The rows that are whole on this page; none of a page that is no such leaf.
+    static func records(of page: UnsafeRawBufferPointer) -> [Record] {
+        guard page.count >= 8, page[0] == kind else { return [] }
+        let count = Int(page[3]) << 8 | Int(page[4])
+        guard 8 + 2 * count <= page.count else { return [] }
+        return (0..<count).compactMap { cell in
+            let place = 8 + 2 * cell
+            return record(at: Int(page[place]) << 8 | Int(page[place + 1]), of: page)
+        }
+    }
+
+    private static func record(at place: Int, of page: UnsafeRawBufferPointer) -> Record? {
+        var cell = Reader(bytes: page, next: place)
+        guard let size = cell.varint(), let key = cell.varint(), var body = cell.take(size) else { return nil }
+        guard let headerSize = body.varint(), var types = body.take(headerSize - Int64(body.next)) else { return nil }
+        var values: [Value] = []
+        while let type = types.varint() {
+            guard let value = value(type, &body) else { return nil }
+            values.append(value)
+        }
+        return Record(key: key, values: values)
+    }
+
+    private static func value(_ type: Int64, _ body: inout Reader) -> Value? {
+        switch type {
+        case 0: return .null
+        case 1...4: return body.integer(bytes: Int(type)).map(Value.integer)
+        case 5: return body.integer(bytes: 6).map(Value.integer)
+        case 6: return body.integer(bytes: 8).map(Value.integer)
+        case 7: return body.integer(bytes: 8).map { _ in .real }
+        case 8, 9: return .integer(type - 8)
+        case 12...: return body.take((type - 12) / 2).map { .bytes($0.bytes) }
+        default: return nil
+        }
+    }
+
+    private struct Reader {
+        let bytes: UnsafeRawBufferPointer
+        var next = 0
+
+        /// The next bytes, to be read from their beginning; nil where there are not so many.
+        mutating func take(_ count: Int64) -> Reader? {
+            guard count >= 0, count <= Int64(bytes.count - next) else { return nil }
+            defer { next += Int(count) }
+            return Reader(bytes: UnsafeRawBufferPointer(rebasing: bytes[next..<next + Int(count)]))
+        }
+
+        /// The highest bits first: seven in each of eight bytes, eight in a ninth.
+        mutating func varint() -> Int64? {
+            var value: Int64 = 0
+            for place in 0..<9 {
+                guard next < bytes.count else { return nil }
+                let byte = bytes[next]
+                next += 1
+                if place == 8 { return value << 8 | Int64(byte) }
+                value = value << 7 | Int64(byte & 0x7F)
+                if byte & 0x80 == 0 { return value }
+            }
+            return nil
+        }
+
+        mutating func integer(bytes count: Int) -> Int64? {
+            guard let taken = take(Int64(count)) else { return nil }
+            let negative: Int64 = taken.bytes[0] & 0x80 == 0 ? 0 : -1
+            return taken.bytes.reduce(negative) { $0 << 8 | Int64($1) }
+        }
+    }
+}
