@@ -238,6 +238,8 @@ import Uplink
         try bench.send()
         bench.answer("POST", 200, [("waypost-command", command)])
         try bench.run { !answers(bench).isEmpty }
+        // What became of it is stored while the answer is on its way.
+        try bench.run { bench.agent.remote?.isSettled == true }
         bench.close()
         bench = try self.bench()
         try bench.send()
