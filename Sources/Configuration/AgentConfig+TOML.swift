@@ -93,6 +93,7 @@ extension AgentConfig {
                     ? "\(tracking.sampling.rule.rawValue.asTOML), because \(tracking.ruleReason.words)"
                     : "without effect, because [tracking.moving] rule is set")
         }
+        tracking.warnOfTrackErrorAlone(samplingTable, thins: outbox.settings.onFull == .thin)
         if !root.has("endpoint"), !root.has("channel") {
             root.warn("endpoint", "found none, expected at least one: locations are recorded but never uploaded")
         }

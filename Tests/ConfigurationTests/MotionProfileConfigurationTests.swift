@@ -126,6 +126,14 @@ import Tracking
                 "[tracking.moving]\nheartbeat = \"5s\"",
                 "w.toml:7:13: tracking.moving.heartbeat: has no effect: it is of a parked asset: see [tracking.stationary]"
             ),
+            (
+                "[sampling]\nmax_delay = \"60s\"\nmin_gap = \"5s\"",
+                "w.toml:7:13: sampling.max_delay: has no effect: the rule is \"either\", because a resolution is asked for by [sampling] min_gap"
+            ),
+            (
+                "[sampling]\nbound = \"9m\"\nrule = \"both\"",
+                "w.toml:7:9: sampling.bound: has no effect: the rule is \"both\""
+            ),
         ])
     func warnsOfWhatHasNoEffect(text: String, warning: String) throws {
         #expect(try loaded(smallest + upload + text).warnings.map(\.description) == [warning])

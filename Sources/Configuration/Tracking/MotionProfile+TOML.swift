@@ -67,6 +67,18 @@ extension Tracker.Settings {
         ruleReason = rules.moving == nil ? asking.map { .asked(by: $0) } ?? .nothingAsks : .chosen
     }
 
+    /// `bound` and `max_delay`, if the asset is never tracked by the rule that obeys them.
+    /// - Parameters:
+    ///   - table: `[sampling]`.
+    ///   - thins: a full queue is thinned, which `bound` is for as well.
+    func warnOfTrackErrorAlone(_ table: TableReader, thins: Bool) {
+        guard sampling.rule != .trackError, moving?.sampling.rule != .trackError else { return }
+        let because = ruleReason == .chosen ? "" : ", because \(ruleReason.words)"
+        let reason = "the rule is \(sampling.rule.rawValue.asTOML)\(because)"
+        table.warnOfNoEffect(["max_delay"], reason)
+        if !thins { table.warnOfNoEffect(["bound"], reason) }
+    }
+
     /// What in `[resolution]`, `[sampling]` and `[[trackable]]` asks for a resolution.
     func asking(_ resolutionTable: TableReader, preset: SamplingPreset?) -> [String] {
         var asking: [String] = []
