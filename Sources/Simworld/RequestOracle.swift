@@ -133,8 +133,10 @@ final class RequestOracle {
             }
             indexes += others
         }
-        if record.mayBeCrossing, record.key.event == "none" {
-            indexes += books.byKey[RowKey(ms: record.key.ms, event: "geofence")] ?? []
+        if record.key.event == "none" {
+            // Of a damaged file, a row whose crossing or trip could not be read comes as a plain one.
+            let others = books.isDiskTrusted ? record.mayBeCrossing ? ["geofence"] : [] : ["geofence", "trip"]
+            for event in others { indexes += books.byKey[RowKey(ms: record.key.ms, event: event)] ?? [] }
         }
         if let trackable = record.trackable {
             indexes.removeAll { books.rows[$0].trackable.map { $0 != trackable } ?? false }
