@@ -71,6 +71,8 @@ struct UploadProblem {
             return ("status \(status), redirected to \(host)", false)
         case (.reply(let reply), .retry(.unclear(let why), _)):
             return ("status \(reply.status), but \(why.rawValue)", false)
+        case (.reply(let reply), .retry(.status(200..<300), _)):
+            return ("status \(reply.status), but nothing was accepted", false)
         default: return (verdict.word, false)
         }
     }

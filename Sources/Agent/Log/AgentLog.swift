@@ -241,9 +241,7 @@ public struct AgentLog {
             ("expired", dropped.expired), ("events_dropped", dropped.events),
         ].filter { $0.1 > 0 }
         log(
-            .warning, .queue,
-            "queue: its limits were reached, and locations were removed: "
-                + counts.map { "\($0.0) \($0.1)" }.joined(separator: ", "),
+            .warning, .queue, "queue: its limits were reached, and locations were removed: \(dropped.words)",
             Dictionary(uniqueKeysWithValues: counts.map { ($0.0, String($0.1)) }))
     }
 
@@ -454,4 +452,15 @@ public struct AgentLog {
 
     /// `1 location`, `2 locations`
     private func locations(_ count: Int) -> String { InWords.count(count, "location") }
+}
+
+extension DropCounts {
+    /// For people: `1200 of the oldest, 3 events`.
+    var words: String {
+        [
+            (oldest, "of the oldest"), (newest, "that came last"), (thinned, "thinned out"),
+            (expired, "too old"), (events, events == 1 ? "event" : "events"),
+        ]
+        .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+    }
 }

@@ -55,6 +55,13 @@ import Testing
         #expect(bench.delivery.counters.quarantined == 0)
     }
 
+    @Test func saysThatNothingWasAccepted() throws {
+        let bench = try Bench(rows: 1)
+        bench.uplink.answer(200, #"{"rejected":[{"seq":1,"code":"busy"}]}"#)
+        #expect(bench.delivery.lastProblem?.hasPrefix("status 200, but nothing was accepted; retry in ") == true)
+        #expect(try bench.rowsKept() == 1)
+    }
+
     @Test func keepsAllRowsWhenTheListIsCut() throws {
         let bench = try Bench(rows: 693)
         bench.uplink.answer(200, String(busy.prefix(65_536)), cut: true)

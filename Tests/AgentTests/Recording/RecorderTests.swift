@@ -118,4 +118,10 @@ import Testing
         for number in 0..<15 { bench.record(number) }
         #expect(bench.recorder.held == 10 && bench.recorder.ringDropped == 5)
     }
+    @Test func whatALimitRemovedIsSaidInWords() {
+        var counts = DropCounts(oldest: 1200)
+        #expect(counts.words == "1200 of the oldest")
+        (counts.newest, counts.thinned, counts.expired, counts.events) = (2, 3, 4, 1)
+        #expect(counts.words == "1200 of the oldest, 2 that came last, 3 thinned out, 4 too old, 1 event")
+    }
 }
