@@ -1,6 +1,6 @@
 /// The pages of a file that say which tables it has, and where.
 ///
-/// All queues that were made by this version or one before it have the same, since their tables were made by the same steps.
+/// All queues that this version has made have the same, since their tables were made by the same steps.
 /// Those of a new queue replace them where they are damaged: without them no row can be found.
 enum SchemaPages {
     /// Puts the pages back if the tables can no longer be listed, and at least one page shows that they were the same.
@@ -14,16 +14,16 @@ enum SchemaPages {
             }
         }
         guard isTheSame else { return }
-        for (number, bytes) in pages {
-            guard bytes.withUnsafeBytes({ file.write(number, $0) }) else { return }
-        }
+        // What cannot be written is as it was.
+        for (number, bytes) in pages { _ = bytes.withUnsafeBytes { file.write(number, $0) } }
     }
 
     private static func canListTables(_ connection: Connection) throws(OutboxError) -> Bool {
         do throws(OutboxError) {
             return try !connection.rows("SELECT name FROM sqlite_schema") { $0.text(0) }.isEmpty
         } catch {
-            if error.mayPass(true) { throw error }
+            // A sector that cannot be read may be written.
+            if error.cause != .io, error.mayPass(true) { throw error }
             return false
         }
     }
