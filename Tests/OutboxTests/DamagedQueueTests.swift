@@ -521,6 +521,19 @@ import Testing
         #expect(try rows(outbox).count == 540)
     }
 
+    @Test func eachThingThatIsWrongHasALine() throws {
+        _ = try makeQueue()
+        let connection = try Connection(path: scratch.path, access: .readWrite)
+        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        let page = Int(try connection.integer("SELECT rootpage FROM sqlite_schema WHERE name = 'segment'"))
+        var image = CrashImage(of: scratch.path)
+        image.database.replaceSubrange((page - 1) * 512..<page * 512, with: [UInt8](repeating: 0, count: 512))
+        image.write(to: scratch.path)
+        let problems = try OutboxReader(path: scratch.path).verify()
+        #expect(problems.count > 5 && problems[0].hasPrefix("Page \(page): "), "\(problems)")
+        #expect(problems.allSatisfy { !$0.contains("\n") })
+    }
+
     /// A segment is believed only as a whole: one that seems to begin elsewhere must not end the search.
     @Test(.bug(id: 16), arguments: ["first = 1 << 50", "first = 1", "rows = 0", "rows = 1 << 40", "published = 0"])
     func aColumnOfASegmentThatIsWrongIsDamage(_ change: String) throws {

@@ -107,8 +107,15 @@ public final class OutboxReader {
         try snapshot([]) { (database) throws(OutboxError) in
             var problems: [String] = []
             let check = try database.connection.prepare("PRAGMA \(quick ? "quick" : "integrity")_check(20)")
-            while try check.step() {
-                if let line = check.optionalText(0), line != "ok" { problems.append(line) }
+            do throws(OutboxError) {
+                while try check.step() {
+                    // The first of its rows has many lines, under a heading.
+                    let lines = check.text(0).split(separator: "\n").filter { $0 != "ok" && !$0.hasPrefix("***") }
+                    problems += lines.map(String.init)
+                }
+            } catch {
+                // What it has found says more.
+                if problems.isEmpty { throw error }
             }
             if problems.isEmpty { problems = try database.rows.problems() }
             // Counting in a damaged file would only find the same again.
